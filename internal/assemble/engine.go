@@ -259,11 +259,11 @@ func (e *Engine) record(ctx context.Context, s *session, p decide.Projected, out
 	if err != nil {
 		return err
 	}
-	front, frontSum, err := e.newFront(ctx, s, p, r.Fingerprint)
+	checkpoint, checkpointSum, err := e.newCheckpoint(ctx, s, p, r.Fingerprint)
 	if err != nil {
 		return err
 	}
-	all = append(all, front...)
+	all = append(all, checkpoint...)
 	if digest != nil {
 		a, err := records.DigestArtifact(r.Fingerprint, *digest)
 		if err != nil {
@@ -284,8 +284,8 @@ func (e *Engine) record(ctx context.Context, s *session, p decide.Projected, out
 	if digest != nil && r.AsOf == s.head {
 		s.digests.put(r.Fingerprint, *digest, len(digest.Text))
 	}
-	if len(front) > 0 {
-		s.fronts.put(r.Fingerprint, frontSum, len(frontSum))
+	if len(checkpoint) > 0 {
+		s.checkpoints.put(r.Fingerprint, checkpointSum, len(checkpointSum))
 	}
 	s.remember(*r, laid, p.Conversation)
 	return nil

@@ -62,8 +62,8 @@ type session struct {
 	last    recent[lastProjection]       // by stream
 	// digests are those that are stored next to the log, zero where none is, by fingerprint.
 	digests recent[reduce.Written]
-	// fronts are the sums of what is stored of what digests replace, by fingerprint.
-	fronts recent[[32]byte]
+	// checkpoints are the sums of what is stored of what digests replace, by fingerprint.
+	checkpoints recent[[32]byte]
 	// whole has whoever has the session read logs from their first event on.
 	whole   bool
 	report  *lastReport
@@ -168,7 +168,7 @@ func (s *session) reset() {
 	s.last = recent[lastProjection]{limit: maxStreams}
 	s.projectors = recent[projection.Policy]{limit: maxProjectors}
 	s.digests = recent[reduce.Written]{limit: maxStreams}
-	s.fronts = recent[[32]byte]{limit: maxStreams}
+	s.checkpoints = recent[[32]byte]{limit: maxStreams}
 	s.observed = recent[*records.Observation]{limit: maxStreams}
 	s.ahead = recent[ahead]{limit: maxStreams}
 	s.report = nil

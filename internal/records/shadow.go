@@ -35,7 +35,7 @@ const (
 func ShadowKind(kind string) string {
 	of, _, _ := strings.Cut(kind, "/")
 	switch of + "/" {
-	case projectionKind + "/", decisionsKind(""), streamKind(""), digestKind(""), frontKind(""):
+	case projectionKind + "/", decisionsKind(""), streamKind(""), digestKind(""), checkpointKind(""):
 		return shadowKind + "/" + kind
 	default:
 		return kind

@@ -44,7 +44,7 @@ func TestStoredShadowKeepsEveryField(t *testing.T) {
 func TestKindsOfShadows(t *testing.T) {
 	for kind, want := range map[string]string{
 		projectionKind: "shadow/projection", decisionsKind("f"): "shadow/decisions/f", streamKind("f/contextd"): "shadow/projection_of_stream/f/contextd",
-		digestKind("f"): "shadow/digest/f", frontKind("f"): "shadow/front/f",
+		digestKind("f"): "shadow/digest/f", checkpointKind("f"): "shadow/checkpoint/f",
 		namesKind: namesKind, callKind: callKind, textsKind: textsKind, keyKind("k"): keyKind("k"), shadowKind: shadowKind, "summary": "summary",
 	} {
 		if got := ShadowKind(kind); got != want {

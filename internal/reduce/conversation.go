@@ -21,7 +21,7 @@ type Conversation struct {
 	reminders []Reminder
 	texts     *texts
 	digests   digestMemos
-	standings standings
+	runs      lastRuns
 	// begun is what is known of groups that were not read; nil if all were. missing says that
 	// one of them is needed. names are the ids that the log uses.
 	begun       *begun
@@ -121,7 +121,7 @@ const eventOverhead = 768
 
 // Bytes is about how much memory the conversation's events take, and the texts that replace
 // parts of them.
-func (c *Conversation) Bytes() int { return c.bytes + c.texts.bytes() + c.standings.bytes() }
+func (c *Conversation) Bytes() int { return c.bytes + c.texts.bytes() + c.runs.bytes() }
 
 // Gauge is what counts this conversation's tokens.
 func (c *Conversation) Gauge() budget.Accountant { return c.gauge }
@@ -333,7 +333,7 @@ func (c *Conversation) replace(i int, change func(*Group)) {
 	}
 	c.changed(i, before)
 	c.digests.forget(i)
-	c.standings.forget(i)
+	c.runs.forget(i)
 	c.ends = c.ends[:min(i, len(c.ends))]
 	c.tokens += g.Tokens
 	c.chars += g.Chars

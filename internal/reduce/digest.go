@@ -109,7 +109,7 @@ func (d *digests) memo(s State) *digestMemo {
 	protected := d.protection(s)
 	key := digestKey{s.CollapsedThrough, s.CollapsedFor, s.Summary, d.policy, d.recall, s.SummaryTokens, d.decided, protected.key()}
 	if d.conv.begun != nil {
-		return d.fronted(key, d.known(s.Summary))
+		return d.restored(key, d.known(s.Summary))
 	}
 	m := d.memos.take(d.groups, key, d.ended)
 	if m.key == key {

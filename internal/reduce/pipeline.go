@@ -44,7 +44,7 @@ func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipel
 	// A rule by age that always holds is no caller's compaction.
 	policy.ToolResults.Strict = policy.ToolResults.Strict && !policy.Whole
 	p := &Pipeline{policy: policy, conv: conv}
-	conv.standings.tried = nil
+	conv.runs.tried = nil
 	p.digests = &digests{
 		conv: conv, groups: conv.lend(), reminders: conv.reminders, gauge: conv.gauge, policy: policy.Collapse, recall: policy.Recall,
 		memos: &conv.digests, summaries: summaries, decided: conv.Decided(), ended: p.ended,
@@ -182,7 +182,7 @@ func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
 		p.conv.texts.forget(now.State.CollapsedThrough) // where it begins, others may, too
 	}
 	p.conv.texts.bound(p.conv.bytes)
-	p.conv.standings.keep(p, now.State)
+	p.conv.runs.keep(p, now.State)
 	r.overCap(&now)
 	if r.over(now) {
 		now.note(fmt.Sprintf("nothing makes it smaller, though a context of %d tokens was refused as too long", ask.Rejected))
@@ -284,15 +284,15 @@ func (p *Pipeline) apply(s State) Result {
 	if !p.incremental(s) {
 		return p.reduce(s)
 	}
-	known := p.conv.standings.find(p, s)
+	known := p.conv.runs.find(p, s)
 	if known == nil {
-		known = &standing{policy: p.policy, decided: p.digests.decided, state: s, result: p.reduce(s), groups: len(p.conv.groups)}
+		known = &lastRun{policy: p.policy, decided: p.digests.decided, state: s, result: p.reduce(s), groups: len(p.conv.groups)}
 		known.state.AskedAsOf = 0
 		known.result.View.items = slices.Clip(known.result.View.items) // others may be of the same groups
 		if p.ended() != nil {
 			return known.result // start and Run say so
 		}
-		p.conv.standings.tried = append(p.conv.standings.tried, known)
+		p.conv.runs.tried = append(p.conv.runs.tried, known)
 	}
 	now := known.result
 	now.State, now.View.ended = s, p.err

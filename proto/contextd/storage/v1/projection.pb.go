@@ -1531,7 +1531,7 @@ func (x *Digest) GetSummaryTokens() uint64 {
 // What an assembly has to know of the groups that a digest replaces, so that the first one after a
 // start need not read them. The fingerprint and the event that the log was read up to are in the
 // key.
-type Front struct {
+type Checkpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The version of this message: 1.
 	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
@@ -1593,20 +1593,20 @@ type Front struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Front) Reset() {
-	*x = Front{}
+func (x *Checkpoint) Reset() {
+	*x = Checkpoint{}
 	mi := &file_contextd_storage_v1_projection_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Front) String() string {
+func (x *Checkpoint) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Front) ProtoMessage() {}
+func (*Checkpoint) ProtoMessage() {}
 
-func (x *Front) ProtoReflect() protoreflect.Message {
+func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 	mi := &file_contextd_storage_v1_projection_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1618,187 +1618,187 @@ func (x *Front) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Front.ProtoReflect.Descriptor instead.
-func (*Front) Descriptor() ([]byte, []int) {
+// Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
+func (*Checkpoint) Descriptor() ([]byte, []int) {
 	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{14}
 }
 
-func (x *Front) GetVersion() uint32 {
+func (x *Checkpoint) GetVersion() uint32 {
 	if x != nil {
 		return x.Version
 	}
 	return 0
 }
 
-func (x *Front) GetDependsOn() []byte {
+func (x *Checkpoint) GetDependsOn() []byte {
 	if x != nil {
 		return x.DependsOn
 	}
 	return nil
 }
 
-func (x *Front) GetGauge() string {
+func (x *Checkpoint) GetGauge() string {
 	if x != nil {
 		return x.Gauge
 	}
 	return ""
 }
 
-func (x *Front) GetTurns() uint32 {
+func (x *Checkpoint) GetTurns() uint32 {
 	if x != nil {
 		return x.Turns
 	}
 	return 0
 }
 
-func (x *Front) GetTokens() uint64 {
+func (x *Checkpoint) GetTokens() uint64 {
 	if x != nil {
 		return x.Tokens
 	}
 	return 0
 }
 
-func (x *Front) GetChars() uint64 {
+func (x *Checkpoint) GetChars() uint64 {
 	if x != nil {
 		return x.Chars
 	}
 	return 0
 }
 
-func (x *Front) GetCallTime() int64 {
+func (x *Checkpoint) GetCallTime() int64 {
 	if x != nil && x.CallTime != nil {
 		return *x.CallTime
 	}
 	return 0
 }
 
-func (x *Front) GetNewestTime() int64 {
+func (x *Checkpoint) GetNewestTime() int64 {
 	if x != nil && x.NewestTime != nil {
 		return *x.NewestTime
 	}
 	return 0
 }
 
-func (x *Front) GetDroppedGroups() uint64 {
+func (x *Checkpoint) GetDroppedGroups() uint64 {
 	if x != nil {
 		return x.DroppedGroups
 	}
 	return 0
 }
 
-func (x *Front) GetDroppedMessages() uint64 {
+func (x *Checkpoint) GetDroppedMessages() uint64 {
 	if x != nil {
 		return x.DroppedMessages
 	}
 	return 0
 }
 
-func (x *Front) GetDroppedCalls() uint64 {
+func (x *Checkpoint) GetDroppedCalls() uint64 {
 	if x != nil {
 		return x.DroppedCalls
 	}
 	return 0
 }
 
-func (x *Front) GetDroppedTokens() uint64 {
+func (x *Checkpoint) GetDroppedTokens() uint64 {
 	if x != nil {
 		return x.DroppedTokens
 	}
 	return 0
 }
 
-func (x *Front) GetThrough() uint64 {
+func (x *Checkpoint) GetThrough() uint64 {
 	if x != nil {
 		return x.Through
 	}
 	return 0
 }
 
-func (x *Front) GetTurn() uint32 {
+func (x *Checkpoint) GetTurn() uint32 {
 	if x != nil {
 		return x.Turn
 	}
 	return 0
 }
 
-func (x *Front) GetChanged() uint64 {
+func (x *Checkpoint) GetChanged() uint64 {
 	if x != nil {
 		return x.Changed
 	}
 	return 0
 }
 
-func (x *Front) GetOpens() uint64 {
+func (x *Checkpoint) GetOpens() uint64 {
 	if x != nil {
 		return x.Opens
 	}
 	return 0
 }
 
-func (x *Front) GetEvents() []uint64 {
+func (x *Checkpoint) GetEvents() []uint64 {
 	if x != nil {
 		return x.Events
 	}
 	return nil
 }
 
-func (x *Front) GetShown() []uint64 {
+func (x *Checkpoint) GetShown() []uint64 {
 	if x != nil {
 		return x.Shown
 	}
 	return nil
 }
 
-func (x *Front) GetShownSum() []byte {
+func (x *Checkpoint) GetShownSum() []byte {
 	if x != nil {
 		return x.ShownSum
 	}
 	return nil
 }
 
-func (x *Front) GetBefore() uint32 {
+func (x *Checkpoint) GetBefore() uint32 {
 	if x != nil {
 		return x.Before
 	}
 	return 0
 }
 
-func (x *Front) GetStay() []uint64 {
+func (x *Checkpoint) GetStay() []uint64 {
 	if x != nil {
 		return x.Stay
 	}
 	return nil
 }
 
-func (x *Front) GetDropped() []uint64 {
+func (x *Checkpoint) GetDropped() []uint64 {
 	if x != nil {
 		return x.Dropped
 	}
 	return nil
 }
 
-func (x *Front) GetOpenCalls() [][]byte {
+func (x *Checkpoint) GetOpenCalls() [][]byte {
 	if x != nil {
 		return x.OpenCalls
 	}
 	return nil
 }
 
-func (x *Front) GetNames() []uint32 {
+func (x *Checkpoint) GetNames() []uint32 {
 	if x != nil {
 		return x.Names
 	}
 	return nil
 }
 
-func (x *Front) GetFileTokens() uint64 {
+func (x *Checkpoint) GetFileTokens() uint64 {
 	if x != nil {
 		return x.FileTokens
 	}
 	return 0
 }
 
-func (x *Front) GetAllFiles() bool {
+func (x *Checkpoint) GetAllFiles() bool {
 	if x != nil {
 		return x.AllFiles
 	}
@@ -2118,8 +2118,9 @@ const file_contextd_storage_v1_projection_proto_rawDesc = "" +
 	"depends_on\x18\x02 \x01(\fR\tdependsOn\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\fR\x04text\x12\x16\n" +
 	"\x06tokens\x18\x04 \x01(\x04R\x06tokens\x12%\n" +
-	"\x0esummary_tokens\x18\x05 \x01(\x04R\rsummaryTokens\"\x80\x06\n" +
-	"\x05Front\x12\x18\n" +
+	"\x0esummary_tokens\x18\x05 \x01(\x04R\rsummaryTokens\"\x85\x06\n" +
+	"\n" +
+	"Checkpoint\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1d\n" +
 	"\n" +
 	"depends_on\x18\x02 \x01(\fR\tdependsOn\x12\x14\n" +
@@ -2195,7 +2196,7 @@ var file_contextd_storage_v1_projection_proto_goTypes = []any{
 	(*CallerTexts)(nil),       // 11: contextd.storage.v1.CallerTexts
 	(*ProjectionState)(nil),   // 12: contextd.storage.v1.ProjectionState
 	(*Digest)(nil),            // 13: contextd.storage.v1.Digest
-	(*Front)(nil),             // 14: contextd.storage.v1.Front
+	(*Checkpoint)(nil),        // 14: contextd.storage.v1.Checkpoint
 	(*Names)(nil),             // 15: contextd.storage.v1.Names
 	(*Shadow)(nil),            // 16: contextd.storage.v1.Shadow
 	(*ReductionState)(nil),    // 17: contextd.storage.v1.ReductionState

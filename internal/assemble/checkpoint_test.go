@@ -62,7 +62,7 @@ func TestColdReadsWhatIsShown(t *testing.T) {
 
 // What a start cannot know of dropped groups it reads: a call id that was used before, and a
 // result that comes late.
-func TestWhatIsNotInTheFrontIsRead(t *testing.T) {
+func TestWhatIsNotInTheCheckpointIsRead(t *testing.T) {
 	call := func(id, event string) eventlog.Event {
 		return eventlog.Event{ID: event, Body: &eventlog.Message{Role: eventlog.RoleAssistant, GroupID: event, Blocks: []eventlog.Block{
 			eventlog.ToolCall{CallID: id, Name: "read_file", Arguments: `{"path":"late.go"}`},

@@ -18,24 +18,24 @@ func (s *session) begun(ctx context.Context, store Store, gauge budget.Accountan
 	if fingerprint == "" || s.whole || policy.Scrub || policy.Name == projection.HarnessView || policy.Name == projection.Full {
 		return nil, nil
 	}
-	front, ok, err := records.FrontAt(ctx, store, s.id, fingerprint, to)
+	checkpoint, ok, err := records.CheckpointAt(ctx, store, s.id, fingerprint, to)
 	if !ok || err != nil {
 		return nil, err
 	}
-	used, ok, err := records.NamesUpTo(ctx, store, s.id, front.AsOf)
+	used, ok, err := records.NamesUpTo(ctx, store, s.id, checkpoint.AsOf)
 	if !ok || err != nil {
 		return nil, err
 	}
 	// What is read: the groups that are shown, and what came after them.
-	if err := s.reserve(ctx, front.AsOf-min(front.AsOf, eventlog.Seq(front.Shown.Len())), to); err != nil {
+	if err := s.reserve(ctx, checkpoint.AsOf-min(checkpoint.AsOf, eventlog.Seq(checkpoint.Shown.Len())), to); err != nil {
 		return nil, err
 	}
 	if err := s.computing.Begin(ctx); err != nil {
 		return nil, err
 	}
 	conv := policy.NewConversation(gauge)
-	conv.Begin(front, used)
-	for event, err := range eventlog.ReadRuns(ctx, store, s.id, front.Shown) {
+	conv.Begin(checkpoint, used)
+	for event, err := range eventlog.ReadRuns(ctx, store, s.id, checkpoint.Shown) {
 		if err != nil {
 			return nil, err
 		}
@@ -47,32 +47,32 @@ func (s *session) begun(ctx context.Context, store Store, gauge budget.Accountan
 	return conv, nil
 }
 
-// newFront is what the next start has to know of what a projection's digest replaces, as it is
+// newCheckpoint is what the next start has to know of what a projection's digest replaces, as it is
 // stored; nothing where it is stored already, or would not be enough.
-func (e *Engine) newFront(ctx context.Context, s *session, p decide.Projected, fingerprint string) (all []eventlog.Artifact, sum [32]byte, err error) {
-	sum, ok := p.Conversation.FrontSum(p.Result.View)
+func (e *Engine) newCheckpoint(ctx context.Context, s *session, p decide.Projected, fingerprint string) (all []eventlog.Artifact, sum [32]byte, err error) {
+	sum, ok := p.Conversation.CheckpointSum(p.Result.View)
 	if !ok || p.Conversation.Head() != s.head {
 		return nil, sum, nil
 	}
-	stored, known := s.fronts.get(fingerprint)
+	stored, known := s.checkpoints.get(fingerprint)
 	if !known {
-		f, _, err := records.FrontAt(ctx, e.store, s.id, fingerprint, s.head)
+		f, _, err := records.CheckpointAt(ctx, e.store, s.id, fingerprint, s.head)
 		if err != nil {
 			return nil, sum, err
 		}
 		stored = f.Sum
-		s.fronts.put(fingerprint, stored, len(stored))
+		s.checkpoints.put(fingerprint, stored, len(stored))
 	}
 	if stored == sum {
 		return nil, sum, nil
 	}
-	front, ok := p.Conversation.Front(p.Result.View)
+	checkpoint, ok := p.Conversation.Checkpoint(p.Result.View)
 	if !ok {
 		return nil, sum, nil
 	}
 	if all, err = records.NamesArtifacts(ctx, e.store, s.id, p.Conversation); err != nil {
 		return nil, sum, err
 	}
-	a, err := records.FrontArtifact(fingerprint, front)
+	a, err := records.CheckpointArtifact(fingerprint, checkpoint)
 	return append(all, a), sum, err
 }

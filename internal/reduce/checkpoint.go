@@ -15,10 +15,10 @@ import (
 // same over the whole log may follow.
 var ErrIncomplete = errors.New("the conversation was begun at its digest, and the run needs what came before")
 
-// Front is what a conversation has to know of the groups that a digest replaces: with it and the
+// Checkpoint is what a conversation has to know of the groups that a digest replaces: with it and the
 // events of the groups that are shown it goes on as one that read the whole log, for as long as the
 // digest stays. It is nothing that the log would not give again.
-type Front struct {
+type Checkpoint struct {
 	// AsOf is the event that the log was read up to, Sum what the digest depends on, as in
 	// Written, and Gauge the name of what counted the tokens.
 	AsOf  eventlog.Seq
@@ -70,10 +70,10 @@ const (
 	mostOpen    = 256
 )
 
-// begun is what a conversation knows that was begun at a front.
+// begun is what a conversation knows that was begun at a checkpoint.
 type begun struct {
-	Front
-	// used reports whether a name was used up to the front.
+	Checkpoint
+	// used reports whether a name was used up to the checkpoint.
 	used func(uint32) bool
 	// settled says that all groups that are shown were read.
 	settled bool
@@ -81,7 +81,7 @@ type begun struct {
 	older int
 }
 
-// noteNames notes the ids that a message uses first. Where an id was used before the front, the
+// noteNames notes the ids that a message uses first. Where an id was used before the checkpoint, the
 // message belongs to a group that is not known, or its call has to be distinguished from an older one.
 func (c *Conversation) noteNames(e eventlog.Event, m *eventlog.Message) {
 	note := func(name string) {
@@ -161,9 +161,9 @@ func (c *Conversation) Incomplete() bool { return c.missing }
 // Whole reports whether the conversation has all groups of the log.
 func (c *Conversation) Whole() bool { return c.begun == nil }
 
-// FrontSum is the sum of the digest that a view shows; false where there is none of which Front
+// CheckpointSum is the sum of the digest that a view shows; false where there is none of which Checkpoint
 // says anything.
-func (c *Conversation) FrontSum(v View) (sum [32]byte, ok bool) {
+func (c *Conversation) CheckpointSum(v View) (sum [32]byte, ok bool) {
 	m := c.memoOf(v)
 	if m == nil || c.begun != nil || m.key.protection != (protectionKey{}) || len(c.reminders) > 0 || len(c.live) > 0 || c.filter != nil ||
 		len(c.compactions.inForce) > 0 || len(c.compactions.void) > 0 || c.boundary.seq > 0 || len(c.boundary.skipped) > 0 || len(c.sources.shared) > 0 {
@@ -172,14 +172,14 @@ func (c *Conversation) FrontSum(v View) (sum [32]byte, ok bool) {
 	return m.sum, true
 }
 
-// Front is what has to be known of the groups that the digest of a view replaces; false where that
+// Checkpoint is what has to be known of the groups that the digest of a view replaces; false where that
 // is not all that a view may depend on.
-func (c *Conversation) Front(v View) (f Front, ok bool) {
-	if _, ok := c.FrontSum(v); !ok {
+func (c *Conversation) Checkpoint(v View) (f Checkpoint, ok bool) {
+	if _, ok := c.CheckpointSum(v); !ok {
 		return f, false
 	}
 	m := c.memoOf(v)
-	f = Front{
+	f = Checkpoint{
 		AsOf: c.head, Sum: m.sum, Gauge: c.gauge.Name(), Turns: c.turns, Tokens: c.tokens, Chars: c.chars, Call: c.lastAt.call, Newest: c.lastAt.newest,
 		Groups: m.dropped.Groups, Messages: m.dropped.Messages, Calls: m.dropped.Calls, RawTokens: m.dropped.RawTokens,
 		Through: m.key.through, Turn: m.turn, Changed: m.changed, Opens: m.opens,
@@ -242,10 +242,10 @@ func sumOf(groups []*Group) (sum [32]byte) {
 	return sum
 }
 
-// Begin begins an empty conversation at a front. The events of Front.Shown are appended next, and
+// Begin begins an empty conversation at a checkpoint. The events of Checkpoint.Shown are appended next, and
 // then Settle is called. used reports whether the whole stretches of NamesOf before it have a hash.
-func (c *Conversation) Begin(f Front, used func(uint32) bool) {
-	c.begun = &begun{Front: f, older: -1, used: func(h uint32) bool {
+func (c *Conversation) Begin(f Checkpoint, used func(uint32) bool) {
+	c.begun = &begun{Checkpoint: f, older: -1, used: func(h uint32) bool {
 		_, ok := slices.BinarySearch(f.Names, h)
 		return ok || used(h)
 	}}
@@ -313,8 +313,8 @@ func (c *Conversation) memoOf(v View) *digestMemo {
 	return nil
 }
 
-// fronted is the memo of the one digest that a conversation knows which was begun at it.
-func (d *digests) fronted(key digestKey, quoted Summary) *digestMemo {
+// restored is the memo of the one digest that a conversation knows which was begun at it.
+func (d *digests) restored(key digestKey, quoted Summary) *digestMemo {
 	m := &d.memos.memos[0]
 	if m.key == key {
 		return m

@@ -12,31 +12,31 @@ import (
 )
 
 const (
-	frontVersion = 1
-	namesVersion = 1
+	checkpointVersion = 1
+	namesVersion      = 1
 	// namesKind is the kind of the ids that a log uses, each at the last event of a stretch.
 	namesKind = "names"
 )
 
-// frontKind is the kind of what is known of the groups that digests under a fingerprint replace,
+// checkpointKind is the kind of what is known of the groups that digests under a fingerprint replace,
 // each at the event that the log was read up to.
-func frontKind(fingerprint string) string { return "front/" + fingerprint }
+func checkpointKind(fingerprint string) string { return "checkpoint/" + fingerprint }
 
-// FrontAt returns the newest front that was kept under a fingerprint up to an event; false if there
+// CheckpointAt returns the newest checkpoint that was kept under a fingerprint up to an event; false if there
 // is none that can be read: the whole log can be read instead.
-func FrontAt(ctx context.Context, store eventlog.Artifacts, sessionID, fingerprint string, to eventlog.Seq) (reduce.Front, bool, error) {
-	a, ok, err := artifact.Newest(ctx, store, sessionID, frontKind(fingerprint), to)
+func CheckpointAt(ctx context.Context, store eventlog.Artifacts, sessionID, fingerprint string, to eventlog.Seq) (reduce.Checkpoint, bool, error) {
+	a, ok, err := artifact.Newest(ctx, store, sessionID, checkpointKind(fingerprint), to)
 	if !ok || err != nil {
-		return reduce.Front{}, false, err
+		return reduce.Checkpoint{}, false, err
 	}
-	f, ok := frontFrom(a)
+	f, ok := checkpointFrom(a)
 	return f, ok, nil
 }
 
-// FrontArtifact is a front as it is stored, to be put with the record that shows its digest.
-func FrontArtifact(fingerprint string, f reduce.Front) (eventlog.Artifact, error) {
-	m := &storagev1.Front{
-		Version: frontVersion, DependsOn: f.Sum[:], Gauge: f.Gauge, Turns: f.Turns, Tokens: f.Tokens, Chars: uint64(f.Chars),
+// CheckpointArtifact is a checkpoint as it is stored, to be put with the record that shows its digest.
+func CheckpointArtifact(fingerprint string, f reduce.Checkpoint) (eventlog.Artifact, error) {
+	m := &storagev1.Checkpoint{
+		Version: checkpointVersion, DependsOn: f.Sum[:], Gauge: f.Gauge, Turns: f.Turns, Tokens: f.Tokens, Chars: uint64(f.Chars),
 		CallTime: storeTime(f.Call), NewestTime: storeTime(f.Newest),
 		DroppedGroups: uint64(f.Groups), DroppedMessages: uint64(f.Messages), DroppedCalls: uint64(f.Calls), DroppedTokens: f.RawTokens,
 		Through: uint64(f.Through), Turn: f.Turn, Changed: uint64(f.Changed), Opens: uint64(f.Opens),
@@ -51,13 +51,13 @@ func FrontArtifact(fingerprint string, f reduce.Front) (eventlog.Artifact, error
 	for _, id := range f.OpenCalls {
 		m.OpenCalls = append(m.OpenCalls, []byte(id))
 	}
-	return artifact.Encode(eventlog.Artifact{Kind: frontKind(fingerprint), Seq: f.AsOf, ID: newestID}, m)
+	return artifact.Encode(eventlog.Artifact{Kind: checkpointKind(fingerprint), Seq: f.AsOf, ID: newestID}, m)
 }
 
-// frontFrom reads a front; false where that is not possible.
-func frontFrom(a eventlog.Artifact) (f reduce.Front, ok bool) {
-	m := &storagev1.Front{}
-	if artifact.Decode(a, m, frontVersion) != nil || copy(f.Sum[:], m.GetDependsOn()) != len(f.Sum) || copy(f.ShownSum[:], m.GetShownSum()) != len(f.ShownSum) {
+// checkpointFrom reads a checkpoint; false where that is not possible.
+func checkpointFrom(a eventlog.Artifact) (f reduce.Checkpoint, ok bool) {
+	m := &storagev1.Checkpoint{}
+	if artifact.Decode(a, m, checkpointVersion) != nil || copy(f.Sum[:], m.GetDependsOn()) != len(f.Sum) || copy(f.ShownSum[:], m.GetShownSum()) != len(f.ShownSum) {
 		return f, false
 	}
 	in := &reader{what: a.Name()}

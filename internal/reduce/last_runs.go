@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// standing is what a state showed of a conversation. As the log grows, each new group is put
+// lastRun is what a state showed of a conversation. As the log grows, each new group is put
 // after what it showed, so that a run does not go through the groups before again: the reducers
 // go by the state alone there.
-type standing struct {
+type lastRun struct {
 	policy  Policy
 	decided *Decided
 	// state is that of the result, but for AskedAsOf, which shows nothing.
@@ -20,34 +20,34 @@ type standing struct {
 	aged *aged
 }
 
-// standings are those used last, newest last: as many as policies and budgets that take turns.
-type standings struct {
-	kept []*standing
+// lastRuns are those used last, newest last: as many as policies and budgets that take turns.
+type lastRuns struct {
+	kept []*lastRun
 	// tried are those of the run that goes on; one of them is kept at its end.
-	tried []*standing
+	tried []*lastRun
 }
 
 const (
-	maxStandings  = 4
-	standingBytes = 96 // for each group
+	maxLastRuns  = 4
+	lastRunBytes = 96 // for each group
 )
 
 // forget drops what showed group i, which is about to change.
-func (all *standings) forget(i int) {
-	changes := func(s *standing) bool { return i < s.groups }
+func (all *lastRuns) forget(i int) {
+	changes := func(s *lastRun) bool { return i < s.groups }
 	all.kept, all.tried = slices.DeleteFunc(all.kept, changes), slices.DeleteFunc(all.tried, changes)
 }
 
 // bytes is about how much memory they take.
-func (all *standings) bytes() (n int) {
+func (all *lastRuns) bytes() (n int) {
 	for _, s := range all.kept {
-		n += standingBytes * s.groups
+		n += lastRunBytes * s.groups
 	}
 	return n
 }
 
 // shows reports whether it is what a pipeline shows of a state.
-func (s *standing) shows(p *Pipeline, of State) bool {
+func (s *lastRun) shows(p *Pipeline, of State) bool {
 	of.AskedAsOf = 0
 	return s.decided == p.digests.decided && reflect.DeepEqual(s.state, of) && reflect.DeepEqual(s.policy, p.policy)
 }
@@ -59,8 +59,8 @@ func (p *Pipeline) incremental(s State) bool {
 }
 
 // find returns what a state showed before, with the groups that came since.
-func (all *standings) find(p *Pipeline, s State) *standing {
-	for _, list := range [][]*standing{all.tried, all.kept} {
+func (all *lastRuns) find(p *Pipeline, s State) *lastRun {
+	for _, list := range [][]*lastRun{all.tried, all.kept} {
 		for _, known := range slices.Backward(list) {
 			if !known.shows(p, s) {
 				continue
@@ -68,7 +68,7 @@ func (all *standings) find(p *Pipeline, s State) *standing {
 			if known.grow(p, s) {
 				return known
 			}
-			all.kept = slices.DeleteFunc(all.kept, func(old *standing) bool { return old == known })
+			all.kept = slices.DeleteFunc(all.kept, func(old *lastRun) bool { return old == known })
 			return nil
 		}
 	}
@@ -76,19 +76,19 @@ func (all *standings) find(p *Pipeline, s State) *standing {
 }
 
 // keep makes what a run ended with the newest that is kept, and forgets what else it tried.
-func (all *standings) keep(p *Pipeline, s State) {
+func (all *lastRuns) keep(p *Pipeline, s State) {
 	known := all.find(p, s)
 	all.tried = nil
 	if known == nil {
 		return
 	}
 	known.result.View.ended = nil // it would keep the request
-	all.kept = append(slices.DeleteFunc(all.kept, func(old *standing) bool { return old == known }), known)
-	all.kept = all.kept[max(0, len(all.kept)-maxStandings):]
+	all.kept = append(slices.DeleteFunc(all.kept, func(old *lastRun) bool { return old == known }), known)
+	all.kept = all.kept[max(0, len(all.kept)-maxLastRuns):]
 }
 
 // grow puts the groups that came since after what is shown; false where the run should end.
-func (s *standing) grow(p *Pipeline, of State) bool {
+func (s *lastRun) grow(p *Pipeline, of State) bool {
 	fresh := p.conv.groups[s.groups:]
 	if len(fresh) == 0 {
 		return true
@@ -159,7 +159,7 @@ func (r *run) agedTokens(now Result) (freed, rewritten uint64, ok bool) {
 	if !r.incremental(now.State) {
 		return 0, 0, false
 	}
-	known := r.conv.standings.find(r.Pipeline, now.State)
+	known := r.conv.runs.find(r.Pipeline, now.State)
 	if known == nil || known.groups != len(r.conv.groups) || known.result.View.Len() != now.View.Len() {
 		return 0, 0, false
 	}

@@ -14,8 +14,8 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-func TestStoredFrontKeepsEveryField(t *testing.T) {
-	want := reduce.Front{
+func TestStoredCheckpointKeepsEveryField(t *testing.T) {
+	want := reduce.Checkpoint{
 		AsOf: 900, Sum: [32]byte{1, 2}, Gauge: "o200k_base", Turns: 400, Tokens: 123_456, Chars: 500_000,
 		Call: time.Unix(1_700_000_000, 5).UTC(), Newest: time.Unix(1_700_000_001, 6).UTC(),
 		Groups: 300, Messages: 650, Calls: 310, RawTokens: 100_000, Through: 700, Turn: 299, Changed: 701, Opens: 2,
@@ -24,24 +24,24 @@ func TestStoredFrontKeepsEveryField(t *testing.T) {
 		Dropped:   []reduce.DroppedGroup{{First: 3, Last: 640, Tokens: 90_000}, {First: 641, Last: 642, Tokens: 7}},
 		OpenCalls: []string{"call_7", "\xff"}, Names: []uint32{1, 1 << 31}, FileTokens: 77, AllFiles: true,
 	}
-	a, err := FrontArtifact("f", want)
+	a, err := CheckpointArtifact("f", want)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &storagev1.Front{}
+	m := &storagev1.Checkpoint{}
 	if err := proto.Unmarshal(a.Value, m); err != nil {
 		t.Fatal(err)
 	}
-	artifacttest.Golden(t, "front", m)
-	got, ok := frontFrom(a)
+	artifacttest.Golden(t, "checkpoint", m)
+	got, ok := checkpointFrom(a)
 	if diff := cmp.Diff(want, got); diff != "" || !ok {
 		t.Errorf("%t (-want +got):\n%s", ok, diff)
 	}
 }
 
 // What cannot be read is not there: the whole log is read instead.
-func TestFrontsThatCannotBeRead(t *testing.T) {
-	for name, m := range map[string]*storagev1.Front{
+func TestCheckpointsThatCannotBeRead(t *testing.T) {
+	for name, m := range map[string]*storagev1.Checkpoint{
 		"a newer version":        {Version: 2},
 		"no sum":                 {Version: 1, ShownSum: make([]byte, 32)},
 		"a list that ends early": {Version: 1, DependsOn: make([]byte, 32), ShownSum: make([]byte, 32), Events: []uint64{1}},
@@ -50,7 +50,7 @@ func TestFrontsThatCannotBeRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := frontFrom(eventlog.Artifact{Kind: frontKind("f"), Seq: 1, ID: newestID, Value: value}); ok {
+		if _, ok := checkpointFrom(eventlog.Artifact{Kind: checkpointKind("f"), Seq: 1, ID: newestID, Value: value}); ok {
 			t.Errorf("%s is read", name)
 		}
 	}
