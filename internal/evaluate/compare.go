@@ -31,6 +31,8 @@ type Terms struct {
 	// CacheTTL is how long the provider keeps a prefix after a request that read or wrote it;
 	// 0 is forever. Calls whose times the transcript does not have are taken to follow at once.
 	CacheTTL time.Duration
+	// Done, if not nil, is called after each step with how many events came before it.
+	Done func(events int)
 }
 
 // Outcome is what a policy came to on one session.
@@ -86,6 +88,9 @@ func Compare(ctx context.Context, s *Session, gauge budget.Accountant, contender
 			prompts = append(prompts, p.JSON)
 			runs[i].meter.Sights = sights
 			runs[i].step(s, st, p, terms)
+		}
+		if terms.Done != nil {
+			terms.Done(st.Before)
 		}
 	}
 	out := make([]Outcome, len(runs))

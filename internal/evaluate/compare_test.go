@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,20 @@ func TestTheHarnessGoesOnAsRecorded(t *testing.T) {
 	}
 	if n := compactionsOf(s); n != 1 || got[0].Figures.Changes != 1 || got[1].Figures.Changes != 0 {
 		t.Errorf("%d compactions, %d and %d changes", n, got[0].Figures.Changes, got[1].Figures.Changes)
+	}
+}
+
+func TestCompareSaysHowFarItIs(t *testing.T) {
+	s := recorded(t, 4)
+	var got, want []int
+	for _, st := range s.Steps {
+		want = append(want, st.Before)
+	}
+	if _, err := Compare(t.Context(), s, gauge(), []Contender{{Policy: &Results{}}}, Terms{Done: func(n int) { got = append(got, n) }}); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) == 0 || !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

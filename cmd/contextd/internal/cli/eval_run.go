@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -32,8 +33,10 @@ func (e *evaluation) run(cmd *cobra.Command, paths []string) (evaluate.Report, e
 	}
 	files := planFiles(paths)
 	tally := evaluate.NewTally(e.set, e.flags.largest)
-	bar := newProgress(cmd)
-	bar.expect(len(files))
+	bar := newByteProgress(cmd)
+	for _, f := range files {
+		bar.expect(f.size())
+	}
 	defer bar.close()
 
 	group, ctx := errgroup.WithContext(cmd.Context())
@@ -51,8 +54,11 @@ func (e *evaluation) run(cmd *cobra.Command, paths []string) (evaluate.Report, e
 				return errors.Join(ctx.Err(), workers.Wait())
 			}
 			workers.Go(func() error {
+				bar.at(f.path)
+				share := &share{bar: bar, bytes: f.size()}
 				done := evaluatedFile{plannedFile: f}
-				done.sessions, done.other, done.err = e.measureFile(ctx, cmd, f)
+				done.sessions, done.other, done.err = e.measureFile(ctx, cmd, f, share)
+				share.done(1, 1)
 				result <- done
 				return nil
 			})
@@ -65,7 +71,6 @@ func (e *evaluation) run(cmd *cobra.Command, paths []string) (evaluate.Report, e
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			bar.at(f.path)
 			switch {
 			case f.err != nil:
 				tally.Fail(f.path, f.err.Error())
@@ -77,7 +82,6 @@ func (e *evaluation) run(cmd *cobra.Command, paths []string) (evaluate.Report, e
 					tally.Add(m)
 				}
 			}
-			bar.done()
 		}
 		return nil
 	})
@@ -85,8 +89,30 @@ func (e *evaluation) run(cmd *cobra.Command, paths []string) (evaluate.Report, e
 	return tally.Report(), err
 }
 
+// share is the part of a bar that a file has: its bytes, as its sessions are measured.
+type share struct {
+	bar          *progress
+	bytes, added int
+}
+
+// done says that so many events of those of the file were measured.
+func (s *share) done(events, of int) {
+	if n := int(int64(s.bytes) * int64(events) / int64(max(of, 1))); n > s.added {
+		s.bar.add(n - s.added)
+		s.added = n
+	}
+}
+
+// size is about how many bytes the file has, at least 1.
+func (f plannedFile) size() int {
+	if info, err := os.Stat(f.path); err == nil {
+		return max(1, int(info.Size()))
+	}
+	return 1
+}
+
 // measureFile measures the sessions of a file, if it is a transcript.
-func (e *evaluation) measureFile(ctx context.Context, cmd *cobra.Command, f plannedFile) (sessions []evaluate.Measured, other bool, err error) {
+func (e *evaluation) measureFile(ctx context.Context, cmd *cobra.Command, f plannedFile, bar *share) (sessions []evaluate.Measured, other bool, err error) {
 	if f.err != nil {
 		return nil, false, f.err
 	}
@@ -113,8 +139,13 @@ func (e *evaluation) measureFile(ctx context.Context, cmd *cobra.Command, f plan
 	if err != nil {
 		return nil, false, err
 	}
+	before, all := 0, 0
 	for _, part := range transcript.Sessions {
-		m, err := e.measure(ctx, f.path, transcript.Harness, part)
+		all += len(part.Events)
+	}
+	for _, part := range transcript.Sessions {
+		m, err := e.measure(ctx, f.path, transcript.Harness, part, func(events int) { bar.done(before+events, all) })
+		before += len(part.Events)
 		if err != nil {
 			return nil, false, err
 		}
@@ -123,8 +154,8 @@ func (e *evaluation) measureFile(ctx context.Context, cmd *cobra.Command, f plan
 	return sessions, false, nil
 }
 
-// measure replays one session under all policies.
-func (e *evaluation) measure(ctx context.Context, path, harnessName string, part harness.Session) (evaluate.Measured, error) {
+// measure replays one session under all policies. done is called with how many of its events were.
+func (e *evaluation) measure(ctx context.Context, path, harnessName string, part harness.Session, done func(events int)) (evaluate.Measured, error) {
 	spec := wire.BudgetToDomain(e.budget)
 	named := evaluate.ModelOf(part.Events)
 	if spec.Model == "" && named != "" {
@@ -165,7 +196,7 @@ func (e *evaluation) measure(ctx context.Context, path, harnessName string, part
 	)
 	outcomes, err := evaluate.Compare(ctx, s, gauge, contenders, evaluate.Terms{
 		Target: b.Target, Window: b.MaxTokens - spec.OutputReserve - spec.InjectionReserve,
-		Overhead: spec.OverheadTokens, Prices: model.Prices, CacheTTL: e.flags.cacheTTL,
+		Overhead: spec.OverheadTokens, Prices: model.Prices, CacheTTL: e.flags.cacheTTL, Done: done,
 	})
 	if err != nil {
 		return evaluate.Measured{}, fmt.Errorf("measure: %w", err)

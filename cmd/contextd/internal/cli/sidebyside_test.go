@@ -2,12 +2,17 @@ package cli
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rivo/uniseg"
 	"github.com/spf13/cobra"
 	"pgregory.net/rapid"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
 // TestFit checks that a cell is as wide as its column, whatever is in it, and says
@@ -73,5 +78,25 @@ func TestProgress(t *testing.T) {
 	}
 	if last := out.String()[strings.LastIndex(out.String(), "\r")+1:]; strings.TrimSpace(last) != "" {
 		t.Errorf("%q stays", last)
+	}
+}
+
+// TestProgressWithinAFile checks that the bar of a file moves while its model calls are measured.
+func TestProgressWithinAFile(t *testing.T) {
+	e := &evaluation{settings: config.Default(), budget: &contextdv1.Budget{MaxTokens: 8000, Tokenizer: "heuristic"}, flags: evalFlags{last: 5}}
+	f := plannedFile{path: "../../../../internal/harness/claude/testdata/session.in.jsonl"}
+	p := showProgress(io.Discard, -1, time.Hour)
+	p.expect(f.size())
+	part := &share{bar: p, bytes: f.size()}
+	if _, _, err := e.measureFile(t.Context(), &cobra.Command{}, f, part); err != nil {
+		t.Fatal(err)
+	}
+	measured, all := p.bar.State().CurrentNum, int64(f.size())
+	if measured == 0 || measured >= all {
+		t.Errorf("%d of %d bytes are done once the last call was measured", measured, all)
+	}
+	part.done(1, 1)
+	if got := p.bar.State().CurrentNum; got != all {
+		t.Errorf("%d of %d bytes are done in the end", got, all)
 	}
 }
