@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Holds rendered messages to the types of the official SDKs, in Python and TypeScript, and of
-# Anthropic's in Go.
+# Anthropic's in Go, and the tools of the Go client to those of the SDKs for Go.
 #
 #   tools/sdkcheck/run.sh [folder of transcripts]
 #
@@ -53,5 +53,6 @@ fi
 
 echo "Go:"
 go run -C "$here/go" . <"$work/messages.jsonl"
+go test -C "$here/go" .
 
 ((checked)) || exit 1
