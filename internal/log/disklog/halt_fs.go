@@ -17,8 +17,8 @@ import (
 // the disk any more: changes go to memory and are reported as done. So the disk
 // stays as it was at the failure, as after a crash, while Pebble, which has no
 // orderly way to go on after a failed write, neither panics nor does harm until
-// it is closed. Whoever sees a write succeed must therefore ask cause before believing it: it is
-// set before the first false report.
+// it is closed. Whoever sees a write succeed must therefore ask cause before
+// believing it: it is set before the first false report.
 type haltFS struct {
 	vfs.FS
 	// fresh, while not 0, keeps log files from being written over older ones.
