@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/limit"
 	"github.com/contextd/contextd/cmd/contextd/internal/server"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog"
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/log/tenantlog"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -109,12 +111,50 @@ func TestListSessionsPages(t *testing.T) {
 // BenchmarkListSessions lists the first page of 100,000 sessions, in the order of their ids and
 // in another, which looks at all of them.
 func BenchmarkListSessions(b *testing.B) {
-	store := memlog.New()
-	for i := range 100_000 {
-		if _, err := store.CreateSession(b.Context(), eventlog.Session{ID: fmt.Sprintf("session-%06d", i), CreateTime: time.Unix(int64(i*7919%100_000), 0)}); err != nil {
+	b.Run("memory", func(b *testing.B) {
+		store := memlog.New()
+		makeSessions(b, store)
+		listSessions(b, store)
+	})
+	b.Run("disk", func(b *testing.B) {
+		dir := b.TempDir()
+		store, err := disklog.Open(dir, disklog.Options{})
+		if err != nil {
 			b.Fatal(err)
 		}
+		makeSessions(b, store)
+		if err := store.Close(); err != nil { // what was just made may be in memory still
+			b.Fatal(err)
+		}
+		if store, err = disklog.Open(dir, disklog.Options{}); err != nil {
+			b.Fatal(err)
+		}
+		listSessions(b, store)
+	})
+}
+
+// makeSessions makes 100,000 sessions, many at once: each waits for the disk.
+func makeSessions(b *testing.B, store eventlog.Store) {
+	b.Helper()
+	const all, writers = 100_000, 256
+	var group errgroup.Group
+	for w := range writers {
+		group.Go(func() error {
+			for i := w; i < all; i += writers {
+				if _, err := store.CreateSession(b.Context(), eventlog.Session{ID: fmt.Sprintf("session-%06d", i), CreateTime: time.Unix(int64(i*7919%all), 0)}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
+	if err := group.Wait(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func listSessions(b *testing.B, store eventlog.Store) {
+	b.Helper()
 	a := serve(b, store)
 	for name, req := range map[string]*contextdv1.ListSessionsRequest{
 		"by id":          {PageSize: 200},
