@@ -132,8 +132,8 @@ IMPORT_SESSIONS ?= 1000
 IMPORT_MIB      ?= 1024
 
 .PHONY: costs
-costs: ## Hold operations to the allocations and instructions in testdata/costs.txt (COSTS_FLAGS=-rewrite-costs); needs valgrind, takes an hour
-	COUNT_INSTRUCTIONS=1 go test -count=1 -run '^TestCosts$$' -timeout 60m ./internal/assemble -v $(COSTS_FLAGS)
+costs: ## Hold operations to the allocations and instructions in testdata/costs.txt (COSTS_FLAGS=-rewrite-costs); needs valgrind, takes minutes
+	COUNT_INSTRUCTIONS=1 go test -count=1 -run '^TestCosts$$' -timeout 60m ./internal/assemble ./cmd/contextd/internal/server -v $(COSTS_FLAGS)
 
 .PHONY: bench-import
 bench-import: ## Import generated sessions against decoding them (IMPORT_SESSIONS=1000 IMPORT_MIB=1024)

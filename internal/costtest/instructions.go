@@ -1,6 +1,7 @@
 package costtest
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,16 +24,13 @@ var plainProcessor = []string{"GOMAXPROCS=1", "GOGC=off", "GODEBUG=cpu.all=off,a
 
 var collected = regexp.MustCompile(`Collected : (\d+)`)
 
-// fewer and more are how often an operation is run in two processes: what the second takes more is
-// what the runs take.
-const (
-	fewer = 10
-	more  = 30
-)
+// fewer is how often an operation is run in the first of two processes: what the second takes more
+// is what its further runs take.
+const fewer = 10
 
 // instructions counts those of one run of an operation with Valgrind's callgrind; 0 where nobody
 // asked for it, or it is not installed.
-func instructions(t *testing.T, name string) uint64 {
+func instructions(t *testing.T, op Operation) uint64 {
 	t.Helper()
 	if os.Getenv(asked) == "" {
 		t.Logf("SKIPPED: instructions are counted with %s=1: an operation takes minutes", asked)
@@ -47,7 +45,7 @@ func instructions(t *testing.T, name string) uint64 {
 		test, _, _ := strings.Cut(t.Name(), "/")
 		cmd := exec.CommandContext(t.Context(), valgrind, "--tool=callgrind", "--callgrind-out-file=/dev/null",
 			os.Args[0], "-test.run", "^"+test+"$", "-test.count=1")
-		cmd.Env = append(append(os.Environ(), plainProcessor...), fmt.Sprintf("%s=%d %s", counting, n, name))
+		cmd.Env = append(append(os.Environ(), plainProcessor...), fmt.Sprintf("%s=%d %s", counting, n, op.Name))
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v:\n%s", err, out)
@@ -62,8 +60,12 @@ func instructions(t *testing.T, name string) uint64 {
 		}
 		return sum
 	}
-	few, many := count(fewer), count(more)
-	return (many - min(few, many)) / (more - fewer)
+	counted := cmp.Or(op.Counted, 20)
+	few, many := count(fewer), count(fewer+counted)
+	if many <= few {
+		t.Fatalf("%d runs execute no more instructions than %d: what happens beside them is more", fewer+counted, fewer)
+	}
+	return (many - few) / uint64(counted)
 }
 
 // counted is what the process is to run because another counts its instructions.

@@ -13,7 +13,7 @@ import (
 )
 
 // groups gather appends to many sessions: what comes while groupsAtOnce statements append is made by
-// one statement, in one transaction. Each append in it stands for itself: one that finds its session
+// one statement, in one transaction. None depends on another: one that finds its session
 // changed, or in use by another writer, has no part in it and is made by a statement of its own.
 type groups struct {
 	mu      sync.Mutex
