@@ -56,15 +56,17 @@ type round struct {
 func appendTo(b *testing.B, size, writers int) {
 	s := newTexts(b, size)
 	db := openPebble(b)
-	d := start(b)
+	d, bare := start(b), startBare(b)
 	defer d.stop()
+	defer bare.stop()
 	ways := []*way{
 		{name: "pebble", append: s.pebble(db)},
+		{name: "bare-unary", append: s.unary(bare)},
 		{name: "unary", append: s.unary(d)},
 		{name: "unary-beside", append: s.unary(d), beside: true},
 	}
 	if writers > 1 {
-		ways = append(ways, &way{name: "stream", append: s.stream(d)}, &way{name: "stream-beside", append: s.stream(d), beside: true})
+		ways = append(ways, &way{name: "bare-stream", append: s.stream(bare)}, &way{name: "stream", append: s.stream(d)}, &way{name: "stream-beside", append: s.stream(d), beside: true})
 	}
 	compare(b, d, ways, writers, roundEvents(size, writers))
 }

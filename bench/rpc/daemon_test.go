@@ -17,12 +17,15 @@ import (
 	"github.com/contextd/contextd/bench/program"
 )
 
-func TestMain(m *testing.M) { program.Main(m) }
+func TestMain(m *testing.M) {
+	serveBare()
+	program.Main(m)
+}
 
 // connections is over how many connections the writers are spread.
 const connections = 4
 
-// process is the daemon in a process of its own, on a unix socket.
+// process is a server in a process of its own, on a unix socket.
 type process struct {
 	b     *testing.B
 	cmd   *exec.Cmd
@@ -47,6 +50,12 @@ func start(b *testing.B, more ...string) *process {
 			cmd.Env = append(cmd.Env, m)
 		}
 	}
+	return launch(b, cmd, socket)
+}
+
+// launch starts a server and waits until it serves on its socket.
+func launch(b *testing.B, cmd *exec.Cmd, socket string) *process {
+	b.Helper()
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
