@@ -78,7 +78,7 @@ func storeReduction(p reduce.Policy) *storagev1.ReductionPolicy {
 		ThinkingKeepTurns: p.Thinking.KeepTurns,
 		WindowMaxTurns:    p.Window.MaxTurns, WindowMaxTokens: p.Window.MaxTokens, StrictAnchor: p.Window.StrictAnchor,
 		CollapseTo: p.Collapse.To, CutFrom: p.Collapse.CutFrom, CutPaybackTurns: p.Collapse.CutPaybackTurns, KeepLastTurns: p.Collapse.KeepLastTurns,
-		LedgerShare: p.Collapse.LedgerShare, WorkingSetShare: p.Collapse.WorkingSetShare, ListTokens: p.Collapse.ListTokens, CutFromTokens: p.Collapse.CutFromTokens, CutTo: p.Collapse.CutTo, ClipShare: p.Clipping.Share, IndexShare: p.Collapse.IndexShare, SummaryShare: p.Collapse.SummaryShare, SummaryStartAt: p.Collapse.StartAt,
+		LedgerShare: p.Collapse.LedgerShare, WorkingSetShare: p.Collapse.WorkingSetShare, ListTokens: p.Collapse.ListTokens, CutFromTokens: p.Collapse.CutFromTokens, CutTo: p.Collapse.CutTo, ClipShare: p.Clipping.Share, ClipNameTokens: p.Clipping.NameTokens, IndexShare: p.Collapse.IndexShare, SummaryShare: p.Collapse.SummaryShare, SummaryStartAt: p.Collapse.StartAt,
 		EvictEveryTurns: p.Cache.EvictEveryTurns, ClearAtLeastTokens: p.Cache.ClearAtLeastTokens,
 		CacheTtlNanos: int64(p.Cache.TTL), PaybackTurns: p.Cache.PaybackTurns,
 	}
@@ -102,7 +102,7 @@ func readReduction(m *storagev1.ReductionPolicy) reduce.Policy {
 		Whole:       m.GetWhole(),
 		ToolResults: reduce.ToolResults{Default: readRetention(m.GetDefaultRetention()), Strict: m.GetStrictRetention(), EvictErrors: m.GetEvictErrors(), OutlineTokens: m.GetOutlineTokens()},
 		Duplicates:  m.GetDuplicates(),
-		Clipping:    reduce.Clipping{MaxTokens: m.GetClipMaxTokens(), HeadTokens: m.GetClipHeadTokens(), TailTokens: m.GetClipTailTokens(), Exact: m.GetClipExact(), Share: m.GetClipShare()},
+		Clipping:    reduce.Clipping{MaxTokens: m.GetClipMaxTokens(), HeadTokens: m.GetClipHeadTokens(), TailTokens: m.GetClipTailTokens(), Exact: m.GetClipExact(), Share: m.GetClipShare(), NameTokens: m.GetClipNameTokens()},
 		Thinking:    reduce.Thinking{KeepTurns: m.ThinkingKeepTurns},
 		Window:      reduce.Window{MaxTurns: m.GetWindowMaxTurns(), MaxTokens: m.GetWindowMaxTokens(), StrictAnchor: m.GetStrictAnchor()},
 		Collapse: reduce.Collapse{

@@ -194,3 +194,12 @@ func clipLevel(groups []*Group, limit uint64) uint64 {
 	}
 	return limit
 }
+
+// names is what names may take of a clip of so many tokens.
+func (c Clipping) names(limit uint64) uint64 {
+	const part = 8
+	if c.HeadTokens+c.TailTokens > 0 {
+		return 0
+	}
+	return min(c.NameTokens, limit/part)
+}

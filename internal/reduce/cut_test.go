@@ -18,9 +18,10 @@ import (
 const cutPointer = "ctx:12.0"
 
 // checkCut holds a cut against what it promises: it is within the limit; what it
-// keeps are the ends of the text, between runes; and its note counts the rest.
-func checkCut(t fataler, text string, limit, head, tail uint64) {
-	short, ok := reduce.CutText(gauge, text, limit, head, tail, cutPointer)
+// keeps are the ends of the text, between runes; and its note counts the rest, and has names that
+// are there alone.
+func checkCut(t fataler, text string, limit uint64, c reduce.Clipping) {
+	short, ok := reduce.CutText(gauge, text, limit, c, cutPointer)
 	if !ok {
 		if short != "" {
 			t.Fatalf("no cut, and %q", short)
@@ -34,14 +35,29 @@ func checkCut(t fataler, text string, limit, head, tail uint64) {
 		t.Fatalf("cut within a rune: %q", short)
 	}
 	for start, end := range gaps(text, short) {
-		want := fmt.Sprintf("\n[contextd: %d chars, %d lines cut here; %s]\n",
-			utf8.RuneCountInString(text[start:end]), strings.Count(text[start:end], "\n"), cutPointer)
-		if short == text[:start]+want+text[end:] {
-			checkShares(t, text, start, len(text)-end, limit, head, tail)
+		counts := fmt.Sprintf("\n[contextd: %d chars, %d lines cut here",
+			utf8.RuneCountInString(text[start:end]), strings.Count(text[start:end], "\n"))
+		names, counted := strings.CutPrefix(short[start:len(short)-(len(text)-end)], counts)
+		if names, ok := strings.CutSuffix(names, "; "+cutPointer+"]\n"); counted && ok {
+			checkNames(t, names, text[:start], text[start:end], text[end:])
+			checkShares(t, text, start, len(text)-end, limit, c.HeadTokens, c.TailTokens)
 			return
 		}
 	}
 	t.Fatalf("%q is not the ends of the text with a note between them", short)
+}
+
+// checkNames checks that a note names what is in the gap and in no end.
+func checkNames(t fataler, note, head, gap, tail string) {
+	names, ok := strings.CutPrefix(note, ", with the names ")
+	if !ok && note != "" {
+		t.Fatalf("%q is no list of names", note)
+	}
+	for name := range strings.FieldsSeq(names) {
+		if !strings.Contains(gap, name) || strings.Contains(head, name) || strings.Contains(tail, name) {
+			t.Fatalf("%q is named, and is not what was cut out alone", name)
+		}
+	}
 }
 
 // gaps yields every way to read short as a head and a tail of text.
@@ -87,14 +103,18 @@ func TestCut(t *testing.T) {
 		text := rapid.OneOf(prose(5000), rapid.String()).Draw(t, "text")
 		limit := rapid.Uint64Range(0, 1500).Draw(t, "limit")
 		tokens := rapid.SampledFrom([]uint64{0, 0, 1, 7, 100, 2000, math.MaxUint64})
-		checkCut(t, text, limit, tokens.Draw(t, "head"), tokens.Draw(t, "tail"))
+		checkCut(t, text, limit, reduce.Clipping{
+			HeadTokens: tokens.Draw(t, "head"), TailTokens: tokens.Draw(t, "tail"), NameTokens: rapid.SampledFrom([]uint64{0, 20, 150}).Draw(t, "names"),
+		})
 	})
 }
 
 func FuzzCut(f *testing.F) {
-	f.Add(reducetest.Lines(100, "output"), uint64(60), uint64(0), uint64(0))
-	f.Add("日本\n日本語", uint64(1), uint64(math.MaxUint64), uint64(2))
-	f.Fuzz(func(t *testing.T, text string, limit, head, tail uint64) { checkCut(t, text, limit, head, tail) })
+	f.Add(reducetest.Lines(100, "output"), uint64(60), uint64(0), uint64(0), uint64(150))
+	f.Add("日本\n日本語", uint64(1), uint64(math.MaxUint64), uint64(2), uint64(0))
+	f.Fuzz(func(t *testing.T, text string, limit, head, tail, names uint64) {
+		checkCut(t, text, limit, reduce.Clipping{HeadTokens: head, TailTokens: tail, NameTokens: names})
+	})
 }
 
 func TestCutFits(t *testing.T) {
@@ -110,7 +130,7 @@ func TestCutFits(t *testing.T) {
 		"no room for it": {reducetest.Lines(100, "out"), 10, false},
 		"empty":          {"", 0, false},
 	} {
-		if _, ok := reduce.CutText(gauge, c.text, c.limit, 0, 0, cutPointer); ok != c.want {
+		if _, ok := reduce.CutText(gauge, c.text, c.limit, reduce.Clipping{NameTokens: 20}, cutPointer); ok != c.want {
 			t.Errorf("%s: cut %v, want %v", name, ok, c.want)
 		}
 	}
@@ -131,9 +151,10 @@ func TestCutBetweenLinesIsWhatCountingGives(t *testing.T) {
 		line := rapid.SampledFrom([]string{"\n", "}\n", "  indented {\n", "\tx := f(1234)\r\n", "/path/to\n", "no end ", "é漢\n", "\xff\n", " \n", "word word word\n"})
 		text := strings.Join(rapid.SliceOfN(line, 0, 60).Draw(t, "lines"), "")
 		limit := rapid.Uint64Range(0, 150).Draw(t, "limit")
-		head, tail := rapid.Uint64Range(0, 40).Draw(t, "head"), rapid.Uint64Range(0, 40).Draw(t, "tail")
-		got, ok := reduce.CutText(g, text, limit, head, tail, cutPointer)
-		want, counted := reduce.CutCounted(g, text, limit, head, tail, cutPointer)
+		ends := rapid.SampledFrom([]uint64{0, 0, 3, 40})
+		c := reduce.Clipping{HeadTokens: ends.Draw(t, "head"), TailTokens: ends.Draw(t, "tail"), NameTokens: rapid.Uint64Range(0, 20).Draw(t, "names")}
+		got, ok := reduce.CutText(g, text, limit, c, cutPointer)
+		want, counted := reduce.CutCounted(g, text, limit, c, cutPointer)
 		if got != want || ok != counted {
 			t.Fatalf("%s cuts %q to %q, and to %q where each attempt is counted", g.Name(), text, got, want)
 		}

@@ -193,6 +193,7 @@ func genPolicy() *rapid.Generator[reduce.Policy] {
 				Exact:      rapid.Bool().Draw(t, "exact"),
 				HeadTokens: rapid.SampledFrom([]uint64{0, 0, 20}).Draw(t, "head"),
 				TailTokens: rapid.SampledFrom([]uint64{0, 0, 20}).Draw(t, "tail"),
+				NameTokens: rapid.SampledFrom([]uint64{0, 30}).Draw(t, "names"),
 			},
 			Window: reduce.Window{
 				MaxTurns:     rapid.SampledFrom([]uint32{0, 0, 3}).Draw(t, "max_turns"),

@@ -68,6 +68,10 @@ type Clipping struct {
 	// HeadTokens and TailTokens say how much of each end stays; both 0 divide the
 	// limit two to one.
 	HeadTokens, TailTokens uint64
+	// NameTokens is what names may take that are in what is cut out and in no end, in tokens.
+	// They take at most an eighth of the limit, and nothing where HeadTokens or TailTokens say
+	// what stays. Policies in records of earlier builds have none.
+	NameTokens uint64
 }
 
 // Thinking says for how many turns reasoning stays. Nil is forever.

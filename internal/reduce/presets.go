@@ -11,10 +11,10 @@ func DefaultPolicy() Policy {
 	return Policy{
 		ToolResults: ToolResults{
 			Default:       Retention{Turns: 30, MinTokens: 600},
-			OutlineTokens: 200,
+			OutlineTokens: 300,
 		},
 		Duplicates: true,
-		Clipping:   Clipping{MaxTokens: 12_000, Share: 0.085},
+		Clipping:   Clipping{MaxTokens: 12_000, Share: 0.085, NameTokens: 150},
 		Thinking:   Thinking{KeepTurns: &keepThinking},
 		Collapse: Collapse{
 			To:              0.5,
@@ -24,8 +24,8 @@ func DefaultPolicy() Policy {
 			CutPaybackTurns: 10,
 			KeepLastTurns:   2,
 			LedgerShare:     0.025,
-			WorkingSetShare: 0.18,
-			IndexShare:      0.12,
+			WorkingSetShare: 0.21,
+			IndexShare:      0.10,
 			ListTokens:      6_000,
 			SummaryShare:    0.03,
 			StartAt:         0.5,
@@ -49,11 +49,9 @@ func FrugalPolicy() Policy {
 	return p
 }
 
-// FaithfulPolicy cuts only where the budget forces it, and no deeper than it must.
+// FaithfulPolicy keeps more of each result, and turns for longer.
 func FaithfulPolicy() Policy {
 	p := DefaultPolicy()
-	p.Clipping.Share = 0.125
-	c := &p.Collapse
-	c.To, c.CutFrom, c.KeepLastTurns = 0.75, 0, 4
+	p.Clipping.Share, p.Collapse.CutFrom = 0.125, 0.85
 	return p
 }

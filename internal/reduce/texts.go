@@ -39,9 +39,9 @@ type textKey struct {
 	block int
 	kind  EditKind
 	limit uint64
-	// head and tail are those of the Clipping.
-	head, tail uint64
-	recall     Recall
+	// head, tail and names are those of the Clipping.
+	head, tail, names uint64
+	recall            Recall
 }
 
 func newTexts(gauge budget.Accountant) *texts {
@@ -135,9 +135,10 @@ func (t writer) duplicate(call, later *Call) budget.Piece {
 		Pointer(later.Seq, later.Block), t.recall.Pointer(call.Seq, call.Block)))
 }
 
-// clip returns a result's head and tail within limit, or false if it fits.
+// clip returns a result's head and tail within limit, and names that are between them, or
+// false if it fits.
 func (t writer) clip(call *Call, tokens, limit uint64, c Clipping) (budget.Piece, bool) {
-	key := textKey{call.Seq, call.Block, Clipped, limit, c.HeadTokens, c.TailTokens, t.recall}
+	key := textKey{call.Seq, call.Block, Clipped, limit, c.HeadTokens, c.TailTokens, c.names(limit), t.recall}
 	if p, ok := t.clips.made[key]; ok {
 		return p, p.Text != ""
 	}
@@ -159,7 +160,7 @@ func (t writer) clipText(b Block, text string, limit uint64) (budget.Piece, bool
 func (t *texts) cut(key textKey, text string, tokens uint64, lines budget.Lines, back string) (budget.Piece, bool) {
 	p, ok := t.clips.made[key]
 	if !ok {
-		p, _ = cutter{t.gauge, key.head, key.tail, lines}.cut(text, tokens, key.limit, back)
+		p, _ = cutter{t.gauge, key.head, key.tail, key.names, lines}.cut(text, tokens, key.limit, back)
 		t.clips.keep(key, p)
 	}
 	return p, p.Text != ""
@@ -171,6 +172,8 @@ type cutter struct {
 	// head and tail are how many tokens of each end stay at the most; both 0 divide
 	// the limit two to one.
 	head, tail uint64
+	// names is what those may take that are in the gap and not beside it, in tokens.
+	names uint64
 	// lines are those of the text, or nil: then each attempt is counted.
 	lines budget.Lines
 }
@@ -184,9 +187,9 @@ func (c cutter) cut(text string, tokens, limit uint64, back string) (short budge
 		return short, false
 	}
 	head, tail := min(c.head, limit), min(c.tail, limit)
-	kept := min(head+tail, limit)
+	kept, bare := min(head+tail, limit), limit-c.names
 	if kept == 0 {
-		head, tail, kept = 2, 1, limit
+		head, tail, kept = 2, 1, bare
 	}
 	// The first guess takes the text's own bytes per token; each further one is
 	// smaller by a fifth, so the loop ends.
@@ -198,7 +201,13 @@ func (c cutter) cut(text string, tokens, limit uint64, back string) (short budge
 			room = room * 4 / 5
 			continue
 		}
-		if short = c.without(text, headEnd, tailStart, back, limit); short.Text != "" {
+		if short = c.without(text, headEnd, tailStart, "", back, bare); short.Text != "" {
+			if c.names > 0 {
+				names := ledger.Names(text[headEnd:tailStart], text[:headEnd]+text[tailStart:], c.names, c.gauge)
+				if named := c.without(text, headEnd, tailStart, names, back, limit); named.Text != "" {
+					return named, true
+				}
+			}
 			return short, true
 		}
 		room = room * 4 / 5
@@ -206,27 +215,31 @@ func (c cutter) cut(text string, tokens, limit uint64, back string) (short budge
 	return short, false
 }
 
-// without is the text with a note in place of a part of it; empty where that is over limit.
-func (c cutter) without(text string, from, to int, back string, limit uint64) (short budget.Piece) {
+// without is the text with a note, with names in it, in place of a part of it; empty where that
+// is over limit.
+func (c cutter) without(text string, from, to int, names, back string, limit uint64) (short budget.Piece) {
 	head, ok := c.lines.UpTo(from + 1) // the note begins with the break that ends the line
 	tail, whole := c.lines.UpTo(to)
 	if ok && whole && text[from] == '\n' {
-		note := c.gauge.Piece(cutNote(1+tail.Chars-head.Chars, 1+tail.Breaks-head.Breaks, back)[1:])
+		note := c.gauge.Piece(cutNote(1+tail.Chars-head.Chars, 1+tail.Breaks-head.Breaks, names, back)[1:])
 		if short.Cost = head.Cost + note.Cost + c.lines.Whole().Cost - tail.Cost; c.gauge.Tokens(short.Cost) <= limit {
 			short.Text = text[:from+1] + note.Text + text[to:]
 		}
 		return short
 	}
 	gap := text[from:to]
-	short = c.gauge.Piece(text[:from] + cutNote(utf8.RuneCountInString(gap), strings.Count(gap, "\n"), back) + text[to:])
+	short = c.gauge.Piece(text[:from] + cutNote(utf8.RuneCountInString(gap), strings.Count(gap, "\n"), names, back) + text[to:])
 	if c.gauge.Tokens(short.Cost) > limit {
 		return budget.Piece{}
 	}
 	return short
 }
 
-func cutNote(chars, lines int, back string) string {
-	return fmt.Sprintf("\n[contextd: %d chars, %d lines cut here; %s]\n", chars, lines, back)
+func cutNote(chars, lines int, names, back string) string {
+	if names != "" {
+		names = ", with the names " + names
+	}
+	return fmt.Sprintf("\n[contextd: %d chars, %d lines cut here%s; %s]\n", chars, lines, names, back)
 }
 
 // lineEnd moves at back to the last line end in the half before it, or else to a

@@ -407,15 +407,17 @@ func (x *DuplicateResults) GetEnabled() bool {
 }
 
 // How a single result that is too large is cut: head and tail stay, at whole
-// lines where possible, with a pointer between them. Absent: at 12,000 tokens, or at an
-// eighth of the target where that is less.
+// lines where possible, with a pointer between them, and names that are in neither. Absent: at
+// 12,000 tokens, or at a share of the target where that is less (0.085 by default), but under
+// small targets at no less than 1,600 tokens, or two and a half times the share where that is
+// less than these.
 type ResultClipping struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Results larger than this many tokens are cut, whatever the target. 0: only where the
 	// newest results alone would not fit.
 	MaxTokens uint32 `protobuf:"varint,1,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
-	// Tokens that stay of the head. 0 with tail_tokens 0: two thirds of
-	// max_tokens.
+	// Tokens that stay of the head. 0 with tail_tokens 0: two thirds of max_tokens, less what
+	// the names take: at most 150 tokens, and an eighth of it. Otherwise there are no names.
 	HeadTokens uint32 `protobuf:"varint,2,opt,name=head_tokens,json=headTokens,proto3" json:"head_tokens,omitempty"`
 	// Tokens that stay of the tail. 0 with head_tokens 0: one third of
 	// max_tokens.

@@ -41,6 +41,7 @@ func overlay(m *contextdv1.Policy) (out policy.Overlay, err error) {
 			MaxTokens:  uint64(c.GetMaxTokens()),
 			HeadTokens: uint64(c.GetHeadTokens()),
 			TailTokens: uint64(c.GetTailTokens()),
+			NameTokens: d.Clipping.NameTokens,
 			Exact:      true,
 		}
 	}

@@ -85,7 +85,7 @@ func TestOverlay(t *testing.T) {
 		"clipping": {
 			&contextdv1.Policy{Clipping: &contextdv1.ResultClipping{MaxTokens: 10, HeadTokens: 3, TailTokens: 2}},
 			func(p *assemble.Policy) {
-				p.Reduction.Clipping = reduce.Clipping{MaxTokens: 10, HeadTokens: 3, TailTokens: 2, Exact: true}
+				p.Reduction.Clipping = reduce.Clipping{MaxTokens: 10, HeadTokens: 3, TailTokens: 2, NameTokens: 150, Exact: true}
 			},
 		},
 		"thinking for ever": {

@@ -343,9 +343,11 @@ type ReductionPolicy struct {
 	// The size from which a cut may pay, in tokens, whatever the target.
 	CutFromTokens uint64 `protobuf:"varint,33,opt,name=cut_from_tokens,json=cutFromTokens,proto3" json:"cut_from_tokens,omitempty"`
 	// The fraction of the target to which a cut that pays reduces. 0: collapse_to.
-	CutTo         float64 `protobuf:"fixed64,34,opt,name=cut_to,json=cutTo,proto3" json:"cut_to,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	CutTo float64 `protobuf:"fixed64,34,opt,name=cut_to,json=cutTo,proto3" json:"cut_to,omitempty"`
+	// What names in a clipped result may take that are in what is cut out, in tokens.
+	ClipNameTokens uint64 `protobuf:"varint,35,opt,name=clip_name_tokens,json=clipNameTokens,proto3" json:"clip_name_tokens,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ReductionPolicy) Reset() {
@@ -612,6 +614,13 @@ func (x *ReductionPolicy) GetCutFromTokens() uint64 {
 func (x *ReductionPolicy) GetCutTo() float64 {
 	if x != nil {
 		return x.CutTo
+	}
+	return 0
+}
+
+func (x *ReductionPolicy) GetClipNameTokens() uint64 {
+	if x != nil {
+		return x.ClipNameTokens
 	}
 	return 0
 }
@@ -923,7 +932,7 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\x04Clip\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x18\n" +
 	"\athrough\x18\x02 \x01(\x04R\athrough\x12\x16\n" +
-	"\x06tokens\x18\x03 \x01(\x04R\x06tokens\"\xb1\v\n" +
+	"\x06tokens\x18\x03 \x01(\x04R\x06tokens\"\xdb\v\n" +
 	"\x0fReductionPolicy\x12K\n" +
 	"\x11default_retention\x18\x01 \x01(\v2\x1e.contextd.storage.v1.RetentionR\x10defaultRetention\x12N\n" +
 	"\x11retention_by_tool\x18\x02 \x03(\v2\".contextd.storage.v1.ToolRetentionR\x0fretentionByTool\x12!\n" +
@@ -967,7 +976,8 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\n" +
 	"clip_share\x18  \x01(\x01R\tclipShare\x12&\n" +
 	"\x0fcut_from_tokens\x18! \x01(\x04R\rcutFromTokens\x12\x15\n" +
-	"\x06cut_to\x18\" \x01(\x01R\x05cutToB\x16\n" +
+	"\x06cut_to\x18\" \x01(\x01R\x05cutTo\x12(\n" +
+	"\x10clip_name_tokens\x18# \x01(\x04R\x0eclipNameTokensB\x16\n" +
 	"\x14_thinking_keep_turnsB\x0e\n" +
 	"\f_recall_tool\"y\n" +
 	"\vCachePrices\x12\x1d\n" +
