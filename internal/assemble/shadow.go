@@ -96,7 +96,7 @@ func (e *Engine) withShadow() *Engine {
 	return e
 }
 
-// apart is a store in which what shadows decide is kept apart from what contexts go by.
+// apart is a store in which what shadows decide has kinds of its own, so that no context goes by it.
 type apart struct{ Store }
 
 func (a apart) ReadRuns(ctx context.Context, id string, runs eventlog.Ranges) iter.Seq2[eventlog.Event, error] {
