@@ -236,7 +236,7 @@ describe("a daemon", () => {
       contextd(["assemble", "live", "--addr", api, "--max-tokens", "16k"]);
       const { page, errors, close } = await open(browser, `http://${daemon.url}/session/live`);
       await page.getByText("live", { exact: true }).last().waitFor();
-      expect(await page.getByRole("option").count()).toBe(1);
+      await expect.poll(() => page.getByRole("option").count()).toBe(1);
       contextd(["append", "live", "--addr", api], event("assistant", text("Done.")) + "\n" + event("user", text("Go on.")));
       contextd(["assemble", "live", "--addr", api, "--max-tokens", "16k"]);
       await expect.poll(() => page.getByRole("option").count()).toBe(2);
