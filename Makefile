@@ -58,8 +58,9 @@ demo: build ## Replay a bundled session through a daemon under a tight budget
 	$(BIN)/contextd demo
 
 .PHONY: readme
-readme: ## Write the demo's and the quick start's output into README.md
-	go test -count=1 -run Readme ./cmd/contextd/internal/demo -rewrite
+readme: ## Write what the demo, the quick start, its digests and its evaluation print into README.md and docs
+	go test -count=1 -run 'Readme|Digests' ./cmd/contextd/internal/demo -rewrite
+	go test -count=1 -run DocumentedEvaluation ./cmd/contextd -rewrite
 
 .PHONY: record-demo
 record-demo: ## Record the demo's session again
