@@ -29,8 +29,11 @@ func TestHooks(t *testing.T) {
 				before <- call
 				return <-decisions, nil
 			},
-			PostCompact: func(_ context.Context, call *contextdv1.HookCall) error {
-				after <- call
+			PostCompact: func(ctx context.Context, call *contextdv1.HookCall) error {
+				select {
+				case after <- call:
+				case <-ctx.Done(): // of one that began before the subscription had arrived
+				}
 				return nil
 			},
 		})
