@@ -34,6 +34,7 @@ type Set struct {
 	fallback    string
 	summarizers Summarizers
 	shadow      string // empty is none
+	shadowed    assemble.Policy
 }
 
 // Summarizers are those of the daemon's configuration.
@@ -75,23 +76,18 @@ func (s Set) WithShadow(name string) (Set, error) {
 	if s.shadow = name; name == "" {
 		return s, nil
 	}
-	if _, err := s.lookup(name); err != nil {
+	of, err := s.lookup(name)
+	if err != nil {
 		return Set{}, invalid("shadow", "%v", err)
 	}
+	s.shadowed = of.Policy
 	return s, nil
 }
 
 // Shadow is the policy that is computed beside one in use, with its name, which is empty if there is
 // none. The tool that the model recalls with is that of the policy in use, if it has one.
 func (s Set) Shadow(used assemble.Policy) (p assemble.Policy, name string) {
-	if s.shadow == "" {
-		return assemble.Policy{}, ""
-	}
-	of, err := s.lookup(s.shadow)
-	if err != nil { // WithShadow has found it
-		return assemble.Policy{}, ""
-	}
-	p = of.Policy
+	p = s.shadowed
 	if used.Reduction.Recall != "" {
 		p.Reduction.Recall = used.Reduction.Recall
 	}

@@ -30,6 +30,8 @@ type session struct {
 	// written is the digest of the last run that showed one, and of its policy.
 	written   reduce.Written
 	writtenBy reduce.Policy
+	// rejected says that a run before made a context smaller because one was refused.
+	rejected bool
 }
 
 // step is an assembly and the groups it was made from.
@@ -110,6 +112,7 @@ func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, ask reduce
 	checkStanding(t, s.log, s.conv, got)
 	checkForward(t, s.state, got.State)
 	checkDecided(t, s.conv.Decided(), got.View)
+	s.rejected = s.rejected || ask.Rejected > 0
 	s.checkRejected(t, p, b, ask, got)
 	if got.State.EvictedAsOf > s.conv.Head() || got.State.CollapsedThrough > s.conv.Head() {
 		t.Fatalf("the state is ahead of event %d: %+v", s.conv.Head(), got.State)
@@ -290,8 +293,8 @@ func (s *session) checkSticky(t fataler, before, now step, strict bool) {
 			}), now.result.View, j)
 		}
 	}
-	if before.result.State.CollapsedFor < now.result.State.CollapsedFor {
-		return // what had no room beside the digest has it again
+	if s.rejected && before.result.State.CollapsedFor < now.result.State.CollapsedFor {
+		return // what had no room beside the digest of a smaller context has it again
 	}
 	for _, g := range before.groups {
 		// So can a caller's compaction, whose summary is in the record of every run.

@@ -24,17 +24,7 @@ func (s *Store) Read(ctx context.Context, id string, from, to eventlog.Seq) iter
 		from, to := max(from, 1), to
 		for size := firstPage; ; size = min(2*size, lastPage) {
 			page, head, err := s.readPage(ctx, id, from, to, size)
-			for _, e := range page {
-				if err := ctx.Err(); err != nil {
-					yield(eventlog.Event{}, err)
-					return
-				}
-				if !yield(e, nil) {
-					return
-				}
-			}
-			if err != nil {
-				yield(eventlog.Event{}, err)
+			if !yieldPage(ctx, page, err, yield) {
 				return
 			}
 			// The log may grow while it is read; the end stays where it was.
@@ -45,6 +35,25 @@ func (s *Store) Read(ctx context.Context, id string, from, to eventlog.Seq) iter
 			}
 		}
 	}
+}
+
+// yieldPage yields the events of a page and then what ended its reading, if anything did. It reports
+// whether more is wanted.
+func yieldPage(ctx context.Context, page []eventlog.Event, err error, yield func(eventlog.Event, error) bool) bool {
+	for _, e := range page {
+		if err := ctx.Err(); err != nil {
+			yield(eventlog.Event{}, err)
+			return false
+		}
+		if !yield(e, nil) {
+			return false
+		}
+	}
+	if err != nil {
+		yield(eventlog.Event{}, err)
+		return false
+	}
+	return true
 }
 
 // readPage returns up to size events from..to and where to ends. A page ends
@@ -83,17 +92,7 @@ func (s *Store) ReadRuns(ctx context.Context, id string, runs eventlog.Ranges) i
 	return func(yield func(eventlog.Event, error) bool) {
 		for len(runs) > 0 {
 			page, rest, err := s.readRuns(ctx, id, runs)
-			for _, e := range page {
-				if err := ctx.Err(); err != nil {
-					yield(eventlog.Event{}, err)
-					return
-				}
-				if !yield(e, nil) {
-					return
-				}
-			}
-			if err != nil {
-				yield(eventlog.Event{}, err)
+			if !yieldPage(ctx, page, err, yield) {
 				return
 			}
 			runs = rest
