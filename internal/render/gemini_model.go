@@ -120,7 +120,7 @@ func (t *modelTurn) native(i int, b eventlog.ProviderBlock) {
 		t.sign(i, signature)
 		return
 	}
-	part, ok := geminiNative(b)
+	part, ok := geminiNative(b, geminiNatives)
 	if !ok {
 		t.add(said, i, geminiText(t.foreign(i, b), t.take()))
 		return
@@ -141,10 +141,11 @@ func signatureBytes(s string) bool {
 	return err == nil && s != "" && !strings.ContainsAny(s, "\r\n")
 }
 
-// geminiNatives are the parts of Gemini's own that are carried: one of them to a part,
-// with what may be next to it.
+// The parts of Gemini's own that are carried, one of them to a part: of the model and, without
+// code that only a model writes, of the user; and what may be next to them.
 var (
 	geminiNatives = set("text", "inlineData", "fileData", "executableCode", "codeExecutionResult")
+	geminiInputs  = set("text", "inlineData", "fileData", "codeExecutionResult")
 	geminiBeside  = set("thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata")
 )
 
@@ -157,8 +158,8 @@ func soundInline(value json.RawMessage) bool {
 	return json.Unmarshal(value, &inline) == nil && soundData(inline.MIMEType, inline.Data)
 }
 
-// geminiNative is a part as it came, if it is one that Gemini takes back.
-func geminiNative(b eventlog.ProviderBlock) ([]byte, bool) {
+// geminiNative is a part as it came, if it is one of those that Gemini takes back.
+func geminiNative(b eventlog.ProviderBlock, carried map[string]bool) ([]byte, bool) {
 	var part map[string]json.RawMessage
 	if b.Provider != providerGoogle || !eventlog.IsJSON(b.JSON) || json.Unmarshal([]byte(b.JSON), &part) != nil {
 		return nil, false
@@ -171,7 +172,7 @@ func geminiNative(b eventlog.ProviderBlock) ([]byte, bool) {
 			return nil, false
 		case name == "inlineData" && !soundInline(value):
 			return nil, false
-		case geminiNatives[name]:
+		case carried[name]:
 			kinds++
 		case !geminiBeside[name]:
 			return nil, false

@@ -30,6 +30,7 @@ var (
 		`{"type":"search_result","source":"s","title":"t","content":[]}`, `{"type":"image","source":{"type":"file","file_id":"f"}}`,
 		`{"thoughtSignature":"c2ln"}`, `{"thoughtSignature":"no base64"}`, `{"text":"t"}`, `{"text":" "}`, `{"functionCall":{"name":"f","args":{}}}`, `{"functionResponse":{}}`,
 		`{"fileData":{"mimeType":"video/mp4","fileUri":"https://youtu.be/x"},"videoMetadata":{}}`, `{"text":"t","inlineData":{}}`, `{"new":1}`,
+		`{"executableCode":{"language":"PYTHON","code":"1"}}`, `{"codeExecutionResult":{"outcome":"OUTCOME_OK"}}`,
 		`no JSON`, ``, `[]`, `null`, `7`, "{\"type\":\"text\",\"text\":\"\xff\"}",
 	}
 	someThinking = []eventlog.Thinking{
