@@ -204,7 +204,7 @@ func (c *Compactor) carryOut(ctx context.Context, r Request, plan decide.Plan, o
 			return Outcome{}, err
 		}
 		// The cheapest that suffices does not suffice: the next one needs no summary.
-		out.Detail = fmt.Sprintf("no summary could be made (%v), so the groups left without", err)
+		out.Detail = fmt.Sprintf("no summary could be made (%v), so the groups were dropped without one", err)
 		r.Strategy, out.Strategy = reduce.Drop, reduce.Drop
 	}
 	done, nothing, err := c.Engine.Compact(ctx, r.Compaction, summary, func(ctx context.Context, done *assemble.Compacted) (seq eventlog.Seq, err error) {

@@ -167,15 +167,15 @@ func (d *Decision) validate(summary bool) *InvalidError {
 	case d.Undoes == 0 && d.Through == 0 && len(d.Masked) == 0:
 		return &InvalidError{"through_seq", "must be set where nothing is masked and nothing is reverted"}
 	case (d.Through == 0) != (d.DigestTokens == 0):
-		return &InvalidError{"digest_tokens", "must be set where groups left, and only there"}
+		return &InvalidError{"digest_tokens", "must be set where through_seq is, and only there"}
 	case d.Through == 0 && len(d.Kept) > 0:
-		return &InvalidError{"kept_seqs", "has no place where no groups left"}
+		return &InvalidError{"kept_seqs", "must be empty where through_seq is 0"}
 	case (d.SummaryID == "") != (d.SummaryThrough == 0):
 		return &InvalidError{"summary_through_seq", "must be set where there is a summary, and only there"}
 	case d.SummaryID != "" && !summary:
 		return &InvalidError{"summary_id", "names a summary, and the compaction has no text"}
 	case d.SummaryThrough > d.Through:
-		return &InvalidError{"summary_through_seq", fmt.Sprintf("is %d, and groups left up to %d", d.SummaryThrough, d.Through)}
+		return &InvalidError{"summary_through_seq", fmt.Sprintf("is %d, after through_seq, which is %d", d.SummaryThrough, d.Through)}
 	}
 	return validateTexts(text{"summary_id", d.SummaryID}, text{"summary_by", d.SummaryBy})
 }

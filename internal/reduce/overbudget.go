@@ -34,7 +34,11 @@ func (e *OverBudgetError) Error() string {
 		if i > 0 {
 			s += ","
 		}
-		s += fmt.Sprintf(" %s (event %d, %d tokens)", p.What, p.Seq, p.Tokens)
+		where := ""
+		if p.Seq > 0 {
+			where = fmt.Sprintf("event %d, ", p.Seq)
+		}
+		s += fmt.Sprintf(" %s (%s%d tokens)", p.What, where, p.Tokens)
 	}
 	return s
 }
