@@ -33,10 +33,14 @@ help: ## List the targets
 # ---------------------------------------------------------------- program
 
 # Without grpcnotrace gRPC links html/template, which looks methods up by name: the linker would
-# then keep every exported method of every type.
+# then keep every exported method of every type. Without nopgxregisterdefaulttypes pgx links arrays
+# and ranges of every type that PostgreSQL has.
+GOTAGS := grpcnotrace,nopgxregisterdefaulttypes
+export GOTAGS
+
 .PHONY: build
 build: ## Build the daemon into PROGRAM=bin/contextd, static
-	CGO_ENABLED=0 go build -tags grpcnotrace -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(COMMIT_DATE)' -o '$(PROGRAM)' ./cmd/contextd
+	CGO_ENABLED=0 go build -tags '$(GOTAGS)' -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(COMMIT_DATE)' -o '$(PROGRAM)' ./cmd/contextd
 
 .PHONY: sbom
 sbom: build ## List what is linked into the daemon, with licences, as CycloneDX in bin/contextd.cdx.json

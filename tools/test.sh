@@ -7,7 +7,8 @@
 #   - for other long tests that take one step after another, and programs that scripts start by
 #     the hundred. With RACE=all, as in make nightly, these and all packages run under it.
 # Property tests have a fixed seed, so that whether a change passes depends on the change alone;
-# make nightly draws new ones. make lint has vetted what is tested.
+# make nightly draws new ones. make lint has vetted what is tested. GOTAGS are the tags that the
+# released program is built with.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -41,7 +42,7 @@ run() {
   shift
   # Without packages go would test the current folder.
   # shellcheck disable=SC2086 # one word a package
-  [ -z "$of" ] || go test -vet=off -p "$at_once" -timeout "$timeout" $of "$@" || failed=1
+  [ -z "$of" ] || go test -vet=off -tags "${GOTAGS:-}" -p "$at_once" -timeout "$timeout" $of "$@" || failed=1
 }
 # step PACKAGES FLAG...: only packages with property tests know the flag of the seed.
 step() {

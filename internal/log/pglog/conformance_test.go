@@ -108,6 +108,15 @@ func TestConformanceThroughPooler(t *testing.T) {
 	logtest.Run(t, st.open, logtest.Durable(st.reopen))
 }
 
+// TestConformanceWithoutDescriptions: the store knows the types of its arguments without asking the server, which
+// holds for the other such mode, simple_protocol, too. What is released has no types but these.
+func TestConformanceWithoutDescriptions(t *testing.T) {
+	needServer(t)
+	st := newStores(pglog.Options{Attempts: 1})
+	st.schema = func(t testing.TB) string { return server.Schema(t) + " default_query_exec_mode=exec" }
+	logtest.Run(t, st.open, logtest.Durable(st.reopen))
+}
+
 func TestModel(t *testing.T) {
 	needServer(t)
 	for name, calls := range map[string]bool{"each by itself": false, "in calls": true} {

@@ -193,7 +193,7 @@ func connected(ctx context.Context, dsn string, f func(*pgx.Conn) error) error {
 	if err != nil {
 		return &AddressError{err}
 	}
-	conn, err := pgx.ConnectConfig(ctx, config)
+	conn, err := connect(ctx, config)
 	if err != nil {
 		return &ConnectError{err}
 	}

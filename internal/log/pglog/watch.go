@@ -79,7 +79,7 @@ func (w *watch) listen(ctx context.Context, s *Store, config *pgx.ConnConfig) {
 
 func (w *watch) listenOnce(ctx context.Context, s *Store, config *pgx.ConnConfig) error {
 	limited, cancel := s.reading(ctx)
-	conn, err := pgx.ConnectConfig(limited, config)
+	conn, err := connect(limited, config)
 	cancel()
 	if err != nil {
 		return err
