@@ -8,12 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	promclient "github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/prometheus"
@@ -109,35 +107,16 @@ func (t *Telemetry) scope() []attribute.KeyValue {
 	return []attribute.KeyValue{attribute.String("tenant", t.tenant)}
 }
 
-// wanted reports whether the environment turns a signal on.
-func wanted(lookup func(string) (string, bool), signal string) bool {
-	if lookup == nil {
-		return false
-	}
-	if off, _ := lookup("OTEL_SDK_DISABLED"); strings.EqualFold(off, "true") {
-		return false
-	}
-	if exporter, ok := lookup("OTEL_" + signal + "_EXPORTER"); ok && exporter != "" {
-		return exporter != "none"
-	}
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_" + signal + "_ENDPOINT"} {
-		if endpoint, ok := lookup(name); ok && endpoint != "" {
-			return true
-		}
-	}
-	return false
-}
-
 func (t *Telemetry) setupTraces(ctx context.Context, o Options, res *resource.Resource) error {
 	opts := []sdktrace.TracerProviderOption{sdktrace.WithResource(res)}
 	if o.SpanProcessor != nil {
 		opts = append(opts, sdktrace.WithSpanProcessor(o.SpanProcessor))
 	}
-	if wanted(o.LookupEnv, "TRACES") {
-		exporter, err := autoexport.NewSpanExporter(ctx)
-		if err != nil {
-			return err
-		}
+	exporter, err := spanExporter(ctx, o.LookupEnv)
+	if err != nil {
+		return err
+	}
+	if exporter != nil {
 		opts = append(opts, sdktrace.WithBatcher(exporter))
 	}
 	if len(opts) == 1 {
@@ -154,12 +133,13 @@ func (t *Telemetry) setupMetrics(ctx context.Context, o Options, res *resource.R
 	if o.MetricReader != nil {
 		opts = append(opts, sdkmetric.WithReader(o.MetricReader))
 	}
-	if wanted(o.LookupEnv, "METRICS") {
-		reader, err := autoexport.NewMetricReader(ctx)
-		if err != nil {
-			return err
-		}
-		opts = append(opts, sdkmetric.WithReader(reader))
+	asked, stop, err := metricReader(ctx, o.LookupEnv)
+	if err != nil {
+		return err
+	}
+	if asked != nil {
+		opts = append(opts, sdkmetric.WithReader(asked))
+		t.shutdown = append(t.shutdown, stop)
 	}
 	if o.Prometheus {
 		t.registry = promclient.NewRegistry()

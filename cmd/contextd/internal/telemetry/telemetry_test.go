@@ -3,10 +3,7 @@ package telemetry_test
 import (
 	"context"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -211,91 +208,5 @@ func addPoints(out map[string]int64, name string, points []metricdata.DataPoint[
 			key += "/" + string(a.Key) + "=" + a.Value.AsString()
 		}
 		out[key] += p.Value
-	}
-}
-
-// collector takes what is exported over HTTP.
-type collector struct {
-	*httptest.Server
-	mu   sync.Mutex
-	seen map[string]int
-}
-
-func newCollector(t *testing.T) *collector {
-	c := &collector{seen: map[string]int{}}
-	c.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.seen[r.URL.Path]++
-	}))
-	t.Cleanup(c.Close)
-	return c
-}
-
-func (c *collector) count(path string) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.seen[path]
-}
-
-// TestEnvironment exports to a real endpoint exactly where the variables ask for
-// it.
-func TestEnvironment(t *testing.T) {
-	tests := map[string]struct {
-		env             map[string]string // ENDPOINT is replaced by the collector's
-		traces, metrics bool
-	}{
-		"nothing set":       {nil, false, false},
-		"an endpoint":       {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "ENDPOINT"}, true, true},
-		"an exporter alone": {map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "ENDPOINT/v1/traces"}, true, false},
-		"one turned off":    {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "ENDPOINT", "OTEL_METRICS_EXPORTER": "none"}, true, false},
-		"all turned off":    {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "ENDPOINT", "OTEL_SDK_DISABLED": "true"}, false, false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			c := newCollector(t)
-			env := map[string]string{}
-			for k, v := range test.env {
-				if len(v) >= 8 && v[:8] == "ENDPOINT" {
-					v = c.URL + v[8:]
-				}
-				env[k] = v
-				t.Setenv(k, v) // the exporters read it themselves
-			}
-			tel, err := telemetry.Setup(t.Context(), telemetry.Options{LookupEnv: func(k string) (string, bool) {
-				v, ok := env[k]
-				return v, ok
-			}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if observed := tel.ServerHandler() != nil; observed != (test.traces || test.metrics) {
-				t.Errorf("calls are observed: %t", observed)
-			}
-			m, err := tel.NewMeter()
-			if err != nil {
-				t.Fatal(err)
-			}
-			m.Appended(t.Context(), 0, 1, 1)
-			assembled(t, tel, m, "s", made(), nil)
-			if err := tel.Shutdown(t.Context()); err != nil {
-				t.Error(err)
-			}
-			if got := c.count("/v1/traces") > 0; got != test.traces {
-				t.Errorf("traces exported: %t", got)
-			}
-			if got := c.count("/v1/metrics") > 0; got != test.metrics {
-				t.Errorf("metrics exported: %t", got)
-			}
-			http.DefaultClient.CloseIdleConnections()
-		})
-	}
-}
-
-func TestBadEnvironment(t *testing.T) {
-	t.Setenv("OTEL_TRACES_EXPORTER", "pigeon")
-	_, err := telemetry.Setup(t.Context(), telemetry.Options{LookupEnv: func(k string) (string, bool) { return "pigeon", k == "OTEL_TRACES_EXPORTER" }})
-	if err == nil {
-		t.Error("an exporter that does not exist was accepted")
 	}
 }
