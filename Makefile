@@ -19,6 +19,7 @@ VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo 
 COMMIT      ?= $(shell git rev-parse HEAD 2>/dev/null)
 COMMIT_DATE ?= $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
 PROGRAM     ?= bin/contextd
+MAIN        ?= ./cmd/contextd
 
 # Packages that are built and tested at once, and how long one package's tests
 # may take: sized for two cores under the race detector, with others at work on them.
@@ -40,7 +41,7 @@ export GOTAGS
 
 .PHONY: build
 build: ## Build the daemon into PROGRAM=bin/contextd, static
-	CGO_ENABLED=0 go build -tags '$(GOTAGS)' -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(COMMIT_DATE)' -o '$(PROGRAM)' ./cmd/contextd
+	CGO_ENABLED=0 go build -tags '$(GOTAGS)' -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(COMMIT_DATE)' -o '$(PROGRAM)' $(MAIN)
 
 .PHONY: sbom
 sbom: build ## List what is linked into the daemon, with licences, as CycloneDX in bin/contextd.cdx.json
