@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -45,6 +46,7 @@ var memoryAttacks = []memoryAttack{
 	{"slow readers of a large event", slowReaders},
 	{"slow readers of a context", slowContexts},
 	{"large appends at once", largeAppends},
+	{"dense appends at once", denseAppends},
 	{"large injections at once", largeInjections},
 	{"transcripts projected at once", projectedTranscripts},
 	{"large policies", largePolicies},
@@ -226,6 +228,23 @@ func largeAppends(t *testing.T, p *process, size attackSize) {
 	text := words(size.bytes)
 	at(size.clients, func(i int) {
 		_, _ = contextdv1.NewContextServiceClient(p.dial(t)).AppendEvents(t.Context(), user(fmt.Sprintf("s%d", i), text))
+	})
+}
+
+// denseAppends sends requests of values that are small as they come and large in memory: as many
+// as a batch may have, of one byte each, and more, which are empty.
+func denseAppends(t *testing.T, p *process, size attackSize) {
+	empty := append([]byte("\x0a\x01e"), strings.Repeat("\x12\x00", size.bytes)...)
+	framed := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(empty))), empty...)
+	at(size.clients, func(i int) {
+		r := p.dialRaw(t)
+		if err := r.call(1, "/contextd.v1.ContextService/AppendEvents"); err != nil {
+			return
+		}
+		r.send(1, framed, 16<<10)
+		<-r.answered
+		batch := &contextdv1.AppendEventsRequest{SessionId: fmt.Sprintf("s%d", i), Events: slices.Repeat([]*contextdv1.Event{said("x")}, 10_000)}
+		_, _ = contextdv1.NewContextServiceClient(p.dial(t)).AppendEvents(t.Context(), batch)
 	})
 }
 

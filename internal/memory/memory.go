@@ -146,6 +146,7 @@ type Grant struct {
 	client string
 	mu     sync.Mutex
 	held   uint64
+	more   *Grant // is released with it
 }
 
 func newGrant(b *Budget, w *waiter) *Grant { return &Grant{budget: b, client: w.client, held: w.n} }
@@ -165,4 +166,10 @@ func (g *Grant) Keep(n uint64) {
 }
 
 // Release gives back everything. It may be called more than once.
-func (g *Grant) Release() { g.Keep(0) }
+func (g *Grant) Release() {
+	if g == nil {
+		return
+	}
+	g.Keep(0)
+	g.more.Release()
+}

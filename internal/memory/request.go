@@ -29,6 +29,17 @@ func (r *Request) Hold(g *Grant) {
 	old.Release()
 }
 
+// Add keeps a further part of the new request, with the first.
+func (r *Request) Add(g *Grant) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.grant == nil {
+		r.grant = g
+		return
+	}
+	r.grant.more = g
+}
+
 // End gives everything back: the call is over.
 func (r *Request) End() {
 	r.Hold(nil)

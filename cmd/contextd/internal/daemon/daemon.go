@@ -167,21 +167,22 @@ func (d *Daemon) buildBudgets(c config.Config) {
 		Setting: "max_assemblies", ClientSetting: "max_client_assemblies", Wait: busyWait, Clock: time.Now,
 	})
 	d.bounds = transport.Bounds{
-		Calls:          transport.Calls{Max: c.MaxCalls, MaxPerClient: c.MaxClientCalls, Rate: c.MaxCallRate, RatePerClient: c.MaxClientCallRate},
-		Client:         func(ctx context.Context) string { return auth.Of(ctx).Client() },
-		Processor:      d.processor,
-		SmallRequests:  memory.NewBudget("request_memory", smallRequestMemory, busyWait),
-		LargeRequests:  memory.NewBudget("request_memory", c.RequestMemory, busyWait),
-		Answers:        memory.NewBudget("answer_memory", c.AnswerMemory, busyWait),
-		ReceiveTimeout: c.ReceiveTimeout,
-		SendTimeout:    c.SendTimeout,
+		Calls:           transport.Calls{Max: c.MaxCalls, MaxPerClient: c.MaxClientCalls, Rate: c.MaxCallRate, RatePerClient: c.MaxClientCallRate},
+		Client:          func(ctx context.Context) string { return auth.Of(ctx).Client() },
+		Processor:       d.processor,
+		SmallRequests:   memory.NewBudget("request_memory", smallRequestMemory, busyWait),
+		LargeRequests:   memory.NewBudget("request_memory", c.RequestMemory, busyWait),
+		DecodedRequests: memory.NewBudget("request_memory", c.RequestMemory, busyWait),
+		Answers:         memory.NewBudget("answer_memory", c.AnswerMemory, busyWait),
+		ReceiveTimeout:  c.ReceiveTimeout,
+		SendTimeout:     c.SendTimeout,
 	}
 }
 
 // budgets are those of memory, by the names that the metrics have.
 func (d *Daemon) budgets() map[string]*memory.Budget {
 	return map[string]*memory.Budget{
-		"requests": d.bounds.LargeRequests, "small_requests": d.bounds.SmallRequests, "answers": d.bounds.Answers, "work": d.work, "policies": d.policies,
+		"requests": d.bounds.LargeRequests, "small_requests": d.bounds.SmallRequests, "decoded_requests": d.bounds.DecodedRequests, "answers": d.bounds.Answers, "work": d.work, "policies": d.policies,
 	}
 }
 

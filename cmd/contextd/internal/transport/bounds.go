@@ -33,6 +33,8 @@ type Bounds struct {
 	// is known until their call has ended. Large ones have their own budget, so that they
 	// do not delay others.
 	SmallRequests, LargeRequests *memory.Budget
+	// DecodedRequests is for what requests of many small values take beside their bytes.
+	DecodedRequests *memory.Budget
 	// Answers is for large answers until the client has taken them.
 	Answers *memory.Budget
 	// ReceiveTimeout is how long a request may take to arrive once it has begun.
@@ -44,6 +46,9 @@ type Bounds struct {
 // largeMessage is where messages begin to be large.
 const largeMessage = 64 << 10
 
+// denseMessage is where it is looked at what messages take once they are decoded.
+const denseMessage = 4 << 10
+
 // healthService is always served.
 const healthService = "/grpc.health.v1.Health/"
 
@@ -52,8 +57,9 @@ type bounds struct {
 	Bounds
 	codec     codec
 	telemetry stats.Handler // nil if nothing is observed
-	// maxMessage is the largest request, of which maxContent are events.
-	maxMessage, maxContent uint64
+	// maxMessage is the largest request, of which maxContent are events; decoded it may take
+	// maxDecoded more.
+	maxMessage, maxContent, maxDecoded uint64
 
 	mu      sync.Mutex
 	running map[*boundedStream]struct{}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
 	"github.com/contextd/contextd/internal/memory"
@@ -31,7 +33,7 @@ type bounded struct {
 }
 
 func (b bounded) CountTokens(ctx context.Context, r *contextdv1.CountTokensRequest) (*contextdv1.CountTokensResponse, error) {
-	if b.entered == nil || len(r.GetText()) < 1<<10 {
+	if b.entered == nil || proto.Size(r) < 1<<10 {
 		return &contextdv1.CountTokensResponse{}, nil
 	}
 	b.entered <- struct{}{}
@@ -86,7 +88,7 @@ func dialBounded(t *testing.T, b transport.Bounds, s bounded) *grpc.ClientConn {
 		if err := <-served; err != nil {
 			t.Error(err)
 		}
-		for name, budget := range map[string]*memory.Budget{"small": b.SmallRequests, "large": b.LargeRequests, "answers": b.Answers} {
+		for name, budget := range map[string]*memory.Budget{"small": b.SmallRequests, "large": b.LargeRequests, "decoded": b.DecodedRequests, "answers": b.Answers} {
 			if n := budget.Used(); n != 0 {
 				t.Errorf("%d bytes of %s are used after all calls", n, name)
 			}
@@ -126,7 +128,7 @@ func TestOneRequest(t *testing.T) {
 func TestViolationsAreBounded(t *testing.T) {
 	client := serveBounded(t, roomy(), bounded{})
 	message := &contextdv1.Message{Role: contextdv1.Role_ROLE_USER}
-	for range 200_000 {
+	for range 150_000 {
 		message.Blocks = append(message.Blocks, &contextdv1.Block{})
 	}
 	request := &contextdv1.AppendEventsRequest{SessionId: "s", Events: []*contextdv1.Event{{Kind: &contextdv1.Event_Message{Message: message}}}}
@@ -137,8 +139,8 @@ func TestViolationsAreBounded(t *testing.T) {
 	if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "events[0].message.blocks[0]") {
 		t.Errorf("%v", err)
 	}
-	if took := after.TotalAlloc - before.TotalAlloc; took > 100<<20 {
-		t.Errorf("the refusal of a request of 400 KB took %d MiB", took>>20)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 75<<20 {
+		t.Errorf("the refusal of a request of 300 KB took %d MiB", took>>20)
 	}
 }
 
@@ -171,6 +173,48 @@ func TestRequestsAreBounded(t *testing.T) {
 		t.Errorf("with the first one gone: %v", err)
 	}
 	<-s.entered
+}
+
+// TestDenseRequests: what is small as it comes and large once it is decoded is refused before it
+// takes memory, or waits for what others hold.
+func TestDenseRequests(t *testing.T) {
+	b := roomy()
+	b.DecodedRequests = memory.NewBudget("request_memory", 16<<20, time.Millisecond)
+	s := bounded{entered: make(chan struct{}, 1), leave: make(chan struct{})}
+	client := serveBounded(t, b, s)
+	blocks := func(n int) *contextdv1.CountTokensRequest {
+		return &contextdv1.CountTokensRequest{
+			Message: &contextdv1.Message{Role: contextdv1.Role_ROLE_USER, Blocks: slices.Repeat([]*contextdv1.Block{{Kind: &contextdv1.Block_Text{Text: &contextdv1.Text{Text: "x"}}}}, n)},
+		}
+	}
+	decision := &contextdv1.CompactionDecision{ThroughSeq: 1, DigestTokens: 1, KeptSeqs: make([]uint64, 3<<20)}
+	for name, r := range map[string]*contextdv1.AppendEventsRequest{
+		"empty messages": {SessionId: "s", Events: slices.Repeat([]*contextdv1.Event{{}}, 1<<20)},
+		"numbers":        {SessionId: "s", Events: []*contextdv1.Event{{Kind: &contextdv1.Event_Compaction{Compaction: &contextdv1.Compaction{Decision: decision}}}}},
+	} {
+		if _, err := client.AppendEvents(t.Context(), r); status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "max_batch_bytes") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	first := make(chan error, 1)
+	go func() {
+		_, err := client.CountTokens(t.Context(), blocks(40_000))
+		first <- err
+	}()
+	<-s.entered
+	if _, err := client.CountTokens(t.Context(), blocks(40_000)); status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "request_memory") {
+		t.Errorf("another dense request: %v", err)
+	}
+	if _, err := client.CountTokens(t.Context(), &contextdv1.CountTokensRequest{Text: "x"}); err != nil {
+		t.Errorf("a small request: %v", err)
+	}
+	close(s.leave)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	if used := b.DecodedRequests.Used(); used != 0 {
+		t.Errorf("%d bytes are still held", used)
+	}
 }
 
 // TestRequestSizes refuses what is too large before it is read, packed or not.

@@ -74,6 +74,9 @@ const (
 // frameSlack is what a message takes in addition to the content of its events.
 const frameSlack = 4 << 20
 
+// decodedSlack is what values take in memory, beside their bytes, in a request of small content.
+const decodedSlack = 16 << 20
+
 // build returns the options of a gRPC server, and the chain in its order: logging sees
 // the status that the client sees; what is bounded is bounded before it is looked at;
 // recovery is last, so that all others see a panic as an error.
@@ -85,6 +88,7 @@ func (o Options) build() ([]grpc.ServerOption, []grpc.StreamServerInterceptor, *
 	bound := &bounds{
 		Bounds: o.Bounds, running: map[*boundedStream]struct{}{}, codec: newCodec(), telemetry: o.Telemetry,
 		maxContent: o.MaxMessageBytes, maxMessage: min(o.MaxMessageBytes+frameSlack, math.MaxInt32),
+		maxDecoded: o.MaxMessageBytes + decodedSlack,
 	}
 	chain := []grpc.StreamServerInterceptor{
 		callLogger{o.Logger, o.OnlyFaults}.stream,

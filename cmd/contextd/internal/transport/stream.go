@@ -127,8 +127,25 @@ func (s *boundedStream) receive(m any, size uint64, compressed bool) error {
 	return nil
 }
 
-// decode takes a turn of the processor for what is large.
+// decode takes the memory that many small values need, and a turn of the processor for what is
+// large.
 func (s *boundedStream) decode(data mem.BufferSlice, m any) error {
+	if message, ok := m.(proto.Message); ok && data.Len() > denseMessage {
+		flat := data.MaterializeToBuffer(mem.DefaultBufferPool())
+		defer flat.Free()
+		data = mem.BufferSlice{flat}
+		more := decodedMemory(flat.ReadOnlyData(), message.ProtoReflect().Descriptor(), s.bounds.maxDecoded)
+		if more > s.bounds.maxDecoded {
+			return &apierr.LimitError{Setting: "max_batch_bytes", Limit: s.bounds.maxDecoded, Actual: more, Unit: "bytes of memory for the values of a request"}
+		}
+		if more > largeMessage {
+			grant, err := s.bounds.DecodedRequests.Take(s.ctx, more)
+			if err != nil {
+				return err
+			}
+			s.request.Add(grant)
+		}
+	}
 	if data.Len() > largeMessage {
 		done, err := s.bounds.Processor.Take(s.ctx)
 		if err != nil {

@@ -81,7 +81,7 @@ func (j *journal) String() string {
 func roomy() transport.Bounds {
 	budget := func() *memory.Budget { return memory.NewBudget("request_memory", 64<<20, time.Minute) }
 	return transport.Bounds{
-		Calls: transport.Calls{Max: 100, MaxPerClient: 100}, SmallRequests: budget(), LargeRequests: budget(), Answers: budget(),
+		Calls: transport.Calls{Max: 100, MaxPerClient: 100}, SmallRequests: budget(), LargeRequests: budget(), DecodedRequests: budget(), Answers: budget(),
 		ReceiveTimeout: time.Minute, SendTimeout: time.Minute,
 	}
 }

@@ -1,0 +1,55 @@
+package transport
+
+import (
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// What values take in memory beside their bytes, on average: a message with what leads to
+// it, and an element of a list.
+const (
+	messageMemory = 128
+	elementMemory = 24
+)
+
+// decodedMemory estimates how much more memory than its bytes a message takes once it is
+// decoded, where that is at most most. An empty message takes two bytes of a request, so this
+// may be many times what was received. What is not a message is counted up to where it is none.
+func decodedMemory(b []byte, md protoreflect.MessageDescriptor, most uint64) uint64 {
+	d := decoding{most: most}
+	d.message(b, md, protowire.DefaultRecursionLimit)
+	return d.memory
+}
+
+type decoding struct{ memory, most uint64 }
+
+func (d *decoding) message(b []byte, md protoreflect.MessageDescriptor, depth int) {
+	fields := md.Fields()
+	for len(b) > 0 && depth > 0 && d.memory <= d.most {
+		num, typ, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return
+		}
+		b = b[n:]
+		if n = protowire.ConsumeFieldValue(num, typ, b); n < 0 {
+			return
+		}
+		if fd := fields.ByNumber(num); fd != nil {
+			d.value(b[:n], typ, fd, depth)
+		}
+		b = b[n:]
+	}
+}
+
+func (d *decoding) value(b []byte, typ protowire.Type, fd protoreflect.FieldDescriptor, depth int) {
+	switch {
+	case fd.Message() != nil && typ == protowire.BytesType:
+		d.memory += messageMemory
+		content, _ := protowire.ConsumeBytes(b)
+		d.message(content, fd.Message(), depth-1)
+	case fd.IsList() && fd.IsPacked() && typ == protowire.BytesType:
+		d.memory += uint64(len(b)) * 8 // a number has at least a byte
+	case fd.IsList():
+		d.memory += elementMemory
+	}
+}
