@@ -6,13 +6,17 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/pointers"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
@@ -174,6 +178,41 @@ func TestACancelledCallerDoesNotWaitForTheSession(t *testing.T) {
 	}
 	if got := mustAssemble(t, engine, request()); got.MessageCount != 2 {
 		t.Errorf("the session holds %d messages", got.MessageCount)
+	}
+}
+
+// workingStore tells while it is read how much memory calls have taken for it.
+type workingStore struct {
+	eventlog.Store
+	work *memory.Budget
+	most int64
+}
+
+func (s *workingStore) Read(ctx context.Context, id string, from, to eventlog.Seq) iter.Seq2[eventlog.Event, error] {
+	s.most = max(s.most, s.work.Used())
+	return s.Store.Read(ctx, id, from, to)
+}
+
+// TestSmallEventsAreWork: a log of events that say next to nothing takes memory for each of them.
+func TestSmallEventsAreWork(t *testing.T) {
+	store := &workingStore{Store: memlog.New(), work: memory.NewBudget("work_memory", 64<<20, time.Second)}
+	defer closeStore(t, store)
+	const events = 10_000
+	var batch []eventlog.Event
+	for i := range events {
+		batch = append(batch, text(strconv.Itoa(i), eventlog.RoleUser, "x"))
+	}
+	push(t, store, "s", batch...)
+	models, err := budget.NewModels()
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := assemble.New(store, assemble.Options{Models: models, CacheSessions: 8, Clock: epoch, Gauges: gauges, Work: store.work})
+	req := request()
+	req.Budget.MaxTokens = 1_000_000
+	mustAssemble(t, engine, req)
+	if least := int64(events * 500); store.most < least {
+		t.Errorf("%d bytes were taken to read %d events", store.most, events)
 	}
 }
 

@@ -180,8 +180,12 @@ func (s *session) reset() {
 	s.of = 0
 }
 
-// workFactor is how many bytes are at work for each byte of a log that is read.
-const workFactor = 3
+// How many bytes are at work for each byte of a log that is read, and for each event: the group
+// that it is, however little it says.
+const (
+	workFactor = 3
+	eventWork  = 512
+)
 
 // leastWork is what nobody need wait for.
 const leastWork = 256 << 10
@@ -195,7 +199,7 @@ func (s *session) reserve(ctx context.Context, have, to eventlog.Seq) (err error
 	read := s.workFor(have, to)
 	n := read
 	if s.answers {
-		n = max(n, s.workFor(0, to)/workFactor)
+		n = max(n, s.logBytesOf(to))
 	}
 	if n < leastWork {
 		return nil
@@ -209,7 +213,13 @@ func (s *session) reserve(ctx context.Context, have, to eventlog.Seq) (err error
 
 // workFor is about how many bytes reading the log after have takes.
 func (s *session) workFor(have, to eventlog.Seq) uint64 {
-	return workFactor * s.logBytes / uint64(max(s.head, 1)) * uint64(to-min(have, to))
+	events := to - min(have, to)
+	return workFactor*s.logBytesOf(events) + eventWork*uint64(events)
+}
+
+// logBytesOf is about how many bytes of the log so many events are.
+func (s *session) logBytesOf(events eventlog.Seq) uint64 {
+	return s.logBytes / uint64(max(s.head, 1)) * uint64(events)
 }
 
 // handOver keeps of what the request took what its context takes until it is sent.
