@@ -181,7 +181,7 @@ func TestACancelledCallerDoesNotWaitForTheSession(t *testing.T) {
 	}
 }
 
-// workingStore tells while it is read how much memory calls have taken for it.
+// workingStore records while it is read how much memory calls have taken for it.
 type workingStore struct {
 	eventlog.Store
 	work *memory.Budget
