@@ -93,14 +93,14 @@ func (s *Server) answer(r Request, b Behaviour) answer {
 	case Long:
 		return completion(r, strings.Repeat("and then the work went on ", int(max(r.MaxTokens, 1000))), OK)
 	case Thinking:
-		return completion(r, "<think>\nThe user wants a summary.\n</think>\n\n"+s.settings.reply(r), OK)
+		return completion(r, "<think>\nThe user wants a summary.\n</think>\n\n"+summary(r), OK)
 	case CutOff:
-		text := s.settings.reply(r)
+		text := summary(r)
 		return completion(r, text[:len(text)/2], CutOff)
 	case Refusal:
 		return completion(r, "I cannot help with that.", Refusal)
 	}
-	return completion(r, s.settings.reply(r), OK)
+	return completion(r, summary(r), OK)
 }
 
 // summary is what the model writes by default.

@@ -32,7 +32,6 @@ type settings struct {
 	delay      time.Duration
 	retryAfter string
 	key        string
-	reply      func(Request) string
 }
 
 // Option changes what New makes.
@@ -53,14 +52,11 @@ func RetryAfter(value string) Option { return func(s *settings) { s.retryAfter =
 // Key refuses requests without this key.
 func Key(key string) Option { return func(s *settings) { s.key = key } }
 
-// Reply is what the model writes under OK and Slow.
-func Reply(reply func(Request) string) Option { return func(s *settings) { s.reply = reply } }
-
 // New starts a server. It panics where no loopback port can be had, as httptest
 // does. The caller closes it.
 func New(b Behaviour, options ...Option) *Server {
 	s := &Server{
-		settings:  settings{delay: 2 * time.Second, retryAfter: "1", reply: summary},
+		settings:  settings{delay: 2 * time.Second, retryAfter: "1"},
 		done:      make(chan struct{}),
 		behaviour: OK,
 	}

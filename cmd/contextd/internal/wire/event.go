@@ -84,15 +84,6 @@ func EventToProto(e eventlog.Event) *contextdv1.Event {
 	return out
 }
 
-// EventsToProto converts a run of events.
-func EventsToProto(events []eventlog.Event) []*contextdv1.Event {
-	out := make([]*contextdv1.Event, len(events))
-	for i, e := range events {
-		out[i] = EventToProto(e)
-	}
-	return out
-}
-
 func checkLabels(labels map[string]string) error {
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
 		field := fmt.Sprintf("labels[%q]", k)
