@@ -57,6 +57,9 @@ type SessionQuery struct {
 	Limit int
 	// Labels must all be there with these values.
 	Labels map[string]string
+	// Brief lets the store leave out ChainHead and ArtifactBytes, for a caller who looks at many
+	// sessions and describes few.
+	Brief bool
 }
 
 // ForkRequest makes a session that shares its parent's events up to At.

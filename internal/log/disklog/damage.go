@@ -138,8 +138,12 @@ func wait(pause time.Duration, halted, closing <-chan struct{}) {
 }
 
 // isDamage reports whether an error says that something is not what was written.
-// All files that are read were whole when they were closed, so an early end is one.
+// All files that are read were whole when they were closed, so an early end is one. That there is no
+// such key, which is asked often, is answered without looking into the error at length.
 func isDamage(err error) bool {
+	if err == pebble.ErrNotFound { //nolint:errorlint // Get returns it as it is
+		return false
+	}
 	return pebble.IsCorruptionError(err) || errors.As(err, new(*damagedError)) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }

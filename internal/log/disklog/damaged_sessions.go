@@ -99,8 +99,8 @@ func (s *Store) scan(lower, upper []byte, visit func(*pebble.Iterator) error) er
 }
 
 // listAll is ListSessions where records cannot be read one after the other, for that reason.
-func (s *Store) listAll(q eventlog.SessionQuery, reason error) ([]eventlog.Session, error) {
-	ids, err := s.allIDs()
+func (l *listing) listAll(reason error) ([]eventlog.Session, error) {
+	ids, err := l.allIDs()
 	if err != nil {
 		return nil, err
 	}
@@ -109,19 +109,19 @@ func (s *Store) listAll(q eventlog.SessionQuery, reason error) ([]eventlog.Sessi
 	}
 	var page []eventlog.Session
 	for _, id := range ids {
-		if !q.Spans(id) {
+		if !l.query.Spans(id) {
 			continue
 		}
-		if q.Limit > 0 && len(page) == q.Limit {
+		if l.query.Limit > 0 && len(page) == l.query.Limit {
 			break
 		}
 		key := sessionKey(id)
-		value, closer, err := s.get(key)
+		value, closer, err := l.get(key)
 		switch {
 		case errors.Is(err, pebble.ErrNotFound):
 			continue // it is being deleted
 		case err != nil:
-			err = s.fail(describeKey(key), err)
+			err = l.fail(describeKey(key), err)
 		}
 		var r *record
 		if err == nil {
@@ -136,7 +136,7 @@ func (s *Store) listAll(q eventlog.SessionQuery, reason error) ([]eventlog.Sessi
 		if err != nil {
 			r = &record{info: eventlog.Session{ID: id}}
 		}
-		listed, shown, err := s.list(q, r, err)
+		listed, shown, err := l.list(r, err)
 		if err != nil {
 			return nil, err
 		}
@@ -149,12 +149,12 @@ func (s *Store) listAll(q eventlog.SessionQuery, reason error) ([]eventlog.Sessi
 
 // list describes a session for a page, or says that it is not to be shown. One that
 // is damaged is described as far as it is known; err is what is known of that.
-func (s *Store) list(q eventlog.SessionQuery, r *record, err error) (d eventlog.Session, shown bool, _ error) {
-	if !r.info.Matches(q.Labels) {
+func (l *listing) list(r *record, err error) (d eventlog.Session, shown bool, _ error) {
+	if !r.info.Matches(l.query.Labels) {
 		return d, false, nil
 	}
 	if err == nil {
-		if d, shown, err = s.describeListed(r); err == nil {
+		if d, shown, err = l.describe(r); err == nil {
 			return d, shown, nil
 		}
 	}
@@ -162,7 +162,7 @@ func (s *Store) list(q eventlog.SessionQuery, r *record, err error) (d eventlog.
 		return d, false, err
 	}
 	inSession(r.info.ID, &err)
-	s.logger.Debug("a session that is listed is damaged", "session", r.info.ID, "error", err)
+	l.logger.Debug("a session that is listed is damaged", "session", r.info.ID, "error", err)
 	d = r.info
 	d.Damaged = true
 	return d, true, nil

@@ -90,6 +90,7 @@ func open(dir string, opts Options) (*Store, error) {
 		drained: make(chan struct{}),
 		written: make(chan *group, maxUnsynced),
 		slots:   map[string]*slot{},
+		listed:  map[segmentID]*listedState{},
 		recent:  list.New(),
 		eraser:  newEraser(),
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -26,11 +27,19 @@ func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]ev
 	if bytes.Compare(lower, upper) >= 0 {
 		return nil, nil
 	}
+	l := listing{Store: s, query: q}
+	s.mu.Lock()
+	l.drops = s.drops
+	s.mu.Unlock()
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return nil, s.fail("sessions", err)
 	}
 	defer it.Close()
+	if l.states, err = it.Clone(pebble.CloneOptions{IterOptions: &pebble.IterOptions{}}); err != nil {
+		return nil, s.fail("sessions", err)
+	}
+	defer l.states.Close()
 	var page []eventlog.Session
 	for ok := it.First(); ok && (q.Limit == 0 || len(page) < q.Limit); ok = it.Next() {
 		if err := ctx.Err(); err != nil {
@@ -38,7 +47,7 @@ func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]ev
 		}
 		value, err := it.ValueAndErr()
 		if err != nil {
-			return s.listAnyway(q, s.fail(describeKey(it.Key()), err))
+			return l.listAnyway(s.fail(describeKey(it.Key()), err))
 		}
 		if len(value) == 0 {
 			continue // it was damaged, and deleted
@@ -50,7 +59,7 @@ func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]ev
 		if err != nil {
 			r = &record{info: eventlog.Session{ID: string(it.Key()[1:])}}
 		}
-		described, shown, err := s.list(q, r, err)
+		described, shown, err := l.list(r, err)
 		if err != nil {
 			return nil, err
 		}
@@ -59,25 +68,46 @@ func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]ev
 		}
 	}
 	if err := it.Error(); err != nil {
-		return s.listAnyway(q, s.fail("sessions", err))
+		return l.listAnyway(s.fail("sessions", err))
 	}
 	return page, nil
 }
 
 // listAnyway lists what there is where the records are damaged.
-func (s *Store) listAnyway(q eventlog.SessionQuery, err error) ([]eventlog.Session, error) {
+func (l *listing) listAnyway(err error) ([]eventlog.Session, error) {
 	if _, corrupt := errors.AsType[*eventlog.CorruptError](err); !corrupt {
 		return nil, err
 	}
-	return s.listAll(q, err)
+	return l.listAll(err)
 }
 
-// describeListed describes a session whose record was found. It does not fill
-// the memory with sessions that nobody uses.
-func (s *Store) describeListed(r *record) (d eventlog.Session, shown bool, err error) {
-	s.mu.Lock()
-	sl := s.slots[r.info.ID]
-	s.mu.Unlock()
+// listing is one list of sessions.
+type listing struct {
+	*Store
+	query eventlog.SessionQuery
+	// states looks into sessions as they were when the list began; nil for as they are.
+	states *pebble.Iterator
+	// drops is Store.drops of before that.
+	drops uint64
+}
+
+// listedState is what brief lists keep of a session without a slot, so that they do not look into it again.
+type listedState struct {
+	// known is false while a list looks.
+	known  bool
+	head   eventlog.Seq
+	turns  uint32
+	bytes  uint64
+	update time.Time
+}
+
+// maxListed is how many sessions are kept so, in 10 MiB.
+const maxListed = 1 << 17
+
+// describe describes a session whose record was found. It does not fill the memory with sessions that
+// nobody uses.
+func (l *listing) describe(r *record) (d eventlog.Session, shown bool, err error) {
+	sl, at, looking := l.look(r)
 	if sl != nil && sl.loaded.Load() {
 		found := sl.session.Load()
 		if !found.visible() {
@@ -85,11 +115,64 @@ func (s *Store) describeListed(r *record) (d eventlog.Session, shown bool, err e
 		}
 		return found.describe(), true, nil
 	}
-	// Nobody writes it now, so what is on disk is durable.
-	at, err := s.newestState(r)
-	if err != nil {
-		return d, false, err
+	if at == nil {
+		// Nobody writes it now, so what is on disk is durable.
+		var newest state
+		newest, err = l.newestState(r, l.states)
+		l.note(r, looking, newest, err)
+		at = &newest
 	}
-	put, err := s.loadPuts(r.own().segment)
-	return r.describe(at, put), err == nil, err
+	var put puts
+	if err == nil && !l.query.Brief {
+		put, err = l.loadPuts(r.own().segment)
+	}
+	d = r.describe(*at, put)
+	if l.query.Brief {
+		d.ChainHead = nil
+	}
+	return d, err == nil, err
+}
+
+// look returns what memory has of a session: its slot, or what a list kept. If it has nothing, looking may
+// be where to note what is found on disk.
+func (l *listing) look(r *record) (sl *slot, kept *state, looking *listedState) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sl = l.slots[r.info.ID]
+	if sl != nil || !l.query.Brief {
+		return sl, nil, nil
+	}
+	segment := r.own().segment
+	switch k := l.listed[segment]; {
+	case k != nil && k.known:
+		return nil, &state{head: eventlog.Head{Seq: k.head, Turns: k.turns}, bytes: k.bytes, update: k.update}, nil
+	// A session that had a slot since the list began may have changed since, too.
+	case k == nil && l.drops == l.Store.drops && len(l.listed) < maxListed:
+		looking = &listedState{}
+		l.listed[segment] = looking
+	}
+	return nil, nil, looking
+}
+
+// note keeps what was found, unless the session was loaded meanwhile.
+func (l *listing) note(r *record, looking *listedState, at state, err error) {
+	if looking == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch segment := r.own().segment; {
+	case l.listed[segment] != looking:
+	case err != nil:
+		delete(l.listed, segment)
+	default:
+		*looking = listedState{known: true, head: at.head.Seq, turns: at.head.Turns, bytes: at.bytes, update: at.update}
+	}
+}
+
+// unlist forgets what lists kept of a session, which may change from now on.
+func (s *Store) unlist(own segmentID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.listed, own)
 }

@@ -106,6 +106,7 @@ func (s *Store) drop(sl *slot) {
 	delete(s.slots, sl.id)
 	s.held -= sl.held
 	sl.held = 0
+	s.drops++
 }
 
 // find returns a session that can be seen, with its slot, which is the caller's
@@ -142,7 +143,8 @@ func (s *Store) load(id string) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, err := s.newestState(r)
+	s.unlist(r.own().segment)
+	at, err := s.newestState(r, nil)
 	if err != nil {
 		return nil, err
 	}

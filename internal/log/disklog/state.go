@@ -8,10 +8,11 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// newestState is the state of a session that nobody is appending to.
-func (s *Store) newestState(r *record) (state, error) {
+// newestState is the state of a session that nobody is appending to. The iterator is one to use, with any
+// bounds; nil for none.
+func (s *Store) newestState(r *record, it *pebble.Iterator) (state, error) {
 	own := r.own()
-	at, found, err := s.stateIn(own, unbounded)
+	at, found, err := s.stateIn(own, unbounded, it)
 	if err != nil {
 		return state{}, err
 	}
@@ -35,7 +36,7 @@ func (s *Store) stateAt(links []link, seq eventlog.Seq) (state, error) {
 		if seq <= l.base || seq > l.upTo {
 			continue
 		}
-		at, found, err := s.stateIn(l, seq)
+		at, found, err := s.stateIn(l, seq, nil)
 		if err != nil {
 			return state{}, err
 		}
@@ -48,18 +49,21 @@ func (s *Store) stateAt(links []link, seq eventlog.Seq) (state, error) {
 }
 
 // stateIn is the state after the newest event of a segment that is not after
-// seq. found is false if there is none.
-func (s *Store) stateIn(l link, seq eventlog.Seq) (at state, found bool, err error) {
+// seq. found is false if there is none. The iterator is as for newestState.
+func (s *Store) stateIn(l link, seq eventlog.Seq, it *pebble.Iterator) (at state, found bool, err error) {
 	lower := kindPrefix(l.segment, keyEvent)
 	upper := prefixEnd(lower)
 	if seq < unbounded {
 		upper = eventKey(l.segment, seq+1)
 	}
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
-	if err != nil {
-		return state{}, false, s.fail("events", err)
+	if it != nil {
+		it.SetBounds(lower, upper)
+	} else {
+		if it, err = s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper}); err != nil {
+			return state{}, false, s.fail("events", err)
+		}
+		defer it.Close()
 	}
-	defer it.Close()
 
 	// Back to the last complete head, then forward again.
 	type storedHead struct {

@@ -46,6 +46,10 @@ type Store struct {
 	slots  map[string]*slot
 	recent *list.List // of all slots, the least recently used in front
 	held   int64      // bytes of their sessions, as far as they were released once
+	drops  uint64     // how many slots were dropped
+	// listed are sessions without a slot as lists have had them, by their own segment. Who loads a session
+	// removes it there, before anything can change.
+	listed map[segmentID]*listedState
 
 	// eraser erases in the background what deletions removed.
 	eraser eraser

@@ -212,8 +212,17 @@ func (m *machine) list(t *rapid.T) {
 		After:  rapid.SampledFrom([]string{"", "a", "bb"}).Draw(t, "after"),
 		Before: rapid.SampledFrom([]string{"", "a", "bb"}).Draw(t, "before"),
 		Limit:  rapid.IntRange(0, 3).Draw(t, "limit"),
+		Brief:  rapid.Bool().Draw(t, "brief"),
 	}
-	_, _ = both(m, "list", func(s eventlog.Store) ([]eventlog.Session, error) { return s.ListSessions(m.ctx, q) })
+	_, _ = both(m, "list", func(s eventlog.Store) ([]eventlog.Session, error) {
+		page, err := s.ListSessions(m.ctx, q)
+		for i := range page {
+			if q.Brief {
+				page[i].ChainHead, page[i].ArtifactBytes = nil, 0
+			}
+		}
+		return page, err
+	})
 }
 
 func (m *machine) reopen(t *rapid.T) {

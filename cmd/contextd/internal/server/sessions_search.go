@@ -107,7 +107,7 @@ func (s *Server) placesAfter(ctx context.Context, req *contextdv1.ListSessionsRe
 		from = after.ID
 	}
 	var found first
-	err := s.eachSession(ctx, eventlog.SessionQuery{After: from, Labels: req.GetLabels(), Limit: listPage}, func(session eventlog.Session) error {
+	err := s.eachSession(ctx, eventlog.SessionQuery{After: from, Labels: req.GetLabels(), Limit: listPage, Brief: true}, func(session eventlog.Session) error {
 		at := place{key(session), session.ID}
 		if after != nil && at.compare(*after) <= 0 || !holds(session, query) {
 			return nil
