@@ -328,16 +328,36 @@ func fromStatus(err error) (*status.Status, bool) {
 func fromRules(err *protovalidate.ValidationError) *answer {
 	a := &answer{code: codes.InvalidArgument, reason: ReasonInvalidField}
 	var texts []string
-	for _, v := range err.Violations[:min(len(err.Violations), maxViolations)] {
-		field, reason := fieldOf(v), v.Proto.GetMessage()
-		if reason == "" {
-			reason = v.Proto.GetRuleId()
+	for i, v := range err.Violations[:min(len(err.Violations), maxViolations)] {
+		field, reason := fieldOf(v), reasonOf(v)
+		if i > 0 && v.Proto.GetRuleId() == patternRule && field == fieldOf(err.Violations[i-1]) {
+			continue // what is empty, or too long, matches no pattern either
 		}
 		a.violation(field, reason)
 		texts = append(texts, field+": "+reason)
 	}
 	a.message = strings.Join(texts, "; ")
 	return a
+}
+
+const patternRule = "string.pattern"
+
+// patterns say what the patterns of the API's fields are about.
+var patterns = map[string]string{
+	"^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$": "must be of letters, digits and . _ : @ - in parts that a / separates, each of which begins with a letter, a digit or _",
+	"^([A-Za-z0-9_][A-Za-z0-9_.:-]*)?$":                                "must be of letters, digits and . _ : - and begin with a letter, a digit or _",
+	"^[^\\x00-\\x1f\\x7f]*$":                                           "must not contain control characters",
+	"^(sha256:[0-9a-f]{64})?$":                                         "must be sha256: and 64 hex digits, in small letters",
+}
+
+// reasonOf says what is wrong, in words.
+func reasonOf(v *protovalidate.Violation) string {
+	if v.Proto.GetRuleId() == patternRule {
+		if words := patterns[v.RuleValue.String()]; words != "" {
+			return words
+		}
+	}
+	return cmp.Or(v.Proto.GetMessage(), v.Proto.GetRuleId())
 }
 
 // fieldOf is the path of the field at fault. A rule over a whole message has no

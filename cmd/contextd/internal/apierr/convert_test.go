@@ -11,11 +11,14 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	"buf.build/go/protovalidate"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	"github.com/contextd/contextd/cmd/contextd/internal/auth"
@@ -288,5 +291,38 @@ func TestDocumented(t *testing.T) {
 		if !sent[reason] {
 			t.Errorf("%s is documented and no test sends it", reason)
 		}
+	}
+}
+
+// TestPatternsAreWords: no caller is shown a regular expression, and no field twice.
+func TestPatternsAreWords(t *testing.T) {
+	patterns := 0
+	for _, file := range []protoreflect.FileDescriptor{
+		contextdv1.File_contextd_v1_context_service_proto, contextdv1.File_contextd_v1_compaction_service_proto, contextdv1.File_contextd_v1_transcript_service_proto,
+	} {
+		imports := file.Imports()
+		for i := range imports.Len() {
+			messages := imports.Get(i).Messages()
+			for j := range messages.Len() {
+				m := messages.Get(j)
+				for k := range m.Fields().Len() {
+					fd := m.Fields().Get(k)
+					rules, _ := proto.GetExtension(fd.Options(), validate.E_Field).(*validate.FieldRules)
+					if !rules.GetString().HasPattern() {
+						continue
+					}
+					patterns++
+					broken := dynamicpb.NewMessage(m)
+					broken.Set(fd, protoreflect.ValueOfString("\n"+strings.Repeat("x", 300)))
+					st, _ := apierr.Convert(protovalidate.Validate(broken, protovalidate.WithFilter(protovalidate.FilterFunc(func(_ protoreflect.Message, d protoreflect.Descriptor) bool { return d == fd }))))
+					if text := st.Message(); !strings.Contains(text, "must ") || strings.Contains(text, "regex") || strings.Count(text, string(fd.Name())) != 1 {
+						t.Errorf("%s: %s", fd.FullName(), text)
+					}
+				}
+			}
+		}
+	}
+	if patterns < 20 {
+		t.Errorf("%d patterns were found", patterns)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/contextd/contextd/client/read"
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -218,7 +219,7 @@ func eventOf(text []byte) (*contextdv1.Event, error) {
 	if unreadable == nil && protojson.Unmarshal(valid, e) == nil {
 		return e, nil
 	}
-	return nil, err
+	return nil, fmt.Errorf("not an event: %w", config.JSONError(err))
 }
 
 // appendSum adds up what was appended.

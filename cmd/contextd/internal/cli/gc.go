@@ -84,7 +84,7 @@ and so does a damaged one.`,
 	}
 	cmd.RunE = c.run(func(cmd *cobra.Command, api api, _ []string) error {
 		if !cmd.Flags().Changed("older-than") && !cmd.Flags().Changed("max-bytes") {
-			return usageError{errors.New("--older-than or --max-bytes says what goes")}
+			return usageError{errors.New("--older-than or --max-bytes must be set")}
 		}
 		var all []*contextdv1.Session
 		err := eachSession(cmd.Context(), api, list, func(s *contextdv1.Session) error {

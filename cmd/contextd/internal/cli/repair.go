@@ -40,7 +40,7 @@ a backup: contextd restore BACKUP NEW.`,
 				return err
 			}
 			if dir == "" {
-				return usageError{errors.New("--data-dir says which directory")}
+				return usageError{errors.New("--data-dir must be set")}
 			}
 			encryption, err := daemon.Encryption(cmd.Context(), settings)
 			if err != nil {

@@ -31,7 +31,11 @@ func (p Program) report(cmd *cobra.Command, err error) int {
 func explainError(cmd *cobra.Command, err error) (text, hint string) {
 	var usage usageError
 	if errors.As(err, &usage) {
-		return err.Error(), fmt.Sprintf("see %q", cmd.CommandPath()+" --help")
+		hint = fmt.Sprintf("see %q", cmd.CommandPath()+" --help")
+		if strings.Contains(err.Error(), " arg(s), ") {
+			return fmt.Sprintf("%d arguments for %q", cmd.Flags().NArg(), strings.TrimSuffix(cmd.UseLine(), " [flags]")), hint
+		}
+		return err.Error(), hint
 	}
 	st, ok := statusOf(err)
 	if !ok {

@@ -28,13 +28,18 @@ func parseMessage(value any, m proto.Message) error {
 		return fmt.Errorf("must be a map with text keys: %w", err)
 	}
 	if err := protojson.Unmarshal(asJSON, m); err != nil {
-		// protojson varies the whitespace of its messages on purpose.
-		return errors.New(strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "proto:")), " "))
+		return JSONError(err)
 	}
 	if err := protovalidate.Validate(m); err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "validation error: "))
 	}
 	return nil
+}
+
+// JSONError is an error of protojson without its package's name, and with the same whitespace each
+// time, which protojson varies on purpose.
+func JSONError(err error) error {
+	return errors.New(strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "proto:")), " "))
 }
 
 // formatMessage is the inverse of parseMessage, as YAML on one line.

@@ -47,7 +47,8 @@ func (v validation) stream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerIn
 	return err
 }
 
-// maxLoggedID is the API's limit on a session_id; longer ones are refused, and not logged.
+// maxLoggedID is the API's limit on a session_id; longer ones are refused, and neither logged nor
+// traced.
 const maxLoggedID = 256
 
 type validatedStream struct {
@@ -64,7 +65,7 @@ func (s *validatedStream) RecvMsg(m any) error {
 	if of, ok := m.(interface{ GetSessionId() string }); ok {
 		id := of.GetSessionId()
 		s.sessionID.Store(&id)
-		if span := trace.SpanFromContext(s.Context()); span.IsRecording() {
+		if span := trace.SpanFromContext(s.Context()); span.IsRecording() && len(id) <= maxLoggedID {
 			span.SetAttributes(attribute.String("contextd.session.id", id))
 		}
 	}
