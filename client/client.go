@@ -134,5 +134,14 @@ func Dial(address string, of Credentials, options ...grpc.DialOption) (*grpc.Cli
 		// An event, and so a message, may be larger than gRPC's default of 4 MiB.
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: 5 * time.Second}),
+		grpc.WithStaticStreamWindowSize(streamWindow),
+		grpc.WithStaticConnWindowSize(connWindow),
 	), options...)...)
 }
+
+// Fixed windows: beside its daemon a client has no bandwidth to find out, and gRPC would find it
+// by a ping with every call.
+const (
+	streamWindow = 1 << 20
+	connWindow   = 8 << 20
+)

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/contextd/contextd/bench/program"
+	"github.com/contextd/contextd/client"
 )
 
 func TestMain(m *testing.M) {
@@ -63,7 +63,7 @@ func launch(b *testing.B, cmd *exec.Cmd, socket string) *process {
 	p := &process{b: b, cmd: cmd}
 	b.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended unless the benchmark failed
 	for range connections {
-		conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		conn, err := client.Dial("unix://"+socket, client.Credentials{})
 		if err != nil {
 			b.Fatal(err)
 		}
