@@ -39,6 +39,7 @@ type Turns struct {
 	mu      sync.Mutex
 	running uint64
 	waiters uint64 // that ever were
+	waiting int
 	// now is about what every client had that wants all it can get.
 	now     time.Duration
 	clients map[string]*turnClient
@@ -100,7 +101,10 @@ func (t *Turns) Take(ctx context.Context) (done func(), err error) {
 	if t == nil || ctx.Value(exemptKey{}) != nil {
 		return func() {}, nil
 	}
-	w := t.join(Client(ctx))
+	c, w := t.join(Client(ctx))
+	if w == nil {
+		return t.turn(c), nil
+	}
 	switch let, err := Await(ctx, w.let, t.o.Wait, func() bool { return t.quit(w) }); {
 	case let:
 		return t.turn(w.client), nil
@@ -153,8 +157,12 @@ func (t *Turns) busy(c *turnClient) error {
 
 // turn is a turn that has come. It is charged to its client in the end.
 func (t *Turns) turn(c *turnClient) func() {
-	began := t.o.Clock()
-	return sync.OnceFunc(func() {
+	began, ended := t.o.Clock(), false
+	return func() {
+		if ended {
+			return
+		}
+		ended = true
 		took := t.o.Clock().Sub(began)
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -163,10 +171,11 @@ func (t *Turns) turn(c *turnClient) func() {
 		c.had += took - quantum
 		c.usual = max(took, c.usual-(c.usual-took)/4)
 		t.next()
-	})
+	}
 }
 
-func (t *Turns) join(name string) *turnWaiter {
+// join begins a turn of a client, or returns its place among those that wait.
+func (t *Turns) join(name string) (*turnClient, *turnWaiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.clients[name]
@@ -177,11 +186,16 @@ func (t *Turns) join(name string) *turnWaiter {
 	if c.running == 0 && len(c.waiting) == 0 {
 		c.had = max(c.had, t.now) // what it did not use while it was away is not saved for it
 	}
+	if t.waiting == 0 && c.running < t.o.PerClient && t.hasRoom(c) {
+		t.begin(c)
+		return c, nil
+	}
 	t.waiters++
+	t.waiting++
 	w := &turnWaiter{c, t.waiters, make(chan struct{})}
 	c.waiting = append(c.waiting, w)
 	t.next()
-	return w
+	return c, w
 }
 
 // quit takes a waiter out; it reports false where its turn has come.
@@ -191,6 +205,7 @@ func (t *Turns) quit(w *turnWaiter) bool {
 	for i, other := range w.client.waiting {
 		if other == w {
 			w.client.waiting = append(w.client.waiting[:i:i], w.client.waiting[i+1:]...)
+			t.waiting--
 			t.next()
 			return true
 		}
@@ -202,20 +217,27 @@ func (t *Turns) quit(w *turnWaiter) bool {
 func (t *Turns) next() {
 	for {
 		first := t.first()
-		if first == nil {
+		if first == nil || !t.hasRoom(first) {
 			return
 		}
-		beside := first.usual <= short && first.had <= t.now+burst && t.running < 2*t.o.Limit
-		if t.running >= t.o.Limit && !beside {
-			return
-		}
-		t.now = max(t.now, first.had)
-		first.had += quantum
-		t.running++
-		first.running++
+		t.begin(first)
 		close(first.waiting[0].let)
 		first.waiting = first.waiting[1:]
+		t.waiting--
 	}
+}
+
+// hasRoom reports whether a client may have a turn if it is next.
+func (t *Turns) hasRoom(c *turnClient) bool {
+	beside := c.usual <= short && c.had <= t.now+burst && t.running < 2*t.o.Limit
+	return t.running < t.o.Limit || beside
+}
+
+func (t *Turns) begin(c *turnClient) {
+	t.now = max(t.now, c.had)
+	c.had += quantum
+	t.running++
+	c.running++
 }
 
 // first is the client whose turn it is, if there is room; nil if nobody may have one. It

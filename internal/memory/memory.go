@@ -79,20 +79,35 @@ func (b *Budget) Take(ctx context.Context, n uint64) (*Grant, error) {
 	if b == nil || n == 0 || ctx.Value(exemptKey{}) != nil {
 		return nil, nil
 	}
-	w := &waiter{fair.Client(ctx), min(n, b.portion(largestParts)), make(chan struct{})}
-	b.mu.Lock()
-	b.waiting = append(b.waiting, w)
-	b.next()
-	b.mu.Unlock()
+	client := fair.Client(ctx)
+	n = min(n, b.portion(largestParts))
+	w := b.join(client, n)
+	if w == nil {
+		return &Grant{budget: b, client: client, held: n}, nil
+	}
 	switch let, err := fair.Await(ctx, w.let, b.wait, func() bool { return b.quit(w) }); {
 	case let:
-		return newGrant(b, w), nil
+		return &Grant{budget: b, client: client, held: n}, nil
 	case err != nil:
 		return nil, err
 	default:
 		b.refused.Add(1)
 		return nil, &fair.BusyError{Setting: b.setting, Limit: b.total, RetryAfter: fair.RetryAfter}
 	}
+}
+
+// join takes bytes, or returns the place of who waits for them.
+func (b *Budget) join(client string, n uint64) *waiter {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.waiting) == 0 && b.hasRoom(client, n, b.portion(commonParts)) {
+		b.take(client, n)
+		return nil
+	}
+	w := &waiter{client, n, make(chan struct{})}
+	b.waiting = append(b.waiting, w)
+	b.next()
+	return w
 }
 
 // quit takes a waiter out; it reports false if that has its bytes.
@@ -115,16 +130,25 @@ func (b *Budget) next() {
 	slices.SortStableFunc(b.waiting, func(x, y *waiter) int { return cmp.Compare(b.held[x.client]+x.n, b.held[y.client]+y.n) })
 	common := b.portion(commonParts)
 	b.waiting = slices.DeleteFunc(b.waiting, func(w *waiter) bool {
-		after := b.used + w.n
-		if after > common && (after > b.total || b.held[w.client]+w.n > b.portion(clientParts)) {
+		if !b.hasRoom(w.client, w.n, common) {
 			common = 0
 			return false
 		}
-		b.used = after
-		b.held[w.client] += w.n
+		b.take(w.client, w.n)
 		close(w.let)
 		return true
 	})
+}
+
+// hasRoom reports whether a client may have n bytes, where common is the part for anybody.
+func (b *Budget) hasRoom(client string, n, common uint64) bool {
+	after := b.used + n
+	return after <= common || after <= b.total && b.held[client]+n <= b.portion(clientParts)
+}
+
+func (b *Budget) take(client string, n uint64) {
+	b.used += n
+	b.held[client] += n
 }
 
 func (b *Budget) portion(n uint64) uint64 { return b.total * n / parts }
@@ -148,8 +172,6 @@ type Grant struct {
 	held   uint64
 	more   *Grant // is released with it
 }
-
-func newGrant(b *Budget, w *waiter) *Grant { return &Grant{budget: b, client: w.client, held: w.n} }
 
 // Keep gives back all but n bytes; what is not there cannot be kept.
 func (g *Grant) Keep(n uint64) {
