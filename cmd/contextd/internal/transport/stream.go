@@ -46,6 +46,8 @@ type boundedStream struct {
 	// are parts of one request, and exempt for calls that no budget may hold up.
 	streams, upload, exempt bool
 	request                 memory.Request
+	// receiving and sending end a call that takes too long over a message.
+	receiving, sending dueTimer
 	// cut is why the call was ended before its handler returned.
 	cut atomic.Pointer[error]
 }
@@ -60,7 +62,8 @@ func (s *boundedStream) RecvMsg(m any) error {
 	if !s.streams || s.upload {
 		// The only request is due from the start, and a part of one as soon as the one
 		// before was taken.
-		defer s.dueWithin(s.bounds.ReceiveTimeout, "receive_timeout", "the request did not arrive")()
+		s.receiving.start(s, s.bounds.ReceiveTimeout, "receive_timeout", "the request did not arrive")
+		defer s.receiving.stop()
 	}
 	var header [5]byte
 	if err := s.raw.ReadMessageHeader(header[:]); err != nil {
@@ -69,8 +72,9 @@ func (s *boundedStream) RecvMsg(m any) error {
 		}
 		return s.ended(err)
 	}
-	if s.streams {
-		defer s.dueWithin(s.bounds.ReceiveTimeout, "receive_timeout", "the request did not arrive")()
+	if s.streams && !s.upload {
+		s.receiving.start(s, s.bounds.ReceiveTimeout, "receive_timeout", "the request did not arrive")
+		defer s.receiving.stop()
 	}
 	if err := s.receive(m, uint64(binary.BigEndian.Uint32(header[1:])), header[0] != 0); err != nil {
 		return s.ended(err)
@@ -233,7 +237,8 @@ func (s *boundedStream) SendMsg(m any) error {
 		out.release = s.releaseWhenTaken(grant)
 		defer out.releaseUnsent()
 	}
-	defer s.dueWithin(s.bounds.SendTimeout, "send_timeout", "no part of the answer was taken")()
+	s.sending.start(s, s.bounds.SendTimeout, "send_timeout", "no part of the answer was taken")
+	defer s.sending.stop()
 	return s.ended(s.ServerStream.SendMsg(out))
 }
 
@@ -253,13 +258,24 @@ func (s *boundedStream) releaseWhenTaken(grant *memory.Grant) func() {
 	}
 }
 
-// dueWithin ends the call unless the function that it returns is called in time.
-func (s *boundedStream) dueWithin(timeout time.Duration, setting, what string) (done func()) {
-	if s.raw == nil {
-		return func() {}
+// dueTimer ends a call for one reason, at a time that is set for each message anew.
+type dueTimer struct{ late *time.Timer }
+
+// start has the call end unless stop is called in time. The arguments are the same every time.
+func (d *dueTimer) start(s *boundedStream, timeout time.Duration, setting, what string) {
+	switch {
+	case s.raw == nil:
+	case d.late == nil:
+		d.late = time.AfterFunc(timeout, func() { s.end(&apierr.SlowError{Setting: setting, After: timeout, What: what}) })
+	default:
+		d.late.Reset(timeout)
 	}
-	late := time.AfterFunc(timeout, func() { s.end(&apierr.SlowError{Setting: setting, After: timeout, What: what}) })
-	return func() { late.Stop() }
+}
+
+func (d *dueTimer) stop() {
+	if d.late != nil {
+		d.late.Stop()
+	}
 }
 
 // end ends the call, whatever its handler waits for.
