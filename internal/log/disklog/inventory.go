@@ -1,6 +1,8 @@
 package disklog
 
 import (
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -200,14 +202,28 @@ func (v *inventory) write(durably bool) error {
 	return nil
 }
 
+// encode is called for every sync that an append waits for, so it formats without fmt.
 func (c *counted) encode() []byte {
-	b := make([]byte, 0, 256)
-	b = fmt.Appendf(b, "%s\ngeneration %d\nmanifest %d %d %08x\n", inventoryMagic, c.generation, c.manifest.number, c.manifest.length, c.manifest.sum)
-	numbers := slices.Sorted(maps.Keys(c.logs))
+	b := make([]byte, 0, 512)
+	b = strconv.AppendUint(append(b, inventoryMagic+"\ngeneration "...), c.generation, 10)
+	b = appendExtent(append(b, "\nmanifest "...), c.manifest)
+	numbers := slices.AppendSeq(make([]uint64, 0, maxCounted), maps.Keys(c.logs))
+	slices.Sort(numbers)
 	for _, n := range numbers[max(0, len(numbers)-maxCounted):] {
-		b = fmt.Appendf(b, "log %d %d %08x\n", n, c.logs[n].length, c.logs[n].sum)
+		b = appendExtent(append(b, "log "...), c.logs[n])
 	}
-	return fmt.Appendf(b, "crc32c %08x\n", crc32.Checksum(b, castagnoli))
+	return appendSum(append(b, "crc32c "...), crc32.Checksum(b, castagnoli))
+}
+
+func appendExtent(b []byte, e extent) []byte {
+	b = append(strconv.AppendUint(b, e.number, 10), ' ')
+	b = append(strconv.AppendInt(b, e.length, 10), ' ')
+	return appendSum(b, e.sum)
+}
+
+// appendSum ends a line with a checksum.
+func appendSum(b []byte, sum uint32) []byte {
+	return append(hex.AppendEncode(b, binary.BigEndian.AppendUint32(nil, sum)), '\n')
 }
 
 // parseCounted reads a slot. What follows the checksum is of an older, longer one.
