@@ -136,7 +136,7 @@ func TestEveryQueryFindsItsMetrics(t *testing.T) {
 	run(t, "go", "build", "-o", contextd, "../../cmd/contextd")
 	api, metrics, web := address(t), address(t), address(t)
 
-	serve := exec.CommandContext(ctx, contextd, "serve", "--data-dir", filepath.Join(dir, "data"), "--listen", api, "--metrics-listen", metrics, "--log-level", "error")
+	serve := exec.CommandContext(ctx, contextd, "serve", "--data-dir", filepath.Join(dir, "data"), "--listen", api, "--metrics-listen", metrics, "--shadow", "frugal", "--log-level", "error")
 	start(t, serve)
 	t.Setenv("CONTEXTD_ADDR", api)
 	run(t, contextd, "health", "--wait", "60s")
@@ -167,8 +167,8 @@ func TestEveryQueryFindsItsMetrics(t *testing.T) {
 		ready = strings.Contains(lines.Text(), "Server is ready")
 	}
 	go func() { _, _ = io.Copy(io.Discard, stderr) }() // or it would wait for a reader
-	for scraped := false; !scraped; {
-		scraped = len(ask(ctx, t, web, `contextd_calls_failed_total`)) > 0
+	for scraped := false; !scraped; { // the shadow comes after the answer
+		scraped = len(ask(ctx, t, web, `contextd_calls_failed_total`)) > 0 && len(ask(ctx, t, web, `contextd_shadow_tokens_total`)) > 0
 	}
 
 	metric := regexp.MustCompile(`\b(?:contextd|process)_[a-z_]+\b`)
