@@ -9,18 +9,24 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/signal"
 	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // options are what is measured.
 type options struct {
 	sessions, events, streams, starts int
 	duration                          time.Duration
+	profile                           string
 }
 
 func main() {
@@ -30,6 +36,7 @@ func main() {
 	flag.IntVar(&o.streams, "streams", 1_000, "streams of appends that are open at once")
 	flag.IntVar(&o.starts, "starts", 5, "how often each start is measured")
 	flag.DurationVar(&o.duration, "duration", 30*time.Second, "how long the streams are in use")
+	flag.StringVar(&o.profile, "profile", "", "file for a profile of the daemon's processor time while the streams are in use")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, o)
@@ -62,8 +69,47 @@ func run(ctx context.Context, o options) error {
 	}); err != nil {
 		return err
 	}
-	many := fmt.Sprint(2 * o.streams)
-	return d.running(ctx, []string{"--max-calls=" + many, "--max-client-calls=" + many}, func() error { return use(ctx, d, o) })
+	// Each stream has two calls at most, but a client may have its answer before the daemon has ended the call.
+	many := fmt.Sprint(3 * o.streams)
+	flags := []string{"--max-calls=" + many, "--max-client-calls=" + many}
+	if o.profile != "" {
+		flags = append(flags, "--pprof", "--metrics-listen="+profiles)
+	}
+	return d.running(ctx, flags, func() error {
+		if o.profile == "" {
+			return use(ctx, d, o)
+		}
+		g, ctx := errgroup.WithContext(ctx)
+		g.Go(func() error { return use(ctx, d, o) })
+		g.Go(func() error { return profile(ctx, o) })
+		return g.Wait()
+	})
+}
+
+// profiles is where the daemon offers profiles.
+const profiles = "127.0.0.1:9465"
+
+// profile takes one of the middle of what the streams do.
+func profile(ctx context.Context, o options) (err error) {
+	time.Sleep(o.duration / 4)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%.0f", profiles, o.duration.Seconds()/2), nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("profile: %s", resp.Status)
+	}
+	file, err := os.Create(o.profile)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, resp.Body)
+	return errors.Join(err, file.Close())
 }
 
 // settle is how long a daemon is left alone before its memory is read.
