@@ -17,22 +17,21 @@ import (
 type setting struct {
 	name   string
 	values []float64
-	set    func(c *reduce.Collapse, value float64)
+	set    func(p *reduce.Policy, value float64)
 }
 
 // tuned are the settings in the order in which they are chosen.
 var tuned = []setting{
-	{"working_set_share", []float64{0.08, 0.04, 0.14, 0.18}, func(c *reduce.Collapse, v float64) { c.WorkingSetShare = v }},
-	{"index_share", []float64{0.13, 0.08, 0.16}, func(c *reduce.Collapse, v float64) { c.IndexShare = v }},
-	{"ledger_share", []float64{0.04, 0.025, 0.06}, func(c *reduce.Collapse, v float64) { c.LedgerShare = v }},
-	{"summary_share", []float64{0.04, 0.02}, func(c *reduce.Collapse, v float64) { c.SummaryShare = v }},
-	{"collapse_to", []float64{0.55, 0.45, 0.65}, func(c *reduce.Collapse, v float64) { c.To = v }},
-	{"keep_last_turns", []float64{3, 2}, func(c *reduce.Collapse, v float64) { c.KeepLastTurns = uint32(v) }},
+	{"working_set_share", []float64{0.18, 0.14, 0.21, 0.24}, func(p *reduce.Policy, v float64) { p.Collapse.WorkingSetShare = v }},
+	{"index_share", []float64{0.12, 0.08, 0.10}, func(p *reduce.Policy, v float64) { p.Collapse.IndexShare = v }},
+	{"clip_share", []float64{0.085, 0.07, 0.10}, func(p *reduce.Policy, v float64) { p.Clipping.Share = v }},
+	{"clip_names", []float64{0, 100, 150}, func(p *reduce.Policy, v float64) { p.Clipping.NameTokens = uint64(v) }},
+	{"outline_tokens", []float64{200, 100, 300}, func(p *reduce.Policy, v float64) { p.ToolResults.OutlineTokens = uint64(v) }},
 }
 
-// costWeight is how much of recall, evidence and edits together must be gained for cost: a
-// change that costs a hundredth more has to bring as much.
-const costWeight = 1
+// overWeight is what recall, evidence and edits together must bring for what a choice costs more
+// than the values to begin with: more than they ever do, so that it costs as much at the most.
+const overWeight = 10
 
 // candidate are the values of the tuned settings.
 type candidate []float64
@@ -48,11 +47,11 @@ func (c candidate) String() string {
 	return strings.Join(out, ", ")
 }
 
-// policy is the default one with the values of a candidate.
+// policy is the default one with the values of a candidate; that of nil is the default.
 func (c candidate) policy() reduce.Policy {
 	p := reduce.DefaultPolicy()
-	for i, s := range tuned {
-		s.set(&p.Collapse, c[i])
+	for i, value := range c {
+		tuned[i].set(&p, value)
 	}
 	return p
 }
@@ -164,31 +163,45 @@ func (t *tuning) worth(c candidate, takes func(format string) bool) (float64, er
 	if err != nil {
 		return 0, err
 	}
+	first, err := t.measure(start())
+	if err != nil {
+		return 0, err
+	}
 	var sum float64
-	for _, of := range all {
-		sum += t.figures(of, takes).worth()
+	for i, of := range all {
+		r := t.figures(of, takes)
+		sum += r.worth() - overWeight*max(0, r.cost()-t.figures(first[i], takes).cost())
 	}
 	return sum, nil
 }
 
+// worth is what a context still holds of what is needed.
 func (r row) worth() float64 {
 	f := r.figures
 	part := func(n, of int) float64 { return float64(n) / float64(max(of, 1)) }
-	return part(f.Found, f.Wanted) + part(f.Evident, f.Wanted) + part(f.Shown, f.Lines) - costWeight*f.Cost/r.baseline.Cost
+	return part(f.Found, f.Wanted) + part(f.Evident, f.Wanted) + part(f.Shown, f.Lines)
 }
+
+// cost is relative to sending everything.
+func (r row) cost() float64 { return r.figures.Cost / r.baseline.Cost }
 
 func (r row) short() string {
 	f := r.figures
-	return fmt.Sprintf("%.3f · %s · %s · %s", f.Cost/r.baseline.Cost, ratio(f.Found, f.Wanted), ratio(f.Evident, f.Wanted), ratio(f.Shown, f.Lines))
+	return fmt.Sprintf("%.3f · %s · %s · %s", r.cost(), ratio(f.Found, f.Wanted), ratio(f.Evident, f.Wanted), ratio(f.Shown, f.Lines))
 }
 
-// write prints what a choice without a harness brings; without a name, none was left out.
+// write prints what a choice without a harness brings, and what the default does; without a
+// name, none was left out.
 func (t *tuning) write(out string, chosen candidate) error {
 	before, err := t.measure(start())
 	if err != nil {
 		return err
 	}
 	after, err := t.measure(chosen)
+	if err != nil {
+		return err
+	}
+	standing, err := t.measure(nil)
 	if err != nil {
 		return err
 	}
@@ -206,10 +219,11 @@ func (t *tuning) write(out string, chosen candidate) error {
 		fmt.Fprintf(t.out, "%s left out: %s\n", out, chosen)
 	}
 	w := tabwriter.NewWriter(t.out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(w, "cost · recall · evidence · edits\tat first\tchosen\t\n")
+	fmt.Fprint(w, "cost · recall · evidence · edits\tat first\tchosen\tdefault\t\n")
 	for i, tokens := range t.windows {
 		for _, side := range sides {
-			fmt.Fprintf(w, "%d %s\t%s\t%s\t\n", tokens, side.name, t.figures(before[i], side.takes).short(), t.figures(after[i], side.takes).short())
+			fmt.Fprintf(w, "%d %s\t%s\t%s\t%s\t\n", tokens, side.name, t.figures(before[i], side.takes).short(),
+				t.figures(after[i], side.takes).short(), t.figures(standing[i], side.takes).short())
 		}
 	}
 	if err := w.Flush(); err != nil {

@@ -17,7 +17,7 @@ func DefaultPolicy() Policy {
 		Clipping:   Clipping{MaxTokens: 12_000, Share: 0.085, NameTokens: 150},
 		Thinking:   Thinking{KeepTurns: &keepThinking},
 		Collapse: Collapse{
-			To:              0.5,
+			To:              0.45,
 			CutFrom:         0.75,
 			CutFromTokens:   48_000,
 			CutTo:           0.2,
@@ -25,7 +25,7 @@ func DefaultPolicy() Policy {
 			KeepLastTurns:   2,
 			LedgerShare:     0.025,
 			WorkingSetShare: 0.21,
-			IndexShare:      0.10,
+			IndexShare:      0.105,
 			ListTokens:      6_000,
 			SummaryShare:    0.03,
 			StartAt:         0.5,

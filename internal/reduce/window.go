@@ -36,7 +36,7 @@ func (w window) Reduce(v View, _ State) (View, Step) {
 // the newest summary ends if nearly as much is freed by then, so that the summary covers
 // all that is dropped.
 func (w window) Free(v View, s State, d Demand) State {
-	const nearly = 0.9
+	const nearly = 0.95
 	b := d.Budget
 	summary := w.summary(v, d)
 	prose := w.digests.gauge.Text(summary.quote())

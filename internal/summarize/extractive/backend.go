@@ -1,6 +1,6 @@
-// Package extractive summarises a span without a model: it picks lines out of it, as
-// they are there, each under the pointer of the block that it comes from. An agent
-// that goes on with them has the exact names and the lines they were in.
+// Package extractive summarises a span without a model: it picks out of it what the assistant
+// said, as it is there, each part under the pointer of the block that it comes from. Calls,
+// names and the lines of files are in the record that a summary stands in.
 package extractive
 
 import (
@@ -21,13 +21,17 @@ func (Backend) Rules() {}
 // nothing is the summary of a span that holds no line worth its room.
 const nothing = "(no lines to quote)"
 
-// Summarize picks what the request's limit has room for.
+// limitPart is what is picked of the request's limit, one over so much: a model says in its own
+// words what was done and why, what is picked out of the log is said there.
+const limitPart = 3
+
+// Summarize picks what a part of the request's limit has room for.
 func (Backend) Summarize(ctx context.Context, r summarize.Request) (summarize.Output, error) {
 	if err := ctx.Err(); err != nil {
 		return summarize.Output{}, err
 	}
 	s := gather(r.Older, r.Groups)
-	text := s.pick(r.MaxOutputTokens, r.Count)
+	text := s.pick(r.MaxOutputTokens/limitPart, r.Count)
 	if text == "" {
 		text = nothing
 	}

@@ -84,21 +84,13 @@ func excerptLen(text string) int {
 }
 
 func (s *span) excerpt(from source, block *string, start, end int) {
-	e := &excerpt{from: from, block: block, start: start, end: end, clock: s.clock}
+	e := &excerpt{from: from, block: block, start: start, end: end, clock: s.clock, floor: saidFloor}
 	text := e.text()
 	if strings.TrimSpace(text) == "" || !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 || holdsHeading(text) {
 		return
 	}
-	switch {
-	case from.origin == said || from.seq == 0:
-		e.floor = saidFloor
-	case from.origin == failed && end == len(*block):
-		e.floor = failedFloor
-	}
-	first, last := len(text), 0
 	ledger.Identifiers(text, func(a, b int) bool {
-		first, last = min(first, a), b
-		n := s.name(text[a:b], from.origin == called)
+		n := s.name(text[a:b], false)
 		if (a >= around || start == 0) && (b+around <= len(text) || end == len(*block)) {
 			e.names = add(e.names, n)
 		} else {
@@ -106,29 +98,7 @@ func (s *span) excerpt(from source, block *string, start, end int) {
 		}
 		return true
 	})
-	if e.floor == 0 {
-		if last == 0 {
-			return
-		}
-		from, to := aroundLines(text, max(first-around, 0), min(last+around, len(text)))
-		e.start, e.end = start+from, start+to
-	}
 	s.excerpts = append(s.excerpts, e)
-}
-
-// aroundLines widens a part of a text to whole lines, real or escaped ones.
-func aroundLines(text string, from, to int) (int, int) {
-	from = boundary(text, from)
-	from = max(strings.LastIndexByte(text[:from], '\n')+1, strings.LastIndex(text[:from], `\n`)+2)
-	if from == 1 { // neither was found
-		from = 0
-	}
-	for _, end := range []string{"\n", `\n`} {
-		if n := strings.Index(text[to:], end); n >= 0 {
-			text = text[:to+n+len(end)]
-		}
-	}
-	return from, len(text)
 }
 
 // add appends what is not there yet; the list is short.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -60,39 +59,42 @@ func says(text string) eventlog.Event {
 	return logtest.Message(text, eventlog.RoleAssistant, eventlog.Text{Text: text})
 }
 
-// work is a session in which one file is worked on and another is only seen.
+// work is a session in which one file is worked on.
 func work(t *testing.T) []*reduce.Group {
 	filler := strings.Repeat("and so the words go on and on, without a name in them, and say little.\n", 60)
-	listing := filler + "lib/unrelated_a.go lib/unrelated_b.go\n" + filler + "src/parser.go:42:	return parseLine(last)\n" + filler
 	return groupsOf(t,
 		logtest.Say("Mend the parser."),
-		calls("c1", `{"pattern":"parseLine"}`), answers("c1", listing, false),
-		calls("c2", `{"path":"src/parser.go"}`), answers("c2", filler+"func parseLine(line string) error {\n"+filler, false),
-		calls("c3", `{"run":"TestParseLine"}`), answers("c3", filler+"--- FAIL: TestParseLine\n", true),
-		calls("c4", `{"path":"src/parser.go"}`), answers("c4", "edited", false),
+		says(filler),
+		calls("c1", `{"pattern":"parseLine"}`), answers("c1", "src/parser.go:42:	return parseLine(last)\n", false),
+		says("I look for who drops it: parseLine, or the loop around it.\n"+filler),
+		calls("c2", `{"run":"TestParseLine"}`), answers("c2", "--- FAIL: TestParseLine\n", true),
 		says("The last line was dropped. It is kept now."),
 	)
 }
 
+// TestSummaryOfWork: what the assistant said of the names that it worked with, and how a piece
+// of work ended, take a third of the limit. The record around the summary has the rest.
 func TestSummaryOfWork(t *testing.T) {
 	got := write("", work(t), 400)
 	for _, want := range []string{
-		"ctx:3.0\n", "\nsrc/parser.go:42:	return parseLine(last)\n",
-		"ctx:5.0\n", "func parseLine(line string) error {",
-		"ctx:6.0 called with\n{\"run\":\"TestParseLine\"}\n",
-		"ctx:7.0 failed\n", "--- FAIL: TestParseLine",
-		"ctx:10.0 said\nThe last line was dropped. It is kept now.",
+		"ctx:5.0 said\nI look for who drops it: parseLine, or the loop around it.\n",
+		"ctx:8.0 said\nThe last line was dropped. It is kept now.",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}
 	}
-	if strings.Contains(got, "Mend the parser") {
-		t.Errorf("quotes the user, whom others quote:\n%s", got)
+	for _, gone := range []string{"Mend the parser", "src/parser.go:42", "TestParseLine", "pattern"} {
+		if strings.Contains(got, gone) {
+			t.Errorf("quotes what others quote, %q:\n%s", gone, got)
+		}
 	}
-	// Where room is short, what was worked with goes before what was only seen.
-	if tight := write("", work(t), 120); strings.Contains(tight, "unrelated") || !strings.Contains(tight, "parseLine") {
-		t.Errorf("within 120 tokens:\n%s", tight)
+	if n := gauge.Text(got); n > 400/3 {
+		t.Errorf("%d tokens for a limit of 400", n)
+	}
+	// Where room is short, how the work ended goes before what was said on the way.
+	if tight := write("", work(t), 80); tight != "ctx:8.0 said\nThe last line was dropped. It is kept now." {
+		t.Errorf("within 80 tokens:\n%s", tight)
 	}
 }
 
@@ -103,11 +105,15 @@ func TestOlderTextCompetes(t *testing.T) {
 		want  []string
 		gone  []string
 	}{
-		"its own":              {"ctx:1.0\nold/file_name.go:7: here\nctx:1.1 failed\nno such file old/other.go", 2000, []string{"ctx:1.0\nold/file_name.go:7: here\nctx:1.1 failed\nno such file old/other.go\n"}, nil},
+		"its own":              {"ctx:1.0 said\nI begin with old/file_name.go.", 2000, []string{"ctx:1.0 said\nI begin with old/file_name.go.\nctx:2.0"}, nil},
 		"another's":            {"# What was done\nThe user wants tabs.", 2000, []string{"# What was done\nThe user wants tabs.\nctx:"}, nil},
 		"nothing":              {"(no lines to quote)", 2000, nil, []string{"(no lines"}},
-		"where room is short":  {"ctx:1.0\nold/file_name.go:7: here", 60, []string{"parse"}, []string{"old/file_name.go"}},
-		"a heading at the end": {"ctx:1.0\nold/file_name.go:7: here\nctx:1.1", 2000, []string{"ctx:1.0\nold/file_name.go:7: here\nctx:"}, []string{"ctx:1.1"}},
+		"where room is short":  {"ctx:1.0 said\nI begin with old/file_name.go.", 80, []string{"kept now"}, []string{"old/file_name.go"}},
+		"a heading at the end": {"ctx:1.0 said\nI begin with old/file_name.go.\nctx:1.1 said", 2000, []string{"old/file_name.go.\nctx:2.0"}, []string{"ctx:1.1"}},
+		"calls and results": {
+			"ctx:1.0\nold/file_name.go:7: here\nctx:1.1 failed\nno such file old/other.go\nctx:1.2 said\nThat was old.\nctx:1.3 called with\n{\"path\":\"old/third.go\"}", 2000,
+			[]string{"ctx:1.2 said\nThat was old.\nctx:2.0"}, []string{"old/"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := write(c.older, work(t), c.limit)
@@ -204,18 +210,14 @@ func checkQuotes(t *rapid.T, groups []*reduce.Group, text string) {
 	for _, g := range groups {
 		for _, m := range g.Messages {
 			for _, b := range m.Blocks {
-				body := reduce.BodyText(b.Block)
-				if c, ok := b.Block.(eventlog.ToolCall); ok {
-					body = c.Arguments
-				}
-				blocks[reduce.Pointer(b.Seq, b.Index)] = body
+				blocks[reduce.Pointer(b.Seq, b.Index)] = reduce.BodyText(b.Block)
 			}
 		}
 	}
 	body, at, last := "", "", eventlog.Seq(0)
 	for line := range strings.SplitSeq(text, "\n") {
 		pointer, _, _ := strings.Cut(line, " ")
-		if seq, _, err := reduce.ParsePointer(pointer); err == nil && (slices.Contains([]string{"", " failed", " said", " called with"}, strings.TrimPrefix(line, pointer))) {
+		if seq, _, err := reduce.ParsePointer(pointer); err == nil && (strings.TrimPrefix(line, pointer) == " said") {
 			if seq < last || blocks[pointer] == "" {
 				t.Fatalf("%q comes after %q, or names nothing:\n%s", line, at, text)
 			}
@@ -244,7 +246,7 @@ func FuzzOlder(f *testing.F) {
 	})
 }
 
-// BenchmarkSummarize picks 4,000 tokens from a session of about 100,000 and from ten
+// BenchmarkSummarize picks up to 4,000 tokens from a session of about 100,000 and from ten
 // times as many.
 func BenchmarkSummarize(b *testing.B) {
 	for _, turns := range []int{100, 1000} {

@@ -10,11 +10,11 @@ import (
 )
 
 // A summary is a list of blocks in the order of the log: a heading, which is the
-// block's pointer and what the block is unless it is a result, and then parts of it in
-// their order, each on a line of its own. What has no heading is at the front: it
-// comes from a text that something else wrote.
+// block's pointer and that it was said, and then parts of it in their order, each on a line of
+// its own. What has no heading is at the front: it comes from a text that something else wrote.
 
-// origin says what a block was.
+// origin says what a block was. Those other than said are in texts of earlier builds, where
+// result is written as nothing.
 type origin string
 
 const (

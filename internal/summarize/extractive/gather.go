@@ -3,6 +3,7 @@ package extractive
 import (
 	"strings"
 
+	"github.com/contextd/contextd/internal/ledger"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
 )
@@ -33,27 +34,34 @@ func gather(older string, groups []*reduce.Group) *span {
 	return s
 }
 
-// older takes in what was picked before. What has no heading is taken for prose.
+// older takes in what was picked before, but for what earlier builds picked of calls and
+// results. What has no heading is taken for prose.
 func (s *span) older(text string) {
 	if text == nothing {
 		return
 	}
 	var from source
 	start := 0
+	block := func(text string) {
+		if from.seq == 0 || from.origin == said {
+			s.block(from, text)
+		}
+	}
 	for at := 0; at < len(text); {
 		end := len(text)
 		if n := strings.IndexByte(text[at:], '\n'); n >= 0 {
 			end = at + n
 		}
 		if h, ok := parseHeading(text[at:end]); ok {
-			s.block(from, text[start:at])
+			block(text[start:at])
 			from, start = h, min(end+1, len(text))
 		}
 		at = end + 1
 	}
-	s.block(from, text[start:])
+	block(text[start:])
 }
 
+// group takes in what the assistant said, and which names it made calls with.
 func (s *span) group(g *reduce.Group) {
 	for m := range g.Messages {
 		if g.Messages[m].Role != eventlog.RoleAssistant {
@@ -68,18 +76,13 @@ func (s *span) group(g *reduce.Group) {
 					excerpts[len(excerpts)-1].floor = concludedFloor
 				}
 			case eventlog.ToolCall:
-				s.block(source{b.Seq, b.Index, called}, v.Arguments)
+				s.clock++
+				arguments := v.Arguments[:boundary(v.Arguments, scanBytes)]
+				ledger.Identifiers(arguments, func(start, end int) bool {
+					s.name(arguments[start:end], true)
+					return true
+				})
 			}
-		}
-	}
-	for i := range g.Calls {
-		c := &g.Calls[i]
-		switch {
-		case c.Interrupted:
-		case c.IsError:
-			s.block(source{c.Seq, c.Block, failed}, c.Body)
-		default:
-			s.block(source{c.Seq, c.Block, result}, c.Body)
 		}
 	}
 }

@@ -19,10 +19,9 @@ const (
 	// edgeShare divides the worth of a name that is cut off from its surroundings.
 	edgeShare = 8
 	// What the assistant said is worth something for itself, more so where it ends a
-	// piece of work, and so is the end of a failure.
+	// piece of work.
 	saidFloor      = 32 * unit
 	concludedFloor = 160 * unit
-	failedFloor    = 64 * unit
 	// halfLife is after how many texts a worth is halved.
 	halfLife = 48
 	// overhead is what an excerpt costs besides its bytes.
