@@ -1,6 +1,6 @@
 // Package extractive summarises a span without a model: it picks out of it what the assistant
 // said, as it is there, each part under the pointer of the block that it comes from. Calls,
-// names and the lines of files are in the record that a summary stands in.
+// names and the lines of files are in the record around a summary.
 package extractive
 
 import (
