@@ -24,7 +24,7 @@ fuzz() { make fuzz FUZZTIME="$FUZZTIME" PKG="$PKG"; }
 faults() { make faults SEED="$seed" SOAK="$SOAK"; }
 # What make test runs without the race detector, and properties with new seeds.
 race() { RACE=all tools/test.sh 60m "$TEST_P" $PKG; }
-properties() { go test -count=1 -race -skip '^TestCorpus' -timeout 120m $(tools/property-packages.sh ./internal/... ./cmd/...) -rapid.checks="$CHECKS"; }
+properties() { go test -count=1 -race -skip '^Test(Corpus|Costs)' -timeout 120m $(tools/property-packages.sh ./internal/... ./cmd/...) -rapid.checks="$CHECKS"; }
 # Allocations and instructions of operations.
 costs() { make costs; }
 
