@@ -258,7 +258,7 @@ func (s *boundedStream) releaseWhenTaken(grant *memory.Grant) func() {
 	}
 }
 
-// dueTimer ends a call for one reason, at a time that is set for each message anew.
+// dueTimer ends a call for one reason, at a time that each message sets again.
 type dueTimer struct{ late *time.Timer }
 
 // start has the call end unless stop is called in time. The arguments are the same every time.
