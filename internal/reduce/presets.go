@@ -52,6 +52,6 @@ func FrugalPolicy() Policy {
 // FaithfulPolicy keeps more of each result, and turns for longer.
 func FaithfulPolicy() Policy {
 	p := DefaultPolicy()
-	p.Clipping.Share, p.Collapse.CutFrom = 0.125, 0.85
+	p.Clipping.Share, p.Collapse.CutFrom = 0.125, 0.80
 	return p
 }
