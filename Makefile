@@ -145,17 +145,21 @@ costs: ## Hold operations to the allocations and instructions in testdata/costs.
 bench-import: ## Import generated sessions against decoding them (IMPORT_SESSIONS=1000 IMPORT_MIB=1024)
 	IMPORT_SESSIONS=$(IMPORT_SESSIONS) IMPORT_MIB=$(IMPORT_MIB) go test -run '^$$' -bench Import -benchtime 1x -timeout 120m ./bench/import
 
-PEERS := $(WORK)/peers
+PEERS     := $(WORK)/peers
+PYTHON312 ?= python3.12
 
 .PHONY: bench-peers
-bench-peers: build ## Run other libraries beside contextd over the same sessions (CORPUS=folder PEERS_FLAGS=...); needs Python and npm, takes an hour
+bench-peers: build ## Run other libraries beside contextd over the same sessions (CORPUS=folder PEERS_FLAGS=...); needs Python (for OpenHands 3.12) and npm, takes minutes
 	mkdir -p '$(PEERS)/run'
 	cmp -s bench/peers/requirements.txt '$(PEERS)/requirements.txt' || { rm -rf '$(PEERS)/venv' && python3 -m venv '$(PEERS)/venv' && \
 		'$(PEERS)/venv/bin/pip' install --quiet --disable-pip-version-check -r bench/peers/requirements.txt && cp bench/peers/requirements.txt '$(PEERS)/'; }
+	if ! '$(PYTHON312)' --version >/dev/null 2>&1; then echo "SKIPPED: OpenHands needs Python 3.12 (PYTHON312=program)" >&2; rm -rf '$(PEERS)/openhands'; \
+	else cmp -s bench/peers/requirements-openhands.txt '$(PEERS)/requirements-openhands.txt' || { rm -rf '$(PEERS)/openhands' && '$(PYTHON312)' -m venv '$(PEERS)/openhands' && \
+		'$(PEERS)/openhands/bin/pip' install --quiet --disable-pip-version-check -r bench/peers/requirements-openhands.txt && cp bench/peers/requirements-openhands.txt '$(PEERS)/'; }; fi
 	cmp -s bench/peers/package-lock.json '$(PEERS)/package-lock.json' || { cp bench/peers/package.json bench/peers/package-lock.json '$(PEERS)/' && \
 		npm --prefix '$(PEERS)' ci --ignore-scripts --no-audit --no-fund --loglevel=error || { rm '$(PEERS)/package-lock.json'; exit 1; }; }
 	cp bench/peers/peers.mjs '$(PEERS)/'
-	go run ./bench/peers -python '$(PEERS)/venv/bin/python' -node '$(PEERS)' -dir '$(PEERS)/run' -program '$(PROGRAM)' \
+	go run ./bench/peers -python '$(PEERS)/venv/bin/python' -openhands "$$(ls '$(PEERS)/openhands/bin/python' 2>/dev/null)" -node '$(PEERS)' -dir '$(PEERS)/run' -program '$(PROGRAM)' \
 		$(if $(CORPUS),-corpus '$(CORPUS)') $(PEERS_FLAGS)
 
 .PHONY: attack

@@ -3,8 +3,8 @@
 //
 //	make bench-peers CORPUS=folder
 //
-// It writes the sessions as JSON lines, one session a line, runs peers.py and peers.mjs over them
-// (pinned in requirements.txt and package-lock.json, installed below .build), and reads what they
+// It writes the sessions as JSON lines, one session a line, runs peers.py, openhands_sdk.py and peers.mjs over them
+// (pinned in requirements.txt, requirements-openhands.txt and package-lock.json, installed below .build), and reads what they
 // would have sent before each call, one call a line:
 //
 //	{"session":"…","peer":"…","step":122,"seconds":0.02,"items":[{"i":0},{"i":3,"text":"[cleared]"}]}

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
@@ -32,9 +31,9 @@ const (
 
 // options are the flags.
 type options struct {
-	corpus, program, python, node, dir, svg string
-	every                                   int
-	seconds                                 float64
+	corpus, program, python, openhands, node, dir, svg string
+	every                                              int
+	seconds                                            float64
 }
 
 func main() {
@@ -43,6 +42,7 @@ func main() {
 	flag.IntVar(&o.every, "every", 12, "every nth session of the corpus")
 	flag.StringVar(&o.program, "program", "bin/contextd", "the daemon")
 	flag.StringVar(&o.python, "python", "", "the interpreter that has requirements.txt; empty for no libraries in Python")
+	flag.StringVar(&o.openhands, "openhands", "", "the interpreter that has requirements-openhands.txt; empty for no OpenHands")
 	flag.StringVar(&o.node, "node", "", "folder with node_modules and peers.mjs; empty for no libraries in JavaScript")
 	flag.StringVar(&o.dir, "dir", "", "folder for the sessions and the contexts")
 	flag.StringVar(&o.svg, "svg", "", "file for the plot")
@@ -145,12 +145,13 @@ func runPeers(ctx context.Context, o options) (files []string, err error) {
 		args  []string
 	}{
 		{o.python != "", []string{o.python, "bench/peers/peers.py"}},
+		{o.openhands != "", []string{o.openhands, "bench/peers/openhands_sdk.py"}},
 		{o.node != "", []string{"node", filepath.Join(o.node, "peers.mjs")}},
 	} {
 		if !of.there {
 			continue
 		}
-		file := filepath.Join(o.dir, strings.TrimPrefix(filepath.Ext(of.args[1]), ".")+".jsonl")
+		file := filepath.Join(o.dir, filepath.Base(of.args[1])+".jsonl")
 		cmd := exec.CommandContext(ctx, of.args[0], append(of.args[1:], seconds, in, file)...)
 		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 		if err := cmd.Run(); err != nil {

@@ -279,13 +279,13 @@ def late(*_: Any) -> None:
     raise TimeoutError
 
 
-def main(seconds: float, source: str, target: str) -> None:
+def main(kinds: list[Any], seconds: float, source: str, target: str) -> None:
     logging.disable(logging.CRITICAL)
     signal.signal(signal.SIGALRM, late)
     with open(source) as lines, open(target, "w") as out:
         for line in lines:
             session = json.loads(line)
-            for kind in PEERS:
+            for kind in kinds:
                 peer = kind(session)
                 signal.setitimer(signal.ITIMER_REAL, seconds)
                 try:
@@ -297,4 +297,4 @@ def main(seconds: float, source: str, target: str) -> None:
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]), sys.argv[2], sys.argv[3])
+    main(PEERS, float(sys.argv[1]), sys.argv[2], sys.argv[3])
