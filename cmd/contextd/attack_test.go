@@ -12,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -47,6 +49,7 @@ var memoryAttacks = []memoryAttack{
 	{"slow readers of a context", slowContexts},
 	{"large appends at once", largeAppends},
 	{"dense appends at once", denseAppends},
+	{"a session of many small events", manyEvents},
 	{"large injections at once", largeInjections},
 	{"transcripts projected at once", projectedTranscripts},
 	{"large policies", largePolicies},
@@ -70,7 +73,8 @@ func TestAttack(t *testing.T) {
 	binary := build(t)
 	for _, a := range memoryAttacks {
 		t.Run(a.name, func(t *testing.T) {
-			cmd := exec.Command(binary, "serve", "--log-level=error", "--send-timeout=15s", "--receive-timeout=15s")
+			cmd := exec.Command(binary, "serve", "--log-level=error", "--send-timeout=15s", "--receive-timeout=15s",
+				"--max-session-events="+manifestFlag(t, "--max-session-events="))
 			cmd.Env = append(os.Environ(), "GOMEMLIMIT="+heapLimit)
 			p := spawn(t, cmd)
 			began := time.Now()
@@ -246,6 +250,26 @@ func denseAppends(t *testing.T, p *process, size attackSize) {
 		batch := &contextdv1.AppendEventsRequest{SessionId: fmt.Sprintf("s%d", i), Events: slices.Repeat([]*contextdv1.Event{said("x")}, 10_000)}
 		_, _ = contextdv1.NewContextServiceClient(p.dial(t)).AppendEvents(t.Context(), batch)
 	})
+}
+
+// manyEvents gives a session as many events as it may have and asks for all of them.
+func manyEvents(t *testing.T, p *process, _ attackSize) {
+	client := contextdv1.NewContextServiceClient(p.dial(t))
+	batch := &contextdv1.AppendEventsRequest{SessionId: "long", Events: slices.Repeat([]*contextdv1.Event{said("x")}, 10_000)}
+	var err error
+	for range 200 {
+		if _, err = client.AppendEvents(t.Context(), batch); err != nil {
+			break
+		}
+	}
+	if status.Code(err) != codes.ResourceExhausted {
+		t.Fatalf("no limit on the events of a session: %v", err)
+	}
+	if n, err := assemble(t.Context(), client, &contextdv1.AssembleContextRequest{
+		SessionId: "long", Budget: &contextdv1.Budget{MaxTokens: 900_000_000},
+	}); err != nil || n == 0 {
+		t.Errorf("%d bytes of context, %v", n, err)
+	}
 }
 
 func largeInjections(t *testing.T, p *process, size attackSize) {

@@ -88,12 +88,14 @@ func TestValues(t *testing.T) {
 
 // TestConfigWins: a flag of the chart's would set aside what config says, in silence.
 func TestConfigWins(t *testing.T) {
-	manifest, err := helm(t.Context(), "a", parsed(t, `config: {import_memory: 1GiB, log_format: text}`))
+	manifest, err := helm(t.Context(), "a", parsed(t, `config: {import_memory: 1GiB, log_format: text, max_session_events: 1000}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(string(manifest), "--import-memory") || strings.Contains(string(manifest), "--log-format") {
-		t.Error("a flag has the priority over config")
+	for _, flag := range []string{"--import-memory", "--log-format", "--max-session-events"} {
+		if strings.Contains(string(manifest), flag) {
+			t.Errorf("%s has the priority over config", flag)
+		}
 	}
 }
 

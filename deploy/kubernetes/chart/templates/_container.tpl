@@ -54,6 +54,9 @@ args:
   {{- if not (hasKey .Values.config "import_memory") }}
   - --import-memory=128MiB
   {{- end }}
+  {{- if not (hasKey .Values.config "max_session_events") }}
+  - --max-session-events=200000
+  {{- end }}
   {{- if not (hasKey .Values.config "log_format") }}
   - --log-format=json
   {{- end }}
