@@ -167,7 +167,7 @@ func TestEveryQueryFindsItsMetrics(t *testing.T) {
 		ready = strings.Contains(lines.Text(), "Server is ready")
 	}
 	go func() { _, _ = io.Copy(io.Discard, stderr) }() // or it would wait for a reader
-	for scraped := false; !scraped; { // the shadow comes after the answer
+	for scraped := false; !scraped; {                  // the shadow comes after the answer
 		scraped = len(ask(ctx, t, web, `contextd_calls_failed_total`)) > 0 && len(ask(ctx, t, web, `contextd_shadow_tokens_total`)) > 0
 	}
 
