@@ -14,7 +14,6 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
@@ -153,28 +152,6 @@ func assemble(ctx context.Context, client contextdv1.ContextServiceClient, req *
 	}
 }
 
-// unfinishedRequests announces a large message on each stream and never ends it.
-func unfinishedRequests(t *testing.T, p *process, size attackSize) { unfinished(t, p, size, 16<<10) }
-
-// unfinishedInSmallFrames sends it a few bytes a time, each of which costs a buffer.
-func unfinishedInSmallFrames(t *testing.T, p *process, size attackSize) {
-	size.bytes = min(size.bytes, size.clients<<15)
-	unfinished(t, p, size, 8)
-}
-
-func unfinished(t *testing.T, p *process, size attackSize, frame int) {
-	const announced = 36 << 20
-	body := make([]byte, 5+2*size.bytes)
-	binary.BigEndian.PutUint32(body[1:], announced)
-	at(size.clients, func(int) {
-		r := p.dialRaw(t)
-		if err := r.call(1, "/contextd.v1.ContextService/AppendEvents"); err != nil {
-			return
-		}
-		r.send(1, body, frame)
-	})
-}
-
 // fill appends so many bytes in messages of a size.
 func fill(t *testing.T, p *process, session string, bytes, each int) {
 	t.Helper()
@@ -189,41 +166,6 @@ func fill(t *testing.T, p *process, session string, bytes, each int) {
 			t.Fatalf("%v\n%s", err, p.log)
 		}
 	}
-}
-
-// slowReaders asks for a large event over and over and takes a part of it.
-func slowReaders(t *testing.T, p *process, size attackSize) {
-	fill(t, p, "large", size.bytes, size.bytes)
-	unread(t, p, size.clients, "/contextd.v1.ContextService/ReadEvents", &contextdv1.ReadEventsRequest{SessionId: "large"})
-}
-
-// slowContexts does so with a context.
-func slowContexts(t *testing.T, p *process, size attackSize) {
-	fill(t, p, "large", size.session, 64<<10)
-	unread(t, p, size.clients, "/contextd.v1.ContextService/AssembleContext", &contextdv1.AssembleContextRequest{
-		SessionId: "large", Budget: &contextdv1.Budget{MaxTokens: 900_000_000}, Preview: true,
-	})
-}
-
-// unread sends a request on many connections and takes none of the answers.
-func unread(t *testing.T, p *process, clients int, method string, req proto.Message) {
-	t.Helper()
-	body, err := proto.Marshal(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	framed := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(body))), body...)
-	at(clients, func(int) {
-		r := p.dialRaw(t)
-		if err := r.call(1, method); err != nil {
-			return
-		}
-		r.send(1, framed, 16<<10)
-		r.mu.Lock()
-		_ = r.framer.WriteData(1, true, nil)
-		r.mu.Unlock()
-		<-r.answered // the daemon holds as much as it prepares for clients that wait
-	})
 }
 
 // largeAppends, largeInjections and projectedTranscripts send what is allowed, many at
@@ -396,19 +338,6 @@ func manyWatchers(t *testing.T, p *process, size attackSize) {
 		_, _ = client.AppendEvents(t.Context(), user("watched", words(1000)))
 		_, _ = assemble(t.Context(), client, &contextdv1.AssembleContextRequest{SessionId: "watched"})
 	}
-}
-
-// largeMetadata sends headers that are as large as gRPC lets them be.
-func largeMetadata(t *testing.T, p *process, size attackSize) {
-	big := words(60 << 10)
-	big = strings.ReplaceAll(big, "\n", " ")
-	at(4*size.clients, func(i int) {
-		ctx := metadata.AppendToOutgoingContext(t.Context(), "x-large", big)
-		stream, err := contextdv1.NewContextServiceClient(p.conn).AppendEventStream(ctx)
-		if err == nil {
-			_ = stream.Send(&contextdv1.AppendEventStreamRequest{Append: user(fmt.Sprintf("m%d", i), "x")})
-		}
-	})
 }
 
 // inFull reports whether tests that take minutes are wanted in full, as make nightly does.

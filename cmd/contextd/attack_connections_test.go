@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// unfinishedRequests announces a large message on each stream and never ends it.
+func unfinishedRequests(t *testing.T, p *process, size attackSize) { unfinished(t, p, size, 16<<10) }
+
+// unfinishedInSmallFrames sends it a few bytes a time, each of which costs a buffer.
+func unfinishedInSmallFrames(t *testing.T, p *process, size attackSize) {
+	size.bytes = min(size.bytes, size.clients<<15)
+	unfinished(t, p, size, 8)
+}
+
+func unfinished(t *testing.T, p *process, size attackSize, frame int) {
+	const announced = 36 << 20
+	body := make([]byte, 5+2*size.bytes)
+	binary.BigEndian.PutUint32(body[1:], announced)
+	at(size.clients, func(int) {
+		r := p.dialRaw(t)
+		if err := r.call(1, "/contextd.v1.ContextService/AppendEvents"); err != nil {
+			return
+		}
+		r.send(1, body, frame)
+	})
+}
+
+// slowReaders asks for a large event over and over and takes a part of it.
+func slowReaders(t *testing.T, p *process, size attackSize) {
+	fill(t, p, "large", size.bytes, size.bytes)
+	unread(t, p, size.clients, "/contextd.v1.ContextService/ReadEvents", &contextdv1.ReadEventsRequest{SessionId: "large"})
+}
+
+// slowContexts does so with a context.
+func slowContexts(t *testing.T, p *process, size attackSize) {
+	fill(t, p, "large", size.session, 64<<10)
+	unread(t, p, size.clients, "/contextd.v1.ContextService/AssembleContext", &contextdv1.AssembleContextRequest{
+		SessionId: "large", Budget: &contextdv1.Budget{MaxTokens: 900_000_000}, Preview: true,
+	})
+}
+
+// unread sends a request on many connections and takes none of the answers.
+func unread(t *testing.T, p *process, clients int, method string, req proto.Message) {
+	t.Helper()
+	body, err := proto.Marshal(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	framed := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(body))), body...)
+	at(clients, func(int) {
+		r := p.dialRaw(t)
+		if err := r.call(1, method); err != nil {
+			return
+		}
+		r.send(1, framed, 16<<10)
+		r.mu.Lock()
+		_ = r.framer.WriteData(1, true, nil)
+		r.mu.Unlock()
+		<-r.answered // the daemon holds as much as it prepares for clients that wait
+	})
+}
+
+// largeMetadata sends headers that are as large as gRPC lets them be.
+func largeMetadata(t *testing.T, p *process, size attackSize) {
+	big := words(60 << 10)
+	big = strings.ReplaceAll(big, "\n", " ")
+	at(4*size.clients, func(i int) {
+		ctx := metadata.AppendToOutgoingContext(t.Context(), "x-large", big)
+		stream, err := contextdv1.NewContextServiceClient(p.conn).AppendEventStream(ctx)
+		if err == nil {
+			_ = stream.Send(&contextdv1.AppendEventStreamRequest{Append: user(fmt.Sprintf("m%d", i), "x")})
+		}
+	})
+}
