@@ -280,12 +280,12 @@ func (l *databaseLoad) end() {
 // awaitRead repeats a read as clients are asked to: a connection from before a fault may be left.
 func awaitRead(t *testing.T, client contextdv1.ContextServiceClient) {
 	t.Helper()
-	for {
+	for deadline := time.Now().Add(2 * time.Minute); ; {
 		_, err := client.GetSession(t.Context(), &contextdv1.GetSessionRequest{SessionId: "s0"})
 		if err == nil {
 			return
 		}
-		if status.Code(err) != codes.Unavailable {
+		if status.Code(err) != codes.Unavailable || time.Now().After(deadline) {
 			t.Fatal(err)
 		}
 		pause(t.Context(), 20*time.Millisecond)

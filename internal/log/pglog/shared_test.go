@@ -1,6 +1,7 @@
 package pglog_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/logtest"
 	"github.com/contextd/contextd/internal/log/pglog"
+	"github.com/contextd/contextd/internal/log/pglog/pgtest"
 )
 
 func appendTo(t testing.TB, s eventlog.Store, id string, events ...eventlog.Event) ([]eventlog.Receipt, error) {
@@ -303,5 +305,29 @@ func TestCutConnections(t *testing.T) {
 	s.Listening(t.Context())
 	if err := s.Healthy(); err != nil {
 		t.Errorf("unhealthy after the connection is back: %v", err)
+	}
+}
+
+// TestNothingListensThroughAPooler: a connection of the server's that listens is of whoever has it next.
+func TestNothingListensThroughAPooler(t *testing.T) {
+	bouncer := needBouncer(t)
+	dsn := bouncer.DSN(server.SchemaRole(t))
+	s := open(t, dsn, pglog.Options{})
+	defer closeStore(t, s)
+	s.Listening(t.Context())
+	for range pgtest.BouncerPool { // a transaction of each keeps all of them
+		conn, err := pgx.Connect(t.Context(), dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close(context.Background()) })
+		tx, err := conn.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var channels int
+		if err := tx.QueryRow(t.Context(), `SELECT count(*) FROM pg_listening_channels()`).Scan(&channels); err != nil || channels != 0 {
+			t.Errorf("a connection listens on %d channels, %v", channels, err)
+		}
 	}
 }

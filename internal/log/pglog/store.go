@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -87,8 +86,6 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	if err := s.prepare(ctx, config.ConnConfig); err != nil {
 		return nil, err
 	}
-	// Through a pooler notifications may come on any connection; nobody else takes them from there.
-	config.ConnConfig.OnNotification = func(_ *pgconn.PgConn, n *pgconn.Notification) { s.watch.hear(n.Payload) }
 	s.watch.init()
 	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
 		return nil, &ConnectError{err}

@@ -33,7 +33,7 @@ type watch struct {
 	down    error                         // why the database does not take writes
 	doubt   func()                        // has the database probed now
 	full    bool                          // the last write found no room
-	// listening is set while notifications come.
+	// listening is set while notifications come, if the server sends any.
 	listening bool
 }
 
@@ -88,9 +88,16 @@ func (w *watch) listenOnce(ctx context.Context, s *Store, config *pgx.ConnConfig
 	if err := s.probe(ctx, conn); err != nil {
 		return err
 	}
-	// A server that cannot listen leaves it to waiters to ask.
-	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil && sqlState(err) == "" {
+	var server uint32
+	if err := conn.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&server); err != nil && sqlState(err) == "" {
 		return err
+	}
+	// Through a pooler it would be the server's connection that listens, of whoever has that next;
+	// pgbouncer can end by such a notification. Who waits asks then, as where a server cannot listen.
+	if server == conn.PgConn().PID() {
+		if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil && sqlState(err) == "" {
+			return err
+		}
 	}
 	w.mu.Lock()
 	w.down, w.listening = nil, true

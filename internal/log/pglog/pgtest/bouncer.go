@@ -70,12 +70,12 @@ auth_type = trust
 auth_file = %s
 max_db_connections = 40
 pool_mode = transaction
-default_pool_size = 8
+default_pool_size = %d
 server_login_retry = 1
 log_connections = 0
 log_disconnections = 0
 max_client_conn = 1000
-`, server.dir, b.dir, users)
+`, server.dir, b.dir, users, BouncerPool)
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil { //nolint:gosec // it runs as another user
 		return err
 	}
@@ -97,6 +97,9 @@ max_client_conn = 1000
 		time.Sleep(10 * time.Millisecond) // nothing reports it
 	}
 }
+
+// BouncerPool is how many connections to the server it has for a role.
+const BouncerPool = 8
 
 // bouncerRoles is how many roles of Server.SchemaRole it knows.
 const bouncerRoles int64 = 1000
