@@ -20,6 +20,7 @@ import (
 func TestPlainSQL(t *testing.T) {
 	own := map[string]string{
 		"pg_notify":               "those who wait ask as well",
+		"pg_backend_pid":          "without it nothing is listened to",
 		"pg_logical_emit_message": "asked for only where synchronous_standby_names is set",
 		"pg_table_size":           "metrics", "pg_indexes_size": "metrics", "pg_class": "metrics",
 		"pg_inherits": "metrics", "pg_stat_user_tables": "metrics",
