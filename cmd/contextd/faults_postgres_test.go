@@ -128,16 +128,8 @@ func TestFaultDatabase(t *testing.T) {
 			return proxy.DSN()
 		}, []databaseFault{cut, stalled, reset, killedServer, cutStalled}},
 		{"pgbouncer", 20, func(t *testing.T, d *database) (dsn string) {
-			bouncer, err := pgtest.StartBouncer(d.primary)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if bouncer == nil {
-				t.Skip("SKIPPED: no pgbouncer is installed (Debian's package pgbouncer)")
-			}
-			t.Cleanup(bouncer.Stop)
-			d.bouncer = bouncer
-			return bouncer.DSN("tester")
+			d.bouncer = pgtest.StartBouncer(t, d.primary)
+			return d.bouncer.DSN("tester")
 		}, []databaseFault{failover, killedBouncer, restartedServer}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -29,7 +29,7 @@ func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]ev
 	}
 	l := listing{Store: s, query: q}
 	s.mu.Lock()
-	l.drops = s.drops
+	l.dropsBefore = s.drops
 	s.mu.Unlock()
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
@@ -87,8 +87,8 @@ type listing struct {
 	query eventlog.SessionQuery
 	// states looks into sessions as they were when the list began; nil for as they are.
 	states *pebble.Iterator
-	// drops is Store.drops of before that.
-	drops uint64
+	// dropsBefore is Store.drops of before that.
+	dropsBefore uint64
 }
 
 // listedState is what brief lists keep of a session without a slot, so that they do not look into it again.
@@ -147,7 +147,7 @@ func (l *listing) look(r *record) (sl *slot, kept *state, looking *listedState) 
 	case k != nil && k.known:
 		return nil, &state{head: eventlog.Head{Seq: k.head, Turns: k.turns}, bytes: k.bytes, update: k.update}, nil
 	// A session that had a slot since the list began may have changed since, too.
-	case k == nil && l.drops == l.Store.drops && len(l.listed) < maxListed:
+	case k == nil && l.dropsBefore == l.drops && len(l.listed) < maxListed:
 		looking = &listedState{}
 		l.listed[segment] = looking
 	}

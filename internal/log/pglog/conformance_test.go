@@ -43,21 +43,6 @@ func needServer(t *testing.T) {
 	}
 }
 
-// needBouncer starts a pgbouncer for a test.
-func needBouncer(t *testing.T) *pgtest.Bouncer {
-	t.Helper()
-	needServer(t)
-	bouncer, err := pgtest.StartBouncer(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if bouncer == nil {
-		t.Skip("SKIPPED: no pgbouncer is installed (Debian's package pgbouncer)")
-	}
-	t.Cleanup(bouncer.Stop)
-	return bouncer
-}
-
 func open(t testing.TB, dsn string, opts pglog.Options) *pglog.Store {
 	t.Helper()
 	opts.Migrate = true
@@ -109,7 +94,8 @@ func TestConformance(t *testing.T) {
 
 // TestConformanceThroughPooler: what a server does through pgbouncer in transaction mode is the same.
 func TestConformanceThroughPooler(t *testing.T) {
-	bouncer := needBouncer(t)
+	needServer(t)
+	bouncer := pgtest.StartBouncer(t, server)
 	st := newStores(pglog.Options{Attempts: 1})
 	st.schema = func(t testing.TB) string { return bouncer.DSN(server.SchemaRole(t)) }
 	logtest.Run(t, st.open, logtest.Durable(st.reopen))

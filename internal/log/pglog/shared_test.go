@@ -310,7 +310,8 @@ func TestCutConnections(t *testing.T) {
 
 // TestNothingListensThroughAPooler: a connection of the server's that listens is of whoever has it next.
 func TestNothingListensThroughAPooler(t *testing.T) {
-	bouncer := needBouncer(t)
+	needServer(t)
+	bouncer := pgtest.StartBouncer(t, server)
 	dsn := bouncer.DSN(server.SchemaRole(t))
 	s := open(t, dsn, pglog.Options{})
 	defer closeStore(t, s)

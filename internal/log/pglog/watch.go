@@ -88,13 +88,13 @@ func (w *watch) listenOnce(ctx context.Context, s *Store, config *pgx.ConnConfig
 	if err := s.probe(ctx, conn); err != nil {
 		return err
 	}
-	var server uint32
-	if err := conn.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&server); err != nil && sqlState(err) == "" {
+	var backend uint32
+	if err := conn.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&backend); err != nil && sqlState(err) == "" {
 		return err
 	}
 	// Through a pooler it would be the server's connection that listens, of whoever has that next;
 	// pgbouncer can end by such a notification. Who waits asks then, as where a server cannot listen.
-	if server == conn.PgConn().PID() {
+	if backend == conn.PgConn().PID() {
 		if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil && sqlState(err) == "" {
 			return err
 		}

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,13 +138,8 @@ func metricReader(ctx context.Context, env environment) (_ sdkmetric.Reader, sto
 
 // prometheusReader serves metrics at an address of its own. The daemon's, --metrics-listen, has more.
 func prometheusReader(ctx context.Context, env environment) (_ sdkmetric.Reader, stop func(context.Context) error, err error) {
-	host, port := env.first("OTEL_EXPORTER_PROMETHEUS_HOST"), env.first("OTEL_EXPORTER_PROMETHEUS_PORT")
-	if host == "" {
-		host = "localhost"
-	}
-	if port == "" {
-		port = "9464"
-	}
+	host := cmp.Or(env.first("OTEL_EXPORTER_PROMETHEUS_HOST"), "localhost")
+	port := cmp.Or(env.first("OTEL_EXPORTER_PROMETHEUS_PORT"), "9464")
 	registry := promclient.NewRegistry()
 	reader, err := prometheus.New(prometheus.WithRegisterer(registry))
 	if err != nil {

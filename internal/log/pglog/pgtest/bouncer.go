@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,29 +20,31 @@ type Bouncer struct {
 	process   *exec.Cmd
 }
 
-// StartBouncer starts a pgbouncer that leads to a server; nil where none is installed.
-func StartBouncer(server *Server) (*Bouncer, error) {
+// StartBouncer starts a pgbouncer that leads to a server, and stops it with the test, which is skipped
+// where none is installed.
+func StartBouncer(t testing.TB, server *Server) *Bouncer {
+	t.Helper()
 	path, err := exec.LookPath("pgbouncer")
 	if err != nil {
 		if path = "/usr/sbin/pgbouncer"; !executable(path) {
-			return nil, nil
+			t.Skip("SKIPPED: no pgbouncer is installed (Debian's package pgbouncer)")
 		}
 	}
-	dir, err := os.MkdirTemp("", "pgbouncer")
+	dir, err := os.MkdirTemp("", "pgbouncer") //nolint:usetesting // a socket has a short path
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
 	b := &Bouncer{path: path, dir: dir, server: server}
+	t.Cleanup(b.Stop)
 	if server.as != nil {
 		if err := os.Chown(dir, int(server.as.Uid), int(server.as.Gid)); err != nil {
-			return nil, err
+			t.Fatal(err)
 		}
 	}
 	if err := b.Launch(server); err != nil {
-		b.Stop()
-		return nil, err
+		t.Fatal(err)
 	}
-	return b, nil
+	return b
 }
 
 func executable(path string) bool {
