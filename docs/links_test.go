@@ -15,6 +15,11 @@ var (
 	makeTarget = regexp.MustCompile("(?m)(?:^ {4}|`)make ([a-z][a-z-]*)")
 	// code is what is no prose, and so holds no links.
 	code = regexp.MustCompile("(?s)```.*?```|`[^`]*`")
+
+	block       = regexp.MustCompile("(?s)```.*?```")
+	heading     = regexp.MustCompile(`(?m)^#+ +(.+?) *$`)
+	linkTarget  = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
 // pages lists the Markdown files of the repository.
@@ -44,15 +49,36 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range link.FindAllSubmatch(code.ReplaceAll(text, nil), -1) {
-			target, _, _ := strings.Cut(string(m[1]), "#")
-			if target == "" || strings.Contains(target, "://") {
+			target, anchor, _ := strings.Cut(string(m[1]), "#")
+			if strings.Contains(target, "://") {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), target)); err != nil {
+			path := page
+			if target != "" {
+				path = filepath.Join(filepath.Dir(page), target)
+			}
+			if _, err := os.Stat(path); err != nil {
 				t.Errorf("%s: %s leads nowhere", page, m[1])
+			} else if anchor != "" && strings.HasSuffix(path, ".md") && !slices.Contains(anchors(t, path), anchor) {
+				t.Errorf("%s: %s leads to no heading", page, m[1])
 			}
 		}
 	}
+}
+
+// anchors are the names of a page's headings in links, as GitHub makes them.
+func anchors(t *testing.T, page string) []string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, m := range heading.FindAllSubmatch(block.ReplaceAll(text, nil), -1) {
+		title := linkTarget.ReplaceAllString(strings.ToLower(string(m[1])), "$1")
+		out = append(out, strings.ReplaceAll(notInAnchor.ReplaceAllString(title, ""), " ", "-"))
+	}
+	return out
 }
 
 func TestTargetsExist(t *testing.T) {

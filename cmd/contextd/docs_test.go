@@ -14,7 +14,12 @@ import (
 // pages are those whose sh blocks are commands, in order, of one shell, with what they need and
 // what holds after them.
 var pages = map[string]struct{ before, after string }{
-	"operating.md": {after: "exec contextd sessions list --embedded restored\ncount 3 stdout\nexec contextd sessions list --embedded data\ncount 1 stdout\n"},
+	"operating.md": {after: "exec contextd log greeting --embedded data\ncount 2 stdout\n"},
+	"storage.md": {
+		before: "stdin event.jsonl\nexec contextd append greeting --embedded data\n" +
+			"exec contextd assemble greeting --max-tokens 32k --embedded data\n",
+		after: "exec contextd sessions list --embedded restored\ncount 3 stdout\nexec contextd sessions list --embedded data\ncount 1 stdout\n",
+	},
 	"runbook.md": {
 		before: "env SESSION=s\nenv DIR=stopped\nstdin event.jsonl\nexec contextd append s --embedded stopped\n" +
 			"exec contextd serve --data-dir data &\nexec contextd health --wait 60s\nstdin event.jsonl\nexec contextd append s\n",
