@@ -152,7 +152,7 @@ PYTHON312 ?= python3.12
 bench-peers: build ## Run other libraries beside contextd over the same sessions (CORPUS=folder PEERS_FLAGS=...); needs Python (for OpenHands 3.12) and npm, takes minutes
 	mkdir -p '$(PEERS)/run'
 	cmp -s bench/peers/requirements.txt '$(PEERS)/requirements.txt' || { rm -rf '$(PEERS)/venv' && python3 -m venv '$(PEERS)/venv' && \
-		'$(PEERS)/venv/bin/pip' install --quiet --disable-pip-version-check -r bench/peers/requirements.txt && cp bench/peers/requirements.txt '$(PEERS)/'; }
+		'$(PEERS)/venv/bin/pip' install --quiet --disable-pip-version-check --no-deps -r bench/peers/requirements.txt && cp bench/peers/requirements.txt '$(PEERS)/'; }
 	if ! '$(PYTHON312)' --version >/dev/null 2>&1; then echo "SKIPPED: OpenHands needs Python 3.12 (PYTHON312=program)" >&2; rm -rf '$(PEERS)/openhands'; \
 	else cmp -s bench/peers/requirements-openhands.txt '$(PEERS)/requirements-openhands.txt' || { rm -rf '$(PEERS)/openhands' && '$(PYTHON312)' -m venv '$(PEERS)/openhands' && \
 		'$(PEERS)/openhands/bin/pip' install --quiet --disable-pip-version-check -r bench/peers/requirements-openhands.txt && cp bench/peers/requirements-openhands.txt '$(PEERS)/'; }; fi

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import importlib.util
 import json
 import logging
+import pathlib
 import signal
 import sys
 import time
@@ -258,7 +261,47 @@ class AgentFrameworkSliding(AgentFramework):
         return self.af.SlidingWindowStrategy(keep_last_groups=20)
 
 
-PEERS = [TrimMessages, ClearToolUses, Strands, OpenAIAgents, AgentFramework, AgentFrameworkSliding]
+class SWEAgent:
+    """Its agent has one message of a human, the first; all later ones are observations to it."""
+
+    name = "SWE-agent LastNObservations(5)"
+
+    def __init__(self, session: Message) -> None:
+        self.processor = history_processors().LastNObservations(5)
+        self.all = [
+            {
+                "role": "user" if m["role"] == "tool" else m["role"],
+                "content": m.get("text", ""), "i": i,
+            }
+            for i, m in enumerate(session["messages"])
+        ]  # fmt: skip
+
+    def turn(self, n: int) -> Any:
+        return self.processor(self.all[:n])
+
+    def items(self, out: Any) -> list[Message]:
+        return [
+            {"i": m["i"]} if m["content"] == self.all[m["i"]]["content"]
+            else {"i": m["i"], "text": m["content"]}
+            for m in out
+        ]  # fmt: skip
+
+
+@functools.cache
+def history_processors() -> Any:
+    """Their module alone, which needs nothing: the package around it needs Docker and more."""
+    package = importlib.util.find_spec("sweagent").submodule_search_locations[0]
+    place = pathlib.Path(package, "agent", "history_processors.py")
+    spec = importlib.util.spec_from_file_location("history_processors", place)
+    sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+PEERS = [
+    TrimMessages, ClearToolUses, Strands, OpenAIAgents, AgentFramework, AgentFrameworkSliding,
+    SWEAgent,
+]  # fmt: skip
 
 
 def run(peer: Any, session: Message, out: Any) -> None:
