@@ -33,7 +33,9 @@ func (r *run) firstLimits(s State, target uint64) (State, error) {
 		return s, nil
 	}
 	if strict {
-		return s, &OverBudgetError{Target: target, Needed: g.Tokens, Parts: []IrreduciblePart{{"first user message", g.First, g.Tokens}}}
+		return s, &OverBudgetError{Target: target, Needed: 2 * g.Tokens, Parts: []IrreduciblePart{
+			{"first user message", g.First, g.Tokens}, {"as much beside it, by strict_anchor", 0, g.Tokens},
+		}}
 	}
 	s.AnchorTokens = r.budget.Target / 2
 	return s, nil

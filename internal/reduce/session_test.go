@@ -218,7 +218,7 @@ func checkRefusal(t fataler, e *reduce.OverBudgetError, b budget.Budget) {
 			t.Fatalf("parts without a name or not in order: %+v", e.Parts)
 		}
 	}
-	if e.Target != b.Target || len(e.Parts) == 0 || sum != e.Needed {
+	if e.Target != b.Target || len(e.Parts) == 0 || sum != e.Needed || sum <= e.Target {
 		t.Fatalf("refused a target of %d with parts of %d tokens: %v", b.Target, sum, e)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 func genAsk(b budget.Budget) *rapid.Generator[reduce.Ask] {
 	return rapid.Custom(func(t *rapid.T) reduce.Ask {
-		ask := reduce.Ask{Reserved: rapid.SampledFrom([]uint64{0, 0, 0, 60, 400}).Draw(t, "reminders")}
+		ask := reduce.Ask{Reserved: rapid.SampledFrom([]uint64{0, 0, 0, 60, 400, b.Target}).Draw(t, "reminders")}
 		if rapid.IntRange(0, 4).Draw(t, "asks") == 0 {
 			ask.Goal = 1 + rapid.Uint64Range(0, b.Target).Draw(t, "goal")
 			ask.Strategy = rapid.SampledFrom([]reduce.Strategy{"", reduce.Mask, reduce.Drop, reduce.Summarize}).Draw(t, "strategy")

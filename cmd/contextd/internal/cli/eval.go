@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -116,11 +117,11 @@ the same under all policies and is left out. Summaries are those that rules writ
 	return cmd
 }
 
-// noTranscriptError says that there was nothing to measure.
+// noTranscriptError says that paths lead to nothing that is read.
 type noTranscriptError struct{ paths []string }
 
 func (e *noTranscriptError) Error() string {
-	return fmt.Sprintf("no transcript with a session in %s", oneLine(fmt.Sprint(e.paths), 0))
+	return "no transcript with a session in " + oneLine(strings.Join(e.paths, ", "), 0)
 }
 
 // evaluation is what transcripts are measured by.

@@ -46,7 +46,10 @@ func (c *client) importTree(cmd *cobra.Command, api api, flags importFlags, path
 	if cause := cmd.Context().Err(); cause != nil {
 		err = fmt.Errorf("%w: import again to go on", cause)
 	}
-	return errors.Join(err, report.end())
+	if err = errors.Join(err, report.end()); err == nil && report.imported == 0 {
+		return &noTranscriptError{paths} // a folder that was mistyped is no success
+	}
+	return err
 }
 
 // waves puts after all others the files in the places where harnesses put those of
@@ -263,7 +266,7 @@ func (r *importReport) end() error {
 	_, err := fmt.Fprintf(out, "%s imported: %s appended, %d of them compactions, %s; %s; %d failed\n",
 		counted(r.imported, "transcript"), counted(r.events, "event"), r.compact, counted(r.warnings, "warning"), counted(r.others, "other file"), r.failed)
 	if err == nil && r.failed > 0 {
-		err = fmt.Errorf("%d files were not imported", r.failed)
+		err = fmt.Errorf("%s could not be imported", counted(r.failed, "file"))
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/cmd/contextd/internal/mcpserver"
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
 func newMCP(c *client) *cobra.Command {
@@ -32,8 +34,8 @@ the model saw something, and if not, why. See docs/recall.md for hosts' configur
 
 Without --listen it serves one client on stdin and stdout. With it, it serves streamable
 HTTP at http://ADDRESS/mcp; beyond loopback only to callers that prove who they are, as
-"contextd serve" does. The session is that of --session, or over HTTP that of each
-request's header ` + mcpserver.SessionHeader + `.`,
+"contextd serve" does. The session is that of --session, which may begin later, or over HTTP
+that of each request's header ` + mcpserver.SessionHeader + `.`,
 		Example: `  contextd mcp --session my-session
   contextd mcp --session my-session --embedded ./data
   contextd mcp --listen 127.0.0.1:7272`,
@@ -53,6 +55,7 @@ request's header ` + mcpserver.SessionHeader + `.`,
 		c.reads = true
 		return c.run(func(cmd *cobra.Command, api api, _ []string) error {
 			ctx, version := cmd.Context(), c.program.Version
+			noteMissing(cmd, api, session)
 			if at.Listen == "" {
 				in := io.NopCloser(cmd.InOrStdin())
 				err := mcpserver.New(api, session, version).Run(ctx, &mcp.IOTransport{Reader: in, Writer: unclosed{cmd.OutOrStdout()}})
@@ -65,6 +68,27 @@ request's header ` + mcpserver.SessionHeader + `.`,
 		})(cmd, nil)
 	}
 	return cmd
+}
+
+// noteWithin is how long a daemon may take to say whether a session exists: the host waits.
+const noteWithin = 2 * time.Second
+
+// noteMissing says on stderr that a session does not exist, which it may later.
+func noteMissing(cmd *cobra.Command, api api, session string) {
+	if session == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), noteWithin)
+	defer cancel()
+	_, err := api.GetSession(ctx, &contextdv1.GetSessionRequest{SessionId: session})
+	if !isNotFound(err) {
+		return // that no daemon answers yet is said by the tools
+	}
+	text := fmt.Sprintf("session %q does not exist yet; its tools have nothing to read until something is appended to it", session)
+	if near, ok := errors.AsType[*mistypedError](unknownSession(ctx, api, err)); ok {
+		text += fmt.Sprintf(" (did you mean %q?)", near.meant)
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), text)
 }
 
 // unclosed is an output that is not the server's to close.

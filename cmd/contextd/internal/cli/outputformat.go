@@ -3,8 +3,10 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/pflag"
@@ -35,7 +37,15 @@ func (o *outputFormat) bind(f *pflag.FlagSet) {
 
 // bindJSON is for commands whose -o is a file.
 func (o *outputFormat) bindJSON(f *pflag.FlagSet) {
-	f.BoolFunc("json", "write JSON, one value per line", func(string) error { return o.Set(string(outputJSON)) })
+	f.BoolFunc("json", "write JSON, one value per line", func(text string) error {
+		switch on, err := strconv.ParseBool(text); {
+		case err != nil:
+			return errors.New("must be true or false")
+		case on:
+			*o = outputJSON
+		}
+		return nil
+	})
 }
 
 // Set implements pflag.Value.

@@ -21,7 +21,7 @@ func newProjections(c *client) *cobra.Command {
 }
 
 func (c *client) newListProjections() *cobra.Command {
-	limit := 0
+	limit := uint(0)
 	cmd := &cobra.Command{
 		Use:     "list SESSION",
 		Aliases: []string{"ls"},
@@ -34,7 +34,7 @@ func (c *client) newListProjections() *cobra.Command {
 			if !c.output.structured() {
 				t = newTable(cmd, "PROJECTION", "AS OF", "KEPT", "SHORTENED", "DROPPED", "RECLAIMED", "TIME", "HASH")
 			}
-			for n := 0; ; {
+			for n := uint(0); ; {
 				page, err := api.ListProjections(cmd.Context(), req)
 				if err != nil {
 					return err
@@ -63,7 +63,7 @@ func (c *client) newListProjections() *cobra.Command {
 			return t.flush()
 		}),
 	}
-	cmd.Flags().IntVar(&limit, "limit", 0, "list at most this many; 0 for all")
+	cmd.Flags().UintVar(&limit, "limit", 0, "list at most this many; 0 for all")
 	return cmd
 }
 

@@ -30,7 +30,7 @@ func newSessions(c *client) *cobra.Command {
 
 func (c *client) newList() *cobra.Command {
 	req := &contextdv1.ListSessionsRequest{}
-	limit, order := 0, "id"
+	limit, order := uint(0), "id"
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
@@ -53,7 +53,7 @@ func (c *client) newList() *cobra.Command {
 	})
 	f := cmd.Flags()
 	f.StringToStringVar(&req.Labels, "label", nil, "only sessions with this label, as `key=value`; may be repeated")
-	f.IntVar(&limit, "limit", 0, "list at most this many; 0 for all")
+	f.UintVar(&limit, "limit", 0, "list at most this many; 0 for all")
 	f.StringVar(&order, "sort", order, "`order`: id, or the newest or largest first: "+strings.Join(sortedKeys(sessionOrders), ", "))
 	complete(cmd, "sort", fixed(sortedKeys(sessionOrders)))
 	return cmd
@@ -77,11 +77,11 @@ var sessionOrders = map[string]func(a, b *contextdv1.Session) int{
 var errEnough = errors.New("enough sessions")
 
 // listSessions returns the first sessions in an order; 0 is all.
-func listSessions(ctx context.Context, api api, req *contextdv1.ListSessionsRequest, compare func(a, b *contextdv1.Session) int, limit int) ([]*contextdv1.Session, error) {
+func listSessions(ctx context.Context, api api, req *contextdv1.ListSessionsRequest, compare func(a, b *contextdv1.Session) int, limit uint) ([]*contextdv1.Session, error) {
 	var all []*contextdv1.Session
 	err := eachSession(ctx, api, req, func(s *contextdv1.Session) error {
 		all = append(all, s)
-		if compare == nil && len(all) == limit {
+		if compare == nil && uint(len(all)) == limit {
 			return errEnough
 		}
 		return nil
@@ -92,8 +92,8 @@ func listSessions(ctx context.Context, api api, req *contextdv1.ListSessionsRequ
 	if compare != nil {
 		slices.SortStableFunc(all, compare)
 	}
-	if limit > 0 && len(all) > limit {
-		all = all[:limit]
+	if limit > 0 {
+		all = all[:min(limit, uint(len(all)))]
 	}
 	return all, nil
 }

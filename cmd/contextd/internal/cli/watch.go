@@ -14,7 +14,7 @@ import (
 
 func newWatch(c *client) *cobra.Command {
 	req := &contextdv1.WatchLifecycleRequest{}
-	limit := 0
+	limit := uint(0)
 	var after []string
 	cmd := &cobra.Command{
 		Use:   "watch [SESSION...]",
@@ -46,7 +46,7 @@ that --json prints, as in 12@18eaa1702158735c-1, a number of another session is 
 		if headers, err := stream.Header(); err == nil && headers != nil {
 			fmt.Fprintln(cmd.ErrOrStderr(), "watching")
 		}
-		for n := 0; limit == 0 || n < limit; n++ {
+		for n := uint(0); limit == 0 || n < limit; n++ {
 			resp, err := stream.Recv()
 			if errors.Is(err, io.EOF) || cmd.Context().Err() != nil {
 				return nil //nolint:nilerr // an interrupt is how a watcher ends
@@ -62,7 +62,7 @@ that --json prints, as in 12@18eaa1702158735c-1, a number of another session is 
 	})
 	sessionsFirst(cmd, cobra.ArbitraryArgs)
 	cmd.Flags().StringSliceVar(&after, "after", nil, "start after this event `number` of the session, 0 for the first, or NUMBER@INCARNATION; SESSION=NUMBER where there are several; may be repeated")
-	cmd.Flags().IntVar(&limit, "limit", 0, "end after this many events; 0 for never")
+	cmd.Flags().UintVar(&limit, "limit", 0, "end after this many events; 0 for never")
 	return cmd
 }
 

@@ -60,6 +60,8 @@ func sentence(err error) string {
 		return "the log cannot be read now (" + what + "); try once more later, or go on without it"
 	case codes.Unimplemented:
 		return "the daemon is older than this program and has no such tools; go on without them"
+	case codes.NotFound: // pointers and texts that are not there are in the answer
+		return what + ": its harness has appended nothing yet, or these tools were started for a session of another name; tell the user, and go on without the log"
 	default:
 		return "the log cannot be read: " + what + "; go on without it"
 	}

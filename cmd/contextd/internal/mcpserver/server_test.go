@@ -119,7 +119,7 @@ func TestHTTP(t *testing.T) {
 func TestFailures(t *testing.T) {
 	for code, want := range map[codes.Code]string{
 		codes.Unavailable:      "cannot be read now (why); try once more later",
-		codes.NotFound:         "cannot be read: why; go on without it",
+		codes.NotFound:         "[contextd: why: its harness has appended nothing yet, or these tools were started for a session of another name; tell the user",
 		codes.PermissionDenied: "cannot be read: why; go on without it",
 		codes.Unimplemented:    "older than this program",
 	} {
