@@ -329,7 +329,8 @@ func fromRules(err *protovalidate.ValidationError) *answer {
 	a := &answer{code: codes.InvalidArgument, reason: ReasonInvalidField}
 	var texts []string
 	for i, v := range err.Violations[:min(len(err.Violations), maxViolations)] {
-		field, reason := fieldOf(v), reasonOf(v)
+		field := fieldOf(v)
+		reason := reasonOf(v, field)
 		if i > 0 && v.Proto.GetRuleId() == patternRule && field == fieldOf(err.Violations[i-1]) {
 			continue // what is empty, or too long, matches no pattern either
 		}
@@ -350,14 +351,29 @@ var patterns = map[string]string{
 	"^(sha256:[0-9a-f]{64})?$":                                         "must be sha256: and 64 hex digits, in small letters",
 }
 
-// reasonOf says what is wrong, in words.
-func reasonOf(v *protovalidate.Violation) string {
-	if v.Proto.GetRuleId() == patternRule {
+// reasonOf says what is wrong with a field, in words.
+func reasonOf(v *protovalidate.Violation, field string) string {
+	switch v.Proto.GetRuleId() {
+	case patternRule:
 		if words := patterns[v.RuleValue.String()]; words != "" {
 			return words
 		}
+	case "required":
+		return "must be set"
+	case "string.min_len", "bytes.min_len", "repeated.min_items":
+		if v.RuleValue.Uint() == 1 {
+			return "must not be empty"
+		}
+	case "string.in":
+		var all []string
+		for i := range v.RuleValue.List().Len() {
+			all = append(all, v.RuleValue.List().Get(i).String())
+		}
+		return "must be one of " + strings.Join(all, ", ")
 	}
-	return cmp.Or(v.Proto.GetMessage(), v.Proto.GetRuleId())
+	// A rule over a whole message may begin with the name of the field that it is about.
+	name := field[strings.LastIndexByte(field, '.')+1:]
+	return strings.TrimPrefix(cmp.Or(v.Proto.GetMessage(), v.Proto.GetRuleId()), name+" ")
 }
 
 // fieldOf is the path of the field at fault. A rule over a whole message has no

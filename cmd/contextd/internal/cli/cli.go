@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -103,6 +104,19 @@ although not everything had ended, 7 ended at once by a second signal.`,
 		root.AddCommand(cmd)
 	}
 	root.AddCommand(p.newConvert(), p.newMigrate(), p.newCopy(), p.newRestore(), p.newRepair(), p.newKeygen(), p.newToken(), p.newVersion())
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "help":
+			cmd.Args = func(_ *cobra.Command, topic []string) error {
+				found, rest, err := root.Find(topic)
+				return cmp.Or(err, onlySubcommands(found, rest))
+			}
+		case "completion":
+			cmd.Args, cmd.RunE = onlySubcommands, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 	return root
 }
 

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/cmd/contextd/internal/daemon"
@@ -181,7 +179,7 @@ func (p storePlace) open(ctx context.Context, settings config.Config, source boo
 		return store, nil
 	}
 	if source && !disklog.Exists(p.dir) {
-		return nil, status.Errorf(codes.NotFound, "%s holds no event log", p.dir)
+		return nil, noStore(p.dir)
 	}
 	encryption, err := daemon.Encryption(ctx, settings)
 	if err != nil {

@@ -23,9 +23,14 @@ import (
 // settings are those of the environment, except where it listens and stores.
 func (c *client) embed(ctx context.Context) (*grpc.ClientConn, func() error, error) {
 	if !c.creates && !disklog.Exists(c.embedded) {
-		return nil, nil, status.Errorf(codes.NotFound, "--embedded: %s holds no event log", c.embedded)
+		return nil, nil, noStore(c.embedded)
 	}
 	return c.embedStore(ctx, config.StoreDisk, c.embedded)
+}
+
+// noStore says that a directory is no data directory.
+func noStore(dir string) error {
+	return status.Errorf(codes.NotFound, "%s holds no event log", oneLine(dir, 0))
 }
 
 // settings are those of the environment.

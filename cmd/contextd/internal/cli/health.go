@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,6 +26,9 @@ work while its store is healthy; without a summarizer it writes summaries by rul
   contextd health --wait 30s --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if wait < 0 {
+				return usageError{errors.New("--wait must not be negative")}
+			}
 			conn, closeConn, err := c.connect(cmd.Context())
 			if err != nil {
 				return err

@@ -3,7 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,6 +43,9 @@ a backup: contextd restore BACKUP NEW.`,
 			}
 			if dir == "" {
 				return usageError{errors.New("--data-dir must be set")}
+			}
+			if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+				return noStore(dir)
 			}
 			encryption, err := daemon.Encryption(cmd.Context(), settings)
 			if err != nil {

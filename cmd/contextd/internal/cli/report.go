@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,11 +32,7 @@ func (p Program) report(cmd *cobra.Command, err error) int {
 func explainError(cmd *cobra.Command, err error) (text, hint string) {
 	var usage usageError
 	if errors.As(err, &usage) {
-		hint = fmt.Sprintf("see %q", cmd.CommandPath()+" --help")
-		if strings.Contains(err.Error(), " arg(s), ") {
-			return fmt.Sprintf("%d arguments for %q", cmd.Flags().NArg(), strings.TrimSuffix(cmd.UseLine(), " [flags]")), hint
-		}
-		return err.Error(), hint
+		return wrongUsage(cmd, err), fmt.Sprintf("see %q", cmd.CommandPath()+" --help")
 	}
 	st, ok := statusOf(err)
 	if !ok {
@@ -49,6 +46,36 @@ func explainError(cmd *cobra.Command, err error) (text, hint string) {
 	}
 	return statusText(st), statusHint(st)
 }
+
+// wrongUsage is what is wrong with a command line, in other words than cobra's.
+func wrongUsage(cmd *cobra.Command, err error) string {
+	text := err.Error()
+	switch {
+	case strings.Contains(text, " arg(s), "):
+		return fmt.Sprintf("%s for %q", counted(cmd.Flags().NArg(), "argument"), strings.TrimSuffix(cmd.UseLine(), " [flags]"))
+	case strings.HasPrefix(text, "unknown command ") && strings.HasSuffix(text, fmt.Sprintf(" for %q", cmd.CommandPath())) && !cmd.HasSubCommands():
+		return fmt.Sprintf("%q takes no arguments", cmd.CommandPath())
+	}
+	for _, rule := range flagRules {
+		if m := rule.cobra.FindStringSubmatch(text); m != nil {
+			return fmt.Sprintf(rule.words, "--"+flagSeparator.ReplaceAllString(strings.Trim(m[1], `"`), rule.and+"--"))
+		}
+	}
+	return text
+}
+
+// flagRules are what cobra says of flags that are missing, or do not go together.
+var flagRules = []struct {
+	cobra      *regexp.Regexp
+	words, and string
+}{
+	{regexp.MustCompile(`^required flag\(s\) (.+) not set$`), "%s must be set", " and "},
+	{regexp.MustCompile(`^at least one of the flags in the group \[(.+)\] is required$`), "%s must be set", " or "},
+	{regexp.MustCompile(`^if any flags in the group .+ none of the others can be; \[(.+)\] were all set$`), "%s cannot be set together", " and "},
+}
+
+// flagSeparator is between two names of flags there.
+var flagSeparator = regexp.MustCompile(`", "| `)
 
 func statusText(st *status.Status) string {
 	lines := []string{st.Message()}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -45,6 +46,9 @@ func (r *requestSettings) resolve() (*contextdv1.Budget, *contextdv1.Policy, err
 	}
 	if r.maxTokens != "" {
 		tokens, err := config.ParseTokens(r.maxTokens)
+		if err == nil && tokens == 0 {
+			err = errors.New("must be more than 0")
+		}
 		if err != nil {
 			return nil, nil, usageError{fmt.Errorf("--max-tokens: %w", err)}
 		}

@@ -47,5 +47,8 @@ its entry for the daemon's file of tokens to stdout; the entry has no secret.`,
 	f.StringVar(&name, "name", "", "`name` of whoever gets the token, for the daemon's log")
 	f.StringVar(&tenant, "tenant", "", "`tenant` whose sessions the token is for; empty for no tenant")
 	f.StringVar(&out, "out", "", "new `file` for the token")
+	for _, flag := range []string{"name", "out"} {
+		cobra.CheckErr(cmd.MarkFlagRequired(flag))
+	}
 	return cmd
 }

@@ -26,7 +26,7 @@ type localSource struct {
 func (c *client) openLocal(ctx context.Context) (*localSource, error) {
 	// Opening makes a store where there is none, and that would be found in order.
 	if !disklog.Exists(c.embedded) {
-		return nil, usageError{fmt.Errorf("--embedded: %s holds no event log", c.embedded)}
+		return nil, noStore(c.embedded)
 	}
 	settings, err := c.settings()
 	if err != nil {

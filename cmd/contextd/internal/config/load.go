@@ -161,7 +161,7 @@ func readFile(path string) (map[string]string, error) {
 	}
 	var nodes map[string]yaml.Node
 	if err := yaml.Unmarshal(content, &nodes); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, yamlError(err))
 	}
 	out := make(map[string]string, len(nodes))
 	for key, node := range nodes {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -37,13 +36,13 @@ func ReadPolicies(path string) (PolicyFile, error) {
 	}
 	var keys map[string]yaml.Node
 	if err := yaml.Unmarshal(content, &keys); err != nil && !errors.Is(err, io.EOF) {
-		return PolicyFile{}, fmt.Errorf("%s: %w", path, err)
+		return PolicyFile{}, fmt.Errorf("%s: %w", path, yamlError(err))
 	}
 	c := Default()
 	if _, ok := keys["policies"]; !ok {
 		var whole yaml.Node
 		if err := yaml.Unmarshal(content, &whole); err != nil {
-			return PolicyFile{}, fmt.Errorf("%s: %w", path, err)
+			return PolicyFile{}, fmt.Errorf("%s: %w", path, yamlError(err))
 		}
 		return c.checkSingle(whole), nil
 	}
@@ -81,7 +80,7 @@ func (c *Config) readPolicyKeys(path string, keys map[string]yaml.Node) (map[str
 	var nodes map[string]yaml.Node
 	all := keys["policies"]
 	if err := all.Decode(&nodes); err != nil {
-		return nil, fmt.Errorf("%s: policies: %w", path, err)
+		return nil, fmt.Errorf("%s: policies: %w", path, yamlError(err))
 	}
 	return nodes, nil
 }
@@ -115,7 +114,7 @@ func (c *Config) checkEach(nodes map[string]yaml.Node) PolicyFile {
 	for name, node := range nodes {
 		p, err := parsePolicyNode(node)
 		if err != nil {
-			err = fmt.Errorf("line %d: policies[%q]: %w", node.Line, name, withoutPosition(err))
+			err = fmt.Errorf("line %d: policies[%q]: %w", node.Line, name, err)
 		} else {
 			_, err = policySet(map[string]*contextdv1.Policy{name: p}, "", c.summarizerNames())
 		}
@@ -124,16 +123,14 @@ func (c *Config) checkEach(nodes map[string]yaml.Node) PolicyFile {
 	return policyFile(c.DefaultPolicy, policies, errs)
 }
 
-// position is where protojson saw an error, in JSON that the file does not have.
-var position = regexp.MustCompile(`^\(line \d+:\d+\): `)
-
-func withoutPosition(err error) error { return errors.New(position.ReplaceAllString(err.Error(), "")) }
-
 func parsePolicyNode(node yaml.Node) (*contextdv1.Policy, error) {
 	p := &contextdv1.Policy{}
 	var value map[string]any
-	if err := node.Decode(&value); err != nil || value == nil {
-		return p, err
+	if err := node.Decode(&value); err != nil {
+		return p, errors.New("must be a map of fields")
+	}
+	if value == nil {
+		return p, nil
 	}
 	return p, parseMessage(value, p)
 }

@@ -111,7 +111,7 @@ func (v summarizersValue) Set(text string) error {
 	decoder.KnownFields(true)
 	var out map[string]Summarizer
 	if err := decoder.Decode(&out); err != nil {
-		return err
+		return yamlError(err)
 	}
 	*v.summarizers = out
 	return nil

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"buf.build/go/protovalidate"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	"github.com/contextd/contextd/cmd/contextd/internal/auth"
 	"github.com/contextd/contextd/internal/budget"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -22,24 +24,35 @@ import (
 
 // parseMessage fills m from a decoded YAML value, by the names that the API's
 // fields have, and checks it against the API's rules.
-func parseMessage(value any, m proto.Message) error {
+func parseMessage(value map[string]any, m proto.Message) error {
+	if err := fromJSON(value, m); err != nil {
+		// Which member is wrong is not always said.
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			if err := fromJSON(map[string]any{name: value[name]}, m.ProtoReflect().New().Interface()); err != nil {
+				if text := err.Error(); !strings.HasPrefix(text, name+" ") && !strings.Contains(text, strconv.Quote(name)) {
+					err = fmt.Errorf("%s: %w", name, err)
+				}
+				return err
+			}
+		}
+		return err
+	}
+	if err := protovalidate.Validate(m); err != nil {
+		st, _ := apierr.Convert(err)
+		return errors.New(st.Message())
+	}
+	return nil
+}
+
+func fromJSON(value map[string]any, m proto.Message) error {
 	asJSON, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("must be a map with text keys: %w", err)
 	}
 	if err := protojson.Unmarshal(asJSON, m); err != nil {
-		return JSONError(err)
-	}
-	if err := protovalidate.Validate(m); err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), "validation error: "))
+		return errors.New(position.ReplaceAllString(JSONError(err).Error(), ""))
 	}
 	return nil
-}
-
-// JSONError is an error of protojson without its package's name, and with the same whitespace each
-// time, which protojson varies on purpose.
-func JSONError(err error) error {
-	return errors.New(strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "proto:")), " "))
 }
 
 // formatMessage is the inverse of parseMessage, as YAML on one line.
@@ -90,7 +103,7 @@ type policiesValue struct {
 func (v policiesValue) Set(text string) error {
 	var values map[string]map[string]any
 	if err := yaml.Unmarshal([]byte(text), &values); err != nil {
-		return err
+		return yamlError(err)
 	}
 	out := make(map[string]*contextdv1.Policy, len(values))
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -144,7 +157,7 @@ func (v modelsValue) Set(text string) error {
 	decoder.KnownFields(true)
 	var entries []modelEntry
 	if err := decoder.Decode(&entries); err != nil {
-		return err
+		return yamlError(err)
 	}
 	out := make([]budget.Override, len(entries))
 	for i, e := range entries {
@@ -189,7 +202,7 @@ func (v yamlValue[T]) Set(text string) error {
 	decoder.KnownFields(true)
 	var value T
 	if err := decoder.Decode(&value); err != nil && !errors.Is(err, io.EOF) { // an empty text is an empty value
-		return err
+		return yamlError(err)
 	}
 	if v.check != nil {
 		if err := v.check(value); err != nil {
@@ -229,7 +242,7 @@ func validPeers(peers []auth.Peer) error {
 func ParseMessage(text string, m proto.Message) error {
 	var value map[string]any
 	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
-		return err
+		return yamlError(err)
 	}
 	return parseMessage(value, m)
 }

@@ -1,0 +1,82 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// position is where protojson saw an error, which says something of JSON that somebody wrote.
+var position = regexp.MustCompile(`(syntax error )?\(line \d+:\d+\): `)
+
+// kindOfField is what protojson says of a value of the wrong kind.
+var kindOfField = regexp.MustCompile(`invalid value for \w+ field (\w+):`)
+
+// JSONError is an error of protojson in the words of the API: without its package's name, with the
+// names that fields have there, and with the same whitespace each time, which protojson varies on
+// purpose.
+func JSONError(err error) error {
+	text := strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "proto:")), " ")
+	return errors.New(kindOfField.ReplaceAllStringFunc(text, func(found string) string {
+		return protoName(kindOfField.FindStringSubmatch(found)[1]) + " cannot be"
+	}))
+}
+
+var capital = regexp.MustCompile(`[A-Z]`)
+
+// protoName is the name in a proto of a field whose name in JSON is given.
+func protoName(name string) string {
+	return capital.ReplaceAllStringFunc(name, func(c string) string { return "_" + strings.ToLower(c) })
+}
+
+var (
+	// wrongKind and noField are what the YAML package says of a value of the wrong kind, and of one
+	// that nothing takes.
+	wrongKind = regexp.MustCompile("^line (\\d+): cannot unmarshal !!(\\w+)( `.*`)? into (.+)$")
+	noField   = regexp.MustCompile(`^line (\d+): field (.+) not found in type .+$`)
+)
+
+// yamlKinds are the words for the kinds of values of YAML.
+var yamlKinds = map[string]string{"map": "a map", "seq": "a list", "null": "nothing"}
+
+// yamlError is an error of the YAML package in words, without types of Go.
+func yamlError(err error) error {
+	types, ok := errors.AsType[*yaml.TypeError](err)
+	if !ok {
+		return errors.New("is no YAML: " + strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	var all []string
+	for _, text := range types.Errors {
+		if m := wrongKind.FindStringSubmatch(text); m != nil {
+			is := cmp.Or(yamlKinds[m[2]], strconv.Quote(strings.Trim(m[3], " `")))
+			text = fmt.Sprintf("line %s: must be %s, not %s", m[1], kindOfType(m[4]), is)
+		} else if m := noField.FindStringSubmatch(text); m != nil {
+			text = fmt.Sprintf("line %s: there is no field %q", m[1], m[2])
+		}
+		all = append(all, text)
+	}
+	return errors.New(strings.Join(all, "; "))
+}
+
+// kindOfType is the kind of value that a type of Go is made of.
+func kindOfType(name string) string {
+	switch {
+	case strings.HasPrefix(name, "[]"):
+		return "a list"
+	case name == "bool":
+		return "true or false"
+	case name == "string":
+		return "a text"
+	case strings.HasPrefix(name, "int"), strings.HasPrefix(name, "uint"), strings.HasPrefix(name, "float"):
+		return "a number"
+	case name == "time.Duration":
+		return "a duration with its unit, such as 30s"
+	default:
+		return "a map"
+	}
+}
