@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
@@ -25,7 +26,7 @@ func (e *Engine) Undo(ctx context.Context, sessionID string, from eventlog.Seq, 
 	at := slices.Index(standing, from)
 	switch {
 	case from != 0 && at < 0:
-		return nil, &eventlog.InvalidError{Field: "compaction_seq", Reason: fmt.Sprintf("event %d is not a compaction in effect; these are: %v", from, standing)}
+		return nil, &eventlog.InvalidError{Field: "compaction_seq", Reason: fmt.Sprintf("event %d is not a compaction in effect; %s", from, whichAre(standing))}
 	case len(standing) == 0:
 		return nil, nil
 	case from == 0:
@@ -52,4 +53,12 @@ func (e *Engine) compactions(ctx context.Context, sessionID string) ([]eventlog.
 		all.Read(event)
 	}
 	return all.InForce(), nil
+}
+
+// whichAre names the events of the compactions in effect.
+func whichAre(all []eventlog.Seq) string {
+	if len(all) == 0 {
+		return "none is"
+	}
+	return "these are: " + strings.Trim(fmt.Sprint(all), "[]")
 }

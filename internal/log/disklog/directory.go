@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -59,6 +60,9 @@ func (e *FormatError) Error() string { return fmt.Sprintf("%s: %s", e.Dir, e.Rea
 func lockDirectory(fs vfs.FS, dir string) (io.Closer, error) {
 	lock, err := fs.Lock(fs.PathJoin(dir, lockFile))
 	if err != nil {
+		if errors.Is(err, syscall.ENOTDIR) {
+			return nil, fmt.Errorf("%s is not a directory", dir)
+		}
 		if _, isPath := errors.AsType[*iofs.PathError](err); isPath {
 			// The file cannot be made: nobody holds it.
 			return nil, fmt.Errorf("%s cannot be written to: %w", dir, err)

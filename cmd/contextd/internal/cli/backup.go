@@ -256,6 +256,9 @@ func linkOrCopy(from, to string) error {
 
 // finish puts the backup in its place, or removes what there is of it after an error.
 func (b *backup) finish(cmd *cobra.Command, o outputFormat, dir string, err error) error {
+	if info, statErr := os.Lstat(dir); err == nil && statErr == nil && info.IsDir() {
+		err = os.Remove(dir) // it is empty, and nothing is renamed over it
+	}
 	if err == nil {
 		err = os.Rename(b.dir, dir)
 	}

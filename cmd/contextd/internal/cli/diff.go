@@ -10,7 +10,7 @@ import (
 
 func newDiff(c *client) *cobra.Command {
 	var from, to string
-	width, all := 0, false
+	width, all := uint(0), false
 	cmd := &cobra.Command{
 		Use:   "diff SESSION --from PROJECTION [--to PROJECTION]",
 		Short: "Show what changed between two recorded projections, side by side",
@@ -37,7 +37,7 @@ was sent then.`,
 		if c.output.structured() {
 			err = writeLines(cmd.OutOrStdout(), c.output, changes)
 		} else {
-			err = writeChanges(cmd, before, after, changes, widthOf(cmd, width), all)
+			err = writeChanges(cmd, before, after, changes, widthOf(cmd, int(width)), all)
 		}
 		return errors.Join(err, before.check(), after.check())
 	})
@@ -46,7 +46,7 @@ was sent then.`,
 	f.StringVar(&from, "from", "", "the `projection` on the left")
 	f.StringVar(&to, "to", "", "the `projection` on the right; the newest if not given")
 	cobra.CheckErr(cmd.MarkFlagRequired("from"))
-	f.IntVar(&width, "width", 0, "`columns` of the output; those of the terminal if not given")
+	f.UintVar(&width, "width", 0, "`columns` of the output; those of the terminal if not given")
 	f.BoolVar(&all, "all", false, "show every message that is the same as well")
 	complete(cmd, "from", c.completeProjection)
 	complete(cmd, "to", c.completeProjection)

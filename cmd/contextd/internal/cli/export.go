@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -173,6 +174,9 @@ func writeOutput(cmd *cobra.Command, path string, write func(io.Writer) error) (
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), ".contextd-*")
 	if err != nil {
+		if at, ok := errors.AsType[*fs.PathError](err); ok {
+			at.Path = path // which is what the user named
+		}
 		return err
 	}
 	defer func() {

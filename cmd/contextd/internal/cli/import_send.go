@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -112,10 +113,29 @@ func (t *transcriptInput) decompress(r io.Reader) error {
 	}
 	plain, err := gzip.NewReader(bufio.NewReader(io.MultiReader(bytes.NewReader(t.buffered()), r)))
 	if err != nil {
-		return err
+		return compressedError(err)
 	}
-	t.Reset(plain)
+	t.Reset(compressed{plain})
 	return nil
+}
+
+// compressed is what a compressed file says.
+type compressed struct{ *gzip.Reader }
+
+// Read implements io.Reader.
+func (c compressed) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = compressedError(err)
+	}
+	return n, err
+}
+
+func compressedError(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return errors.New("the file is compressed by gzip, and cut off")
+	}
+	return fmt.Errorf("the file is compressed by gzip, and damaged: %w", err)
 }
 
 // buffered copies what was read ahead.
@@ -134,6 +154,17 @@ func (t *transcriptInput) send(ctx context.Context, api api, header *contextdv1.
 	return resp, nil
 }
 
+// fill reads until a piece is full. Unlike that of io.ReadFull, its error at the end is always the
+// reader's: that of a compressed file which was cut off is no end.
+func fill(in io.Reader, piece []byte) (n int, err error) {
+	for n < len(piece) && err == nil {
+		var more int
+		more, err = in.Read(piece[n:])
+		n += more
+	}
+	return n, err
+}
+
 // sendTranscript streams a file to the daemon as it is read.
 func sendTranscript(ctx context.Context, api api, header *contextdv1.ImportHeader, in io.Reader) (*contextdv1.ImportTranscriptResponse, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -146,12 +177,12 @@ func sendTranscript(ctx context.Context, api api, header *contextdv1.ImportHeade
 	for err == nil {
 		// gRPC keeps what it is given until it is sent: a new piece each time.
 		piece := make([]byte, sendBytes)
-		n, readErr := io.ReadFull(in, piece)
+		n, readErr := fill(in, piece)
 		if n > 0 {
 			err = stream.Send(&contextdv1.ImportTranscriptRequest{Part: &contextdv1.ImportTranscriptRequest_Data{Data: piece[:n]}})
 		}
 		if readErr != nil {
-			if !errors.Is(readErr, io.EOF) && !errors.Is(readErr, io.ErrUnexpectedEOF) {
+			if !errors.Is(readErr, io.EOF) {
 				return nil, readErr
 			}
 			break

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -19,6 +20,9 @@ import (
 // report writes an error and what to do about it, and returns the exit code.
 func (p Program) report(cmd *cobra.Command, err error) int {
 	text, hint := explainError(cmd, err)
+	if cmd.Context().Err() != nil {
+		text = strings.ReplaceAll(text, context.Canceled.Error(), "interrupted")
+	}
 	fmt.Fprintf(p.Stderr, "contextd: %s\n", text)
 	if near, ok := errors.AsType[*mistypedError](err); ok {
 		fmt.Fprintf(p.Stderr, "hint: did you mean %q?\n", near.meant)

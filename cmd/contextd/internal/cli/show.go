@@ -13,7 +13,7 @@ import (
 
 func newShow(c *client) *cobra.Command {
 	projection := ""
-	raw, projected, width := false, false, 0
+	raw, projected, width := false, false, uint(0)
 	cmd := &cobra.Command{
 		Use:   "show SESSION",
 		Short: "Compare the log with a recorded projection",
@@ -46,7 +46,7 @@ shows only the log, --projected only the messages.`,
 		if c.output.structured() {
 			err = writeLines(cmd.OutOrStdout(), c.output, rows)
 		} else {
-			layout := sideBySide{width: widthOf(cmd, width), onlyLeft: !projected, onlyRight: !raw}
+			layout := sideBySide{width: widthOf(cmd, int(width)), onlyLeft: !projected, onlyRight: !raw}
 			err = writeAlongside(cmd.OutOrStdout(), layout, shown, rows)
 		}
 		if projected {
@@ -59,7 +59,7 @@ shows only the log, --projected only the messages.`,
 	f.StringVar(&projection, "projection", "", "the recorded `projection`; the newest if not given")
 	f.BoolVar(&raw, "raw", false, "show the log")
 	f.BoolVar(&projected, "projected", false, "show the messages")
-	f.IntVar(&width, "width", 0, "`columns` of the output; those of the terminal if not given")
+	f.UintVar(&width, "width", 0, "`columns` of the output; those of the terminal if not given")
 	return cmd
 }
 

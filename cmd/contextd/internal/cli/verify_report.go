@@ -135,7 +135,7 @@ func readWitness(cmd *cobra.Command, name string) (known []witness, err error) {
 		case errors.Is(err, io.EOF):
 			return known, nil
 		case err != nil:
-			return nil, fmt.Errorf("value %d: %w", len(known)+1, err)
+			return nil, fmt.Errorf("value %d is none that --json writes", len(known)+1)
 		case w.SessionID == "":
 			return nil, fmt.Errorf("value %d has no session_id", len(known)+1)
 		}
