@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/contextd/contextd/client"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -127,6 +129,10 @@ func TestTranscripts(t *testing.T) {
 	}
 	if _, err := c.Convert(ctx, &contextdv1.ConvertHeader{To: "pi", HarnessSessionId: "x"}, strings.NewReader(transcript), &converted); err != nil || !strings.Contains(converted.String(), "A semicolon is missing.") {
 		t.Errorf("converted: %v: %s", err, &converted)
+	}
+	cut := io.MultiReader(strings.NewReader(transcript), iotest.ErrReader(io.ErrUnexpectedEOF))
+	if _, err := c.Import(ctx, &contextdv1.ImportHeader{SessionId: "cut"}, cut); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a transcript that was cut off was imported: %v", err)
 	}
 	_, err = c.Import(ctx, &contextdv1.ImportHeader{SessionId: "t", Harness: "none"}, strings.NewReader(strings.Repeat(transcript, 5000)))
 	if !errors.Is(err, client.ErrInvalid) {

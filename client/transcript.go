@@ -38,14 +38,20 @@ func upload(from io.Reader, send func([]byte) error) error {
 	for {
 		// A message that was sent may still be read.
 		part := make([]byte, uploadBytes)
-		n, err := io.ReadFull(from, part)
+		var n int
+		var err error
+		for n < len(part) && err == nil { // io.ReadFull would take a cut file, which gzip says is one, for the end
+			var more int
+			more, err = from.Read(part[n:])
+			n += more
+		}
 		if n > 0 {
 			if err := send(part[:n]); err != nil {
 				return err
 			}
 		}
 		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return err
