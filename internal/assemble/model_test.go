@@ -2,8 +2,11 @@ package assemble_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,7 +24,9 @@ import (
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/records"
+	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/reduce/reducetest"
+	"github.com/contextd/contextd/internal/render"
 )
 
 // replicas are three daemons that get the same requests: one keeps its store and its
@@ -125,7 +130,7 @@ func (r *replicas) append(t *rapid.T, id string, events ...eventlog.Event) {
 
 func (r *replicas) grow(t *rapid.T, id string) {
 	if rapid.Bool().Draw(t, "odd") {
-		r.append(t, id, logtest.GenEvent(r.heads[id], "").Draw(t, "event"))
+		r.append(t, id, admissible(logtest.GenEvent(r.heads[id], "").Draw(t, "event")))
 		return
 	}
 	for range rapid.IntRange(1, 8).Draw(t, "turns") {
@@ -133,13 +138,22 @@ func (r *replicas) grow(t *rapid.T, id string) {
 	}
 }
 
-// assemble asks for a context in one of the ways that there are.
+// assemble asks for a context in one of the ways that there are: mostly as before, and now and then
+// under any other budget, policy and format.
 func (r *replicas) assemble(t *rapid.T, id string) {
 	req := assemble.Request{
 		SessionID: id,
 		Budget:    budget.Spec{MaxTokens: rapid.SampledFrom([]uint64{4000, 4000, 9000}).Draw(t, "max_tokens"), Tokenizer: budget.TokenizerO200K},
 		Policy:    assemble.Policy{Reduction: reducetest.Policy()},
 		Preview:   rapid.IntRange(0, 3).Draw(t, "preview") == 0,
+	}
+	if rapid.IntRange(0, 2).Draw(t, "another way") == 0 {
+		req.Budget.MaxTokens = rapid.SampledFrom([]uint64{200, 1500, 9000, 200_000}).Draw(t, "another max_tokens")
+		req.Budget.Format = rapid.SampledFrom([]string{"anthropic", "openai_chat", "openai_responses", "gemini"}).Draw(t, "format")
+		req.Policy.Reduction = rapid.SampledFrom([]reduce.Policy{reduce.DefaultPolicy(), reduce.FrugalPolicy(), reduce.FaithfulPolicy()}).Draw(t, "reduction")
+		req.Policy.Projection.Name = rapid.SampledFrom([]string{
+			projection.Raw, projection.CleanToolRepair, projection.SquashFailed, projection.ReachabilityGC, projection.HarnessView,
+		}).Draw(t, "projection")
 	}
 	if rapid.IntRange(0, 3).Draw(t, "past") == 0 {
 		at := eventlog.Seq(rapid.Uint64Range(0, uint64(r.heads[id].Seq)).Draw(t, "as_of"))
@@ -149,7 +163,11 @@ func (r *replicas) assemble(t *rapid.T, id string) {
 	got, err := each(t, r, func(_ eventlog.Store, e *assemble.Engine) (*assemble.Context, error) {
 		return e.Assemble(context.Background(), req)
 	})
-	if err != nil || got.Projection.ID == "" {
+	if err != nil {
+		return
+	}
+	checkContext(t, got)
+	if got.Projection.ID == "" {
 		return
 	}
 	replay, err := each(t, r, func(_ eventlog.Store, e *assemble.Engine) (assemble.Replay, error) {
@@ -161,6 +179,55 @@ func (r *replicas) assemble(t *rapid.T, id string) {
 	if diff := cmp.Diff(replay.Recorded, replay.Replayed, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(projection.Options{})); diff != "" {
 		t.Fatalf("replayed otherwise:\n%s", diff)
 	}
+}
+
+// checkContext holds a context to its hash, its target and the rules of its provider.
+func checkContext(t *rapid.T, c *assemble.Context) {
+	sum := sha256.Sum256([]byte(lines(c.Messages)))
+	if want := "sha256:" + hex.EncodeToString(sum[:]); c.PrefixHash != want {
+		t.Fatalf("the hash is %s, that of the bytes %s", c.PrefixHash, want)
+	}
+	if target := c.Projection.Budget.Target; c.Projection.Tokens > target {
+		t.Fatalf("%d tokens of %d", c.Projection.Tokens, target)
+	}
+	f, _ := render.FormatNamed(c.Projection.Budget.Format)
+	if f.Check == nil {
+		return
+	}
+	all := make([][]byte, len(c.Messages))
+	for i := range all {
+		all[i] = c.Messages[i].JSON
+	}
+	if broken := f.Check(all); len(broken) > 0 {
+		t.Fatalf("%s: %v\n%s", f.Name, broken, lines(c.Messages))
+	}
+}
+
+// admissible is an event as the API admits it: arguments and provider blocks are UTF-8, these JSON.
+func admissible(e eventlog.Event) eventlog.Event {
+	m, ok := e.Body.(*eventlog.Message)
+	if !ok {
+		return e
+	}
+	var admit func([]eventlog.Block)
+	admit = func(blocks []eventlog.Block) {
+		for i, b := range blocks {
+			switch b := b.(type) {
+			case eventlog.ToolCall:
+				b.Arguments = strings.ToValidUTF8(b.Arguments, "?")
+				blocks[i] = b
+			case eventlog.ProviderBlock:
+				if !eventlog.IsJSON(b.JSON) {
+					b.JSON = "{}"
+				}
+				blocks[i] = b
+			case eventlog.ToolResult:
+				admit(b.Content)
+			}
+		}
+	}
+	admit(m.Blocks)
+	return e
 }
 
 func (r *replicas) delete(t *rapid.T, id string) {

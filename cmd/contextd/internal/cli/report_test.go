@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// An interrupt is told as what it is, and a call that somebody else ended is not.
+func TestReportOfAnInterrupt(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	cmd := &cobra.Command{}
+	cmd.SetContext(ctx)
+	report := func() string {
+		var stderr bytes.Buffer
+		Program{Stderr: &stderr}.report(cmd, fmt.Errorf("%w: import again to go on", context.Canceled))
+		return stderr.String()
+	}
+	if got := report(); got != "contextd: context canceled: import again to go on\n" {
+		t.Errorf("before an interrupt: %q", got)
+	}
+	interrupt()
+	if got := report(); got != "contextd: interrupted: import again to go on\n" {
+		t.Errorf("after an interrupt: %q", got)
+	}
+}
