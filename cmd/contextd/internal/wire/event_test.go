@@ -61,7 +61,7 @@ func TestEventsRoundTrip(t *testing.T) {
 
 // faultOf says what the API must refuse in an event that a log holds.
 func faultOf(e eventlog.Event) string {
-	names, texts, written := []string{e.ID}, []string{}, ""
+	names, texts, written := []string{e.ID}, []string{}, []string{}
 	for k, v := range e.Labels {
 		names = append(names, k, v)
 	}
@@ -71,7 +71,7 @@ func faultOf(e eventlog.Event) string {
 		for _, b := range all {
 			switch b := b.(type) {
 			case eventlog.ToolCall:
-				names, written = append(names, b.CallID, b.Name), written+b.Arguments
+				names, written = append(names, b.CallID, b.Name), append(written, b.Arguments)
 			case eventlog.ToolResult:
 				names = append(names, b.CallID, b.ToolName)
 				walk(b.Content)
@@ -99,7 +99,7 @@ func faultOf(e eventlog.Event) string {
 		return "a provider block without JSON"
 	case strings.Contains(strings.Join(names, "|"), "\x00"):
 		return "a NUL in a name"
-	case !utf8.ValidString(written):
+	case !utf8.ValidString(strings.Join(written, "|")): // two that are none may make one
 		return "arguments that are no text"
 	}
 	for _, text := range texts {
