@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// An interrupt is told as what it is, and a call that somebody else ended is not.
+// An interrupt is reported as what it is, and a call that somebody else ended is not.
 func TestReportOfAnInterrupt(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	cmd := &cobra.Command{}
