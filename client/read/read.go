@@ -64,7 +64,7 @@ func Messages(format contextdv1.Format, data []byte) ([]*contextdv1.Event, error
 	for decoder.More() {
 		var v value
 		if err := decoder.Decode((*json.RawMessage)(&v)); err != nil {
-			return nil, fmt.Errorf("message %d: no JSON: %w", len(values), err)
+			return nil, fmt.Errorf("message %d: %w", len(values), err)
 		}
 		if v.isList() {
 			values = append(values, v.elements()...)
