@@ -3,7 +3,7 @@ package reduce
 import "time"
 
 // The built-in policies are points on the measured front of cost against what the agent can
-// still do. docs/policies.md gives the reasons and the measurements.
+// still do. docs/defaults.md gives the reasons and the measurements.
 
 // DefaultPolicy is what a session gets that asks for nothing.
 func DefaultPolicy() Policy {
