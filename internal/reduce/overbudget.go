@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -80,7 +81,7 @@ func irreducible(v View, reserved uint64) []IrreduciblePart {
 	if rest := d.Tokens - d.SummaryTokens; rest > 0 {
 		parts = append(parts, IrreduciblePart{"record of earlier calls", 0, rest})
 	}
-	slices.SortStableFunc(parts, func(a, b IrreduciblePart) int { return cmp.Compare(b.Tokens, a.Tokens) })
+	largestFirst(parts)
 	return parts
 }
 
@@ -93,4 +94,25 @@ func (p *Pipeline) InTheWay(v View, reserved uint64) []IrreduciblePart {
 		}
 	}
 	return parts
+}
+
+// reminders refuses reminders that leave no room for any message.
+func (p *Pipeline) reminders(target, reserved uint64) error {
+	if reserved == 0 {
+		return nil
+	}
+	err := &OverBudgetError{Target: target, Needed: reserved, Parts: []IrreduciblePart{{What: "reminders", Tokens: reserved}}}
+	if len(p.conv.groups) > 0 {
+		err.Needed += budget.MessageOverhead
+		err.Parts = append(err.Parts, IrreduciblePart{What: "any message beside them", Tokens: budget.MessageOverhead})
+	}
+	if err.Needed <= target {
+		return nil
+	}
+	largestFirst(err.Parts)
+	return err
+}
+
+func largestFirst(parts []IrreduciblePart) {
+	slices.SortStableFunc(parts, func(a, b IrreduciblePart) int { return cmp.Compare(b.Tokens, a.Tokens) })
 }

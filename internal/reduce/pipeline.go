@@ -143,13 +143,8 @@ func (p *Pipeline) Current(b budget.Budget, s State, ask Ask) (Result, error) {
 // Run reduces the conversation under b.Target, starting from the state of the
 // last run. The error is an *OverBudgetError, or that of Until's context.
 func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
-	least := &OverBudgetError{Target: b.Target, Needed: ask.Reserved, Parts: []IrreduciblePart{{What: "reminders", Tokens: ask.Reserved}}}
-	if len(p.conv.groups) > 0 {
-		least.Needed += budget.MessageOverhead
-		least.Parts = append(least.Parts, IrreduciblePart{What: "any message beside them", Tokens: budget.MessageOverhead})
-	}
-	if least.Needed > b.Target {
-		return Result{}, least
+	if err := p.reminders(b.Target, ask.Reserved); err != nil {
+		return Result{}, err
 	}
 	r, now, err := p.start(b, s, ask)
 	if err != nil {
