@@ -270,7 +270,7 @@ func (d *digests) compose(m *digestMemo, key digestKey, b budget.Budget, said, p
 	if d.ended() != nil {
 		return out
 	}
-	share, shown := d.policy.list(b, d.policy.IndexShare), m.index.Shown()
+	share, shown := d.policy.indexTokens(b), m.index.Shown()
 	shown.Grow(out.String())
 	excerpts := m.index.Excerpts(share/excerptPart, shown, quoteLines)
 	section(titleLines, excerpts)

@@ -204,6 +204,7 @@ func genPolicy() *rapid.Generator[reduce.Policy] {
 				To: rapid.SampledFrom([]float64{0, 0.4, 0.9, 1}).Draw(t, "to"), KeepLastTurns: rapid.Uint32Range(0, 4).Draw(t, "keep"),
 				LedgerShare: share.Draw(t, "ledger"), WorkingSetShare: share.Draw(t, "work"), IndexShare: share.Draw(t, "index"),
 				ListTokens:   rapid.SampledFrom([]uint64{0, 100, 6000}).Draw(t, "lists"),
+				IndexTokens:  rapid.SampledFrom([]uint64{0, 0, 50}).Draw(t, "index_tokens"),
 				SummaryShare: share.Draw(t, "summary"), StartAt: rapid.SampledFrom([]float64{0, 0.1, 0.8}).Draw(t, "start"),
 			},
 			Cache: reduce.Cache{

@@ -109,6 +109,9 @@ type Collapse struct {
 	// whatever their shares: with more of them, hardly anything is found that is not found
 	// without. 0 is no limit.
 	ListTokens uint64
+	// IndexTokens is the most that the index takes, in tokens, whatever its share. 0 is
+	// ListTokens.
+	IndexTokens uint64
 	// SummaryShare is the fraction of the target that the text of a summary may take,
 	// and StartAt the fraction at which one is worth making; 0 asks for none.
 	SummaryShare float64
@@ -149,6 +152,15 @@ func (c Collapse) list(b budget.Budget, share float64) uint64 {
 	most := b.Share(share)
 	if c.ListTokens > 0 {
 		most = min(most, c.ListTokens)
+	}
+	return most
+}
+
+// indexTokens is what the index may take.
+func (c Collapse) indexTokens(b budget.Budget) uint64 {
+	most := c.list(b, c.IndexShare)
+	if c.IndexTokens > 0 {
+		most = min(most, c.IndexTokens)
 	}
 	return most
 }

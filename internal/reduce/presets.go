@@ -49,9 +49,12 @@ func FrugalPolicy() Policy {
 	return p
 }
 
-// FaithfulPolicy keeps more of each result, and turns for longer.
+// FaithfulPolicy keeps more of each result, and turns for longer. It pays for them with
+// reasoning, and with less of a record of what was dropped.
 func FaithfulPolicy() Policy {
 	p := DefaultPolicy()
-	p.Clipping.Share, p.Collapse.CutFrom = 0.125, 0.80
+	keepThinking := uint32(6)
+	p.Clipping.Share, p.Thinking.KeepTurns = 0.15, &keepThinking
+	p.Collapse.CutFrom, p.Collapse.LedgerShare, p.Collapse.IndexTokens = 0.77, 0.018, 2_800
 	return p
 }

@@ -346,8 +346,10 @@ type ReductionPolicy struct {
 	CutTo float64 `protobuf:"fixed64,34,opt,name=cut_to,json=cutTo,proto3" json:"cut_to,omitempty"`
 	// What names in a clipped result may take that are in what is cut out, in tokens.
 	ClipNameTokens uint64 `protobuf:"varint,35,opt,name=clip_name_tokens,json=clipNameTokens,proto3" json:"clip_name_tokens,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The most that the index takes, in tokens, whatever its share. 0: list_tokens.
+	IndexTokens   uint64 `protobuf:"varint,36,opt,name=index_tokens,json=indexTokens,proto3" json:"index_tokens,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReductionPolicy) Reset() {
@@ -621,6 +623,13 @@ func (x *ReductionPolicy) GetCutTo() float64 {
 func (x *ReductionPolicy) GetClipNameTokens() uint64 {
 	if x != nil {
 		return x.ClipNameTokens
+	}
+	return 0
+}
+
+func (x *ReductionPolicy) GetIndexTokens() uint64 {
+	if x != nil {
+		return x.IndexTokens
 	}
 	return 0
 }
@@ -932,7 +941,7 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\x04Clip\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x18\n" +
 	"\athrough\x18\x02 \x01(\x04R\athrough\x12\x16\n" +
-	"\x06tokens\x18\x03 \x01(\x04R\x06tokens\"\xdb\v\n" +
+	"\x06tokens\x18\x03 \x01(\x04R\x06tokens\"\xfe\v\n" +
 	"\x0fReductionPolicy\x12K\n" +
 	"\x11default_retention\x18\x01 \x01(\v2\x1e.contextd.storage.v1.RetentionR\x10defaultRetention\x12N\n" +
 	"\x11retention_by_tool\x18\x02 \x03(\v2\".contextd.storage.v1.ToolRetentionR\x0fretentionByTool\x12!\n" +
@@ -977,7 +986,8 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"clip_share\x18  \x01(\x01R\tclipShare\x12&\n" +
 	"\x0fcut_from_tokens\x18! \x01(\x04R\rcutFromTokens\x12\x15\n" +
 	"\x06cut_to\x18\" \x01(\x01R\x05cutTo\x12(\n" +
-	"\x10clip_name_tokens\x18# \x01(\x04R\x0eclipNameTokensB\x16\n" +
+	"\x10clip_name_tokens\x18# \x01(\x04R\x0eclipNameTokens\x12!\n" +
+	"\findex_tokens\x18$ \x01(\x04R\vindexTokensB\x16\n" +
 	"\x14_thinking_keep_turnsB\x0e\n" +
 	"\f_recall_tool\"y\n" +
 	"\vCachePrices\x12\x1d\n" +
