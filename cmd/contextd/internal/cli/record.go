@@ -40,5 +40,6 @@ and "contextd explain" says what the model saw in it.`,
 	f.Uint64Var(&req.OutputTokens, "output-tokens", 0, "`tokens` that the model wrote")
 	f.StringVar(&req.StopReason, "stop-reason", "", "why the model stopped, in the provider's `term`")
 	f.BoolVar(&req.RejectedOverBudget, "rejected", false, "the provider refused the prompt as too long")
+	cmd.MarkFlagsOneRequired("projection", "input-tokens", "output-tokens", "stop-reason", "rejected")
 	return cmd
 }

@@ -91,17 +91,7 @@ func readLayers(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) (layers
 		return layers{lookupEnv: lookupEnv}, err
 	}
 	values, err := readFile(path)
-	if err != nil {
-		return layers{}, err
-	}
-	known := Default()
-	settings := known.Settings()
-	for key := range values {
-		if settings.Lookup(strings.ReplaceAll(key, "_", "-")) == nil || strings.Contains(key, "-") {
-			return layers{}, fmt.Errorf("%s: %s: there is no such setting", path, key)
-		}
-	}
-	return layers{lookupEnv, path, values}, nil
+	return layers{lookupEnv, path, values}, err
 }
 
 // find returns the text of a setting and where it is from; nowhere is empty.
@@ -163,11 +153,23 @@ func readFile(path string) (map[string]string, error) {
 	if err := yaml.Unmarshal(content, &nodes); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: %w", path, yamlError(err))
 	}
+	known := Default()
+	settings := known.Settings()
 	out := make(map[string]string, len(nodes))
 	for key, node := range nodes {
+		setting := settings.Lookup(strings.ReplaceAll(key, "_", "-"))
+		if setting == nil || strings.Contains(key, "-") {
+			return nil, fmt.Errorf("%s: %s: there is no such setting", path, key)
+		}
+		if node.Kind == yaml.AliasNode {
+			node = *node.Alias
+		}
 		if node.Kind == yaml.ScalarNode {
 			out[key] = node.Value
 			continue
+		}
+		if setting.Value.Type() == "string" {
+			return nil, fmt.Errorf("%s: %s: must be a text, not %s", path, key, yamlKinds[strings.TrimPrefix(node.ShortTag(), "!!")])
 		}
 		text, err := yaml.Marshal(&node)
 		if err != nil {
