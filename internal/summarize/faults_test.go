@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -320,4 +321,26 @@ func TestDamagedJournal(t *testing.T) {
 		}
 		next.Close()
 	})
+}
+
+// lists is a store whose sessions are deleted once they are listed.
+type lists struct{ eventlog.Store }
+
+func (s lists) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]eventlog.Session, error) {
+	all, err := s.Store.ListSessions(ctx, q)
+	for _, session := range all {
+		err = errors.Join(err, s.DeleteSession(ctx, session.ID, session.Incarnation))
+	}
+	return all, err
+}
+
+// TestResumeBesideDeletion: that a session is gone before its tasks are read is nobody's fault.
+func TestResumeBesideDeletion(t *testing.T) {
+	var logged strings.Builder
+	w := start(t, lists{sessions(t, "a", "b")}, &asked{answer: writes}, summarize.Options{
+		Logger: slog.New(slog.NewTextHandler(&logged, nil)),
+	})
+	if err := w.Resume(t.Context()); err != nil || logged.Len() > 0 {
+		t.Errorf("%v\n%s", err, &logged)
+	}
 }

@@ -196,7 +196,7 @@ func (s *Scheduler) Resume(ctx context.Context) error {
 				return ctx.Err()
 			}
 			if err != nil {
-				s.o.Logger.Warn("summary tasks unreadable", "session_id", session.ID, "error", err)
+				s.warn("summary tasks unreadable", session.ID, err)
 			}
 			for _, p := range proposals {
 				s.Offer(p)
@@ -206,6 +206,13 @@ func (s *Scheduler) Resume(ctx context.Context) error {
 			return nil
 		}
 		after = sessions[page-1].ID
+	}
+}
+
+// warn logs what failed in a session, unless the session was deleted meanwhile.
+func (s *Scheduler) warn(what, sessionID string, err error) {
+	if _, deleted := errors.AsType[*eventlog.NotFoundError](err); !deleted {
+		s.o.Logger.Warn(what, "session_id", sessionID, "error", err)
 	}
 }
 
