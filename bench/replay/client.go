@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/status"
 
 	"github.com/contextd/contextd/internal/evaluate"
+	eventlog "github.com/contextd/contextd/internal/log"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -102,13 +104,14 @@ func writeLine(h hash.Hash, m *contextdv1.RenderedMessage) {
 
 // rendered is the prompt as the measurements take it.
 func (a answer) rendered() evaluate.Prompt {
-	var json, text bytes.Buffer
+	var json bytes.Buffer
+	var text strings.Builder
 	out := evaluate.Prompt{Tokens: a.header.GetBudget().GetProjectedTokens(), Cause: a.header.GetCache().GetBrokenBy(), Hash: a.header.GetPrefixHash()}
 	for _, m := range a.messages {
 		json.Write(m.GetJson())
 		json.WriteByte('\n')
 		for _, b := range m.GetMessage().GetBlocks() {
-			writePlain(&text, b)
+			text.WriteString(evaluate.Plain(blockOf(b)))
 			text.WriteByte(0)
 		}
 		out.Visible += visibleCalls(m)
@@ -117,26 +120,24 @@ func (a answer) rendered() evaluate.Prompt {
 	return out
 }
 
-// writePlain writes what the model reads of a block, as package evaluate does for a block
-// of the log.
-func writePlain(w *bytes.Buffer, b *contextdv1.Block) {
+// blockOf is a block of a context as package evaluate reads blocks.
+func blockOf(b *contextdv1.Block) eventlog.Block {
 	switch k := b.GetKind().(type) {
 	case *contextdv1.Block_Text:
-		w.WriteString(k.Text.GetText())
+		return eventlog.Text{Text: k.Text.GetText()}
 	case *contextdv1.Block_Thinking:
-		w.WriteString(k.Thinking.GetText())
+		return eventlog.Thinking{Text: k.Thinking.GetText()}
 	case *contextdv1.Block_ToolCall:
-		w.WriteString(k.ToolCall.GetName())
-		w.WriteByte(0)
-		w.Write(k.ToolCall.GetArgumentsJson())
+		return eventlog.ToolCall{Name: k.ToolCall.GetName(), Arguments: string(k.ToolCall.GetArgumentsJson())}
 	case *contextdv1.Block_ToolResult:
-		for i, c := range k.ToolResult.GetContent() {
-			if i > 0 {
-				w.WriteByte(0)
-			}
-			writePlain(w, c)
+		var r eventlog.ToolResult
+		for _, c := range k.ToolResult.GetContent() {
+			r.Content = append(r.Content, blockOf(c))
 		}
+		return r
 	case *contextdv1.Block_Provider:
-		w.Write(k.Provider.GetJson())
+		return eventlog.ProviderBlock{JSON: string(k.Provider.GetJson())}
+	default:
+		return nil
 	}
 }

@@ -114,3 +114,21 @@ func TestCheckNewest(t *testing.T) {
 		})
 	}
 }
+
+// TestTextIsReadAsTheLogIs: what a daemon sends is measured by the text that the log's is.
+func TestTextIsReadAsTheLogIs(t *testing.T) {
+	sent := []*contextdv1.Block{
+		{Kind: &contextdv1.Block_Text{Text: &contextdv1.Text{Text: `{"path": "a\nb"}`}}},
+		{Kind: &contextdv1.Block_ToolCall{ToolCall: &contextdv1.ToolCall{Name: "edit", ArgumentsJson: []byte(`{"old": "if x {\n\treturn"}`)}}},
+		{Kind: &contextdv1.Block_ToolResult{ToolResult: &contextdv1.ToolResult{Content: []*contextdv1.Block{
+			{Kind: &contextdv1.Block_Text{Text: &contextdv1.Text{Text: `{"output": "line 1\nline 2"}`}}},
+			{Kind: &contextdv1.Block_Text{Text: &contextdv1.Text{Text: "and more"}}},
+		}}}},
+	}
+	got := answer{header: &contextdv1.ContextHeader{}, messages: []*contextdv1.RenderedMessage{{Message: &contextdv1.Message{Blocks: sent}}}}.rendered().Text
+	for _, want := range []string{"a\nb", "edit\x00", "if x {\n\treturn", "line 1\nline 2", "\x00and more\x00"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
+	}
+}

@@ -58,7 +58,7 @@ func (l *Log) write(m render.Message, first eventlog.Place, unchanged bool) writ
 	}
 	w := writtenMessage{json: append(render.AppendJSON(nil, m), '\n')}
 	for _, block := range m.Blocks {
-		w.plain = append(append(w.plain, plain(block)...), 0)
+		w.plain = append(append(w.plain, Plain(block)...), 0)
 	}
 	if unchanged {
 		l.written[key] = w

@@ -51,7 +51,7 @@ func NewSession(file, format string, events []eventlog.Event, gauge budget.Accou
 		calls[i+1] = calls[i] + callsOf(e)
 		if m, ok := e.Body.(*eventlog.Message); ok {
 			for _, b := range m.Blocks {
-				for text := range strings.SplitSeq(plain(b), "\x00") {
+				for text := range strings.SplitSeq(Plain(b), "\x00") {
 					s.texts = append(s.texts, placed{e.Seq, text})
 				}
 			}
@@ -110,8 +110,8 @@ func callsOf(e eventlog.Event) int {
 	return n
 }
 
-// plain is the text of a block as the model reads it.
-func plain(b eventlog.Block) string {
+// Plain is the text of a block as the model reads it: without the escapes of JSON.
+func Plain(b eventlog.Block) string {
 	switch b := b.(type) {
 	case eventlog.Text:
 		return ledger.Decode(b.Text)
@@ -122,7 +122,7 @@ func plain(b eventlog.Block) string {
 	case eventlog.ToolResult:
 		var all []string
 		for _, c := range b.Content {
-			all = append(all, plain(c))
+			all = append(all, Plain(c))
 		}
 		return strings.Join(all, "\x00")
 	case eventlog.ProviderBlock:
