@@ -56,6 +56,18 @@ type FormatError struct {
 
 func (e *FormatError) Error() string { return fmt.Sprintf("%s: %s", e.Dir, e.Reason) }
 
+// lockOwn takes a directory that is a store's, or is to be. Into another nothing is written.
+func lockOwn(fs vfs.FS, dir string) (io.Closer, error) {
+	_, err := checkFormat(fs, dir)
+	if _, foreign := errors.AsType[*FormatError](err); foreign {
+		// A process that is making a store there now has left its name before anything that is not expected.
+		if _, ownerErr := fs.Stat(fs.PathJoin(dir, ownerFile)); oserror.IsNotExist(ownerErr) {
+			return nil, err
+		}
+	}
+	return lockDirectory(fs, dir)
+}
+
 // lockDirectory takes the directory for this process.
 func lockDirectory(fs vfs.FS, dir string) (io.Closer, error) {
 	lock, err := fs.Lock(fs.PathJoin(dir, lockFile))

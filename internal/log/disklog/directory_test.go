@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	iofs "io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -141,6 +143,43 @@ func TestForeignDirectoryIsLeftAlone(t *testing.T) {
 	}
 	if err := openMem(t, fs).Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A directory of somebody else's, whatever is in it, has the same names, modes and content afterwards.
+func TestForeignDirectoryIsNotChanged(t *testing.T) {
+	for _, locked := range []bool{false, true} {
+		dir := t.TempDir()
+		do := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, sub := range []string{snapshotDir, dataDir, repairTemp, repairedDir} {
+			do(os.Mkdir(filepath.Join(dir, sub), 0o755))
+			do(os.WriteFile(filepath.Join(dir, sub, "letter.txt"), []byte("dear"), 0o644))
+		}
+		if locked { // as other databases make one
+			do(os.WriteFile(filepath.Join(dir, lockFile), nil, 0o644))
+		}
+		do(os.Chmod(dir, 0o755))
+		listed := func() (all []string) {
+			do(filepath.WalkDir(dir, func(path string, entry iofs.DirEntry, err error) error {
+				info, infoErr := entry.Info()
+				all = append(all, fmt.Sprint(path, info.Mode()))
+				return errors.Join(err, infoErr)
+			}))
+			return all
+		}
+		before := listed()
+		var refused *FormatError
+		if _, err := Open(dir, Options{}); !errors.As(err, &refused) {
+			t.Errorf("got %v", err)
+		}
+		if after := listed(); !slices.Equal(before, after) {
+			t.Errorf("with a file LOCK: %v: there was\n%v\nand now\n%v", locked, before, after)
+		}
 	}
 }
 

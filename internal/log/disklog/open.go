@@ -34,7 +34,7 @@ func Open(dir string, opts Options) (*Store, error) {
 	if err := durable.MakeDir(opts.FS, dir); err != nil {
 		return nil, fmt.Errorf("make %s: %w", dir, err)
 	}
-	s, err := openLocked(dir, opts, lockDirectory)
+	s, err := openLocked(dir, opts, lockOwn)
 	if isNoRoom(err) {
 		err = fmt.Errorf("%s: the disk is full, and nothing is left of the reserve: make room on it, then start again (%w)", dir, err)
 	}
@@ -56,6 +56,11 @@ func openLocked(dir string, opts Options, take func(vfs.FS, string) (io.Closer, 
 
 // open opens a directory that is locked.
 func open(dir string, opts Options) (*Store, error) {
+	// Before anything is changed, for it may be somebody else's.
+	empty, err := checkFormat(opts.FS, dir)
+	if err != nil {
+		return nil, err
+	}
 	if opts.ReadOnly {
 		opts.FS, opts.private, opts.ReserveBytes = readFS{opts.FS}, false, 0
 	}
@@ -101,7 +106,7 @@ func open(dir string, opts Options) (*Store, error) {
 	if opts.ReadOnly {
 		prepare = s.prepareToRead
 	}
-	if err := prepare(dir); err != nil {
+	if err := prepare(dir, empty); err != nil {
 		return nil, err
 	}
 	if err := s.openKeys(dir); err != nil {
@@ -135,13 +140,9 @@ func open(dir string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// prepare finds out whether the directory is one to be opened, or makes it one. The
+// prepare finds out whether the directory is one to be opened, or makes one of an empty one. The
 // inventory is there before the format is: where it is missing, it was lost.
-func (s *Store) prepare(dir string) error {
-	empty, err := checkFormat(s.opts.FS, dir)
-	if err != nil {
-		return err
-	}
+func (s *Store) prepare(dir string, empty bool) (err error) {
 	var now counted
 	if !empty {
 		if now, err = s.recall(dir); err != nil {

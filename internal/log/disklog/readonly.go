@@ -92,11 +92,7 @@ func lockToRead(fs vfs.FS, dir string) (io.Closer, error) {
 }
 
 // prepareToRead finds out whether the directory holds all that a store wrote there.
-func (s *Store) prepareToRead(dir string) error {
-	empty, err := checkFormat(s.opts.FS, dir)
-	if err != nil {
-		return err
-	}
+func (s *Store) prepareToRead(dir string, empty bool) (err error) {
 	var now counted
 	if !empty {
 		now, err = s.recall(dir)
