@@ -23,6 +23,9 @@ const (
 	ownerFile  = "OWNER"
 	dataDir    = "db"
 
+	// BackupFile lists what a backup has; see the command of that name.
+	BackupFile = "BACKUP.json"
+
 	formatMagic   = "contextd-log"
 	formatVersion = 1
 )
@@ -58,6 +61,9 @@ func (e *FormatError) Error() string { return fmt.Sprintf("%s: %s", e.Dir, e.Rea
 
 // lockOwn takes a directory that is a store's, or is to be. Into another nothing is written.
 func lockOwn(fs vfs.FS, dir string) (io.Closer, error) {
+	if err := refuseBackup(fs, dir); err != nil {
+		return nil, err
+	}
 	_, err := checkFormat(fs, dir)
 	if _, foreign := errors.AsType[*FormatError](err); foreign {
 		// A process that is making a store there now has left its name before anything that is not expected.
@@ -66,6 +72,24 @@ func lockOwn(fs vfs.FS, dir string) (io.Closer, error) {
 		}
 	}
 	return lockDirectory(fs, dir)
+}
+
+// IsBackup reports whether a directory of the machine is a backup and no store yet.
+func IsBackup(dir string) bool { return isBackup(vfs.Default, dir) }
+
+// isBackup reports whether a directory has a backup's list and no inventory, which every opening makes.
+func isBackup(fs vfs.FS, dir string) bool {
+	_, listErr := fs.Stat(fs.PathJoin(dir, BackupFile))
+	_, inventoryErr := fs.Stat(fs.PathJoin(dir, inventoryFile))
+	return listErr == nil && oserror.IsNotExist(inventoryErr)
+}
+
+// refuseBackup keeps a backup as it was taken.
+func refuseBackup(fs vfs.FS, dir string) error {
+	if isBackup(fs, dir) {
+		return &FormatError{Dir: dir, Reason: "it is a backup, which nothing may be written to: contextd restore makes a data directory of it"}
+	}
+	return nil
 }
 
 // lockDirectory takes the directory for this process.

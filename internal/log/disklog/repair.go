@@ -70,6 +70,9 @@ func (e *NothingLeftError) Error() string {
 func RepairDir(ctx context.Context, dir string, opts Options, dry bool, now time.Time) (_ *Repair, err error) {
 	opts = opts.withDefaults()
 	opts.ReserveBytes, opts.LowBytes = 0, 0
+	if err := refuseBackup(opts.FS, dir); err != nil {
+		return nil, err
+	}
 	lock, err := lockDirectory(opts.FS, dir)
 	if err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ func (c *client) embedStore(ctx context.Context, store, dataDir string) (*grpc.C
 	d, err := daemon.Build(ctx, daemon.Options{
 		Config: settings, Logger: daemon.NewLogger(settings, c.program.Stderr),
 		Listeners: []net.Listener{listener}, Caller: caller, LookupEnv: c.program.LookupEnv, Version: c.program.Version,
-		Lazy: true, ReadOnly: store == config.StoreDisk && (c.reads || !disklog.Writable(dataDir)),
+		Lazy: true, ReadOnly: store == config.StoreDisk && (c.reads || !disklog.Writable(dataDir) || disklog.IsBackup(dataDir)),
 	})
 	if err != nil {
 		return nil, nil, err

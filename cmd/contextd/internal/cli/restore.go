@@ -13,10 +13,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-)
 
-// backupFileName is the list of what a backup has.
-const backupFileName = "BACKUP.json"
+	"github.com/contextd/contextd/internal/log/disklog"
+)
 
 // backupVersion is raised where an older program would misread the list.
 const backupVersion = 1
@@ -63,28 +62,28 @@ func (m *backupManifest) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, backupFileName), append(text, '\n'), 0o600)
+	return os.WriteFile(filepath.Join(dir, disklog.BackupFile), append(text, '\n'), 0o600)
 }
 
 // readBackup reads the list of a backup.
 func readBackup(dir string) (*backupManifest, error) {
-	text, err := os.ReadFile(filepath.Join(dir, backupFileName))
+	text, err := os.ReadFile(filepath.Join(dir, disklog.BackupFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is no backup: it has no %s", dir, backupFileName)
+		return nil, fmt.Errorf("%s is no backup: it has no %s", dir, disklog.BackupFile)
 	}
 	if err != nil {
 		return nil, err
 	}
 	m := &backupManifest{dir: dir}
 	if err := json.Unmarshal(text, m); err != nil {
-		return nil, fmt.Errorf("%s of %s is damaged: %w", backupFileName, dir, err)
+		return nil, fmt.Errorf("%s of %s is damaged: %w", disklog.BackupFile, dir, err)
 	}
 	if m.Version != backupVersion {
 		return nil, fmt.Errorf("%s is a backup of version %d, and this program knows version %d", dir, m.Version, backupVersion)
 	}
 	for _, f := range m.Files {
 		if !filepath.IsLocal(filepath.FromSlash(f.Name)) {
-			return nil, fmt.Errorf("%s of %s names a file %q outside of it", backupFileName, dir, f.Name)
+			return nil, fmt.Errorf("%s of %s names a file %q outside of it", disklog.BackupFile, dir, f.Name)
 		}
 	}
 	return m, nil
@@ -92,7 +91,7 @@ func readBackup(dir string) (*backupManifest, error) {
 
 // backupFaults compares the files of a backup with its list. A directory that is no backup has none.
 func backupFaults(dir string) (faults []string, err error) {
-	if _, err := os.Stat(filepath.Join(dir, backupFileName)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(dir, disklog.BackupFile)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	m, err := readBackup(dir)
