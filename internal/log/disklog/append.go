@@ -61,7 +61,7 @@ func (s *Store) appendTo(ctx context.Context, sl *slot, b eventlog.Batch, prepar
 		return appended{}, noSession(id)
 	}
 	if created {
-		own := link{segment: segmentID(s.lastSegment.Add(1)), upTo: unbounded, puts: unbounded}
+		own := link{segment: s.newSegment(), upTo: unbounded, puts: unbounded}
 		target = newSession(newRecord(eventlog.Session{ID: id, CreateTime: b.Time}, []link{own}), state{}, puts{})
 	}
 	admission, err := prepared.Admit(target.at.head, s.lookupIn(target, encoded))

@@ -41,7 +41,7 @@ func (s *Store) create(sl *slot, from eventlog.Session, shared []link, at state,
 	if there := sl.session.Load(); there != nil {
 		return there.last, &eventlog.ExistsError{Kind: "session", Name: sl.id}
 	}
-	own := link{segment: segmentID(s.lastSegment.Add(1)), base: at.head.Seq, upTo: unbounded, puts: unbounded}
+	own := link{segment: s.newSegment(), base: at.head.Seq, upTo: unbounded, puts: unbounded}
 	var put puts
 	if len(shared) > 0 {
 		put.bytes = from.ArtifactBytes

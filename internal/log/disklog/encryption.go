@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"filippo.io/age"
@@ -35,26 +36,36 @@ const (
 	keysDir = "keys"
 )
 
+// readEncryption returns the id of the keyring of a store's keys; empty if the store is not encrypted.
+func readEncryption(fs vfs.FS, dir string) (keyringID string, err error) {
+	text, err := durable.Read(fs, fs.PathJoin(dir, encryptionFile), smallFile)
+	if oserror.IsNotExist(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", encryptionFile, err)
+	}
+	first, rest, _ := strings.Cut(text, "\n")
+	number, _ := strings.CutPrefix(first, encryptionName)
+	if version, err := strconv.Atoi(number); err == nil && version != sealedVersion {
+		return "", &FormatError{Dir: dir, Version: version, Reason: fmt.Sprintf("its %s is of version %d, and this program knows version %d: use the program that wrote it, or a newer one", encryptionFile, version, sealedVersion)}
+	}
+	keyringID, found := strings.CutPrefix(strings.TrimSpace(rest), "keyring ")
+	if first != encryptionMagic || !found || !keyring.IsID(keyringID) {
+		return "", &FormatError{Dir: dir, Reason: encryptionFile + " is damaged"}
+	}
+	return keyringID, nil
+}
+
 // openKeys opens the store's keyring, makes it if the store is to be encrypted from now on,
 // and refuses a store whose keys are not there.
 func (s *Store) openKeys(dir string) error {
-	text, err := durable.Read(s.opts.FS, s.opts.FS.PathJoin(dir, encryptionFile), smallFile)
-	if err != nil && !oserror.IsNotExist(err) {
-		return fmt.Errorf("read %s: %w", encryptionFile, err)
-	}
-	known, magic := strings.CutPrefix(strings.TrimSpace(text), encryptionMagic+"\nkeyring ")
-	refused := func(reason string, args ...any) error {
-		return &FormatError{Dir: dir, Reason: fmt.Sprintf(reason, args...)}
-	}
-	other, later := strings.CutPrefix(text, encryptionName)
-	version, _, _ := strings.Cut(other, "\n")
+	known, err := readEncryption(s.opts.FS, dir)
 	switch {
-	case err == nil && !magic && later && encryptionName+version != encryptionMagic:
-		return refused("its %s is of version %s, and this program knows version %d: use the program that wrote it, or a newer one", encryptionFile, version, sealedVersion)
-	case err == nil && !magic:
-		return refused("%s is damaged", encryptionFile)
-	case err == nil && s.opts.Encryption == nil:
-		return refused("it is encrypted, and no key was given")
+	case err != nil:
+		return err
+	case known != "" && s.opts.Encryption == nil:
+		return errNoKeyGiven(dir)
 	case s.opts.Encryption == nil, s.opts.ReadOnly && known == "":
 		return nil
 	}
@@ -62,7 +73,15 @@ func (s *Store) openKeys(dir string) error {
 	if known != "" {
 		master := s.opts.FS.PathJoin(at, keyring.MasterFile)
 		if _, err := s.opts.FS.Stat(master); oserror.IsNotExist(err) {
-			return refused("it is encrypted, and %s, without which its keys cannot be read, does not exist", master)
+			return &FormatError{Dir: dir, Reason: fmt.Sprintf("it is encrypted, and %s, without which its keys cannot be read, does not exist", master)}
+		}
+	} else if !s.opts.takeKeys {
+		used, err := keyring.Used(s.opts.FS, at)
+		if err != nil {
+			return err
+		}
+		if used {
+			return &FormatError{Dir: dir, Reason: fmt.Sprintf("the keys in %s are of another store, or %s of this one is lost: give it a directory of keys of its own, or try contextd repair", at, encryptionFile)}
 		}
 	}
 	if s.keys, err = s.openKeyring(at); err != nil {
@@ -72,9 +91,17 @@ func (s *Store) openKeys(dir string) error {
 	case known == "":
 		return durable.Replace(s.opts.FS, dir, encryptionFile, fmt.Sprintf("%s\nkeyring %s\n", encryptionMagic, s.keys.ID()))
 	case known != s.keys.ID():
-		return refused("the keys in %s are of another store, or %s is damaged", at, encryptionFile)
+		return errOtherKeys(dir, at)
 	}
 	return nil
+}
+
+func errNoKeyGiven(dir string) error {
+	return &FormatError{Dir: dir, Reason: "it is encrypted, and no key was given"}
+}
+
+func errOtherKeys(dir, keys string) error {
+	return &FormatError{Dir: dir, Reason: fmt.Sprintf("the keys in %s are of another store, or %s is damaged", keys, encryptionFile)}
 }
 
 // keysAt is where the keys of a store are, given the setting.
@@ -98,6 +125,18 @@ func (s *Store) openKeyring(at string) (keys *keyring.Keyring, err error) {
 		}
 	}
 	return keys, err
+}
+
+// newSegment returns the number of a segment to be made. In an encrypted store no segment may have had its key
+// already: of a store that was restored, a later life has given numbers away, and deleting the one must
+// not take the key of the other.
+func (s *Store) newSegment() segmentID {
+	for {
+		segment := s.lastSegment.Add(1)
+		if s.keys == nil || !s.keys.Has(segment) {
+			return segmentID(segment)
+		}
+	}
 }
 
 // A sealed value is: magic, version, segment, and what the keyring made of the framed value.
@@ -128,9 +167,12 @@ func (s *Store) set(batch *pebble.Batch, key []byte, segment segmentID, value []
 	return batch.Set(key, out, nil)
 }
 
+// isSealed reports whether a value is one.
+func isSealed(value []byte) bool { return len(value) > 0 && value[0] == sealedMagic }
+
 // unsealed returns the framed value; what was stored before the store was encrypted is one.
 func (s *Store) unsealed(key, value []byte) ([]byte, error) {
-	if len(value) == 0 || value[0] != sealedMagic {
+	if !isSealed(value) {
 		return value, nil
 	}
 	corrupt := func(reason string) error { return &eventlog.CorruptError{What: describeKey(key), Reason: reason} }

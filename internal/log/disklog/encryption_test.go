@@ -236,6 +236,57 @@ func TestOpeningWithOtherKeysIsRefused(t *testing.T) {
 	}
 }
 
+// A second store is not given the keys of the first, whose sessions would be lost with its own.
+func TestKeysAreOfOneStore(t *testing.T) {
+	opts := disklog.Options{Encryption: encrypted(t)}
+	opts.Encryption.Dir = filepath.Join(t.TempDir(), "keys")
+	s := open(t, filepath.Join(t.TempDir(), "one"), opts)
+	mustAppend(t, s, "s", logtest.Say("a"))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var refused *disklog.FormatError
+	if _, err := disklog.Open(filepath.Join(t.TempDir(), "two"), opts); !errors.As(err, &refused) || !strings.Contains(err.Error(), "are of another store") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A copy that was restored makes sessions and deletes them, and the keys of those that came after the
+// copy, which have the numbers that its own would have, stay.
+func TestRestoredStoreLeavesLaterKeys(t *testing.T) {
+	dir := t.TempDir()
+	data, restored := filepath.Join(dir, "data"), filepath.Join(dir, "restored")
+	opts := disklog.Options{Encryption: encrypted(t)}
+	opts.Encryption.Dir = filepath.Join(dir, "keys")
+	use := func(dir string, f func(*disklog.Store)) {
+		t.Helper()
+		s := open(t, dir, opts)
+		f(s)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	use(data, func(s *disklog.Store) { mustAppend(t, s, "before", logtest.Say("a")) })
+	if err := os.CopyFS(restored, os.DirFS(data)); err != nil {
+		t.Fatal(err)
+	}
+	use(data, func(s *disklog.Store) { mustAppend(t, s, "later", logtest.Say("b")) })
+	use(restored, func(s *disklog.Store) {
+		for _, id := range []string{"trial", "another"} {
+			mustAppend(t, s, id, logtest.Say("c"))
+			if _, err := s.Fork(t.Context(), eventlog.ForkRequest{ParentID: id, At: 1, NewID: "fork-of-" + id}); err != nil {
+				t.Fatal(err)
+			}
+			for _, id := range []string{id, "fork-of-" + id} {
+				if err := s.DeleteSession(t.Context(), id, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+	use(data, func(s *disklog.Store) { verifyAll(t, s) })
+}
+
 // A store of a later version is refused as such, and not as damaged; a damaged one is.
 func TestLaterEncryptionIsRefused(t *testing.T) {
 	dir, key := t.TempDir(), encrypted(t)

@@ -48,6 +48,8 @@ type Options struct {
 
 	// private says that the files are on the machine's disk, where other users are.
 	private bool
+	// takeKeys says that keys which are there are the store's, although it does not name them yet.
+	takeKeys bool
 }
 
 func (o Options) withDefaults() Options {

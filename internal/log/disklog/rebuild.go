@@ -28,19 +28,25 @@ func (r *repairer) rebuild(ctx context.Context) error {
 	}
 	opts := r.opts
 	opts.private = false
-	if opts.Encryption != nil {
+	known, err := r.checkKeys()
+	if err != nil {
+		return err
+	}
+	if !r.sealed {
+		opts.Encryption = nil // it is encrypted when it is next opened
+	} else {
 		keys := *opts.Encryption
 		keys.Dir = keysAt(r.disk, r.dir, keys.Dir)
-		opts.Encryption = &keys
-	}
-	if err := r.checkKeys(); err != nil {
-		return err
+		opts.Encryption, opts.takeKeys = &keys, true
 	}
 	s, err := open(temp, opts)
 	if err != nil {
 		return err
 	}
 	s.lock = unlocked{}
+	if known != "" && known != s.keys.ID() {
+		return errors.Join(errOtherKeys(r.dir, opts.Encryption.Dir), s.Close())
+	}
 	b := &rebuilding{
 		repairer: r, store: s, values: salvage.NewValues(r.disk),
 		ids: map[string]string{}, erased: map[segmentID]bool{}, deletedIDs: map[string]bool{}, references: map[string][]link{}, segments: map[segmentID]*segmentSeen{},
@@ -52,20 +58,27 @@ func (r *repairer) rebuild(ctx context.Context) error {
 	return errors.Join(err, r.disk.RemoveAll(r.disk.PathJoin(temp, mergeDir)))
 }
 
-// checkKeys refuses a store that is encrypted and whose keys are not there.
-func (r *repairer) checkKeys() error {
-	_, err := r.disk.Stat(r.path(encryptionFile))
+// checkKeys refuses a store that is encrypted and whose keys are not there. It returns the id of their
+// keyring if that is known.
+func (r *repairer) checkKeys() (known string, err error) {
+	known, err = readEncryption(r.disk, r.dir)
+	switch bad, damaged := errors.AsType[*FormatError](err); {
+	case err != nil && (!damaged || bad.Version != 0):
+		return "", err
+	case damaged || known != "":
+		r.sealed = true
+	}
 	switch {
-	case r.opts.Encryption == nil && err == nil:
-		return &FormatError{Dir: r.dir, Reason: "it is encrypted, and no key was given"}
+	case !r.sealed:
+		return "", nil
 	case r.opts.Encryption == nil:
-		return nil
+		return "", errNoKeyGiven(r.dir)
 	}
 	at := keysAt(r.disk, r.dir, r.opts.Encryption.Dir)
 	if _, err := r.disk.Stat(r.disk.PathJoin(at, keyring.MasterFile)); oserror.IsNotExist(err) {
-		return &FormatError{Dir: r.dir, Reason: fmt.Sprintf("it is encrypted, and %s in %s, without which no key of it can be read, does not exist: put the directory of keys back; no backup of the store helps without it", keyring.MasterFile, at)}
+		return "", &FormatError{Dir: r.dir, Reason: fmt.Sprintf("it is encrypted, and %s in %s, without which no key of it can be read, does not exist: put the directory of keys back; no backup of the store helps without it", keyring.MasterFile, at)}
 	}
-	return nil
+	return known, nil
 }
 
 // mergeDir is the database in which the newest versions of all keys are found.

@@ -118,6 +118,8 @@ type repairer struct {
 	inForce map[string]fileInForce
 	// gaps are keys that tables lack.
 	gaps []salvage.Gap
+	// sealed says that the store is encrypted, at least in part.
+	sealed bool
 	// sound says that a repair that was interrupted is all there is to do.
 	sound bool
 }
@@ -239,7 +241,7 @@ func (r *repairer) examineSessions(ctx context.Context) error {
 func (r *repairer) eachFile(visit func(salvage.Entry) error, values *salvage.Values) error {
 	examining := visit == nil
 	if examining {
-		visit, values = func(salvage.Entry) error { return nil }, salvage.NewValues(r.disk)
+		visit, values = func(e salvage.Entry) error { r.sealed = r.sealed || isSealed(e.Value); return nil }, salvage.NewValues(r.disk)
 	}
 	db := r.path(dataDir)
 	names, err := r.disk.List(db)

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"filippo.io/age"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog/durable"
@@ -332,42 +331,5 @@ func TestRepairIsInterrupted(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-// TestRepairOfKeys loses the keys of some sessions, and then what all keys are read with.
-func TestRepairOfKeys(t *testing.T) {
-	identity, err := age.GenerateX25519Identity()
-	if err != nil {
-		t.Fatal(err)
-	}
-	encryption := &Encryption{Identities: []age.Identity{identity}}
-	fs, had := fillForRepair(t, encryption)
-	disk := files{t, fs}
-	keys := disk.get("keys/000000000000.keys")
-	clear(keys[64*1 : 64*3]) // of s0 and s1, of which the forks show a part
-	disk.put("keys/000000000000.keys", keys)
-	r := repaired(t, fs, encryption, had, "keys")
-	lost := map[string]Loss{}
-	for _, l := range r.Losses {
-		lost[l.Session] = l
-	}
-	for _, id := range []string{"s0", "s1", "f-s0", "f-s1"} {
-		if l := lost[id]; l.Kept != 0 || l.Gone != !strings.HasPrefix(id, "f-") || !strings.Contains(l.Why, "key was destroyed") {
-			t.Errorf("%s: %+v", id, l)
-		}
-	}
-	if len(lost) != 4 {
-		t.Errorf("the losses are %+v", lost)
-	}
-	if err := fs.Remove("log/keys/master.age"); err != nil {
-		t.Fatal(err)
-	}
-	disk.put("FORMAT", nil)
-	if _, err := RepairDir(t.Context(), "log", Options{FS: fs, Encryption: encryption}, false, time.Unix(3e9, 0)); err == nil || !strings.Contains(err.Error(), "master.age in log/keys") {
-		t.Errorf("without the keyring: %v", err)
-	}
-	if _, err := RepairDir(t.Context(), "log", Options{FS: fs}, false, time.Unix(3e9, 0)); err == nil || !strings.Contains(err.Error(), "no key was given") {
-		t.Errorf("without a key: %v", err)
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"sync"
 
 	"filippo.io/age"
@@ -32,6 +34,7 @@ const (
 	slotMagic   = 'K'
 	slotVersion = 1
 	slotsInFile = 4096
+	keysSuffix  = ".keys"
 
 	// maxOpen bounds the keys that are held ready; each takes about 1 KiB.
 	maxOpen = 4096
@@ -96,6 +99,21 @@ func (e *KeyError) Error() string { return fmt.Sprintf("the keys in %s: %s", e.D
 
 // ID identifies the keyring among all.
 func (k *Keyring) ID() string { return hex.EncodeToString(k.id[:]) }
+
+// IsID reports whether a text may be what ID returns.
+func IsID(text string) bool {
+	id, err := hex.DecodeString(text)
+	return err == nil && len(id) == idSize
+}
+
+// Used reports whether the keyring of a directory has, or had, the key of any segment.
+func Used(fs vfs.FS, dir string) (bool, error) {
+	names, err := fs.List(dir)
+	if oserror.IsNotExist(err) {
+		return false, nil
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, keysSuffix) }), err
+}
 
 // Create makes the key of a segment that has none; it is durable on return.
 func (k *Keyring) Create(segment uint64) error {
@@ -230,7 +248,7 @@ func slotName(segment uint64) []byte {
 
 // fileOf is the file of a segment's slot, and where it is in it.
 func (k *Keyring) fileOf(segment uint64) (path string, offset int64) {
-	return k.fs.PathJoin(k.dir, fmt.Sprintf("%012d.keys", segment/slotsInFile)), int64(segment%slotsInFile) * slotSize
+	return k.fs.PathJoin(k.dir, fmt.Sprintf("%012d"+keysSuffix, segment/slotsInFile)), int64(segment%slotsInFile) * slotSize
 }
 
 // read returns a segment's slot; zeros where there is none.
