@@ -119,7 +119,7 @@ func lockedError(fs vfs.FS, dir string, cause error) error {
 // Exists reports whether a directory of the machine holds an event log, or what is
 // left of one.
 func Exists(dir string) bool {
-	for _, name := range []string{formatFile, inventoryFile} {
+	for _, name := range []string{formatFile, inventoryFile, filepath.Join(repairedDir, formatFile)} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil || !oserror.IsNotExist(err) {
 			return true
 		}
@@ -137,10 +137,13 @@ func checkFormat(fs vfs.FS, dir string) (empty bool, err error) {
 	case !oserror.IsNotExist(err):
 		return false, fmt.Errorf("read %s: %w", formatFile, err)
 	}
+	_, repairErr := fs.Stat(repairedFormat(fs, dir))
 	known, _, valid, err := readInventory(fs, dir)
 	switch {
 	case err != nil:
 		return false, err
+	case repairErr == nil:
+		return false, &FormatError{Dir: dir, Reason: "a repair of it was interrupted, which contextd repair goes on with"}
 	case valid && known.manifest.number > 0:
 		return false, &MissingError{Dir: dir, Missing: []string{formatFile + " is missing"}}
 	}
@@ -154,6 +157,11 @@ func checkFormat(fs vfs.FS, dir string) (empty bool, err error) {
 		}
 	}
 	return true, nil
+}
+
+// repairedFormat is put in place last of all that was rebuilt.
+func repairedFormat(fs vfs.FS, dir string) string {
+	return fs.PathJoin(fs.PathJoin(dir, repairedDir), formatFile)
 }
 
 func formatText() string {

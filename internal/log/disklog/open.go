@@ -109,6 +109,9 @@ func open(dir string, opts Options) (*Store, error) {
 	if err := prepare(dir, empty); err != nil {
 		return nil, err
 	}
+	if err := s.dropRepairs(dir); err != nil {
+		return nil, errors.Join(err, s.disk.inventory.close(false))
+	}
 	if err := s.openKeys(dir); err != nil {
 		return nil, errors.Join(err, s.disk.inventory.close(false))
 	}
@@ -163,6 +166,15 @@ func (s *Store) prepare(dir string, empty bool) (err error) {
 		}
 	}
 	return nil
+}
+
+// dropRepairs removes what a repair left that was interrupted before it changed anything: what is taken in from
+// now on is not in it, and what is deleted must not be.
+func (s *Store) dropRepairs(dir string) error {
+	if s.opts.ReadOnly {
+		return nil
+	}
+	return errors.Join(s.opts.FS.RemoveAll(s.opts.FS.PathJoin(dir, repairTemp)), s.opts.FS.RemoveAll(s.opts.FS.PathJoin(dir, repairedDir)))
 }
 
 // dropOptions removes a file in which Pebble notes its options if it cannot be read.

@@ -79,12 +79,13 @@ func RepairDir(ctx context.Context, dir string, opts Options, dry bool, now time
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	r := &repairer{opts: opts, disk: opts.FS, dir: dir, now: now}
-	if _, err := r.disk.Stat(r.path(repairedDir)); err == nil {
-		r.fault("an earlier repair was interrupted")
-		if !dry {
-			if err := r.swap(); err != nil {
-				return nil, err
-			}
+	if _, err := r.disk.Stat(repairedFormat(r.disk, dir)); err == nil {
+		r.fault("an earlier repair was interrupted before what it had rebuilt was in place")
+		if dry {
+			return &r.out, nil // what is in place may be less than what there is
+		}
+		if err := r.swap(); err != nil {
+			return nil, err
 		}
 	}
 	if err := r.examine(ctx); err != nil {
