@@ -52,7 +52,7 @@ func (b *rebuilding) mend(ctx context.Context, id string) ([]link, error) {
 		return nil, err
 	}
 	loss.Records += lost
-	loss.Unsure = loss.From == 0 && b.inGap(eventKey(own.segment, loss.Kept+1))
+	loss.Unsure = loss.From == 0 && (b.logLost || b.inGap(eventKey(own.segment, loss.Kept+1)))
 	if err := errors.Join(b.store.putSession(batch, r), batch.Commit(pebble.NoSync)); err != nil {
 		return nil, err
 	}

@@ -21,6 +21,8 @@ type MissingError struct {
 	Dir string
 	// Missing describes each fault in a clause.
 	Missing []string
+	// logs says that nothing but files of the write-ahead log is missing, cut or altered.
+	logs bool
 }
 
 func (e *MissingError) Error() string {
@@ -42,7 +44,7 @@ func (s *Store) recall(dir string) (counted, error) {
 	l := &look{disk: disk, dir: disk.PathJoin(dir, dataDir)}
 	now, err := l.at(known, valid)
 	if err == nil && len(l.missing) > 0 {
-		err = &MissingError{Dir: dir, Missing: l.missing}
+		err = &MissingError{Dir: dir, Missing: l.missing, logs: l.logs}
 	}
 	return now, err
 }
@@ -52,6 +54,7 @@ type look struct {
 	disk    vfs.FS
 	dir     string
 	missing []string
+	logs    bool // of which all are files of the write-ahead log
 	// fragments says whether there is anything that a database leaves once it has
 	// taken something in.
 	fragments bool
@@ -98,6 +101,7 @@ func (l *look) at(known counted, valid bool) (now counted, err error) {
 		return now, nil
 	}
 	now.generation, now.logs = known.generation, known.logs
+	l.logs = len(l.missing) == 0
 	for _, number := range slices.Sorted(maps.Keys(known.logs)) {
 		if err := l.compare(fmt.Sprintf("%06d.log", number), known.logs[number]); err != nil {
 			return counted{}, err

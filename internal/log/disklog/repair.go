@@ -1,6 +1,7 @@
 package disklog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,8 @@ type Repair struct {
 	Whole int
 	// Strays is how many events were found that belong to no session.
 	Strays int
+	// Unnamed says that there may have been sessions of which nothing is left that names them.
+	Unnamed bool
 	// Aside is the directory with the files as they were; empty if they still are in their place.
 	Aside string
 }
@@ -119,6 +122,8 @@ type repairer struct {
 	inForce map[string]fileInForce
 	// gaps are keys that tables lack.
 	gaps []salvage.Gap
+	// logLost says that something of the write-ahead log is lost, in which were the newest of any keys.
+	logLost bool
 	// sealed says that the store is encrypted, at least in part.
 	sealed bool
 	// sound says that a repair that was interrupted is all there is to do.
@@ -142,7 +147,7 @@ func (r *repairer) examine(ctx context.Context) error {
 	_, err := s.recall(r.dir)
 	if missing, ok := errors.AsType[*MissingError](err); ok {
 		r.out.Faults = append(r.out.Faults, missing.Missing...)
-		trusted = false
+		trusted, r.logLost = trusted && missing.logs, missing.logs
 	} else if err != nil {
 		return err
 	}
@@ -168,6 +173,9 @@ func (r *repairer) examine(ctx context.Context) error {
 	if err := r.eachFile(nil, nil); err != nil {
 		return err
 	}
+	r.out.Unnamed = r.logLost || slices.ContainsFunc(r.gaps, func(g salvage.Gap) bool {
+		return bytes.Compare(g.After, []byte{keySession + 1}) < 0 && (g.Before == nil || bytes.Compare(g.Before, []byte{keySession}) > 0)
+	})
 	if len(r.out.Faults) > before {
 		return nil
 	}
@@ -214,6 +222,7 @@ func (r *repairer) examineSessions(ctx context.Context) error {
 		return err
 	}
 	s.lock = unlocked{}
+	before := len(r.out.Faults)
 	ids, err := s.SessionIDs(ctx)
 	if err != nil {
 		return errors.Join(err, s.Close())
@@ -221,11 +230,7 @@ func (r *repairer) examineSessions(ctx context.Context) error {
 	for _, id := range ids {
 		err := s.Verify(ctx, id)
 		if err == nil {
-			for _, artifactErr := range s.Artifacts(ctx, id, eventlog.ArtifactQuery{}) {
-				if err = artifactErr; err != nil {
-					break
-				}
-			}
+			err = s.verifyArtifacts(ctx, id)
 		}
 		if _, corrupt := errors.AsType[*eventlog.CorruptError](err); corrupt {
 			r.fault("%s", err)
@@ -233,8 +238,23 @@ func (r *repairer) examineSessions(ctx context.Context) error {
 			return errors.Join(err, s.Close())
 		}
 	}
-	r.out.Whole = len(ids)
+	if len(r.out.Faults) == before {
+		r.out.Whole = len(ids)
+	}
 	return s.Close()
+}
+
+// verifyArtifacts reads all artifacts that a session shows.
+func (s *Store) verifyArtifacts(ctx context.Context, id string) error {
+	kinds, err := s.ArtifactKinds(ctx, id)
+	for _, kind := range kinds {
+		for _, err := range s.Artifacts(ctx, id, eventlog.ArtifactQuery{Kind: kind}) {
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return err
 }
 
 // eachFile reads the files of the database, visits their entries and takes their values in. Without a
@@ -268,6 +288,7 @@ func (r *repairer) eachFile(visit func(salvage.Entry) error, values *salvage.Val
 				err = readErr
 			case isLog:
 				lost, err = salvage.Log(content, number, visit)
+				r.logLost = r.logLost || len(lost) > 0
 			default:
 				var gaps []salvage.Gap
 				lost, gaps, err = salvage.Table(content, visit)

@@ -15,6 +15,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog/durable"
 	"github.com/contextd/contextd/internal/log/logtest"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
 // known is what a session had: its events by their ids, and its artifacts.
@@ -357,6 +358,34 @@ func interruptRepair(t *testing.T, left vfs.CrashCloneCfg) {
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestRepairCountsWhatItsReadingFinds alters records such that only reading the sessions shows it.
+func TestRepairCountsWhatItsReadingFinds(t *testing.T) {
+	searchable(t)
+	for name, forge := range map[string]func(forger){
+		"an event": func(f forger) { f.record(1, 2, func(m *storagev1.Event) { m.EventId = "other" }) },
+		"an artifact": func(f forger) {
+			f.set(artifactKey(1, "k", 1, "a", 1), []byte("not what was put"))
+		},
+	} {
+		fs := vfs.NewMem()
+		s := openMem(t, fs)
+		for _, id := range []string{"s", "t", "u"} {
+			add(t, s, id, logtest.Say("a"), logtest.Say("b"))
+			if err := s.PutArtifacts(t.Context(), id, eventlog.Artifact{Kind: "k", Seq: 1, ID: "a", Value: []byte("v")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		forge(forger{t, s})
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := RepairDir(t.Context(), "log", Options{FS: fs}, false, time.Unix(1e9, 0))
+		if err != nil || len(r.Faults) == 0 || len(r.Losses) != 1 || r.Losses[0].Session != "s" || r.Whole != 2 {
+			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}
 }

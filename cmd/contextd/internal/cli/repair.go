@@ -30,7 +30,7 @@ No file is deleted: those that were there are moved into a directory damaged-TIM
 data directory, which holds all that was given up, and sessions that are deleted later.
 Remove it when it is not needed any more. As much room as the sessions take is needed.
 
-The exit code is 1 where something is lost, or with --dry-run, where something is wrong.
+The exit code is 1 where something is lost, or may be, and with --dry-run, where something is wrong.
 A lost key of an encrypted store, and a directory without any table or log file, are for
 a backup: contextd restore BACKUP NEW.`,
 		Example: `  contextd repair --data-dir /var/lib/contextd --dry-run
@@ -71,6 +71,7 @@ type repairReport struct {
 	Losses      []repairLoss `json:"losses,omitempty"`
 	Whole       int          `json:"whole_sessions"`
 	StrayEvents int          `json:"stray_events,omitempty"`
+	Unnamed     bool         `json:"unnamed_sessions_may_be_lost,omitempty"`
 	MovedTo     string       `json:"moved_to,omitempty"`
 }
 
@@ -100,7 +101,7 @@ func (l repairLoss) events() string {
 }
 
 func (c *client) writeRepair(cmd *cobra.Command, dir string, done *disklog.Repair, dry bool) error {
-	report := repairReport{Faults: done.Faults, Whole: done.Whole, StrayEvents: done.Strays, MovedTo: done.Aside}
+	report := repairReport{Faults: done.Faults, Whole: done.Whole, StrayEvents: done.Strays, Unnamed: done.Unnamed, MovedTo: done.Aside}
 	for _, l := range done.Losses {
 		report.Losses = append(report.Losses, repairLoss{l.Session, l.Gone, l.Kept, l.From, l.To, l.Unsure, l.Records, l.Settings, l.Why})
 	}
@@ -111,9 +112,12 @@ func (c *client) writeRepair(cmd *cobra.Command, dir string, done *disklog.Repai
 	} else if err := report.write(cmd, dir); err != nil {
 		return err
 	}
+	const backup = "it may be in a backup: contextd restore BACKUP NEW, then contextd export --embedded NEW"
 	switch n := len(report.Losses); {
 	case n > 0:
-		return fmt.Errorf("something of %s is lost; it may be in a backup: contextd restore BACKUP NEW, then contextd export --embedded NEW", counted(n, "session"))
+		return fmt.Errorf("something of %s is lost; %s", counted(n, "session"), backup)
+	case report.Unnamed || report.StrayEvents > 0:
+		return errors.New("sessions of which no name is left may be lost; " + backup)
 	case dry && len(report.Faults) > 0:
 		return fmt.Errorf("%s needs a repair", dir)
 	}
@@ -146,6 +150,9 @@ func (r repairReport) write(cmd *cobra.Command, dir string) error {
 		}
 	}
 	_, err := fmt.Fprintf(out, "\n%s with losses, %d whole; %s of no session\n", counted(len(r.Losses), "session"), r.Whole, counted(r.StrayEvents, "event"))
+	if r.Unnamed {
+		fmt.Fprintln(out, "there may have been other sessions, of which nothing is left that names them")
+	}
 	if r.MovedTo != "" {
 		fmt.Fprintf(out, "what was there is in %s\n", oneLine(r.MovedTo, 0))
 	}
