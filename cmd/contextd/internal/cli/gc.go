@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
@@ -112,54 +114,53 @@ func (c *client) collect(cmd *cobra.Command, api api, plan []leaving, of int, dr
 		t = newTable(cmd, "SESSION", "UPDATED", "BYTES", "WHY")
 	}
 	gone, bytes := 0, uint64(0)
+	var failed error
 	for _, s := range plan {
 		if !dry {
-			deleted, err := deleteUnchanged(cmd, api, s.Session)
-			if err != nil {
-				return err
+			var why string
+			if why, failed = deleteUnchanged(cmd, api, s.Session); failed != nil {
+				break
 			}
-			if !deleted {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s stays: it was used meanwhile\n", oneLine(s.GetSessionId(), 0))
+			if why != "" {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s stays: %s\n", oneLine(s.GetSessionId(), 0), why)
 				continue
 			}
 		}
 		gone++
 		bytes += s.GetLogBytes()
-		if c.output.structured() {
-			if err := c.output.write(cmd.OutOrStdout(), s.Session); err != nil {
-				return err
-			}
-			continue
+		if t != nil {
+			t.row(s.GetSessionId(), when(s.GetUpdateTime()), s.GetLogBytes(), s.why)
+		} else if failed = c.output.write(cmd.OutOrStdout(), s.Session); failed != nil {
+			break
 		}
-		t.row(s.GetSessionId(), when(s.GetUpdateTime()), s.GetLogBytes(), s.why)
 	}
-	if !c.output.structured() {
-		if err := t.flush(); err != nil {
-			return err
-		}
+	// What is deleted already is said in any case.
+	if t != nil {
+		failed = errors.Join(failed, t.flush())
 	}
 	verb := "deleted"
 	if dry {
 		verb = "would be deleted"
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%d of %s, %s, %s\n", gone, counted(of, "session"), counted(bytes, "byte"), verb)
-	return nil
+	return failed
 }
 
-// deleteUnchanged deletes a session if it still is as it was listed.
-func deleteUnchanged(cmd *cobra.Command, api api, listed *contextdv1.Session) (bool, error) {
+// deleteUnchanged deletes a session if it still is as it was listed, or says why it stays.
+func deleteUnchanged(cmd *cobra.Command, api api, listed *contextdv1.Session) (stays string, err error) {
 	now, err := api.GetSession(cmd.Context(), &contextdv1.GetSessionRequest{SessionId: listed.GetSessionId()})
-	if isNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	if now.GetSession().GetIncarnation() != listed.GetIncarnation() || !proto.Equal(now.GetSession().GetUpdateTime(), listed.GetUpdateTime()) {
-		return false, nil
+	switch {
+	case isNotFound(err):
+		return "it was deleted meanwhile", nil
+	case status.Code(err) == codes.DataLoss:
+		return "it is damaged", nil
+	case err != nil:
+		return "", err
+	case now.GetSession().GetIncarnation() != listed.GetIncarnation() || !proto.Equal(now.GetSession().GetUpdateTime(), listed.GetUpdateTime()):
+		return "it was used meanwhile", nil
 	}
 	_, err = api.DeleteSession(cmd.Context(), &contextdv1.DeleteSessionRequest{SessionId: listed.GetSessionId()})
-	return err == nil, err
+	return "", err
 }
 
 // ageValue is a time as in Go, or in days.

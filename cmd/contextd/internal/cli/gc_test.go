@@ -1,11 +1,18 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"math"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -56,5 +63,48 @@ func TestAgeValue(t *testing.T) {
 		if err := new(ageValue).Set(text); err == nil {
 			t.Errorf("%q is taken for a time", text)
 		}
+	}
+}
+
+// failing is a daemon that cannot tell of some sessions, and not delete others.
+type failing struct {
+	contextdv1.ContextServiceClient
+	get, remove map[string]codes.Code
+}
+
+func (f failing) GetSession(_ context.Context, req *contextdv1.GetSessionRequest, _ ...grpc.CallOption) (*contextdv1.GetSessionResponse, error) {
+	if code := f.get[req.GetSessionId()]; code != codes.OK {
+		return nil, status.Error(code, "it is so")
+	}
+	return &contextdv1.GetSessionResponse{Session: &contextdv1.Session{SessionId: req.GetSessionId()}}, nil
+}
+
+func (f failing) DeleteSession(_ context.Context, req *contextdv1.DeleteSessionRequest, _ ...grpc.CallOption) (*contextdv1.DeleteSessionResponse, error) {
+	if code := f.remove[req.GetSessionId()]; code != codes.OK {
+		return nil, status.Error(code, "it is so")
+	}
+	return &contextdv1.DeleteSessionResponse{}, nil
+}
+
+// What was deleted is said, whatever ends it, and a session that turns out to be damaged does not.
+func TestCollectingGoesOnAndSaysHowFarItCame(t *testing.T) {
+	var plan []leaving
+	for _, id := range []string{"a", "b", "c", "d"} {
+		plan = append(plan, leaving{&contextdv1.Session{SessionId: id, LogBytes: 7}, whyAge})
+	}
+	daemon := failing{get: map[string]codes.Code{"b": codes.DataLoss}, remove: map[string]codes.Code{"d": codes.Unavailable}}
+	var out, notes bytes.Buffer
+	cmd := &cobra.Command{}
+	cmd.SetOut(&out)
+	cmd.SetErr(&notes)
+	err := new(client).collect(cmd, api{ContextServiceClient: daemon}, plan, 9, false)
+	if status.Code(err) != codes.Unavailable {
+		t.Errorf("got %v", err)
+	}
+	if want := regexp.MustCompile(`^SESSION .*\na .*\nc .*\n$`); !want.Match(out.Bytes()) {
+		t.Errorf("it wrote %q", out.String())
+	}
+	if want := "b stays: it is damaged\n2 of 9 sessions, 14 bytes, deleted\n"; notes.String() != want {
+		t.Errorf("it noted %q, want %q", notes.String(), want)
 	}
 }
