@@ -24,6 +24,9 @@ import (
 // file since the one before.
 const backupTries = 10
 
+// busyPause is how long a backup waits for the end of a call that it gave up.
+const busyPause = 500 * time.Millisecond
+
 func newBackup(c *client) *cobra.Command {
 	base := ""
 	cmd := &cobra.Command{
@@ -104,12 +107,20 @@ func (b *backup) takeAll(ctx context.Context, api api, beside string) error {
 	if b.dir, err = os.MkdirTemp(beside, ".contextd-backup-*"); err != nil {
 		return err
 	}
+	again := false // a call was given up, which the daemon may take notice of later
 	for tries := 1; tries <= backupTries; tries++ {
 		before := len(b.there)
 		err = b.take(ctx, api)
-		switch st, ok := statusOf(err); {
+		st, ok := statusOf(err)
+		switch {
 		case errors.Is(err, errNotThere):
-			b.base = nil
+			b.base, again = nil, true
+		case again && ok && reason(st) == apierr.ReasonStoreBusy:
+			select {
+			case <-time.After(busyPause):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		case err == nil || !ok || reason(st) != apierr.ReasonBackupEnded:
 			return err
 		case len(b.there) > before:
@@ -198,6 +209,10 @@ func (b *backup) begin(f *adminv1.BackupFile) (*receiving, error) {
 	of := backupFile{Name: f.GetName(), Size: f.GetSize(), ModifyTime: f.GetModifyTime().AsTime()}
 	b.progress.at(of.Name)
 	inBase, linked := b.base.find(of)
+	if linked {
+		info, err := os.Stat(inBase.in(b.base.dir))
+		linked = err == nil && uint64(info.Size()) == of.Size // else it is not there any more, or cut
+	}
 	if there := b.there[of.Name]; f.GetHeld() && !linked {
 		if !there.is(of) {
 			delete(b.there, of.Name)
@@ -264,6 +279,10 @@ func (b *backup) finish(cmd *cobra.Command, o outputFormat, dir string, err erro
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(b.dir))
+	}
+	// Earlier backups may be removed now, so this one must not go with a power failure.
+	if err := syncDirs(dir); err != nil {
+		return err
 	}
 	if o.structured() {
 		return writeLines(cmd.OutOrStdout(), o, []backupReport{{dir, b.made.Time, len(b.made.Files), b.linked, b.bytes}})

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"filippo.io/age"
 	"github.com/spf13/cobra"
@@ -31,6 +32,9 @@ func (p Program) newKeygen() *cobra.Command {
 			}
 			if closeErr := f.Close(); err == nil {
 				err = closeErr
+			}
+			if err == nil {
+				err = syncDir(filepath.Dir(args[0]))
 			}
 			if err != nil {
 				return err

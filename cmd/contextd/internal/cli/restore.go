@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,7 +63,35 @@ func (m *backupManifest) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, disklog.BackupFile), append(text, '\n'), 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, disklog.BackupFile), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// syncDirs makes durable which files there are below a directory, and that it is there itself.
+func syncDirs(dir string) error {
+	return errors.Join(syncDir(filepath.Dir(filepath.Clean(dir))), filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() {
+			err = syncDir(path)
+		}
+		return err
+	}))
+}
+
+// syncDir makes durable which files a directory has, where the file system can.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
 }
 
 // readBackup reads the list of a backup.
@@ -179,7 +208,7 @@ func (m *backupManifest) restore(dir string, bar *progress) error {
 		}
 		bar.add(int(f.Size))
 	}
-	return nil
+	return syncDirs(dir)
 }
 
 // restore copies a file of a backup into a data directory.
