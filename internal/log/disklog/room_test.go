@@ -242,3 +242,23 @@ func TestSyncsAreReported(t *testing.T) {
 		t.Errorf("%d began and %d ended", begun.Load(), ended.Load())
 	}
 }
+
+// A backup of a store on a full disk is refused as such, and does the store no harm.
+func TestSnapshotOnAFullDisk(t *testing.T) {
+	disk := newQuotaFS(24 << 20)
+	s, err := Open("log", Options{FS: disk, ReserveBytes: 64 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := say(t, s, "s", noise("a", 500<<10)); err != nil {
+		t.Fatal(err)
+	}
+	disk.fill()
+	if _, err := s.Snapshot(t.Context()); !errors.As(err, new(*eventlog.FullError)) {
+		t.Errorf("got %v", err)
+	}
+	disk.resize(24 << 20)
+	if err := errors.Join(s.Healthy(), s.Verify(t.Context(), "s"), s.Close()); err != nil {
+		t.Error(err)
+	}
+}

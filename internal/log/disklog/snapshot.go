@@ -81,6 +81,10 @@ func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 		if failure := s.failure(); failure != nil {
 			return nil, failure
 		}
+		if isNoRoom(err) {
+			s.logger.Warn("there is no room on the disk for what a backup copies there", "error", err)
+			err = &eventlog.FullError{}
+		}
 		return nil, err
 	}
 	if err := made.list(disk, db, dataDir+"/"); err != nil {
