@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"filippo.io/age"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -325,8 +326,14 @@ func holds(t *testing.T, fs vfs.FS, dir, text string) bool {
 	return false
 }
 
-// An interrupted deletion of an encrypted session destroys its key at the next opening.
+// An interrupted deletion of an encrypted session destroys its key at the next opening, also after a repair.
 func TestInterruptedDeletionDestroysKeys(t *testing.T) {
+	for _, repaired := range []bool{false, true} {
+		t.Run(fmt.Sprint("repaired ", repaired), func(t *testing.T) { interruptDeletion(t, repaired) })
+	}
+}
+
+func interruptDeletion(t *testing.T, repaired bool) {
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
 		t.Fatal(err)
@@ -355,6 +362,13 @@ func TestInterruptedDeletionDestroysKeys(t *testing.T) {
 	segment := uint64(target.own().segment)
 	if _, err := s.keys.Seal(nil, segment, nil, nil); err != nil {
 		t.Fatalf("the key was gone before: %v", err)
+	}
+	if repaired {
+		searchable(t)
+		(files{t, crashed}).remove(inventoryFile)
+		if r, err := RepairDir(t.Context(), "log", options(crashed), false, time.Unix(1e9, 0)); err != nil || r.Aside == "" {
+			t.Fatalf("%+v, %v", r, err)
+		}
 	}
 	if s, err = Open("log", options(crashed)); err != nil {
 		t.Fatal(err)

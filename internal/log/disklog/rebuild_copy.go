@@ -78,7 +78,11 @@ func (b *rebuilding) copyKey(key []byte, how byte, value []byte) error {
 	switch {
 	case letter == keyDeletion:
 		b.erased[deletionSegment(key)] = true
-		return nil
+		var m storagev1.Deletion
+		if fault != nil || decode(key, keyDeletion, plain, &m) != nil {
+			return nil
+		}
+		return b.batch.Set(key, value, nil) // the next opening ends it: there may be keys to destroy
 	case letter == keySession && len(key) > 1:
 		return b.copySession(key, value, plain, fault)
 	case key[0] != keySegment || len(key) < 10:
