@@ -230,7 +230,7 @@ func (r *repairer) examineSessions(ctx context.Context) error {
 	for _, id := range ids {
 		err := s.Verify(ctx, id)
 		if err == nil {
-			err = s.verifyArtifacts(ctx, id)
+			err = s.VerifyArtifacts(ctx, id)
 		}
 		if _, corrupt := errors.AsType[*eventlog.CorruptError](err); corrupt {
 			r.fault("%s", err)
@@ -242,19 +242,6 @@ func (r *repairer) examineSessions(ctx context.Context) error {
 		r.out.Whole = len(ids)
 	}
 	return s.Close()
-}
-
-// verifyArtifacts reads all artifacts that a session shows.
-func (s *Store) verifyArtifacts(ctx context.Context, id string) error {
-	kinds, err := s.ArtifactKinds(ctx, id)
-	for _, kind := range kinds {
-		for _, err := range s.Artifacts(ctx, id, eventlog.ArtifactQuery{Kind: kind}) {
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return err
 }
 
 // eachFile reads the files of the database, visits their entries and takes their values in. Without a

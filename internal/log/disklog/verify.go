@@ -43,6 +43,19 @@ func (s *Store) Verify(ctx context.Context, id string) (err error) {
 	return nil
 }
 
+// VerifyArtifacts reads all artifacts that a session shows.
+func (s *Store) VerifyArtifacts(ctx context.Context, id string) error {
+	kinds, err := s.ArtifactKinds(ctx, id)
+	for _, kind := range kinds {
+		for _, err := range s.Artifacts(ctx, id, eventlog.ArtifactQuery{Kind: kind}) {
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return err
+}
+
 // verifyLink checks a link's events up to seq to and returns the state after
 // them; at is the state before.
 func (s *Store) verifyLink(ctx context.Context, l link, at state, to eventlog.Seq) (state, error) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,9 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog"
 )
 
 // TestVerifyReportsLoss takes files of a store away or cuts them: each loss is a
@@ -91,6 +95,30 @@ func TestVerifyReportsLoss(t *testing.T) {
 				t.Errorf("the other session: exit %d, %s%s", code, out, stderr)
 			}
 		})
+	}
+}
+
+// A record that is lost is found, also where it is none of a projection.
+func TestVerifyReportsLostRecords(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	makeStore(t, dir, "s", "short")
+	store, err := disklog.Open(dir, disklog.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary := eventlog.Artifact{Kind: "summary", Seq: 1, ID: "a", Value: []byte(strings.Repeat("said at length ", 500))}
+	if err := errors.Join(store.PutArtifacts(t.Context(), "s", summary), store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	blobs, err := filepath.Glob(filepath.Join(dir, "db", "*.blob"))
+	if err != nil || len(blobs) == 0 {
+		t.Fatalf("%v, %v", blobs, err)
+	}
+	if err := os.Remove(blobs[len(blobs)-1]); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, stderr := runVerify(t, "--embedded", dir); code != ExitFailure || !strings.Contains(out, "s: records: artifact summary/1/a of segment 1 is corrupt") {
+		t.Errorf("exit %d, %s%s", code, out, stderr)
 	}
 }
 

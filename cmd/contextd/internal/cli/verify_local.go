@@ -83,6 +83,7 @@ func (l *localSource) chain(ctx context.Context, id string, seq uint64) (string,
 	return wire.ChainHead(chain), err
 }
 
+// projections reads all other records as well.
 func (l *localSource) projections(ctx context.Context, id string) ([]string, error) {
 	var ids []string
 	for r, err := range records.Projections(ctx, l.store, id, eventlog.ArtifactQuery{}) {
@@ -91,7 +92,7 @@ func (l *localSource) projections(ctx context.Context, id string) ([]string, err
 		}
 		ids = append(ids, r.ID)
 	}
-	return ids, nil
+	return ids, l.store.VerifyArtifacts(ctx, id)
 }
 
 func (l *localSource) replay(ctx context.Context, id, projection string) (string, error) {
