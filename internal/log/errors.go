@@ -141,8 +141,8 @@ type CorruptError struct {
 
 func (e *CorruptError) Error() string {
 	text := fmt.Sprintf("%s is corrupt: %s", e.What, e.Reason)
-	if e.Session != "" {
-		text = fmt.Sprintf("session %q: %s", e.Session, text)
+	if name := fmt.Sprintf("session %q", e.Session); e.Session != "" && e.What != name {
+		text = name + ": " + text
 	}
 	return text
 }
