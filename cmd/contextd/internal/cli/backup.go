@@ -177,7 +177,7 @@ func (b *backup) take(ctx context.Context, api api) error {
 			b.made.Time = end.GetTime().AsTime()
 			return errors.Join(b.tidy(), b.made.write(b.dir))
 		}
-		if file, err = b.begin(resp.GetFile()); err != nil {
+		if file, err = b.begin(ctx, resp.GetFile()); err != nil {
 			return err
 		}
 	}
@@ -202,7 +202,7 @@ func (b *backup) tidy() (err error) {
 }
 
 // begin makes a file, unless it is there or the base has it, from where it is linked.
-func (b *backup) begin(f *adminv1.BackupFile) (*receiving, error) {
+func (b *backup) begin(ctx context.Context, f *adminv1.BackupFile) (*receiving, error) {
 	if !filepath.IsLocal(filepath.FromSlash(f.GetName())) {
 		return nil, fmt.Errorf("the daemon sent a file that is named %q", f.GetName())
 	}
@@ -233,7 +233,7 @@ func (b *backup) begin(f *adminv1.BackupFile) (*receiving, error) {
 		b.linked++
 		b.made.Files = append(b.made.Files, inBase)
 		b.there[of.Name] = inBase
-		return nil, linkOrCopy(inBase.in(b.base.dir), path)
+		return nil, linkOrCopy(ctx, inBase.in(b.base.dir), path)
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -261,11 +261,11 @@ func (b *backup) done(f *receiving) error {
 	return os.Chtimes(f.of.in(b.dir), time.Time{}, f.of.ModifyTime)
 }
 
-func linkOrCopy(from, to string) error {
+func linkOrCopy(ctx context.Context, from, to string) error {
 	if os.Link(from, to) == nil {
 		return nil
 	}
-	_, err := copyHashed(from, to)
+	_, err := copyHashed(ctx, from, to)
 	return err
 }
 

@@ -97,7 +97,7 @@ func TestBackupAmongDeletions(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	faults, err := backupFaults(dir)
+	faults, err := backupFaults(t.Context(), dir)
 	if err != nil || len(faults) > 0 {
 		t.Errorf("%v %v", faults, err)
 	}
@@ -130,5 +130,24 @@ func TestBackupAmongDeletions(t *testing.T) {
 	}
 	if err := stop(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A restore that is interrupted ends, and leaves the directory as it was: empty.
+func TestRestoreIsInterrupted(t *testing.T) {
+	data, dir := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "backup")
+	makeStore(t, data, "s", "said")
+	p := Program{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: io.Discard, LookupEnv: func(string) (string, bool) { return "", false }}
+	if code := p.Run(t.Context(), []string{"backup", dir, "--embedded", data}); code != ExitOK {
+		t.Fatalf("backup: exit %d", code)
+	}
+	interrupted, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	restored := filepath.Join(t.TempDir(), "restored")
+	if code := p.Run(interrupted, []string{"restore", dir, restored}); code != ExitFailure {
+		t.Errorf("exit %d", code)
+	}
+	if left, err := os.ReadDir(restored); err != nil || len(left) > 0 {
+		t.Errorf("it left %v, %v", left, err)
 	}
 }

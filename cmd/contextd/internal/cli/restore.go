@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -119,7 +120,7 @@ func readBackup(dir string) (*backupManifest, error) {
 }
 
 // backupFaults compares the files of a backup with its list. A directory that is no backup has none.
-func backupFaults(dir string) (faults []string, err error) {
+func backupFaults(ctx context.Context, dir string) (faults []string, err error) {
 	if _, err := os.Stat(filepath.Join(dir, disklog.BackupFile)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -128,7 +129,7 @@ func backupFaults(dir string) (faults []string, err error) {
 		return nil, err
 	}
 	for _, f := range m.Files {
-		sum, err := copyHashed(f.in(dir), "")
+		sum, err := copyHashed(ctx, f.in(dir), "")
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			faults = append(faults, f.Name+" is missing")
@@ -142,12 +143,13 @@ func backupFaults(dir string) (faults []string, err error) {
 }
 
 // copyHashed returns the hash of a file, and copies it unless to is empty.
-func copyHashed(from, to string) (sum string, err error) {
-	in, err := os.Open(from)
+func copyHashed(ctx context.Context, from, to string) (sum string, err error) {
+	file, err := os.Open(from)
 	if err != nil {
 		return "", err
 	}
-	defer in.Close()
+	defer file.Close()
+	in := untilDone{ctx, file}
 	h := sha256.New()
 	if to == "" {
 		_, err = io.Copy(h, in)
@@ -159,6 +161,19 @@ func copyHashed(from, to string) (sum string, err error) {
 	}
 	_, err = io.Copy(io.MultiWriter(out, h), in)
 	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, out.Sync(), out.Close())
+}
+
+// untilDone reads until the context ends: a file may be large.
+type untilDone struct {
+	ctx context.Context
+	in  io.Reader
+}
+
+func (r untilDone) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.in.Read(p)
 }
 
 func (p Program) newRestore() *cobra.Command {
@@ -183,7 +198,7 @@ with LOG_LOST.`,
 				return err
 			}
 			bar := newByteProgress(cmd)
-			err = m.restore(args[1], bar)
+			err = m.restore(cmd.Context(), args[1], bar)
 			bar.close()
 			if err != nil {
 				return errors.Join(err, empty(args[1]))
@@ -197,13 +212,13 @@ with LOG_LOST.`,
 }
 
 // restore copies the files of a backup into a data directory.
-func (m *backupManifest) restore(dir string, bar *progress) error {
+func (m *backupManifest) restore(ctx context.Context, dir string, bar *progress) error {
 	for _, f := range m.Files {
 		bar.expect(int(f.Size))
 	}
 	for _, f := range m.Files {
 		bar.at(f.Name)
-		if err := f.restore(m.dir, dir); err != nil {
+		if err := f.restore(ctx, m.dir, dir); err != nil {
 			return err
 		}
 		bar.add(int(f.Size))
@@ -212,12 +227,12 @@ func (m *backupManifest) restore(dir string, bar *progress) error {
 }
 
 // restore copies a file of a backup into a data directory.
-func (f backupFile) restore(backup, dir string) error {
+func (f backupFile) restore(ctx context.Context, backup, dir string) error {
 	to := f.in(dir)
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
-	sum, err := copyHashed(f.in(backup), to)
+	sum, err := copyHashed(ctx, f.in(backup), to)
 	if err == nil && sum != f.SHA256 {
 		err = fmt.Errorf("%s in %s is not what was backed up", f.Name, backup)
 	}

@@ -58,7 +58,7 @@ cut, forged or removed since is detected as well.`,
 		if c.embedded == "" {
 			return overAPI(cmd, sessions)
 		}
-		faults, err := backupFaults(c.embedded)
+		faults, err := backupFaults(cmd.Context(), c.embedded)
 		if err != nil {
 			return err
 		}
