@@ -21,6 +21,9 @@ const snapshotDir = "snapshot"
 // have kept its bytes.
 var ErrSnapshotEnded = errors.New("a session was deleted meanwhile, and what is copied must not hold it")
 
+// ErrSnapshotOpen says that there is a snapshot already.
+var ErrSnapshotOpen = errors.New("another backup is running")
+
 // Snapshot is the store as it was at a moment. It must be closed.
 type Snapshot struct {
 	store *Store
@@ -61,7 +64,7 @@ func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 		return nil, err
 	}
 	if s.snapshot != nil {
-		return nil, &eventlog.UnavailableError{Cause: errors.New("another backup is running"), Passing: true}
+		return nil, &eventlog.UnavailableError{Cause: ErrSnapshotOpen, Passing: true}
 	}
 	disk := s.aside.disk
 	if err := disk.RemoveAll(s.aside.dir); err != nil {

@@ -227,6 +227,10 @@ func availability(err error) *answer {
 	var failed *eventlog.UnavailableError
 	var corrupt *eventlog.CorruptError
 	switch {
+	case errors.Is(err, disklog.ErrSnapshotOpen):
+		a := newAnswer(codes.Unavailable, ReasonStoreBusy, nil)
+		a.message, a.retryAfter = "another backup is running; try again once it has ended", storeRetry
+		return a
 	case errors.As(err, &failed) && failed.Passing:
 		a := newAnswer(codes.Unavailable, ReasonStoreBusy, nil)
 		a.message = "the store cannot be reached just now; try again"

@@ -144,6 +144,9 @@ func conversions(t *testing.T) map[string]conversion {
 		"store busy": {
 			&eventlog.UnavailableError{Cause: errSecret, Passing: true}, codes.Unavailable, "STORE_BUSY", true, []string{"retry after 1s"},
 		},
+		"another backup": {
+			&eventlog.UnavailableError{Cause: disklog.ErrSnapshotOpen, Passing: true}, codes.Unavailable, "STORE_BUSY", false, []string{"retry after 1s"},
+		},
 		"read only":                {&eventlog.ReadOnlyError{}, codes.FailedPrecondition, "READ_ONLY", false, nil},
 		"backup ended":             {disklog.ErrSnapshotEnded, codes.Aborted, "BACKUP_ENDED", false, []string{"retry after 1s"}},
 		"disk full":                {&eventlog.FullError{}, codes.ResourceExhausted, "DISK_FULL", false, []string{"retry after 5s"}},
