@@ -308,6 +308,9 @@ func (r *repairer) eachFile(visit func(salvage.Entry) error, values *salvage.Val
 // may have been interrupted before; the file without which no store is opened comes last.
 func (r *repairer) swap() error {
 	aside := r.path(damagedPrefix + r.now.UTC().Format("20060102T150405.000Z"))
+	if r.out.Aside != "" {
+		aside += "-repaired" // what an interrupted repair had put in place is damaged as well
+	}
 	if err := durable.MakeDir(r.disk, aside); err != nil {
 		return err
 	}

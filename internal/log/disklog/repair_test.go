@@ -4,16 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/log/disklog/durable"
 	"github.com/contextd/contextd/internal/log/logtest"
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
@@ -280,85 +277,6 @@ func TestRepairOfNothing(t *testing.T) {
 	_, err := RepairDir(t.Context(), "log", Options{FS: fs}, false, time.Unix(1e9, 0))
 	if !errors.As(err, new(*NothingLeftError)) || !strings.Contains(err.Error(), "contextd restore BACKUP") {
 		t.Errorf("%v", err)
-	}
-}
-
-// TestRepairIsInterrupted stops a repair before each change of the disk, and repairs again.
-func TestRepairIsInterrupted(t *testing.T) {
-	t.Run("by a power failure", func(t *testing.T) { interruptRepair(t, vfs.CrashCloneCfg{}) })
-	t.Run("by a kill", func(t *testing.T) {
-		interruptRepair(t, vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 2))})
-	})
-}
-
-func interruptRepair(t *testing.T, left vfs.CrashCloneCfg) {
-	fs, had := fillForRepair(t, nil)
-	(files{t, fs}).remove(inventoryFile)
-	for stop := 1; ; stop++ {
-		copied := vfs.NewCrashableMem()
-		if _, err := vfs.Clone(fs, copied, "log", "log", vfs.CloneSync); err != nil {
-			t.Fatal(err)
-		}
-		for _, dir := range []string{"", "log", "log/db"} {
-			if err := durable.SyncDir(copied, dir); err != nil {
-				t.Fatal(err)
-			}
-		}
-		seen := 0
-		var crashed *vfs.MemFS
-		var one sync.Mutex // the database works in the background, too
-		step := func() {
-			one.Lock()
-			defer one.Unlock()
-			if seen++; seen == stop {
-				crashed = copied.CrashClone(left)
-			}
-		}
-		if _, err := RepairDir(t.Context(), "log", Options{FS: stepFS{copied, step}}, false, time.Unix(1e9, 0)); err != nil {
-			t.Fatal(err)
-		}
-		if crashed == nil {
-			if stop < 30 {
-				t.Errorf("a repair has %d steps", stop)
-			}
-			return
-		}
-		if seen > 30 && stop < seen-24 && stop%5 != 0 {
-			continue // the beginning is done again
-		}
-		// A daemon may be started in between. What it takes in is not given up for what was rebuilt before.
-		want := len(had)
-		if s, err := Open("log", Options{FS: crashed}); err == nil {
-			want++
-			add(t, s, "since", logtest.Say("after the interruption"))
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
-			for _, left := range []string{repairTemp, repairedDir} {
-				if _, err := crashed.Stat("log/" + left); err == nil {
-					t.Errorf("after step %d of %d: an opened store has %s, which deletions do not reach", stop, seen, left)
-				}
-			}
-		} else if !strings.Contains(err.Error(), "contextd repair") {
-			t.Errorf("after step %d of %d: %v", stop, seen, err)
-		}
-		if dry, err := RepairDir(t.Context(), "log", Options{FS: crashed}, true, time.Unix(2e9, 0)); err != nil {
-			t.Errorf("after step %d of %d: dry run: %+v, %v", stop, seen, dry, err)
-		}
-		r, err := RepairDir(t.Context(), "log", Options{FS: crashed}, false, time.Unix(3e9, 0))
-		if err != nil {
-			t.Fatalf("after step %d of %d: %v", stop, seen, err)
-		}
-		s, err := Open("log", Options{FS: crashed})
-		if err != nil {
-			t.Fatalf("after step %d of %d: %v; the repair said %+v", stop, seen, err, r)
-		}
-		if has := knownOf(t, s); len(has) != want {
-			t.Errorf("after step %d of %d: %d sessions of %d", stop, seen, len(has), want)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 

@@ -149,6 +149,9 @@ func (r repairReport) write(cmd *cobra.Command, dir string) error {
 			return err
 		}
 	}
+	if r.Whole == 0 && len(r.Losses) == 0 && r.StrayEvents == 0 && !r.Unnamed && r.MovedTo == "" {
+		return nil // nothing was looked at yet
+	}
 	_, err := fmt.Fprintf(out, "\n%s with losses, %d whole; %s of no session\n", counted(len(r.Losses), "session"), r.Whole, counted(r.StrayEvents, "event"))
 	if r.Unnamed {
 		fmt.Fprintln(out, "there may have been other sessions, of which nothing is left that names them")
