@@ -76,6 +76,9 @@ func RepairDir(ctx context.Context, dir string, opts Options, dry bool, now time
 	if err := refuseBackup(opts.FS, dir); err != nil {
 		return nil, err
 	}
+	if !holdsAnything(opts.FS, dir) {
+		return nil, &FormatError{Dir: dir, Reason: "it holds no event log"}
+	}
 	lock, err := lockDirectory(opts.FS, dir)
 	if err != nil {
 		return nil, err
@@ -108,6 +111,14 @@ func RepairDir(ctx context.Context, dir string, opts Options, dry bool, now time
 		return nil, err
 	}
 	return &r.out, r.swap()
+}
+
+// holdsAnything reports whether anything in a directory may be a store's.
+func holdsAnything(fs vfs.FS, dir string) bool {
+	return slices.ContainsFunc([]string{formatFile, inventoryFile, encryptionFile, dataDir, repairedDir}, func(name string) bool {
+		_, err := fs.Stat(fs.PathJoin(dir, name))
+		return !oserror.IsNotExist(err)
+	})
 }
 
 // repairer repairs a directory that is locked.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog/durable"
 	"github.com/contextd/contextd/internal/log/logtest"
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
@@ -305,5 +306,20 @@ func TestRepairCountsWhatItsReadingFinds(t *testing.T) {
 		if err != nil || len(r.Faults) == 0 || len(r.Losses) != 1 || r.Losses[0].Session != "s" || r.Whole != 2 {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
+	}
+}
+
+// TestRepairOfAForeignDirectory has nothing written where nothing of a store is.
+func TestRepairOfAForeignDirectory(t *testing.T) {
+	fs := vfs.NewMem()
+	if err := errors.Join(fs.MkdirAll("log", 0o755), durable.Write(fs, "log/letter.txt", "dear", true)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := RepairDir(t.Context(), "log", Options{FS: fs}, false, time.Unix(1e9, 0))
+	if !errors.As(err, new(*FormatError)) || !strings.Contains(err.Error(), "it holds no event log") {
+		t.Errorf("got %v", err)
+	}
+	if left := contents(t, fs, "log"); len(left) != 1 {
+		t.Errorf("it has %v", left)
 	}
 }

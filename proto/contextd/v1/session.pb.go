@@ -841,7 +841,7 @@ func (x *DeleteSessionRequest) GetWaitUntilErased() bool {
 }
 
 // The session is gone, also after a crash, and its name is free. If the store is encrypted, its key is
-// destroyed, so that nothing of it can be read any more.
+// destroyed, so that nothing of it can be read any more, once no fork shares its events.
 type DeleteSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Nothing of the session is left on the disk. False without wait_until_erased: that is not known, and the
