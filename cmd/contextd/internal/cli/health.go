@@ -92,7 +92,7 @@ func partStates(ctx context.Context, conn *grpc.ClientConn) (map[string]string, 
 	return states, err
 }
 
-var errNotServing = status.Error(codes.Unavailable, "the daemon is there and takes no work")
+var errNotServing = status.Error(codes.Unavailable, "the daemon is there and takes no work; its log says why")
 
 func checkServing(ctx context.Context, conn *grpc.ClientConn) error {
 	resp, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{})

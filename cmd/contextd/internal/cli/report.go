@@ -42,7 +42,7 @@ func explainError(cmd *cobra.Command, err error) (text, hint string) {
 	if !ok {
 		return err.Error(), ""
 	}
-	if st.Code() == codes.Unavailable && reason(st) == "" {
+	if st.Code() == codes.Unavailable && reason(st) == "" && !errors.Is(err, errNotServing) {
 		address, _ := cmd.Flags().GetString("addr")
 		if e, ok := errors.AsType[*contextdclient.Error](contextdclient.AsError(st.Err(), address)); ok {
 			return e.Message, "--embedded DIR does without a daemon"

@@ -27,3 +27,14 @@ func TestReportOfAnInterrupt(t *testing.T) {
 		t.Errorf("after an interrupt: %q", got)
 	}
 }
+
+// A daemon that is there and takes no work is not reported as one that is not there.
+func TestReportOfADaemonThatTakesNoWork(t *testing.T) {
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
+	var stderr bytes.Buffer
+	code := Program{Stderr: &stderr}.report(cmd, errNotServing)
+	if want := "contextd: the daemon is there and takes no work; its log says why\n"; stderr.String() != want || code != ExitUnavailable {
+		t.Errorf("exit %d, %q; want %q", code, stderr.String(), want)
+	}
+}
