@@ -28,6 +28,9 @@ func TestWhoseWords(t *testing.T) {
 	openhands := func(source string) string {
 		return `{"instance_id":"s","instruction":"x","test_result":{},"history":[{"id":1,"source":"` + source + `","action":"message","args":{"content":"Go on."}}]}`
 	}
+	openhandsSDK := func(source, role string) string {
+		return `[{"id":"1","timestamp":"2026-02-09T16:26:42","source":"` + source + `","llm_message":{"role":"` + role + `","content":[{"type":"text","text":"Go on."}]},"kind":"MessageEvent"}]`
+	}
 	chat := func(extra string) string {
 		return `{"trajectory_format":"mini-swe-agent-1.1","messages":[{"role":"user","content":"Go on.","extra":` + extra + `}]}`
 	}
@@ -54,6 +57,9 @@ func TestWhoseWords(t *testing.T) {
 		{"openhands", openhands("user"), "Go on."},
 		{"openhands", openhands("environment"), "!Go on."},
 		{"openhands", openhands("agent"), "Go on."},
+		{"openhands", openhandsSDK("user", "user"), "Go on."},
+		{"openhands", openhandsSDK("environment", "user"), "!Go on."},
+		{"openhands", openhandsSDK("agent", "assistant"), "Go on."},
 		{"chat", chat(`{}`), "Go on."},
 		{"chat", chat(`{"interrupt_type":"FormatError"}`), "!Go on."},
 		{"chat", chat(`{"interrupt_type":"UserInterruption"}`), "Go on."},

@@ -1,8 +1,12 @@
-// Package openhands reads the outputs of OpenHands' evaluations: JSON Lines, one
-// run a line. docs/harness/openhands.md describes the format and the mapping.
+// Package openhands reads the outputs of OpenHands' evaluations, JSON Lines with one
+// run a line, and lists of the events of one conversation. docs/harness/openhands.md
+// describes the formats and the mapping.
 package openhands
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"strconv"
 
@@ -19,14 +23,20 @@ const Name = "openhands"
 // Harness is OpenHands.
 var Harness = transcript.Harness{Name: Name, Detect: detect, Read: read}
 
-// detect recognises a run by the events of its history.
+// detect recognises a run by the events of its history, and a list by its events. A file
+// of one event is a part of a conversation.
 func detect(p transcript.Probe) bool {
-	return p.Has("history[].source", "history[].action") || p.Has("instance_id", "instruction", "test_result")
+	return p.Has("history[].source", "history[].action") || p.Has("instance_id", "instruction", "test_result") ||
+		p.Has("[].source", "[].action", "[].args") || p.Has("[].source", "[].kind", "[].timestamp") ||
+		len(p.Records) > 1 && p.Has("source", "kind", "timestamp", "id")
 }
 
 type reader struct {
 	out  *transcript.Builder
 	runs int
+	// loose is the conversation of events that are in the file without a run.
+	loose *conversation
+	count int // of its events
 }
 
 // conversation is one run.
@@ -35,12 +45,46 @@ type conversation struct {
 	session *transcript.SessionBuilder
 	reply   string            // the newest reply of the model
 	calls   map[string]string // call of an action without one of the model's, by the action's id
+	view    []viewed          // what no condensation of the SDK has made the model forget
 }
 
-// read reads all runs of a file; each is a session.
+// read reads all runs of a file, each of which is a session, or the events of one.
 func read(in io.Reader) (transcript.Transcript, error) {
 	r := &reader{out: transcript.NewBuilder(Name, in)}
-	return r.out.Finish(transcript.ReadLines(in, r.out.Warn, r.record))
+	buffered := transcript.Ahead(in, beginning)
+	start, err := buffered.Peek(beginning)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return transcript.Transcript{}, fmt.Errorf("read transcript: %w", err)
+	}
+	if text := bytes.TrimLeft(start, " \t\r\n"); len(text) > 0 && text[0] == '[' {
+		doc := transcript.NewDocument(buffered, r.out.Warn)
+		return r.out.Finish(doc.Each(func(kind byte) (bool, error) {
+			if kind == '[' {
+				return true, doc.Rest(r.single)
+			}
+			r.out.Warn(doc.Line(), "not a list of events; not read")
+			return false, nil
+		}))
+	}
+	return r.out.Finish(transcript.ReadLines(buffered, r.out.Warn, r.record))
+}
+
+// beginning is how much of a file shows whether it is a list, in bytes.
+const beginning = 4096
+
+// single is an event that is in the file without a run.
+func (r *reader) single(raw jsontext.Value, line int) {
+	if r.loose == nil {
+		r.loose = r.conversation("")
+	}
+	r.count++
+	r.loose.add(raw, line, r.count)
+}
+
+func (r *reader) conversation(suffix string) *conversation {
+	c := &conversation{reader: r, session: r.out.Session(suffix), calls: map[string]string{}}
+	c.session.Label(transcript.LabelHarness, Name)
+	return c
 }
 
 func (r *reader) record(line transcript.Record) {
@@ -49,6 +93,10 @@ func (r *reader) record(line transcript.Record) {
 		r.out.Warn(line.Line, "part of the run has an unexpected shape and was not read: %v", err)
 	}
 	if len(one.History) == 0 {
+		if len(one.Source) > 0 && len(one.Timestamp) > 0 {
+			r.single(line.JSON, line.Line)
+			return
+		}
 		r.out.Warn(line.Line, "a run without a history was not read")
 		return
 	}
@@ -57,21 +105,34 @@ func (r *reader) record(line transcript.Record) {
 	if r.runs > 1 {
 		suffix = strconv.Itoa(r.runs)
 	}
-	c := &conversation{reader: r, session: r.out.Session(suffix), calls: map[string]string{}}
-	c.session.Label(transcript.LabelHarness, Name)
+	c := r.conversation(suffix)
 	c.session.Label(transcript.LabelSessionID, one.InstanceID)
 	for i, raw := range one.History {
-		entry := transcript.Entry{Line: line.Line, ID: "event-" + strconv.Itoa(i+1), Native: raw}
+		c.add(raw, line.Line, i+1)
+	}
+}
+
+// add appends the nth event of a conversation.
+func (c *conversation) add(raw jsontext.Value, line, n int) {
+	entry := transcript.Entry{Line: line, ID: "event-" + strconv.Itoa(n), Native: raw}
+	var new sdkEvent
+	err := transcript.Decode(raw, &new)
+	if err == nil && new.Kind != "" {
+		entry.Time = transcript.ParseTime(new.Timestamp)
+		if new.ID != "" {
+			entry.ID = new.ID
+		}
+		err = c.sdk(entry, &new)
+	} else {
 		var e event
-		err := transcript.Decode(raw, &e)
-		if err == nil {
+		if err = transcript.Decode(raw, &e); err == nil {
 			entry.Time = transcript.ParseTime(e.Timestamp)
 			err = c.event(entry, &e)
 		}
-		if err != nil {
-			r.out.Warn(line.Line, "event %d has an unexpected shape, kept as a custom event: %v", i+1, err)
-			c.session.Custom(entry, "unreadable")
-		}
+	}
+	if err != nil {
+		c.out.Warn(line, "event %d has an unexpected shape, kept as a custom event: %v", n, err)
+		c.session.Custom(entry, "unreadable")
 	}
 }
 
@@ -195,6 +256,10 @@ func (c *conversation) observation(entry transcript.Entry, e *event) {
 type run struct {
 	InstanceID string           `json:"instance_id"`
 	History    []jsontext.Value `json:"history"`
+
+	// What only an event has.
+	Source    jsontext.Value `json:"source"`
+	Timestamp jsontext.Value `json:"timestamp"`
 }
 
 // event is an action or an observation of a run.

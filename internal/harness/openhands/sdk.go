@@ -1,0 +1,276 @@
+package openhands
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/contextd/contextd/internal/harness/content"
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// sdkEvent is an event of OpenHands' software agent SDK, which says by its kind what it is.
+type sdkEvent struct {
+	ID        string `json:"id"`
+	Timestamp string `json:"timestamp"`
+	Source    string `json:"source"`
+	Kind      string `json:"kind"`
+
+	SystemPrompt   jsontext.Value `json:"system_prompt"`
+	DynamicContext jsontext.Value `json:"dynamic_context"`
+
+	Message *struct {
+		Role    string         `json:"role"`
+		Content jsontext.Value `json:"content"`
+		sdkReasoning
+	} `json:"llm_message"`
+	Extended jsontext.Value `json:"extended_content"`
+
+	Thought jsontext.Value `json:"thought"`
+	sdkReasoning
+	ToolName   string       `json:"tool_name"`
+	ToolCallID string       `json:"tool_call_id"`
+	ToolCall   *sdkToolCall `json:"tool_call"`
+	ResponseID string       `json:"llm_response_id"`
+
+	Observation *sdkObservation `json:"observation"`
+	Error       string          `json:"error"`
+	Rejection   string          `json:"rejection_reason"`
+
+	Forgotten []string `json:"forgotten_event_ids"`
+	Summary   string   `json:"summary"`
+}
+
+// sdkReasoning is what a model thought, in the form of its provider.
+type sdkReasoning struct {
+	Reasoning string         `json:"reasoning_content"`
+	Blocks    jsontext.Value `json:"thinking_blocks"`
+	Item      *struct {
+		ID        string   `json:"id"`
+		Summary   []string `json:"summary"`
+		Encrypted string   `json:"encrypted_content"`
+	} `json:"responses_reasoning_item"`
+}
+
+// sdkToolCall is a call in the SDK's form, or in that of chat completions, as at first.
+type sdkToolCall struct {
+	Name      string         `json:"name"`
+	Arguments jsontext.Value `json:"arguments"`
+	Function  *struct {
+		Name      string         `json:"name"`
+		Arguments jsontext.Value `json:"arguments"`
+	} `json:"function"`
+}
+
+type sdkObservation struct {
+	Kind     string         `json:"kind"`
+	Content  jsontext.Value `json:"content"`
+	IsError  bool           `json:"is_error"`
+	ExitCode int            `json:"exit_code"`
+	Command  string         `json:"command"`
+	Path     string         `json:"path"`
+}
+
+// viewed is an event that the model still sees: its id in the file, and in the log.
+type viewed struct{ native, event string }
+
+// sdk appends an event of the SDK.
+func (c *conversation) sdk(entry transcript.Entry, e *sdkEvent) error {
+	m := &eventlog.Message{GroupID: e.ResponseID}
+	var err error
+	switch e.Kind {
+	case "SystemPromptEvent":
+		m.Role = eventlog.RoleSystem
+		err = add(m, e.SystemPrompt, e.DynamicContext)
+	case "MessageEvent":
+		err = c.said(&entry, m, e)
+	case "ActionEvent":
+		err = c.sdkCall(entry, m, e)
+	case "ObservationEvent", "AgentErrorEvent", "UserRejectObservation":
+		err = c.sdkResult(&entry, m, e)
+	case "Condensation":
+		c.condensation(entry, e)
+		return nil
+	case "ConversationStateUpdateEvent", "TokenEvent", "LLMCompletionLogEvent", "StreamingDeltaEvent":
+		c.out.Skip("event " + e.Kind)
+		return nil
+	default:
+		c.session.Keep(entry, "event-"+e.Kind)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	entry.Body = m
+	if id := c.session.Append(entry); id != "" {
+		c.view = append(c.view, viewed{e.ID, id})
+	}
+	return nil
+}
+
+// said takes in a message. What the environment says in the user's name is no human's.
+func (c *conversation) said(entry *transcript.Entry, m *eventlog.Message, e *sdkEvent) error {
+	if e.Message == nil {
+		return nil // kept as a custom event, since it has no content
+	}
+	switch {
+	case e.Message.Role == "assistant":
+		m.Role = eventlog.RoleAssistant
+		if err := e.Message.into(m); err != nil {
+			return err
+		}
+	case e.Message.Role == "system":
+		m.Role = eventlog.RoleSystem
+	default:
+		m.Role = eventlog.RoleUser
+		if e.Source != "user" {
+			entry.Label(transcript.LabelInjected, "true")
+		}
+	}
+	return add(m, e.Message.Content, e.Extended)
+}
+
+// sdkCall takes in one call of a reply. The reply's other calls are in events of their own.
+func (c *conversation) sdkCall(entry transcript.Entry, m *eventlog.Message, e *sdkEvent) error {
+	m.Role = eventlog.RoleAssistant
+	if err := e.into(m); err != nil {
+		return err
+	}
+	if err := add(m, e.Thought); err != nil {
+		return err
+	}
+	call := eventlog.ToolCall{CallID: e.ToolCallID, Name: e.ToolName}
+	if t := e.ToolCall; t != nil {
+		name, arguments := t.Name, t.Arguments
+		if t.Function != nil {
+			name, arguments = t.Function.Name, t.Function.Arguments
+		}
+		if name != "" {
+			call.Name = name
+		}
+		call.Arguments = c.out.Arguments(entry.Line, call.CallID, arguments)
+	}
+	m.Blocks = append(m.Blocks, call)
+	return nil
+}
+
+// sdkResult takes in what answers a call.
+func (c *conversation) sdkResult(entry *transcript.Entry, m *eventlog.Message, e *sdkEvent) error {
+	m.Role, m.GroupID = eventlog.RoleTool, ""
+	result := eventlog.ToolResult{CallID: e.ToolCallID, IsError: true}
+	switch o := e.Observation; {
+	case o != nil:
+		result.IsError = o.IsError || o.ExitCode > 0 // a command that still runs has -1
+		inner := &eventlog.Message{}
+		if err := add(inner, o.Content, e.Extended); err != nil {
+			return err
+		}
+		result.Content = inner.Blocks
+		if changes := o.Command == "create" || o.Command == "str_replace" || o.Command == "insert" || o.Command == "undo_edit"; changes && o.Kind == "FileEditorObservation" && !result.IsError {
+			entry.Labels = transcript.WithFilesChanged(entry.Labels, []string{o.Path})
+		}
+	case e.Kind == "UserRejectObservation":
+		result.Content = []eventlog.Block{eventlog.Text{Text: "Action rejected: " + e.Rejection}}
+	case e.Error != "":
+		result.Content = []eventlog.Block{eventlog.Text{Text: e.Error}}
+	}
+	m.Blocks = []eventlog.Block{result}
+	return nil
+}
+
+// condensation keeps what the model saw until then and is not forgotten.
+func (c *conversation) condensation(entry transcript.Entry, e *sdkEvent) {
+	forgotten := make(map[string]bool, len(e.Forgotten))
+	for _, id := range e.Forgotten {
+		forgotten[id] = true
+	}
+	body := &eventlog.Compaction{Summary: e.Summary, NativeJSON: transcript.Compact(entry.Native)}
+	var view []viewed
+	for _, v := range c.view {
+		if !forgotten[v.native] {
+			view = append(view, v)
+			body.KeptEventIDs = append(body.KeptEventIDs, v.event)
+		}
+	}
+	c.view = view
+	c.session.Boundary(entry, body)
+}
+
+// into puts the reasoning before what a model says. Where blocks have it, the text repeats them.
+func (r *sdkReasoning) into(m *eventlog.Message) error {
+	blocks, err := content.AnthropicBlocks(r.Blocks)
+	if err != nil {
+		return err
+	}
+	m.Blocks = append(m.Blocks, blocks...)
+	if len(blocks) > 0 {
+		return nil
+	}
+	thinking := eventlog.Thinking{Text: r.Reasoning}
+	if r.Item != nil {
+		thinking.EncryptedContent = r.Item.Encrypted
+		if thinking.EncryptedContent != "" && content.IsReasoningID(r.Item.ID) {
+			thinking.Signature = r.Item.ID
+		}
+		if thinking.Text == "" {
+			thinking.Text = strings.Join(r.Item.Summary, "\n")
+		}
+	}
+	if thinking != (eventlog.Thinking{}) {
+		m.Blocks = append(m.Blocks, thinking)
+	}
+	return nil
+}
+
+// add appends contents to a message: texts, and images by their URLs.
+func add(m *eventlog.Message, contents ...jsontext.Value) error {
+	for _, raw := range contents {
+		if len(raw) > 0 && raw[0] == '{' {
+			raw = jsontext.Value("[" + string(raw) + "]") // a prompt is one block
+		}
+		if len(raw) == 0 || raw[0] != '[' {
+			blocks, err := content.ChatBlocks(raw)
+			if err != nil {
+				return err
+			}
+			m.Blocks = append(m.Blocks, blocks...)
+			continue
+		}
+		var list []jsontext.Value
+		if err := transcript.Decode(raw, &list); err != nil {
+			return err
+		}
+		for _, part := range list {
+			blocks, err := parts(part)
+			if err != nil {
+				return err
+			}
+			m.Blocks = append(m.Blocks, blocks...)
+		}
+	}
+	return nil
+}
+
+// parts are the blocks of one part of a content.
+func parts(part jsontext.Value) ([]eventlog.Block, error) {
+	var image struct {
+		Type string   `json:"type"`
+		URLs []string `json:"image_urls"`
+	}
+	var out []eventlog.Block
+	if transcript.Decode(part, &image) == nil && image.Type == "image" {
+		for _, url := range image.URLs {
+			block, ok := content.DataURL(url)
+			if !ok {
+				out = nil // carried as it came
+				break
+			}
+			out = append(out, block)
+		}
+	}
+	if len(out) > 0 {
+		return out, nil
+	}
+	return content.ChatBlocks(jsontext.Value("[" + string(part) + "]"))
+}
