@@ -133,3 +133,33 @@ func TestNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestMiniWithoutFunctions: what follows a text that holds no one command is the agent's,
+// except where the user interrupted it; then nothing answers a command either.
+func TestMiniWithoutFunctions(t *testing.T) {
+	const command = "\"Look.\\n```bash\\nls\\n```\""
+	for _, tt := range []struct{ said, extra, want string }{
+		{command, `{}`, "tool call-msg-1"},
+		{command, `{"interrupt_type":"UserInterruption"}`, "user Go on."},
+		{`"I think."`, `{}`, "user Go on. injected"},
+		{`"I think."`, `{"interrupt_type":"UserInterruption"}`, "user Go on."},
+		{`null`, `{}`, "user Go on. injected"},
+	} {
+		tr := read(t, `{"messages":[{"role":"assistant","content":`+tt.said+`},{"role":"user","content":"Go on.","extra":`+tt.extra+`}],"trajectory_format":"mini-swe-agent-1"}`)
+		e := tr.Sessions[0].Events[len(tr.Sessions[0].Events)-1]
+		m, _ := e.Body.(*eventlog.Message)
+		got := m.Role.String()
+		switch b := m.Blocks[0].(type) {
+		case eventlog.Text:
+			got += " " + b.Text
+		case eventlog.ToolResult:
+			got += " " + b.CallID
+		}
+		if e.Labels[transcript.LabelInjected] == "true" {
+			got += " injected"
+		}
+		if got != tt.want {
+			t.Errorf("after %s with %s: %q instead of %q", tt.said, tt.extra, got, tt.want)
+		}
+	}
+}

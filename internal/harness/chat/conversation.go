@@ -30,8 +30,9 @@ type conversation struct {
 	dialect string
 	model   string // of the messages that do not name theirs
 	count   int
-	// pending is set while an action of SWE-agent waits for its observation.
-	pending bool
+	// pending is set while an action that is no call in the file waits for its observation,
+	// and refused while a text of mini-swe-agent's model that holds none waits for a word.
+	pending, refused bool
 }
 
 func (c *conversation) add(raw jsontext.Value, line int) {
@@ -72,7 +73,7 @@ func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.R
 	if role == eventlog.RoleUser && len(blocks) > 0 && resultsAlone(blocks) {
 		role = eventlog.RoleTool
 	}
-	if m.IsDemo || m.byAgent() {
+	if m.IsDemo || m.byAgent() || c.refused && role == eventlog.RoleUser && !m.byUser() {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
 	entry.Body = &eventlog.Message{Role: role, Blocks: blocks}
@@ -86,8 +87,11 @@ func (m *message) byAgent() bool {
 	if m.Extra == nil {
 		return false
 	}
-	return m.Extra.Interrupt != "" && m.Extra.Interrupt != "UserInterruption"
+	return m.Extra.Interrupt != "" && !m.byUser()
 }
+
+// byUser reports whether the user interrupted mini-swe-agent.
+func (m *message) byUser() bool { return m.Extra != nil && m.Extra.Interrupt == "UserInterruption" }
 
 func resultsAlone(blocks []eventlog.Block) bool {
 	for _, b := range blocks {
@@ -99,7 +103,8 @@ func resultsAlone(blocks []eventlog.Block) bool {
 }
 
 func (c *conversation) user(entry transcript.Entry, m *message) error {
-	if c.pending && !m.IsDemo {
+	defer func() { c.refused = false }()
+	if c.pending && !m.IsDemo && !m.byUser() {
 		c.pending = false
 		return c.tool(entry, m)
 	}
@@ -135,9 +140,14 @@ func (c *conversation) assistant(entry transcript.Entry, m *message) error {
 		}
 		blocks = append(blocks, call)
 	}
-	if c.dialect == sweAgent && len(calls) == 0 && strings.TrimSpace(m.Action) != "" {
+	switch {
+	case len(calls) > 0:
+	case c.dialect == sweAgent && strings.TrimSpace(m.Action) != "":
 		blocks = action(m, blocks)
 		c.pending = true
+	case c.dialect == miniSWEAgent:
+		blocks, c.pending = fencedCall(blocks)
+		c.refused = !c.pending
 	}
 	entry.Labels = m.usage().labels()
 	if m.IsDemo {
@@ -177,6 +187,9 @@ func (c *conversation) tool(entry transcript.Entry, m *message) error {
 		if t, ok := first(inner); ok && strings.HasPrefix(t, "Error") {
 			result.IsError = true
 		}
+	}
+	if c.dialect == miniSWEAgent && failedText(inner) {
+		result.IsError = true
 	}
 	blocks := []eventlog.Block{result}
 	if len(m.ToolCallIDs) > 0 && result.CallID == "" {
