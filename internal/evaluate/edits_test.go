@@ -16,9 +16,10 @@ func TestLinesThatEditsMustReproduce(t *testing.T) {
 		{Name: "bash", Arguments: `{"command":"git apply <<'EOF'\n--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n kept = context()\n-fifth = line()\n+never = asked()\nEOF"}`},
 		{Name: "shell", Arguments: `{"command":["bash","-lc","apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: b.ts\n+never asked for\n*** Update File: c.ts\n-sixth = line()\n*** End Patch\nEOF\n- never asked for"]}`},
 		{Name: "apply_patch", Arguments: "*** Begin Patch\n*** Update File: d.ts\n-seventh = line()\n*** End Patch"},
+		{Name: "replace_in_file", Arguments: `{"path":"e.ts","diff":"------- SEARCH\n\teighth = line()\n=======\nnever := asked()\n+++++++ REPLACE\n<<<<<<< SEARCH\n:start_line:1200\n-------\nninth = line()\n=======\nnever := asked()\n>>>>>>> REPLACE\nnever := asked()"}`},
 		{Name: "Write", Arguments: `{"file_path":"b.go","content":"\tnever := asked()"}`},
 	}})
-	if want := []string{"first := line()", "second := line()", "third := line()", "fourth := line()", "kept = context()", "fifth = line()", "sixth = line()", "seventh = line()"}; !slices.Equal(got, want) {
+	if want := []string{"first := line()", "second := line()", "third := line()", "fourth := line()", "kept = context()", "fifth = line()", "sixth = line()", "seventh = line()", "eighth = line()", "ninth = line()"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

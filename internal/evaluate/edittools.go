@@ -45,12 +45,14 @@ func walkTexts(name string, value any, visit func(name, text string)) {
 }
 
 // patched are the context and removed lines of a patch, one text for each: of the form that
-// begins *** Begin Patch, and of diff -u. There are none where the text is no patch.
+// begins *** Begin Patch, of diff -u, and of the SEARCH and REPLACE blocks of Cline and Roo
+// Code. There are none where the text is no patch.
 func patched(text string) []string {
 	const (
 		outside = iota
 		header
 		hunk
+		searched
 	)
 	var out []string
 	at := outside
@@ -69,6 +71,12 @@ func patched(text string) []string {
 			}
 		case strings.HasPrefix(line, "--- a/"):
 			at = outside // another file
+		case line == "------- SEARCH", line == "<<<<<<< SEARCH":
+			at = searched
+		case at == searched && line == "=======":
+			at = outside
+		case at == searched && !strings.HasPrefix(line, ":start_line:") && !strings.HasPrefix(line, ":end_line:"):
+			out = append(out, line)
 		case at == hunk && (strings.HasPrefix(line, " ") || strings.HasPrefix(line, "-")):
 			out = append(out, line[1:])
 		}

@@ -136,6 +136,8 @@ func (a arguments) onFile(tool, path string) []Operation {
 			}
 		}
 		return out
+	case a.has("diff"):
+		return blocks(path, a.text("diff"))
 	case a.has("content", "contents", "newsource") && !a.has("pattern"):
 		return []Operation{{Kind: Write, Path: path, New: a.text("content", "contents", "newsource")}}
 	case reads(tool):

@@ -2,8 +2,8 @@ package fileview
 
 import "strings"
 
-// patches are the operations of all patches in a text: those that begin *** Begin Patch,
-// those of diff -u and git diff, and SEARCH and REPLACE blocks.
+// patches are the operations of all patches in a text: those that begin *** Begin Patch, and
+// those of diff -u and git diff.
 func patches(text string) []Operation {
 	switch {
 	case strings.Contains(text, "*** Begin Patch"):
