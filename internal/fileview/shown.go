@@ -14,6 +14,7 @@ var wrappers = []struct{ begin, end string }{
 	{"<output>\n", "\n</output>"},
 	{"<content>\n", "\n</content>"},
 	{"<file>\n", "\n</file>"},
+	{"] Result:\n", ""}, // Cline, after the call
 }
 
 // wrapperBytes is how far into a result its wrapper begins at the most.
@@ -43,7 +44,7 @@ type shown struct {
 }
 
 // numbered is what a tool wrote before a line of a file: its number.
-var numbered = regexp.MustCompile(`^ *(\d{1,7})(?:→|\| ?|: ?|\t)`)
+var numbered = regexp.MustCompile(`^ *(\d{1,7})(?:→| ?\| ?|: ?|\t)`)
 
 // parseShown are the lines of a file that a text shows. Numbers before its lines count more
 // than from does, and what has none beside such lines is the tool's own.

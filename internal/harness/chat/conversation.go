@@ -33,6 +33,8 @@ type conversation struct {
 	// pending is set while an action that is no call in the file waits for its observation,
 	// and refused while a text of mini-swe-agent's model that holds none waits for a word.
 	pending, refused bool
+	// asked are the calls of the message before, which Cline answers in texts.
+	asked []eventlog.ToolCall
 }
 
 func (c *conversation) add(raw jsontext.Value, line int) {
@@ -72,6 +74,24 @@ func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.R
 	}
 	if role == eventlog.RoleUser && len(blocks) > 0 && resultsAlone(blocks) {
 		role = eventlog.RoleTool
+	}
+	var results, rest []eventlog.Block
+	if role == eventlog.RoleUser {
+		results, rest = answered(c.asked, blocks)
+	}
+	c.asked = nil
+	if len(results) > 0 {
+		reply := entry
+		reply.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: results}
+		c.session.Append(reply)
+		if len(rest) == 0 {
+			return nil
+		}
+		entry.ID += "/text"
+		blocks = rest
+		if surroundings(rest) {
+			entry.Label(transcript.LabelInjected, "true")
+		}
 	}
 	if m.IsDemo || m.byAgent() || c.refused && role == eventlog.RoleUser && !m.byUser() {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
@@ -153,6 +173,7 @@ func (c *conversation) assistant(entry transcript.Entry, m *message) error {
 	if m.IsDemo {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
+	c.asked = callsOf(blocks)
 	entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, Blocks: blocks, Model: cmp.Or(m.model(), c.model)}
 	c.session.Append(entry)
 	return nil

@@ -1,0 +1,59 @@
+package chat
+
+import (
+	"slices"
+	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// answered takes the texts out of a user's message in which Cline answers calls: such a text
+// begins with the name of its call in brackets. They come in the order of the calls, before
+// what else the message says. There are none beside results that are no texts.
+func answered(calls []eventlog.ToolCall, blocks []eventlog.Block) (results, rest []eventlog.Block) {
+	if slices.ContainsFunc(blocks, func(b eventlog.Block) bool { _, ok := b.(eventlog.ToolResult); return ok }) {
+		return nil, blocks
+	}
+	for _, b := range blocks {
+		text, ok := b.(eventlog.Text)
+		if !ok || len(calls) == 0 {
+			rest = append(rest, b)
+			continue
+		}
+		after, isResult := strings.CutPrefix(text.Text, "["+calls[0].Name)
+		isResult = isResult && (strings.HasPrefix(after, "] Result:") || strings.HasPrefix(after, " for '") && strings.Contains(after, "'] Result:"))
+		refused := strings.HasPrefix(text.Text, "Tool ["+calls[0].Name+"] was not executed")
+		if !isResult && !refused {
+			rest = append(rest, b)
+			continue
+		}
+		results = append(results, eventlog.ToolResult{CallID: calls[0].CallID, IsError: refused, Content: []eventlog.Block{text}})
+		calls = calls[1:]
+	}
+	return results, rest
+}
+
+// surroundings reports whether what Cline adds to each message is all that there is.
+func surroundings(blocks []eventlog.Block) bool {
+	for _, b := range blocks {
+		text, ok := b.(eventlog.Text)
+		if !ok {
+			return false
+		}
+		begin := strings.TrimSpace(text.Text)
+		if !strings.HasPrefix(begin, "<environment_details>") && !strings.HasPrefix(begin, "# TODO LIST") && !strings.HasPrefix(begin, "# task_progress") {
+			return false
+		}
+	}
+	return true
+}
+
+// callsOf are the calls among the blocks that have ids.
+func callsOf(blocks []eventlog.Block) (calls []eventlog.ToolCall) {
+	for _, b := range blocks {
+		if call, ok := b.(eventlog.ToolCall); ok && call.CallID != "" {
+			calls = append(calls, call)
+		}
+	}
+	return calls
+}
