@@ -29,10 +29,12 @@ func TestReadByName(t *testing.T) {
 			t.Errorf("a chat list read as %q gives %v", name, err)
 		}
 	}
-	for _, in := range []string{"", "# Markdown", "{}", "[]", `{"a":1}`, "\xff\xfe"} {
+	const qwen = `{"uuid":"1","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"hi"}]}}`
+	const lone = `{"id":"e","timestamp":"2026-02-09T16:26:42","source":"user","kind":"PauseEvent"}`
+	for _, in := range []string{"", "# Markdown", "{}", "[]", `{"a":1}`, "\xff\xfe", qwen, lone} {
 		_, err := harness.Read(strings.NewReader(in), "")
 		var format *harness.FormatError
-		if !errors.As(err, &format) {
+		if !errors.As(err, &format) || format.Harness != "" {
 			t.Errorf("%q gives %v", in, err)
 		}
 	}

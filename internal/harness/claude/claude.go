@@ -30,6 +30,8 @@ var Harness = transcript.Harness{
 // detect recognises a transcript by its first records.
 func detect(p transcript.Probe) bool {
 	switch {
+	case p.Has("message.parts"): // Qwen Code: the records are alike, what is in them is not
+		return false
 	case p.Has("type", "uuid", "sessionId"), p.Has("type", "uuid", "parentUuid"):
 		return true
 	case p.Is("type", "user", "assistant") && p.Has("type", "message.role", "uuid"):
