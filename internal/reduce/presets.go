@@ -26,7 +26,8 @@ func DefaultPolicy() Policy {
 			LedgerShare:     0.025,
 			WorkingSetShare: 0.21,
 			IndexShare:      0.105,
-			ListTokens:      6_000,
+			ListTokens:      9_000,
+			IndexTokens:     6_000,
 			SummaryShare:    0.03,
 			StartAt:         0.5,
 		},
@@ -45,16 +46,13 @@ func FrugalPolicy() Policy {
 	p.ToolResults.Default.Turns, p.ToolResults.OutlineTokens, p.Clipping.Share = 4, 100, 0.07
 	c := &p.Collapse
 	c.To, c.CutFrom, c.CutFromTokens, c.CutTo = 0.2, 0.6, 0, 0.2
-	c.LedgerShare, c.WorkingSetShare, c.IndexShare = 0.02, 0.08, 0.10
+	c.LedgerShare, c.WorkingSetShare, c.IndexShare, c.ListTokens = 0.02, 0.08, 0.10, 6_000
 	return p
 }
 
-// FaithfulPolicy keeps more of each result, and turns for longer. It pays for them with
-// reasoning, and with less of a record of what was dropped.
+// FaithfulPolicy keeps more of each result, and turns for longer.
 func FaithfulPolicy() Policy {
 	p := DefaultPolicy()
-	keepThinking := uint32(6)
-	p.Clipping.Share, p.Thinking.KeepTurns = 0.15, &keepThinking
-	p.Collapse.CutFrom, p.Collapse.LedgerShare, p.Collapse.IndexTokens = 0.77, 0.018, 2_800
+	p.Clipping.Share, p.Collapse.CutFrom = 0.15, 0.85
 	return p
 }

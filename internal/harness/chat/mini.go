@@ -9,7 +9,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// The texts of mini-swe-agent where its model calls no functions: a command stands between
+// The texts of mini-swe-agent where its model calls no functions: a command is between
 // fences, and its return code begins what comes back.
 var (
 	fenced     = regexp.MustCompile("(?s)```(?:bash|mswea_bash_command)\\s*\n(.*?)\n```")

@@ -66,7 +66,7 @@ func TestAgeValue(t *testing.T) {
 	}
 }
 
-// failing is a daemon that cannot tell of some sessions, and not delete others.
+// failing is a daemon that cannot read some sessions, and not delete others.
 type failing struct {
 	contextdv1.ContextServiceClient
 	get, remove map[string]codes.Code
