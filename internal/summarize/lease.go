@@ -41,7 +41,7 @@ func (s *Scheduler) leased(ctx context.Context, p Proposal) (Summary, error) {
 	stop(nil)
 	<-renewed
 	if err := s.o.Store.Release(context.WithoutCancel(ctx), p.SessionID, p.Of, leasedWork); err != nil {
-		s.warn("other processes have to wait for the end of a lease", p.SessionID, err)
+		s.logger(err).Warn("other processes have to wait for the end of a lease", "session_id", p.SessionID, "error", err)
 	}
 	return summary, err
 }

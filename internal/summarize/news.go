@@ -45,7 +45,7 @@ func (s *Scheduler) unmade(p Proposal, reason string, all ...eventlog.Artifact) 
 	told := func() { s.o.Observer.SummaryFailed(p, reason) }
 	err := s.record(context.WithoutCancel(s.ctx), p, p.happened(lifecycle.SummaryFailed, lifecycle.AttributeReason, reason), told, all...)
 	if err != nil {
-		s.warn("summary task not recorded", p.SessionID, err)
+		s.logger(err).Warn("summary task not recorded", "session_id", p.SessionID, "error", err)
 		told()
 	}
 }

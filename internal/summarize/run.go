@@ -138,7 +138,7 @@ func (s *Scheduler) failed(ctx context.Context, p Proposal, t task, err error) e
 		return errors.Join(err, encodeErr)
 	case errors.Is(err, ErrClosed):
 		if errPut := s.put(p, t); errPut != nil {
-			s.warn("summary task not recorded", p.SessionID, errPut)
+			s.logger(errPut).Warn("summary task not recorded", "session_id", p.SessionID, "error", errPut)
 		}
 	default:
 		s.unmade(p, t.Reason, a)

@@ -196,7 +196,7 @@ func (s *Scheduler) Resume(ctx context.Context) error {
 				return ctx.Err()
 			}
 			if err != nil {
-				s.warn("summary tasks unreadable", session.ID, err)
+				s.logger(err).Warn("summary tasks unreadable", "session_id", session.ID, "error", err)
 			}
 			for _, p := range proposals {
 				s.Offer(p)
@@ -209,11 +209,12 @@ func (s *Scheduler) Resume(ctx context.Context) error {
 	}
 }
 
-// warn logs what failed in a session, unless the session was deleted meanwhile.
-func (s *Scheduler) warn(what, sessionID string, err error) {
-	if _, deleted := errors.AsType[*eventlog.NotFoundError](err); !deleted {
-		s.o.Logger.Warn(what, "session_id", sessionID, "error", err)
+// logger is for what failed in a session. It says nothing if the session was deleted meanwhile.
+func (s *Scheduler) logger(err error) *slog.Logger {
+	if _, deleted := errors.AsType[*eventlog.NotFoundError](err); deleted {
+		return slog.New(slog.DiscardHandler)
 	}
+	return s.o.Logger
 }
 
 func (s *Scheduler) validate(p Proposal) error {

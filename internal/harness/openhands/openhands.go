@@ -115,14 +115,14 @@ func (r *reader) record(line transcript.Record) {
 // add appends the nth event of a conversation.
 func (c *conversation) add(raw jsontext.Value, line, n int) {
 	entry := transcript.Entry{Line: line, ID: "event-" + strconv.Itoa(n), Native: raw}
-	var new sdkEvent
-	err := transcript.Decode(raw, &new)
-	if err == nil && new.Kind != "" {
-		entry.Time = transcript.ParseTime(new.Timestamp)
-		if new.ID != "" {
-			entry.ID = new.ID
+	var kinded sdkEvent
+	err := transcript.Decode(raw, &kinded)
+	if err == nil && kinded.Kind != "" {
+		entry.Time = transcript.ParseTime(kinded.Timestamp)
+		if kinded.ID != "" {
+			entry.ID = kinded.ID
 		}
-		err = c.sdk(entry, &new)
+		err = c.sdk(entry, &kinded)
 	} else {
 		var e event
 		if err = transcript.Decode(raw, &e); err == nil {

@@ -77,12 +77,7 @@ func (b *rebuilding) copyKey(key []byte, how byte, value []byte) error {
 	}
 	switch {
 	case letter == keyDeletion:
-		b.erased[deletionSegment(key)] = true
-		var m storagev1.Deletion
-		if fault != nil || decode(key, keyDeletion, plain, &m) != nil {
-			return nil
-		}
-		return b.batch.Set(key, value, nil) // the next opening ends it: there may be keys to destroy
+		return b.copyDeletion(key, value, plain, fault)
 	case letter == keySession && len(key) > 1:
 		return b.copySession(key, value, plain, fault)
 	case key[0] != keySegment || len(key) < 10:
@@ -183,3 +178,19 @@ func (b *rebuilding) copyArtifact(at *segmentSeen, key, value []byte, fault erro
 
 // noEvent is more than the seq of any event: artifacts that belong to none are numbered from there.
 const noEvent = 1 << 62
+
+// copyDeletion keeps a deletion that can be read: the next opening ends it, as there may be keys
+// to destroy.
+func (b *rebuilding) copyDeletion(key, value, plain []byte, fault error) error {
+	b.erased[deletionSegment(key)] = true
+	if readable := fault == nil && isDeletion(key, plain); readable {
+		return b.batch.Set(key, value, nil)
+	}
+	return nil
+}
+
+// isDeletion reports whether a value can be read as that of a deletion.
+func isDeletion(key, plain []byte) bool {
+	var m storagev1.Deletion
+	return decode(key, keyDeletion, plain, &m) == nil
+}
