@@ -137,7 +137,7 @@ func (a arguments) onFile(tool, path string) []Operation {
 		}
 		return out
 	case a.has("diff"):
-		return blocks(path, a.text("diff"))
+		return searchReplace(path, a.text("diff"))
 	case a.has("content", "contents", "newsource") && !a.has("pattern"):
 		return []Operation{{Kind: Write, Path: path, New: a.text("content", "contents", "newsource")}}
 	case reads(tool):
