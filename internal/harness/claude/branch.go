@@ -17,12 +17,14 @@ type parents struct {
 	// within is `of` for each session: where the records of one are among those of another is
 	// not kept.
 	within map[string]map[string]string
+	// passing are the records that are not kept, by session and uuid.
+	passing map[[2]string]bool
 	// preserved are the lines of the boundaries that kept records, by the uuids of these.
 	preserved map[string]int
 }
 
 func (p *parents) init() {
-	*p = parents{of: map[string]string{}, line: map[string]int{}, gone: map[string]bool{}, within: map[string]map[string]string{}, preserved: map[string]int{}}
+	*p = parents{of: map[string]string{}, line: map[string]int{}, gone: map[string]bool{}, passing: map[[2]string]bool{}, within: map[string]map[string]string{}, preserved: map[string]int{}}
 }
 
 // note remembers a record of the session with the key. Of records with the same uuid
@@ -36,16 +38,29 @@ func (p *parents) note(session string, rec *record, line int) {
 		within = map[string]string{}
 		p.within[session] = within
 	}
-	if _, seen := within[rec.UUID]; !seen {
+	_, had := within[rec.UUID]
+	if !had {
 		within[rec.UUID] = rec.ParentUUID
+	}
+	drops := transcript.Drops(notKept, rec.Type)
+	if at := [2]string{session, rec.UUID}; !drops {
+		delete(p.passing, at)
+	} else if !had {
+		p.passing[at] = true
 	}
 	if _, seen := p.of[rec.UUID]; seen {
 		return
 	}
 	p.of[rec.UUID], p.line[rec.UUID] = rec.ParentUUID, line
-	if transcript.Drops(notKept, rec.Type) {
+	if drops {
 		p.gone[rec.UUID] = true
 	}
+}
+
+// holds reports whether a session has had a record that is kept.
+func (p *parents) holds(session, uuid string) bool {
+	_, came := p.within[session][uuid]
+	return came && !p.passing[[2]string{session, uuid}]
 }
 
 // preserve notes that a boundary kept a record.

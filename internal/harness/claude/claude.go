@@ -60,6 +60,9 @@ type reader struct {
 	sessions map[*transcript.SessionBuilder]*progress
 	unknown  map[string]bool
 	version  string // of the last record that names one
+	// lost are the results that wait for records which may turn out not to be kept, by the
+	// uuids of these.
+	lost map[string][]*earlyResult
 }
 
 // progress is how far one session was read. Records of several may be in turns.
@@ -79,6 +82,7 @@ type progress struct {
 	// local is set while commands that ran only in the terminal are reported.
 	local bool
 	queue queue
+	early early
 }
 
 // of returns how far a session was read.
@@ -106,6 +110,7 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	for _, session := range append([]*transcript.SessionBuilder{r.main}, r.chains.all...) {
 		r.flush(session)
 		r.of(session).queue.report(out.Warn)
+		r.reportEarly(session)
 	}
 	r.parents.report(out.Warn)
 	return out.Finish(err)
@@ -122,29 +127,39 @@ func (r *reader) record(line transcript.Record) {
 		return
 	}
 	entry.ID, entry.Time = cmp.Or(rec.UUID, transcript.PositionID(line)), transcript.ParseTime(rec.Timestamp)
-	// What a boundary kept comes before it, and what comes is not known yet.
-	defer r.parents.note(r.chains.key(&rec), &rec, line.Line)
+	if r.tooEarly(&rec, entry) {
+		return
+	}
+	r.before(&rec)
+	key := r.chains.key(&rec)
+	r.entry(&rec, entry)
+	// What a boundary kept comes before it, and what comes was not known yet.
+	r.parents.note(key, &rec, line.Line)
+	r.behind(&rec)
+}
+
+func (r *reader) entry(rec *record, entry transcript.Entry) {
 	switch {
 	case rec.Notes != nil && rec.Notes.Interrupted:
-		entry.Native = r.native(&rec, entry.Native)
-		r.session(&rec).Record(entry, "interrupted")
+		entry.Native = r.native(rec, entry.Native)
+		r.session(rec).Record(entry, "interrupted")
 	case (rec.Type == "user" || rec.Type == "assistant") && rec.Message != nil:
-		r.conversation(&rec, entry)
+		r.conversation(rec, entry)
 	case rec.Type == "system" && rec.Subtype == boundarySubtype:
-		r.compaction(&rec, entry)
+		r.compaction(rec, entry)
 	case rec.Type == "system" && rec.Subtype == unreadSubtype:
-		r.compaction(&rec, entry)
-		r.flush(r.session(&rec))
-	case rec.Type == "progress" && r.subagent(&rec, entry):
-	case r.queued(&rec, entry):
+		r.compaction(rec, entry)
+		r.flush(r.session(rec))
+	case rec.Type == "progress" && r.subagent(rec, entry):
+	case r.queued(rec, entry):
 	case transcript.Drops(notKept, rec.Type):
 		r.out.Skip(rec.Type)
 	default:
 		if !known[rec.Type] && !r.unknown[rec.Type] {
 			r.unknown[rec.Type] = true
-			r.out.Warn(line.Line, "records of the unknown type %q are kept as custom events", rec.Type)
+			r.out.Warn(entry.Line, "records of the unknown type %q are kept as custom events", rec.Type)
 		}
-		r.keep(r.session(&rec), &rec, entry)
+		r.keep(r.session(rec), rec, entry)
 	}
 }
 

@@ -145,7 +145,13 @@ func (r *reader) subagent(rec *record, entry transcript.Entry) bool {
 	}
 	entry.Native = data.Message
 	if session.Labels()[labelProgress] == "" {
+		// From here on it is as one that came as a record, which it will be written as.
 		entry.Native = asRecord(data.Message, carried.AgentID)
+		if r.tooEarly(&carried, entry) {
+			return true
+		}
+		r.before(&carried)
+		defer r.behind(&carried)
 	}
 	r.conversation(&carried, entry)
 	return true

@@ -118,6 +118,9 @@ func (s *SessionBuilder) call(e Entry, m *eventlog.Message, c eventlog.ToolCall,
 	return c
 }
 
+// Called reports whether a call came that a result with this id may answer, answered or not.
+func (s *SessionBuilder) Called(id string) bool { return s.calls[id] > 0 || s.callIDs[id] }
+
 // newCallID returns the id itself the first time, then id#2 and so on.
 func (s *SessionBuilder) newCallID(original string) string {
 	if s.callIDs == nil {
