@@ -135,7 +135,7 @@ func (r *reader) record(line transcript.Record) {
 	r.entry(&rec, entry)
 	// What a boundary kept comes before it, and what comes was not known yet.
 	r.parents.note(key, &rec, line.Line)
-	r.behind(&rec)
+	r.after(&rec)
 }
 
 func (r *reader) entry(rec *record, entry transcript.Entry) {

@@ -13,7 +13,7 @@ import (
 // before the record that it follows, which has the call.
 //
 // What ends the wait is in the records that come and never in how many: a file that is
-// written from the events, in which the result has its place behind the call, must be read
+// written from the events, in which the result has its place after the call, must be read
 // as the one that they came from. For the same reason a record counts only where it makes
 // an event, and nothing ends at the end of the file: there may be more of it later.
 type early struct {
@@ -157,9 +157,9 @@ func (rec *record) speaks() bool {
 		!rec.IsCompactSummary && !rec.IsAPIErrorMessage
 }
 
-// before ends the wait of results whose calls cannot come behind a record: Claude Code takes a
+// before ends the wait of results whose calls cannot come after a record: Claude Code takes a
 // human's next prompt, and has the model go on from a result, only once all that led there was
-// written. A compaction ends nothing: what comes behind its record may be before it in the session.
+// written. A compaction ends nothing: what comes after its record may be before it in the session.
 func (r *reader) before(rec *record) {
 	session := r.existing(rec)
 	if session == nil || rec.UUID == "" || r.of(session).early.waiting == 0 || !rec.speaks() {
@@ -180,9 +180,9 @@ func (r *reader) before(rec *record) {
 	}
 }
 
-// behind ends the wait of results that have their calls now, or whose record before them came
+// after ends the wait of results that have their calls now, or whose record before them came
 // without.
-func (r *reader) behind(rec *record) {
+func (r *reader) after(rec *record) {
 	r.passedOver(rec.UUID)
 	session := r.existing(rec)
 	if session == nil || r.of(session).early.waiting == 0 {
@@ -201,8 +201,8 @@ func (r *reader) behind(rec *record) {
 		r.release(at.early.take(arrivedSelf, rec.UUID))
 	}
 	if rec.UUID != "" && !transcript.Drops(notKept, rec.Type) {
-		after := at.early.take(arrivedParent, rec.UUID)
-		r.release(slices.DeleteFunc(after, func(held *earlyResult) bool { return held.parent != rec.UUID }))
+		all := at.early.take(arrivedParent, rec.UUID)
+		r.release(slices.DeleteFunc(all, func(held *earlyResult) bool { return held.parent != rec.UUID }))
 	}
 }
 
@@ -218,7 +218,7 @@ func (r *reader) release(all []*earlyResult) {
 		}
 		r.conversation(&held.rec, held.entry)
 		r.parents.note(held.key, &held.rec, held.entry.Line)
-		r.behind(&held.rec)
+		r.after(&held.rec)
 	}
 }
 

@@ -151,7 +151,7 @@ func (r *reader) subagent(rec *record, entry transcript.Entry) bool {
 			return true
 		}
 		r.before(&carried)
-		defer r.behind(&carried)
+		defer r.after(&carried)
 	}
 	r.conversation(&carried, entry)
 	return true
