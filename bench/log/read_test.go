@@ -138,7 +138,7 @@ func BenchmarkDelete(b *testing.B) {
 				id := fmt.Sprintf("session-%d", i)
 				fill(b, s, id, 100)
 				b.StartTimer()
-				if err := s.DeleteSession(context.Background(), id, 0); err != nil {
+				if err := s.DeleteSession(context.Background(), id, 0, nil); err != nil {
 					b.Fatal(err)
 				}
 			}

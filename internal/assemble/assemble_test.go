@@ -324,7 +324,7 @@ func TestForkKeepsThePrefix(t *testing.T) {
 		if _, err := store.Fork(ctx, eventlog.ForkRequest{ParentID: "s", At: at.AsOf, NewID: "fork"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := store.DeleteSession(ctx, "s", 0); err != nil {
+		if err := store.DeleteSession(ctx, "s", 0, nil); err != nil {
 			t.Fatal(err)
 		}
 		engine.Forget("s")
@@ -351,7 +351,7 @@ func TestASessionMadeAnewStartsEmpty(t *testing.T) {
 	push(t, store, "s", opening()...)
 	push(t, store, "s", turn(1)...)
 	mustAssemble(t, engine, request())
-	if err := store.DeleteSession(context.Background(), "s", 0); err != nil {
+	if err := store.DeleteSession(context.Background(), "s", 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	engine.Forget("s")

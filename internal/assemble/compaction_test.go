@@ -313,7 +313,7 @@ func TestTheLogGrowsBetweenPlanAndDeed(t *testing.T) {
 				t.Errorf("an event %q is kept", id)
 			}
 		}
-		if err := store.DeleteSession(ctx, "s", 0); err != nil {
+		if err := store.DeleteSession(ctx, "s", 0, nil); err != nil {
 			t.Fatal(err)
 		}
 		var missing *eventlog.NotFoundError

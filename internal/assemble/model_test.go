@@ -233,7 +233,7 @@ func admissible(e eventlog.Event) eventlog.Event {
 func (r *replicas) delete(t *rapid.T, id string) {
 	forgets := rapid.Bool().Draw(t, "forgets")
 	_, err := each(t, r, func(s eventlog.Store, e *assemble.Engine) (bool, error) {
-		err := s.DeleteSession(context.Background(), id, 0)
+		err := s.DeleteSession(context.Background(), id, 0, nil)
 		if forgets {
 			e.Forget(id)
 		}

@@ -104,7 +104,7 @@ func TestShadowsThatAreNotComputed(t *testing.T) {
 			t.Errorf("once more: %v", err)
 		}
 	}
-	if err := store.DeleteSession(t.Context(), "s", 0); err != nil {
+	if err := store.DeleteSession(t.Context(), "s", 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	push(t, store, "s", opening()...)

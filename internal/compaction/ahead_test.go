@@ -289,7 +289,7 @@ func vetoEndsWithItsSession(t *testing.T) {
 		<-vetoes.calls
 		session, err := w.store.Session(t.Context(), "s")
 		if err == nil {
-			err = w.store.DeleteSession(t.Context(), "s", session.Incarnation)
+			err = w.store.DeleteSession(t.Context(), "s", session.Incarnation, nil)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -154,7 +154,7 @@ func TestTheLogGrowsWhileHooksAreAsked(t *testing.T) {
 
 // vanish deletes the session.
 func (w *world) vanish() {
-	if err := w.store.DeleteSession(context.Background(), "s", 0); err != nil {
+	if err := w.store.DeleteSession(context.Background(), "s", 0, nil); err != nil {
 		w.t.Error(err)
 	}
 	w.engine.Forget("s")

@@ -153,7 +153,7 @@ func TestWatchFromACursor(t *testing.T) {
 	}
 	put(t, j, "fork", "f")
 	same(t, "a fork's own", take(t, watch(t, j, []string{"fork"}, lifecycle.Cursor{SessionID: "fork"}), 1), "fork 1 f")
-	if err := store.DeleteSession(t.Context(), "s", 0); err != nil {
+	if err := store.DeleteSession(t.Context(), "s", 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	create(t, store, "s")
@@ -192,7 +192,7 @@ func TestEventsNameTheirIncarnation(t *testing.T) {
 				break
 			}
 		}
-		if err := store.DeleteSession(t.Context(), "s", 0); err != nil {
+		if err := store.DeleteSession(t.Context(), "s", 0, nil); err != nil {
 			t.Fatal(err)
 		}
 		create(t, store, "s")

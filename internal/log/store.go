@@ -37,8 +37,10 @@ type Log interface {
 	// fork shares: no method shows them any more, durably, and the id is free again. Appends that were
 	// admitted before and not waited for may fail with *NotFoundError, and so may reads
 	// that have begun. of, if not 0, is the incarnation that is meant: *NotFoundError if the id
-	// has another. A session that is damaged is deleted as far as it is known.
-	DeleteSession(ctx context.Context, id string, of Incarnation) error
+	// has another. head, if not nil, must be the log's head, of all batches that were admitted
+	// before: *HeadMismatchError if it is not. A session that is damaged is deleted as far as it
+	// is known; with a head, *CorruptError where that is not known.
+	DeleteSession(ctx context.Context, id string, of Incarnation, head *Seq) error
 	// WaitErased waits until an incarnation that was deleted, or with 0 each of them, is gone from the
 	// medium, in every copy that a store with Erases made. *CorruptError if that cannot be,
 	// because of damage next to it.

@@ -329,7 +329,7 @@ type lists struct{ eventlog.Store }
 func (s lists) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]eventlog.Session, error) {
 	all, err := s.Store.ListSessions(ctx, q)
 	for _, session := range all {
-		err = errors.Join(err, s.DeleteSession(ctx, session.ID, session.Incarnation))
+		err = errors.Join(err, s.DeleteSession(ctx, session.ID, session.Incarnation, nil))
 	}
 	return all, err
 }

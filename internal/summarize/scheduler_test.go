@@ -266,7 +266,7 @@ func TestSessionMadeAnew(t *testing.T) {
 	store := sessions(t, "s")
 	backend := &asked{}
 	backend.answer = func(ctx context.Context, r summarize.Request) (summarize.Output, error) {
-		if err := store.DeleteSession(ctx, "s", 0); err != nil {
+		if err := store.DeleteSession(ctx, "s", 0, nil); err != nil {
 			t.Error(err)
 		}
 		appendTo(t, store, "s", epoch.Add(time.Second))
@@ -312,7 +312,7 @@ func TestForgottenSessions(t *testing.T) {
 		runtime.Gosched()
 	}
 	w.Forget("s", other.Of) // another incarnation: nothing ends
-	if err := store.DeleteSession(t.Context(), "s", 0); err != nil {
+	if err := store.DeleteSession(t.Context(), "s", 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	w.Forget("s", running.Of)

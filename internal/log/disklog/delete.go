@@ -11,7 +11,7 @@ import (
 
 // DeleteSession removes a session and what no fork shares of it. It returns when that is durable, and
 // the keys are destroyed; its bytes are erased from the disk in the background.
-func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation) (err error) {
+func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation, head *eventlog.Seq) (err error) {
 	defer inSession(id, &err)
 	if err := s.enterToChange(ctx); err != nil {
 		return err
@@ -23,7 +23,7 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 	defer s.erasing.RUnlock()
 	s.room.deletions.Add(1)
 	defer s.room.deletions.Add(-1)
-	sl, target, err := s.condemned(id)
+	sl, target, err := s.condemned(id, head)
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 	if of != 0 && of != target.incarnation() {
 		return noSession(id)
 	}
-	if err := s.forget(sl, target); err != nil {
+	if err := s.forget(sl, target, head); err != nil {
 		return err
 	}
 	if err := s.destroyKeys(target.segments()); err != nil {
@@ -41,11 +41,11 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 	return nil
 }
 
-// condemned is find for a session that is to be deleted, which need not be readable. Of one that is not,
-// the slot is not loaded.
-func (s *Store) condemned(id string) (*slot, *session, error) {
+// condemned is find for a session that is to be deleted, which need not be readable unless it must have
+// a head. Of one that is not, the slot is not loaded.
+func (s *Store) condemned(id string, head *eventlog.Seq) (*slot, *session, error) {
 	sl, target, err := s.find(id)
-	if _, corrupt := errors.AsType[*eventlog.CorruptError](err); !corrupt {
+	if _, corrupt := errors.AsType[*eventlog.CorruptError](err); !corrupt || head != nil {
 		return sl, target, err
 	}
 	r, recordErr := s.recordAnyhow(id)
@@ -88,13 +88,16 @@ func (s *Store) recordAnyhow(id string) (*record, error) {
 }
 
 // forget removes a session from the database.
-func (s *Store) forget(sl *slot, target *session) error {
+func (s *Store) forget(sl *slot, target *session, head *eventlog.Seq) error {
 	s.deleting.Lock()
 	defer s.deleting.Unlock()
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
 	if sl.loaded.Load() && sl.session.Load() != target {
 		return noSession(sl.id)
+	}
+	if now := target.at.head.Seq; head != nil && *head != now {
+		return &eventlog.HeadMismatchError{Expected: *head, Actual: now}
 	}
 	// What was begun, forks included, must be found below.
 	if err := target.last.wait(context.Background()); err != nil {

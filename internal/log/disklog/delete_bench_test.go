@@ -64,7 +64,7 @@ func BenchmarkDelete(b *testing.B) {
 		b.ReportMetric(p99(), "append-p99-before-ms")
 		b.StartTimer()
 		began := time.Now()
-		if err := s.DeleteSession(b.Context(), "long", 0); err != nil {
+		if err := s.DeleteSession(b.Context(), "long", 0, nil); err != nil {
 			b.Fatal(err)
 		}
 		b.ReportMetric(float64(time.Since(began).Microseconds())/1000, "call-ms")

@@ -262,7 +262,7 @@ func TestInterruptedDeletionIsFinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The first half of DeleteSession, and then the power fails.
-	if err := s.forget(sl, target); err != nil {
+	if err := s.forget(sl, target, nil); err != nil {
 		t.Fatal(err)
 	}
 	s.release(sl)
@@ -351,7 +351,7 @@ func interruptDeletion(t *testing.T, repaired bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.forget(sl, target); err != nil {
+	if err := s.forget(sl, target, nil); err != nil {
 		t.Fatal(err)
 	}
 	s.release(sl)

@@ -278,7 +278,7 @@ func TestRestoredStoreLeavesLaterKeys(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, id := range []string{id, "fork-of-" + id} {
-				if err := s.DeleteSession(t.Context(), id, 0); err != nil {
+				if err := s.DeleteSession(t.Context(), id, 0, nil); err != nil {
 					t.Fatal(err)
 				}
 			}

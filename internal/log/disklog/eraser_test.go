@@ -64,7 +64,7 @@ func TestErasingFollows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.DeleteSession(t.Context(), "s", 0); err != nil {
+		if err := s.DeleteSession(t.Context(), "s", 0, nil); err != nil {
 			t.Fatal(err)
 		}
 		if encryption != nil && s.keys.Has(uint64(session.Incarnation)) {
@@ -134,7 +134,7 @@ func TestDamagedSessionIsDeleted(t *testing.T) {
 					continue
 				}
 				damaged++
-				if err := s.DeleteSession(t.Context(), id, 0); err != nil {
+				if err := s.DeleteSession(t.Context(), id, 0, nil); err != nil {
 					t.Errorf("%s at %d: %v", name, at, err)
 					continue
 				}

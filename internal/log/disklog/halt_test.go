@@ -101,7 +101,7 @@ func TestFailedChange(t *testing.T) {
 func refusesEverything(t *testing.T, s eventlog.Store) {
 	t.Helper()
 	ctx := context.Background()
-	errs := map[string]error{"Healthy": s.Healthy(), "DeleteSession": s.DeleteSession(ctx, "common", 0)}
+	errs := map[string]error{"Healthy": s.Healthy(), "DeleteSession": s.DeleteSession(ctx, "common", 0, nil)}
 	_, errs["CreateSession"] = s.CreateSession(ctx, eventlog.Session{ID: "new"})
 	_, errs["Session"] = s.Session(ctx, "common")
 	_, errs["ListSessions"] = s.ListSessions(ctx, eventlog.SessionQuery{})

@@ -209,7 +209,7 @@ func (l *load) delete(ctx context.Context, id string) error {
 	l.mu.Lock()
 	l.seen.sessions[id].doomed = true
 	l.mu.Unlock()
-	if err := l.s.DeleteSession(ctx, id, 0); err != nil {
+	if err := l.s.DeleteSession(ctx, id, 0, nil); err != nil {
 		return err
 	}
 	l.acked(func(p *promises) {

@@ -52,7 +52,7 @@ func TestReadOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.forget(sl, target); err != nil { // a deletion that is not finished
+	if err := s.forget(sl, target, nil); err != nil { // a deletion that is not finished
 		t.Fatal(err)
 	}
 	s.release(sl)
@@ -80,7 +80,7 @@ func TestReadOnly(t *testing.T) {
 		_, createErr := s.CreateSession(t.Context(), eventlog.Session{ID: "new"})
 		_, forkErr := s.Fork(t.Context(), eventlog.ForkRequest{ParentID: "s", NewID: "new", At: 1})
 		for what, err := range map[string]error{
-			"append": say(t, s, "s", "more"), "create": createErr, "fork": forkErr, "delete": s.DeleteSession(t.Context(), "s", 0),
+			"append": say(t, s, "s", "more"), "create": createErr, "fork": forkErr, "delete": s.DeleteSession(t.Context(), "s", 0, nil),
 			"put": s.PutArtifacts(t.Context(), "s", eventlog.Artifact{Kind: "k", ID: "i"}),
 		} {
 			if !errors.As(err, new(*eventlog.ReadOnlyError)) {

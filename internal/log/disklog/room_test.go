@@ -124,7 +124,7 @@ func TestFullDisk(t *testing.T) {
 		s = openFull(t, disk)
 		holdsAll(t, s, acked)
 	}
-	if err := s.DeleteSession(t.Context(), "s0", 0); err != nil {
+	if err := s.DeleteSession(t.Context(), "s0", 0, nil); err != nil {
 		t.Fatalf("delete: %v", err)
 	}
 	delete(acked, "s0")

@@ -96,7 +96,7 @@ func put(t testing.TB, s eventlog.Store, id, kind string, seq eventlog.Seq, valu
 
 func remove(t testing.TB, s eventlog.Store, id string) {
 	t.Helper()
-	if err := s.DeleteSession(t.Context(), id, 0); err != nil {
+	if err := s.DeleteSession(t.Context(), id, 0, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -319,8 +319,8 @@ func (h *halting) Fork(ctx context.Context, r eventlog.ForkRequest) (eventlog.Se
 	return halt(h, func() (eventlog.Session, error) { return h.Store.Fork(ctx, r) })
 }
 
-func (h *halting) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation) error {
-	_, err := halt(h, func() (any, error) { return nil, h.Store.DeleteSession(ctx, id, of) })
+func (h *halting) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation, head *eventlog.Seq) error {
+	_, err := halt(h, func() (any, error) { return nil, h.Store.DeleteSession(ctx, id, of, head) })
 	return err
 }
 

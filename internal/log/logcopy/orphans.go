@@ -18,7 +18,7 @@ const LabelTemporary = "contextd.copy.temporary"
 // removeTemporary removes what a copy that was ended left of these.
 func (c *copier) removeTemporary(ctx context.Context) error {
 	return list(ctx, c.to, eventlog.SessionQuery{Labels: map[string]string{LabelTemporary: "true"}}, func(s eventlog.Session) error {
-		return c.to.DeleteSession(ctx, s.ID, s.Incarnation)
+		return c.to.DeleteSession(ctx, s.ID, s.Incarnation, nil)
 	})
 }
 
@@ -119,5 +119,5 @@ func (c *copier) adoptSiblings(ctx context.Context, longest eventlog.Session, si
 			return err
 		}
 	}
-	return c.to.DeleteSession(ctx, parent.ID, parent.Incarnation)
+	return c.to.DeleteSession(ctx, parent.ID, parent.Incarnation, nil)
 }

@@ -61,7 +61,7 @@ var chainCases = []testCase{
 		h.same("read back", h.session("t").ChainHead, at2)
 		h.append("t", Say("d"))
 		h.same("shared", [][]byte{h.chain("t", 1), h.chain("t", 2)}, [][]byte{h.chain("s", 1), at2})
-		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
 		h.same("without the parent", h.chain("t", 2), at2)
 	}},
 	{name: "existing events have a chain", run: func(h *harness) {

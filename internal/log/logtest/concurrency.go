@@ -89,6 +89,28 @@ var concurrencyCases = []testCase{
 		h.same("wins", wins, 10)
 		h.same("length", len(h.ids("s", 1, 0)), 10)
 	}},
+	{name: "of an append and a deletion that expects the head before it one wins", run: func(h *harness) {
+		for round := range 30 {
+			id := fmt.Sprint("s", round)
+			h.append(id, Say("a"))
+			of := h.session(id).Incarnation
+			var appended, deleted error
+			together(2, func(n int) {
+				if n == 0 {
+					_, appended = h.tryAppend(id, eventlog.Batch{Events: []eventlog.Event{Say("b")}, Of: &of})
+				} else {
+					deleted = h.s.DeleteSession(h.Context(), id, of, seqp(1))
+				}
+			})
+			if deleted == nil {
+				h.fails(appended, noSession(id))
+				continue
+			}
+			h.fails(deleted, &eventlog.HeadMismatchError{Expected: 1, Actual: 2})
+			h.ok(appended)
+			h.same("ids", h.ids(id, 1, 0), []string{"a", "b"})
+		}
+	}},
 	{name: "of those who repeat the same event all succeed and one stores it", run: func(h *harness) {
 		var mu sync.Mutex
 		fresh := 0
@@ -168,7 +190,7 @@ var concurrencyCases = []testCase{
 				}
 				_, err := h.tryAppend(id, eventlog.Batch{Events: []eventlog.Event{Say("own")}})
 				if err == nil && i%2 == 0 {
-					err = h.s.DeleteSession(h.Context(), id, 0)
+					err = h.s.DeleteSession(h.Context(), id, 0, nil)
 				}
 				if err == nil {
 					_, err = h.tryAppend("s", eventlog.Batch{Events: []eventlog.Event{Say(id)}})

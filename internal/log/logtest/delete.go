@@ -12,7 +12,7 @@ var deleteCases = []testCase{
 		h.append("s", Say("a"))
 		h.append("t", Say("a"))
 		h.ok(h.s.PutArtifacts(h.Context(), "s", eventlog.Artifact{Kind: "k", ID: "i"}))
-		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
 		check := func() {
 			_, err := h.s.Session(h.Context(), "s")
 			h.fails(err, noSession("s"))
@@ -20,7 +20,7 @@ var deleteCases = []testCase{
 			h.fails(err, noSession("s"))
 			_, err = h.s.Artifact(h.Context(), "s", "k", 0, "i")
 			h.fails(err, noSession("s"))
-			h.fails(h.s.DeleteSession(h.Context(), "s", 0), noSession("s"))
+			h.fails(h.s.DeleteSession(h.Context(), "s", 0, nil), noSession("s"))
 			h.same("sessions", sessionIDs(h, eventlog.SessionQuery{}), []string{"t"})
 			h.same("the other", h.ids("t", 1, 0), []string{"a"})
 		}
@@ -33,7 +33,7 @@ var deleteCases = []testCase{
 	{name: "the id of a deleted session is free", run: func(h *harness) {
 		h.append("s", Say("a"), Say("b"))
 		h.ok(h.s.PutArtifacts(h.Context(), "s", eventlog.Artifact{Kind: "k", ID: "i"}))
-		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
 		h.same("receipts", h.append("s", Say("b")), []eventlog.Receipt{{Seq: 1, EventID: "b"}})
 		_, err := h.s.Artifact(h.Context(), "s", "k", 0, "i")
 		h.fails(err, &eventlog.NotFoundError{Kind: "artifact", Name: "k/0/i"})
@@ -57,7 +57,7 @@ var deleteCases = []testCase{
 			h.fork(id("t"), 4, id("v"))
 			h.append(id("v"), Say("v1"))
 			for _, gone := range order {
-				h.ok(h.s.DeleteSession(h.Context(), id(gone), 0))
+				h.ok(h.s.DeleteSession(h.Context(), id(gone), 0, nil))
 				delete(want, gone)
 				if h.o.reopen != nil {
 					h.reopen()
@@ -75,7 +75,7 @@ var deleteCases = []testCase{
 	{name: "a fork outlives its parent's name", run: func(h *harness) {
 		h.append("s", Say("a"), Say("b"))
 		h.fork("s", 1, "t")
-		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
 		h.append("s", Say("x"))
 		h.same("fork", h.ids("t", 1, 0), []string{"a"})
 		h.same("parent", h.session("t").ParentID, "s")
@@ -92,7 +92,7 @@ var deleteCases = []testCase{
 				break
 			}
 			if n++; n == 1 {
-				h.ok(h.s.DeleteSession(h.Context(), "s", 0))
+				h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
 			}
 		}
 		if n == 0 {
@@ -103,7 +103,7 @@ var deleteCases = []testCase{
 		h.append("s", Say("a"))
 		c, err := h.s.Append(h.Context(), "s", eventlog.Batch{Events: []eventlog.Event{Say("b")}})
 		h.ok(err)
-		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
 		var gone *eventlog.NotFoundError
 		if _, err := c.Wait(h.Context()); err != nil && !errors.As(err, &gone) {
 			h.Fatalf("got %v", err)
@@ -119,7 +119,7 @@ var deleteCases = []testCase{
 				h.Fatalf("%s: incarnation %d is that of %s", how, s.Incarnation, other)
 			}
 			lives[s.Incarnation] = how
-			h.ok(h.s.DeleteSession(h.Context(), "s", 0))
+			h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
 			return s
 		}
 		h.append("parent", Say("a"))
@@ -152,7 +152,7 @@ var deleteCases = []testCase{
 		h.fails(to(0, "twice"), &eventlog.ExistsError{Kind: "session", Name: "s"})
 		h.ok(to(old, "second"))
 		h.same("ids", h.ids("s", 1, 0), []string{"first", "second"})
-		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
 		h.fails(to(old, "late"), noSession("s"))
 		h.append("s", Say("new"))
 		h.fails(to(old, "new"), noSession("s"))
@@ -162,12 +162,39 @@ var deleteCases = []testCase{
 	{name: "a deletion is of the incarnation that it is meant for", run: func(h *harness) {
 		h.append("s", Say("a"))
 		old := h.session("s").Incarnation
-		h.fails(h.s.DeleteSession(h.Context(), "s", old+100), noSession("s"))
-		h.ok(h.s.DeleteSession(h.Context(), "s", old))
-		h.fails(h.s.DeleteSession(h.Context(), "s", old), noSession("s"))
+		h.fails(h.s.DeleteSession(h.Context(), "s", old+100, nil), noSession("s"))
+		h.ok(h.s.DeleteSession(h.Context(), "s", old, nil))
+		h.fails(h.s.DeleteSession(h.Context(), "s", old, nil), noSession("s"))
 		h.append("s", Say("b"))
-		h.fails(h.s.DeleteSession(h.Context(), "s", old), noSession("s"))
+		h.fails(h.s.DeleteSession(h.Context(), "s", old, nil), noSession("s"))
 		h.same("ids", h.ids("s", 1, 0), []string{"b"})
+	}},
+	{name: "a deletion is of the head that it is meant for", run: func(h *harness) {
+		h.append("s", Say("a"), Say("b"))
+		h.fails(h.s.DeleteSession(h.Context(), "s", 0, seqp(0)), &eventlog.HeadMismatchError{Expected: 0, Actual: 2})
+		h.fails(h.s.DeleteSession(h.Context(), "s", 0, seqp(1)), &eventlog.HeadMismatchError{Expected: 1, Actual: 2})
+		h.fails(h.s.DeleteSession(h.Context(), "s", 0, seqp(3)), &eventlog.HeadMismatchError{Expected: 3, Actual: 2})
+		h.same("ids", h.ids("s", 1, 0), []string{"a", "b"})
+		_, err := h.s.Fork(h.Context(), eventlog.ForkRequest{ParentID: "s", NewID: "fork", At: 1, Time: epoch})
+		h.ok(err)
+		h.fails(h.s.DeleteSession(h.Context(), "fork", 0, seqp(2)), &eventlog.HeadMismatchError{Expected: 2, Actual: 1})
+		h.ok(h.s.DeleteSession(h.Context(), "fork", 0, seqp(1)))
+		old := h.session("s").Incarnation
+		h.fails(h.s.DeleteSession(h.Context(), "s", old+100, seqp(1)), noSession("s"))
+		h.ok(h.s.DeleteSession(h.Context(), "s", old, seqp(2)))
+		h.fails(h.s.DeleteSession(h.Context(), "s", 0, seqp(2)), noSession("s"))
+		_, err = h.s.CreateSession(h.Context(), eventlog.Session{ID: "s", CreateTime: epoch})
+		h.ok(err)
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0, seqp(0)))
+	}},
+	{name: "a deletion's head counts batches that are not durable yet", run: func(h *harness) {
+		h.append("s", Say("a"))
+		commit, err := h.s.Append(h.Context(), "s", eventlog.Batch{Events: []eventlog.Event{Say("b")}})
+		h.ok(err)
+		h.fails(h.s.DeleteSession(h.Context(), "s", 0, seqp(1)), &eventlog.HeadMismatchError{Expected: 1, Actual: 2})
+		_, err = commit.Wait(h.Context())
+		h.ok(err)
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0, seqp(2)))
 	}},
 	{name: "an artifact goes to the incarnation that it was derived from", run: func(h *harness) {
 		h.append("s", Say("a"))
@@ -179,7 +206,7 @@ var deleteCases = []testCase{
 		kept, err := h.s.Artifact(h.Context(), "s", "k", 0, "i")
 		h.ok(err)
 		h.same("kept", kept, eventlog.Artifact{Kind: "k", ID: "i"})
-		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
 		h.fails(put(old), noSession("s"))
 		h.append("s", Say("a"))
 		h.fails(put(old), noSession("s"))
@@ -194,12 +221,12 @@ var deleteCases = []testCase{
 		h.fork("s", 1, "u")
 		session, err := h.s.Session(h.Context(), "s")
 		h.ok(err)
-		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
 		h.ok(h.s.WaitErased(h.Context(), session.Incarnation))
 		h.same("deleted", h.o.holds(h.TB, bare(h.s), secret), false)
 		h.same("kept", h.o.holds(h.TB, bare(h.s), kept), true)
 	}},
 	{name: "what is not there cannot be deleted", run: func(h *harness) {
-		h.fails(h.s.DeleteSession(h.Context(), "s", 0), noSession("s"))
+		h.fails(h.s.DeleteSession(h.Context(), "s", 0, nil), noSession("s"))
 	}},
 }

@@ -125,7 +125,7 @@ var forkCases = []testCase{
 		_, err = h.s.Fork(h.Context(), eventlog.ForkRequest{ParentID: "s", NewID: "v", Labels: map[string]string{"k": "\xff"}})
 		h.failsOn(err, `labels["k"]`)
 		h.append("t", Say("a"))
-		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
 		h.same("fork without its parent", h.ids("t", 1, 0), []string{"a"})
 		h.same("its parent's name", h.session("t").ParentID, "s")
 	}},

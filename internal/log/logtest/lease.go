@@ -28,7 +28,7 @@ var leaseCases = []testCase{
 		h.ok(err)
 		_, err = h.s.Lease(h.Context(), "s", session.Incarnation+1, "w", time.Hour)
 		h.fails(err, noSession("s"))
-		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
 		_, err = h.s.Lease(h.Context(), "s", session.Incarnation, "w", time.Hour)
 		h.fails(err, noSession("s"))
 	}},
@@ -37,7 +37,7 @@ var leaseCases = []testCase{
 		h.ok(err)
 		_, err = h.s.Lease(h.Context(), "s", 0, "w", time.Hour)
 		h.ok(err)
-		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
 		_, err = h.s.Session(h.Context(), "s")
 		h.fails(err, noSession("s"))
 	}},

@@ -22,7 +22,7 @@ var lifecycleCases = []testCase{
 		h.fails(err, eventlog.ErrClosed)
 		_, err = h.s.Fork(ctx, eventlog.ForkRequest{ParentID: "s", NewID: "t"})
 		h.fails(err, eventlog.ErrClosed)
-		h.fails(h.s.DeleteSession(ctx, "s", 0), eventlog.ErrClosed)
+		h.fails(h.s.DeleteSession(ctx, "s", 0, nil), eventlog.ErrClosed)
 		_, err = h.s.Append(ctx, "s", eventlog.Batch{Events: []eventlog.Event{Say("b")}})
 		h.fails(err, eventlog.ErrClosed)
 		_, err = Collect(seq)

@@ -166,8 +166,14 @@ func (m *machine) fork(t *rapid.T) {
 
 func (m *machine) delete(t *rapid.T) {
 	id := names.Draw(t, "session")
-	_, _ = both(m, "delete", func(s eventlog.Store) (any, error) { return nil, s.DeleteSession(m.ctx, id, 0) })
-	delete(m.heads, id)
+	var expect *eventlog.Seq
+	if rapid.IntRange(0, 1).Draw(t, "expecting") == 0 {
+		expect = seqp(m.heads[id].Seq + eventlog.Seq(rapid.SampledFrom([]int{0, 0, 1}).Draw(t, "off by")))
+	}
+	_, err := both(m, "delete", func(s eventlog.Store) (any, error) { return nil, s.DeleteSession(m.ctx, id, 0, expect) })
+	if err == nil {
+		delete(m.heads, id)
+	}
 }
 
 var artifactIDs = rapid.SampledFrom([]string{"x", "y", "x\x00"})

@@ -33,8 +33,8 @@ func (p patient) Fork(ctx context.Context, r eventlog.ForkRequest) (eventlog.Ses
 	return again(func() (eventlog.Session, error) { return p.Store.Fork(ctx, r) })
 }
 
-func (p patient) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation) error {
-	_, err := again(func() (any, error) { return nil, p.Store.DeleteSession(ctx, id, of) })
+func (p patient) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation, head *eventlog.Seq) error {
+	_, err := again(func() (any, error) { return nil, p.Store.DeleteSession(ctx, id, of, head) })
 	return err
 }
 

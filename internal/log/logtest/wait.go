@@ -62,7 +62,7 @@ var waitCases = []testCase{
 		h.append("s", Say("a"))
 		past := h.waiting(h.Context(), "s", 5)
 		// Whether the waiter has begun or not, it ends in the same way.
-		h.ok(h.s.DeleteSession(h.Context(), "s", 0))
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
 		_, err := past()
 		h.fails(err, noSession("s"))
 		h.append("s", Say("b"))

@@ -209,7 +209,7 @@ func (s *Store) Fork(ctx context.Context, r eventlog.ForkRequest) (eventlog.Sess
 }
 
 // DeleteSession forgets a session and what no fork shares of it.
-func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation) error {
+func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation, head *eventlog.Seq) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	gone, err := s.find(ctx, id)
@@ -218,6 +218,9 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 	}
 	if of != 0 && of != gone.info.Incarnation {
 		return &eventlog.NotFoundError{Kind: "session", Name: id}
+	}
+	if head != nil && *head != gone.head.Seq {
+		return &eventlog.HeadMismatchError{Expected: *head, Actual: gone.head.Seq}
 	}
 	delete(s.sessions, id)
 	s.order.Store(nil)

@@ -1,6 +1,7 @@
 package pglog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -69,7 +70,7 @@ func (s *session) share(at eventlog.Seq) (shared []link) {
 // rows while it works: those of the sessions that write the segments which it shows, so that none
 // puts an artifact meanwhile, and the shares in them, so that of two deletions the later one sees
 // what the earlier one left.
-func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation) error {
+func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation, head *eventlog.Seq) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -87,11 +88,20 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 		if of != 0 && of != found.info.Incarnation {
 			return noSession(id)
 		}
+		var mismatch *eventlog.HeadMismatchError
 		err = s.commit(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
-			return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-				return remove(ctx, tx, found)
+			err := pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+				return remove(ctx, tx, found, head)
 			})
+			if errors.As(err, &mismatch) {
+				return nil // the server did what it was asked for
+			}
+			return err
 		})
+		if err == nil && mismatch != nil {
+			// What others stored is not said before it is durable.
+			err = cmp.Or(s.confirm(ctx, id, true), error(mismatch))
+		}
 		if err != nil {
 			return err
 		}
@@ -102,13 +112,16 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 }
 
 // remove returns pgx.ErrNoRows if the session is gone.
-func remove(ctx context.Context, tx pgx.Tx, found *session) error {
+func remove(ctx context.Context, tx pgx.Tx, found *session, head *eventlog.Seq) error {
 	own, links := found.incarnation(), found.links()
 	segments := make([]int64, len(links))
 	for i, l := range links {
 		segments[i] = l.segment
 	}
 	if _, err := tx.Exec(ctx, `SELECT 1 FROM contextd_sessions WHERE incarnation = ANY($1) ORDER BY incarnation FOR UPDATE`, segments); err != nil {
+		return err
+	}
+	if err := headIs(ctx, tx, own, head); err != nil {
 		return err
 	}
 	tag, err := tx.Exec(ctx, `DELETE FROM contextd_sessions WHERE incarnation = $1`, own)
@@ -131,6 +144,22 @@ func remove(ctx context.Context, tx pgx.Tx, found *session) error {
 				AND n.put > a.put AND n.put <= h.puts))`, segment)
 	}
 	return tx.SendBatch(ctx, b).Close()
+}
+
+// headIs returns *eventlog.HeadMismatchError where a locked session has another head than was asked
+// for, and pgx.ErrNoRows if it is gone.
+func headIs(ctx context.Context, tx pgx.Tx, incarnation int64, want *eventlog.Seq) error {
+	if want == nil {
+		return nil
+	}
+	var head int64
+	if err := tx.QueryRow(ctx, `SELECT head FROM contextd_sessions WHERE incarnation = $1`, incarnation).Scan(&head); err != nil {
+		return err
+	}
+	if now := eventlog.Seq(head); now != *want {
+		return &eventlog.HeadMismatchError{Expected: *want, Actual: now}
+	}
+	return nil
 }
 
 // WaitErased returns at once: what is left of deleted rows goes when the database vacuums.

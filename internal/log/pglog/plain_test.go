@@ -96,7 +96,7 @@ func TestRetries(t *testing.T) {
 				_, err := s.Fork(t.Context(), eventlog.ForkRequest{ParentID: "s", At: 1, NewID: "f"})
 				return err
 			}},
-			{"delete", func() error { return s.DeleteSession(t.Context(), "s", 0) }},
+			{"delete", func() error { return s.DeleteSession(t.Context(), "s", 0, nil) }},
 		} {
 			server.Exec(t, dsn, `SELECT setval('undone', 1, false)`)
 			if err := write.do(); err != nil {

@@ -120,7 +120,7 @@ func TestGrants(t *testing.T) {
 		t.Error(err)
 	}
 	for _, id := range []string{"s", "t"} {
-		if err := s.DeleteSession(t.Context(), id, 0); err != nil {
+		if err := s.DeleteSession(t.Context(), id, 0, nil); err != nil {
 			t.Error(err)
 		}
 	}

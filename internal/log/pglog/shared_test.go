@@ -120,7 +120,7 @@ func TestWaitAcrossStores(t *testing.T) {
 			if err := <-past; err != nil {
 				t.Error(err)
 			}
-			if err := writer.DeleteSession(t.Context(), "s", 0); err != nil {
+			if err := writer.DeleteSession(t.Context(), "s", 0, nil); err != nil {
 				t.Fatal(err)
 			}
 			if err := <-past; !errors.As(err, new(*eventlog.NotFoundError)) {
@@ -177,7 +177,7 @@ func TestLeases(t *testing.T) {
 	if granted != cap(won)/2 {
 		t.Errorf("granted %d times, want those of one process", granted)
 	}
-	if err := one.DeleteSession(t.Context(), "s", 0); err != nil {
+	if err := one.DeleteSession(t.Context(), "s", 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	if n := count(t, dsn, "leases"); n != 0 {
@@ -210,7 +210,7 @@ func TestDeletionLeavesNoRow(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, id := range []string{"a", "b", "c", "d"} {
 			wg.Go(func() {
-				if err := s.DeleteSession(t.Context(), id, 0); err != nil {
+				if err := s.DeleteSession(t.Context(), id, 0, nil); err != nil {
 					t.Errorf("delete %s: %v", id, err)
 				}
 			})

@@ -73,7 +73,7 @@ func TestUnconfirmed(t *testing.T) {
 			_, err := s.Fork(t.Context(), eventlog.ForkRequest{ParentID: "parent", NewID: "forked"})
 			return err
 		}, exists, impatient},
-		{"deleted", func(s *pglog.Store) error { return s.DeleteSession(t.Context(), "deleted", 0) },
+		{"deleted", func(s *pglog.Store) error { return s.DeleteSession(t.Context(), "deleted", 0, nil) },
 			func(err error) bool { return errors.As(err, new(*eventlog.NotFoundError)) }, impatient},
 		{"cancelled", append1("cancelled"), nil, patient},
 		{"restarted", append1("restarted"), nil, patient},

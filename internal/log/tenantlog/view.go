@@ -159,12 +159,12 @@ func (v view) Fork(ctx context.Context, r eventlog.ForkRequest) (eventlog.Sessio
 }
 
 // DeleteSession implements eventlog.Store.
-func (v view) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation) error {
+func (v view) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation, head *eventlog.Seq) error {
 	name, err := v.inward(id)
 	if err != nil {
 		return err
 	}
-	return v.failure(v.store.DeleteSession(ctx, name, of))
+	return v.failure(v.store.DeleteSession(ctx, name, of, head))
 }
 
 // WaitErased implements eventlog.Store.

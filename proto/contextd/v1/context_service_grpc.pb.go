@@ -59,7 +59,8 @@ type ContextServiceClient interface {
 	ListSessions(ctx context.Context, in *ListSessionsRequest, opts ...grpc.CallOption) (*ListSessionsResponse, error)
 	// Creates a session that shares another's events up to a point.
 	ForkSession(ctx context.Context, in *ForkSessionRequest, opts ...grpc.CallOption) (*ForkSessionResponse, error)
-	// Deletes a session and everything derived from it; forks are not affected.
+	// Deletes a session and everything derived from it; forks are not affected. ABORTED where
+	// expected_head differs from the head.
 	DeleteSession(ctx context.Context, in *DeleteSessionRequest, opts ...grpc.CallOption) (*DeleteSessionResponse, error)
 	// Appends a batch, whole or not at all. An answer means that it is durable
 	// where the store is. ABORTED where expected_head differs from the head.
@@ -365,7 +366,8 @@ type ContextServiceServer interface {
 	ListSessions(context.Context, *ListSessionsRequest) (*ListSessionsResponse, error)
 	// Creates a session that shares another's events up to a point.
 	ForkSession(context.Context, *ForkSessionRequest) (*ForkSessionResponse, error)
-	// Deletes a session and everything derived from it; forks are not affected.
+	// Deletes a session and everything derived from it; forks are not affected. ABORTED where
+	// expected_head differs from the head.
 	DeleteSession(context.Context, *DeleteSessionRequest) (*DeleteSessionResponse, error)
 	// Appends a batch, whole or not at all. An answer means that it is durable
 	// where the store is. ABORTED where expected_head differs from the head.

@@ -792,8 +792,16 @@ type DeleteSessionRequest struct {
 	// them keeps them there: the session is gone nevertheless. False: answer once the session is gone
 	// for good; its bytes follow in the background, also after a restart.
 	WaitUntilErased bool `protobuf:"varint,2,opt,name=wait_until_erased,json=waitUntilErased,proto3" json:"wait_until_erased,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Delete only if the newest seq is this one; 0: only if the session is empty. ABORTED with the
+	// reason HEAD_MISMATCH where it is not, and DATA_LOSS where damage hides which it is: nothing is
+	// deleted. Absent: delete whatever the head is.
+	ExpectedHead *uint64 `protobuf:"varint,3,opt,name=expected_head,json=expectedHead,proto3,oneof" json:"expected_head,omitempty"`
+	// Delete only the log that the client knows, however much others appended to it since. Where
+	// the log is another one, or shorter, FAILED_PRECONDITION with the reason LOG_LOST. Absent:
+	// delete the log that the name has now.
+	Known         *LogMark `protobuf:"bytes,4,opt,name=known,proto3" json:"known,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeleteSessionRequest) Reset() {
@@ -838,6 +846,20 @@ func (x *DeleteSessionRequest) GetWaitUntilErased() bool {
 		return x.WaitUntilErased
 	}
 	return false
+}
+
+func (x *DeleteSessionRequest) GetExpectedHead() uint64 {
+	if x != nil && x.ExpectedHead != nil {
+		return *x.ExpectedHead
+	}
+	return 0
+}
+
+func (x *DeleteSessionRequest) GetKnown() *LogMark {
+	if x != nil {
+		return x.Known
+	}
+	return nil
 }
 
 // The session is gone, also after a crash, and its name is free. If the store is encrypted, its key is
@@ -955,11 +977,14 @@ const file_contextd_v1_session_proto_rawDesc = "" +
 	"\x0enew_session_id\x18\x03 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\fnewSessionId:r\xbaHo\x1am\n" +
 	"\x17new_session_id.distinct\x12*new_session_id must differ from session_id\x1a&this.new_session_id != this.session_id\"E\n" +
 	"\x13ForkSessionResponse\x12.\n" +
-	"\asession\x18\x01 \x01(\v2\x14.contextd.v1.SessionR\asession\"\xaf\x01\n" +
+	"\asession\x18\x01 \x01(\v2\x14.contextd.v1.SessionR\asession\"\x97\x02\n" +
 	"\x14DeleteSessionRequest\x12k\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12*\n" +
-	"\x11wait_until_erased\x18\x02 \x01(\bR\x0fwaitUntilErased\"/\n" +
+	"\x11wait_until_erased\x18\x02 \x01(\bR\x0fwaitUntilErased\x12(\n" +
+	"\rexpected_head\x18\x03 \x01(\x04H\x00R\fexpectedHead\x88\x01\x01\x12*\n" +
+	"\x05known\x18\x04 \x01(\v2\x14.contextd.v1.LogMarkR\x05knownB\x10\n" +
+	"\x0e_expected_head\"/\n" +
 	"\x15DeleteSessionResponse\x12\x16\n" +
 	"\x06erased\x18\x01 \x01(\bR\x06erased*\xbd\x01\n" +
 	"\fSessionOrder\x12\x1d\n" +
@@ -1020,11 +1045,12 @@ var file_contextd_v1_session_proto_depIdxs = []int32{
 	0,  // 11: contextd.v1.ListSessionsRequest.order:type_name -> contextd.v1.SessionOrder
 	1,  // 12: contextd.v1.ListSessionsResponse.sessions:type_name -> contextd.v1.Session
 	1,  // 13: contextd.v1.ForkSessionResponse.session:type_name -> contextd.v1.Session
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	2,  // 14: contextd.v1.DeleteSessionRequest.known:type_name -> contextd.v1.LogMark
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_contextd_v1_session_proto_init() }
@@ -1034,6 +1060,7 @@ func file_contextd_v1_session_proto_init() {
 	}
 	file_contextd_v1_budget_proto_init()
 	file_contextd_v1_policy_proto_init()
+	file_contextd_v1_session_proto_msgTypes[10].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -120,7 +120,7 @@ class HeadMismatchError(ApiError):
 
     @property
     def head_seq(self) -> int:
-        """The newest seq: read the log from there and append again."""
+        """The newest seq: read the log from there and make the call again."""
         return self._number("head_seq")
 
 

@@ -114,7 +114,7 @@ func state(err error) *answer {
 	}
 	var head *eventlog.HeadMismatchError
 	if errors.As(err, &head) {
-		a := badField(codes.Aborted, ReasonHeadMismatch, "expected_head", "read the log from there and append again", err)
+		a := badField(codes.Aborted, ReasonHeadMismatch, "expected_head", "read the log from there and make the call again", err)
 		return a.number("expected_head", uint64(head.Expected)).number("head_seq", uint64(head.Actual))
 	}
 	var writer *eventlog.ConflictError

@@ -46,12 +46,16 @@ func (s *Server) admit(ctx context.Context, req *contextdv1.AppendEventsRequest)
 	if err != nil {
 		return pendingAppend{}, err
 	}
-	var expected *eventlog.Seq
-	if req.ExpectedHead != nil {
-		head := eventlog.Seq(req.GetExpectedHead())
-		expected = &head
+	batch := eventlog.Batch{Events: events, ExpectedHead: seqOf(req.ExpectedHead)}
+	return s.admitEvents(ctx, req.GetSessionId(), batch, req.GetKnown())
+}
+
+// seqOf is an optional seq of a request; nil if it has none.
+func seqOf(seq *uint64) *eventlog.Seq {
+	if seq == nil {
+		return nil
 	}
-	return s.admitEvents(ctx, req.GetSessionId(), eventlog.Batch{Events: events, ExpectedHead: expected}, req.GetKnown())
+	return new(eventlog.Seq(*seq))
 }
 
 // admitEvents has events appended to the session that has the id, or makes it. Where

@@ -32,8 +32,8 @@ func newScrubbingStore(store eventlog.Store) *scrubbingStore {
 	return &scrubbingStore{Store: store, freed: make(chan string), end: make(chan error)}
 }
 
-func (s *scrubbingStore) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation) error {
-	if err := s.Store.DeleteSession(ctx, id, of); err != nil {
+func (s *scrubbingStore) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation, head *eventlog.Seq) error {
+	if err := s.Store.DeleteSession(ctx, id, of, head); err != nil {
 		return err
 	}
 	s.freed <- id
@@ -217,7 +217,7 @@ func TestNoMixtures(t *testing.T) {
 				}
 				store.after = after
 				store.swap = func() {
-					if err := store.DeleteSession(ctx, "s", 0); err != nil {
+					if err := store.DeleteSession(ctx, "s", 0, nil); err != nil {
 						t.Error(err)
 					}
 					commit, err := store.Append(ctx, "s", eventlog.Batch{Events: []eventlog.Event{{ID: "new", Body: &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: "x"}}}}}, Time: epoch})

@@ -97,3 +97,33 @@ func TestIncarnationOfAnotherStore(t *testing.T) {
 	appended, _ := other.known(t, before.GetMark(), nil)
 	wantLost(t, appended, "4")
 }
+
+// TestDeletionOfWhatIsKnown: a deletion that says what it is of deletes nothing else.
+func TestDeletionOfWhatIsKnown(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func(t *testing.T) eventlog.Store) {
+		a := serve(t, open(t))
+		first, err := a.AppendEvents(t.Context(), &contextdv1.AppendEventsRequest{SessionId: "s", Events: conversation()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mark := first.GetMark()
+		remove := func(mark *contextdv1.LogMark, expected *uint64) error {
+			_, err := a.DeleteSession(t.Context(), &contextdv1.DeleteSessionRequest{SessionId: "s", Known: mark, ExpectedHead: expected})
+			return err
+		}
+		a.append(t, "s", user("Another writer."))
+		for _, head := range []uint64{0, 4, 6} {
+			if err := remove(mark, proto.Uint64(head)); status.Code(err) != codes.Aborted {
+				t.Errorf("with the head %d: %v", head, err)
+			}
+		}
+		wantLost(t, remove(&contextdv1.LogMark{Incarnation: "other", HeadSeq: 1}, proto.Uint64(5)), "5")
+		wantLost(t, remove(&contextdv1.LogMark{Incarnation: mark.GetIncarnation(), HeadSeq: 6}, nil), "5")
+		if got, err := a.GetSession(t.Context(), &contextdv1.GetSessionRequest{SessionId: "s"}); err != nil || got.GetSession().GetHeadSeq() != 5 {
+			t.Fatalf("the session is %v, %v", got, err)
+		}
+		if err := remove(mark, proto.Uint64(5)); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -161,12 +161,16 @@ func (s *Server) DeleteSession(ctx context.Context, req *contextdv1.DeleteSessio
 	}
 	id := req.GetSessionId()
 	session, err := s.store.Session(ctx, id)
-	if _, corrupt := errors.AsType[*eventlog.CorruptError](err); err != nil && !corrupt {
+	if _, corrupt := errors.AsType[*eventlog.CorruptError](err); err != nil && (!corrupt || req.GetKnown() != nil) {
+		return nil, err
+	}
+	if err := (knownSession{session: session, exists: err == nil}).lost(id, req.GetKnown()); err != nil {
 		return nil, err
 	}
 	of := session.Incarnation // 0 of one that is damaged
+	head := seqOf(req.ExpectedHead)
 	left := leaver{stored(session), func() bool { return gone(ctx, s.store, id, of) }}
-	err = s.quotas.deleteSession(ctx, of, left, func() error { return s.store.DeleteSession(ctx, id, of) })
+	err = s.quotas.deleteSession(ctx, of, left, func() error { return s.store.DeleteSession(ctx, id, of, head) })
 	// The session may be gone although the call failed after that.
 	if err == nil || left.gone() {
 		s.audit(ctx, "session deleted", id, "events", session.Head, "bytes", session.LogBytes)
