@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -159,7 +160,18 @@ func deleteUnchanged(cmd *cobra.Command, api api, listed *contextdv1.Session) (s
 	case now.GetSession().GetIncarnation() != listed.GetIncarnation() || !proto.Equal(now.GetSession().GetUpdateTime(), listed.GetUpdateTime()):
 		return "it was used meanwhile", nil
 	}
-	_, err = api.DeleteSession(cmd.Context(), &contextdv1.DeleteSessionRequest{SessionId: listed.GetSessionId()})
+	// Between the look and the deletion somebody may append, or make another session of the name.
+	_, err = api.DeleteSession(cmd.Context(), &contextdv1.DeleteSessionRequest{
+		SessionId: listed.GetSessionId(), ExpectedHead: proto.Uint64(listed.GetHeadSeq()),
+		Known: &contextdv1.LogMark{Incarnation: listed.GetIncarnation(), HeadSeq: listed.GetHeadSeq()},
+	})
+	switch reason(status.Convert(err)) {
+	case apierr.ReasonHeadMismatch, apierr.ReasonLogLost:
+		return "it was used meanwhile", nil
+	}
+	if isNotFound(err) {
+		return "it was deleted meanwhile", nil
+	}
 	return "", err
 }
 

@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -84,6 +86,58 @@ func (f failing) DeleteSession(_ context.Context, req *contextdv1.DeleteSessionR
 		return nil, status.Error(code, "it is so")
 	}
 	return &contextdv1.DeleteSessionResponse{}, nil
+}
+
+// busy is a daemon at which a session is appended to, or replaced, after every look at it.
+type busy struct {
+	contextdv1.ContextServiceClient
+	now map[string]*contextdv1.Session
+}
+
+func (b busy) GetSession(_ context.Context, req *contextdv1.GetSessionRequest, _ ...grpc.CallOption) (*contextdv1.GetSessionResponse, error) {
+	return &contextdv1.GetSessionResponse{Session: &contextdv1.Session{SessionId: req.GetSessionId(), Incarnation: "1", HeadSeq: 3}}, nil
+}
+
+func (b busy) DeleteSession(_ context.Context, req *contextdv1.DeleteSessionRequest, _ ...grpc.CallOption) (*contextdv1.DeleteSessionResponse, error) {
+	now, code, reason := b.now[req.GetSessionId()], codes.OK, ""
+	switch {
+	case now == nil:
+		code, reason = codes.NotFound, apierr.ReasonSessionNotFound
+	case req.GetKnown() != nil && req.GetKnown().GetIncarnation() != now.GetIncarnation():
+		code, reason = codes.FailedPrecondition, apierr.ReasonLogLost
+	case req.ExpectedHead != nil && req.GetExpectedHead() != now.GetHeadSeq():
+		code, reason = codes.Aborted, apierr.ReasonHeadMismatch
+	default:
+		return &contextdv1.DeleteSessionResponse{}, nil
+	}
+	st, err := status.New(code, "it is so").WithDetails(&errdetails.ErrorInfo{Reason: reason, Domain: apierr.Domain})
+	if err != nil {
+		return nil, err
+	}
+	return nil, st.Err()
+}
+
+// A session that is used between the look at it and its deletion stays.
+func TestCollectingKeepsWhatIsUsedMeanwhile(t *testing.T) {
+	var plan []leaving
+	for _, id := range []string{"appended", "gone", "idle", "replaced"} {
+		plan = append(plan, leaving{&contextdv1.Session{SessionId: id, LogBytes: 7, Incarnation: "1", HeadSeq: 3}, whyAge})
+	}
+	daemon := busy{now: map[string]*contextdv1.Session{
+		"appended": {Incarnation: "1", HeadSeq: 4}, "idle": {Incarnation: "1", HeadSeq: 3}, "replaced": {Incarnation: "2", HeadSeq: 3},
+	}}
+	var out, notes bytes.Buffer
+	cmd := &cobra.Command{}
+	cmd.SetOut(&out)
+	cmd.SetErr(&notes)
+	if err := new(client).collect(cmd, api{ContextServiceClient: daemon}, plan, 4, false); err != nil {
+		t.Fatal(err)
+	}
+	const want = "appended stays: it was used meanwhile\ngone stays: it was deleted meanwhile\nreplaced stays: it was used meanwhile\n" +
+		"1 of 4 sessions, 7 bytes, deleted\n"
+	if notes.String() != want {
+		t.Errorf("it noted %q, want %q", notes.String(), want)
+	}
 }
 
 // What was deleted is said, whatever ends it, and a session that turns out to be damaged does not.
