@@ -99,7 +99,9 @@ func (b busy) GetSession(_ context.Context, req *contextdv1.GetSessionRequest, _
 }
 
 func (b busy) DeleteSession(_ context.Context, req *contextdv1.DeleteSessionRequest, _ ...grpc.CallOption) (*contextdv1.DeleteSessionResponse, error) {
-	now, code, reason := b.now[req.GetSessionId()], codes.OK, ""
+	now := b.now[req.GetSessionId()]
+	var code codes.Code
+	var reason string
 	switch {
 	case now == nil:
 		code, reason = codes.NotFound, apierr.ReasonSessionNotFound
