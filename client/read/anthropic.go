@@ -2,6 +2,7 @@ package read
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -12,7 +13,10 @@ const ofAnthropic = "anthropic"
 func anthropicMessage(v value) ([]*contextdv1.Event, error) {
 	if prompt := v.get("system"); prompt != nil && v.get("role") == nil {
 		blocks, err := anthropicContent(prompt)
-		return []*contextdv1.Event{message(contextdv1.Role_ROLE_SYSTEM, blocks)}, err
+		return []*contextdv1.Event{message(contextdv1.Role_ROLE_SYSTEM, blocks)}, errors.Join(withContent(v, "system"), err)
+	}
+	if err := withContent(v, "content"); err != nil {
+		return nil, err
 	}
 	blocks, err := anthropicContent(v.get("content"))
 	if err != nil {
@@ -68,6 +72,11 @@ func anthropicBlock(v value) (*contextdv1.Block, error) {
 	case "tool_use":
 		return call(v.get("id").text(), v.get("name").text(), v.get("input")), nil
 	case "tool_result":
+		if v.get("content") != nil {
+			if err := withContent(v, "content"); err != nil {
+				return nil, err
+			}
+		}
 		content, err := anthropicContent(v.get("content"))
 		return result(&contextdv1.ToolResult{
 			CallId: v.get("tool_use_id").text(), Content: content, IsError: v.get("is_error").isTrue(),

@@ -31,6 +31,9 @@ func geminiContent(v value) ([]*contextdv1.Event, error) {
 	if prompt != nil {
 		v = prompt
 	}
+	if content, ok := v.members()["parts"]; !ok && len(v.members()) != 1 || ok && string(content) != "null" && content[0] != '[' {
+		return nil, errors.New("parts: must be a list")
+	}
 	blocks, err := geminiParts(v, func(name string) (string, error) {
 		return "", fmt.Errorf("functionCall.id: the call of %q has none; give it one first", name)
 	})

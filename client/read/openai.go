@@ -23,8 +23,14 @@ func chatResponse(v value) (*contextdv1.Event, error) {
 }
 
 func chatMessage(v value) ([]*contextdv1.Event, error) {
+	role := v.get("role").text()
+	if v.get("content") != nil || role != "assistant" {
+		if err := withContent(v, "content"); err != nil {
+			return nil, err
+		}
+	}
 	content := openaiContent(v.get("content"))
-	switch role := v.get("role").text(); role {
+	switch role {
 	case "system", "developer":
 		return []*contextdv1.Event{message(contextdv1.Role_ROLE_SYSTEM, content)}, nil
 	case "user":
@@ -34,7 +40,13 @@ func chatMessage(v value) ([]*contextdv1.Event, error) {
 			CallId: v.get("tool_call_id").text(), ToolName: v.get("name").text(), Content: content,
 		})})}, nil
 	case "assistant":
+		if v.get("function_call") != nil {
+			return nil, errors.New("function_call: is not read; give the call in tool_calls")
+		}
 		blocks, err := chatAssistant(v)
+		if err == nil && len(blocks) == 0 {
+			err = withContent(v, "content")
+		}
 		return []*contextdv1.Event{assistant("", "", blocks)}, err
 	default:
 		return nil, fmt.Errorf("role: %q is unknown", role)
@@ -127,11 +139,17 @@ func openaiResponse(v value) (*contextdv1.Event, error) {
 func responsesItem(v value) ([]*contextdv1.Event, error) {
 	switch kind := v.get("type").text(); {
 	case kind == "function_call_output", kind == "custom_tool_call_output":
+		if err := withContent(v, "output"); err != nil {
+			return nil, err
+		}
 		return []*contextdv1.Event{message(contextdv1.Role_ROLE_TOOL, []*contextdv1.Block{result(&contextdv1.ToolResult{
 			CallId: v.get("call_id").text(), Content: openaiContent(v.get("output")),
 		})})}, nil
 	case kind != "" && kind != "message":
 		return []*contextdv1.Event{assistant("", "", modelItem(v))}, nil
+	}
+	if err := withContent(v, "content"); err != nil {
+		return nil, err
 	}
 	content := openaiContent(v.get("content"))
 	switch role := v.get("role").text(); role {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -54,16 +55,22 @@ func response(v value) (*contextdv1.Event, error) {
 // Messages are the events of messages in a provider's format: a message, a list of them, or
 // messages one after another, as an assembled context is written. An object that has only the
 // system prompt, which Anthropic's and Gemini's formats have outside of the messages, is one too.
+// A message whose content is empty has no event. One that cannot be read is an error: nothing of
+// what was said is left out without a word.
 func Messages(format contextdv1.Format, data []byte) ([]*contextdv1.Event, error) {
 	read, ok := formats[format]
 	if !ok {
 		return nil, fmt.Errorf("format: messages of %s are not read", format)
 	}
 	var values []value
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	for decoder.More() {
+	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(data, byteOrderMark)))
+	for {
 		var v value
-		if err := decoder.Decode((*json.RawMessage)(&v)); err != nil {
+		err := decoder.Decode((*json.RawMessage)(&v))
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
 			return nil, fmt.Errorf("message %d: %w", len(values), err)
 		}
 		if v.isList() {
@@ -74,7 +81,11 @@ func Messages(format contextdv1.Format, data []byte) ([]*contextdv1.Event, error
 	}
 	var out []*contextdv1.Event
 	for i, v := range values {
-		events, err := read(v)
+		err := noMessage(v)
+		var events []*contextdv1.Event
+		if err == nil {
+			events, err = read(v)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("message %d: %w", i, err)
 		}
@@ -83,6 +94,39 @@ func Messages(format contextdv1.Format, data []byte) ([]*contextdv1.Event, error
 		}
 	}
 	return out, nil
+}
+
+// byteOrderMark is what some editors write before a text in UTF-8.
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// noMessage says of a value that it is a whole request, or nothing that could be a message.
+func noMessage(v value) error {
+	if !v.isObject() {
+		return errors.New("must be an object")
+	}
+	for _, list := range []string{"messages", "contents", "input"} {
+		if v.get("role") == nil && v.get(list).isList() {
+			return fmt.Errorf("is a whole request; give the list in its %q instead, and before it a system prompt that is not in the list", list)
+		}
+	}
+	return nil
+}
+
+// withContent is an error where a message's content is no string or list of parts: it would be
+// left out. Null is empty, as is a message that says who speaks and nothing else.
+func withContent(v value, name string) error {
+	members := v.members()
+	content, ok := members[name]
+	switch {
+	case !ok && len(members) == 1 && members["role"] != nil:
+		return nil
+	case !ok:
+		return fmt.Errorf("%s: must be set", name)
+	case string(content) == "null" || content[0] == '"' || content[0] == '[':
+		return nil
+	default:
+		return fmt.Errorf("%s: must be a string or a list", name)
+	}
 }
 
 var formats = map[contextdv1.Format]func(value) ([]*contextdv1.Event, error){

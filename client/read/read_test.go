@@ -114,9 +114,46 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s is answered %v, want %q", test.data, err, test.want)
 		}
 	}
+	for _, test := range []struct{ format, data, want string }{
+		{"anthropic", `{"role":"user","content":"a"} {"role":"user","parts":[{"text":"b"}]}`, "message 1: content: must be set"},
+		{"anthropic", `{"role":"user","content":{"text":"a"}}`, "message 0: content: must be a string or a list"},
+		{"anthropic", `{"system":{"text":"a"}}`, "message 0: system: must be a string or a list"},
+		{"anthropic", `{"system":"a","messages":[{"role":"user","content":"b"}]}`, `message 0: is a whole request; give the list in its "messages"`},
+		{"anthropic", `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":{"ok":true}}]}`, "message 0: content[0]: content: must be"},
+		{"anthropic", `"a"`, "message 0: must be an object"},
+		{"gemini", `{"role":"user","parts":[{"text":"b"}]} {"role":"user","content":"a"}`, "message 1: parts: must be a list"},
+		{"gemini", `{"systemInstruction":"a"}`, "message 0: parts: must be a list"},
+		{"gemini", `{"systemInstruction":{"parts":[]},"contents":[]}`, `message 0: is a whole request; give the list in its "contents"`},
+		{"openai_chat", `{"role":"user","parts":[{"text":"b"}]}`, "message 0: content: must be set"},
+		{"openai_chat", `{"role":"assistant","text":"b"}`, "message 0: content: must be set"},
+		{"openai_chat", `{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}`, "message 0: function_call: is not read"},
+		{"openai_chat", `{"role":"tool","tool_call_id":"a","content":{"ok":true}}`, "message 0: content: must be a string or a list"},
+		{"openai_chat", `{"role":"user","content":"a"}] {"role":"user","content":"b"}`, "message 1: invalid character ']'"},
+		{"openai_responses", `{"role":"user","text":"b"}`, "message 0: content: must be set"},
+		{"openai_responses", `{"type":"function_call_output","call_id":"a","output":{"ok":true}}`, "message 0: output: must be a string or a list"},
+		{"openai_responses", `{"instructions":"a","input":[]}`, `message 0: is a whole request; give the list in its "input"`},
+	} {
+		if got, err := read.Messages(formats[test.format], []byte(test.data)); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s is answered %v, %v, want %q", test.data, got, err, test.want)
+		}
+	}
 	for _, body := range []string{"", "no", `{}`, `[]`, `{"choices":[]}`, `{"candidates":[]}`} {
 		if e, err := read.Response([]byte(body)); err == nil {
 			t.Errorf("%q is read as %v", body, e)
+		}
+	}
+}
+
+// What says nothing has no event, and a mark of the byte order before the first message says nothing.
+func TestEmpty(t *testing.T) {
+	for format, data := range map[string]string{
+		"anthropic":        `{"role":"user","content":""} {"role":"user","content":[]}`,
+		"openai_chat":      `{"role":"assistant","content":null} {"role":"assistant"}`,
+		"openai_responses": `{"type":"reasoning","summary":[]} {"role":"user","content":""}`,
+		"gemini":           `{"role":"model"} {"role":"model","parts":null} {"parts":[]}`,
+	} {
+		if got, err := read.Messages(formats[format], []byte("\xef\xbb\xbf"+data+"\r\n")); err != nil || len(got) > 0 {
+			t.Errorf("%s: %s is read as %v, %v", format, data, got, err)
 		}
 	}
 }
