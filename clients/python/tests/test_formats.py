@@ -201,3 +201,34 @@ def test_a_response_comes_back(
     assert usage.cache_write_tokens == (0 if format == "gemini" else 20)
     context = client.assemble(session_id, format)
     assert client.record_model_call(context, BODIES[format]) > 0
+
+
+@pytest.mark.parametrize(
+    ("format", "messages", "wrong"),
+    [
+        ("anthropic", {"role": "user", "parts": [{"text": "a"}]}, "content: must be set"),
+        ("anthropic", {"role": "user", "content": {"text": "a"}}, "content: must be a string or"),
+        ("anthropic", {"role": "usr", "content": "a"}, "role: 'usr' is unknown"),
+        ("anthropic", {"system": "a", "messages": [{"role": "user", "content": "b"}]}, "whole req"),
+        ("anthropic", "1", "message 0: must be an object"),
+        ("gemini", {"role": "user", "content": "a"}, "parts: must be a list"),
+        ("gemini", {"role": "user", "parts": "a"}, "parts: must be a list"),
+        ("gemini", {"systemInstruction": {}, "contents": [{"role": "user"}]}, "whole request"),
+    ],
+)
+def test_nothing_is_left_out(format: Any, messages: Any, wrong: str) -> None:
+    with pytest.raises(ValueError, match=wrong):
+        contextd_client.message_events(messages, format)
+
+
+@pytest.mark.parametrize(
+    ("format", "prompt"),
+    [("anthropic", {"system": "a"}), ("gemini", {"systemInstruction": {"parts": [{"text": "a"}]}})],
+)
+def test_text_of_messages(format: Any, prompt: dict[str, Any]) -> None:
+    user = {"role": "user", "content": "b", "parts": [{"text": "b"}]}
+    both = json.dumps([prompt, user])
+    for messages in (both, both.encode(), [prompt, user]):
+        made = contextd_client.message_events(messages, format)
+        assert [e.message.blocks[0].text.text for e in made] == ["a", "b"]
+        assert made[0].message.role == events.system("a").message.role

@@ -73,6 +73,18 @@ class Raw:
         """A member that is a string; empty if there is none."""
         return self.get(name).text()
 
+    def require_content(self, name: str) -> None:
+        """Raises ValueError where a member is no string or list: it would be left out.
+
+        Null is empty, as is a message that says who speaks and nothing else.
+        """
+        members = self.members()
+        if name not in members and set(members) != {"role"}:
+            raise ValueError(f"{name}: must be set")
+        content = self.get(name).json
+        if content != "null" and content[0] not in '"[':
+            raise ValueError(f"{name}: must be a string or a list")
+
     def _pairs(self) -> Iterator[tuple[str, Raw]]:
         at = _skip(self.json, 1)
         while self.json[at] != "}":

@@ -42,10 +42,15 @@ def _response_events(raw: Raw) -> list[Event]:
 
 
 def message_events(messages: Any, format: FormatName) -> list[Event]:
-    """The events of messages as a provider's API takes them: one, or a sequence."""
-    if isinstance(messages, Mapping | str) or not isinstance(messages, Sequence):
+    """The events of messages as a provider's API takes them: one, or a sequence.
+
+    What cannot be read is an error: nothing of what was said is left out without a word.
+    """
+    if isinstance(messages, Mapping | str | bytes) or not isinstance(messages, Sequence):
         messages = [messages]
-    raws = [to_raw(m) for m in messages]
+    raws = [raw for m in messages for raw in _each(to_raw(m))]
+    for number, raw in enumerate(raws):
+        _require_message(raw, number)
     if format == "openai_responses":
         return openai_responses.items(raws)
     if format == "anthropic":
@@ -55,6 +60,22 @@ def message_events(messages: Any, format: FormatName) -> list[Event]:
     if format == "gemini":
         return [e for raw in raws for e in gemini.content(raw)]
     raise ValueError(f"format: messages of {format!r} are not read")
+
+
+def _each(raw: Raw) -> list[Raw]:
+    return raw.elements() if raw.is_list else [raw]
+
+
+def _require_message(raw: Raw, number: int) -> None:
+    """Raises ValueError for a whole request, or what is no object."""
+    if not raw.is_object:
+        raise ValueError(f"message {number}: must be an object")
+    members = raw.members()
+    for name in ("messages", "contents", "input"):
+        if "role" not in members and name in members and members[name].is_list:
+            raise ValueError(
+                f"message {number}: is a whole request; give the list in its {name!r} instead"
+            )
 
 
 def to_raw(value: Any) -> Raw:

@@ -14,11 +14,18 @@ PROVIDER = "anthropic"
 
 def message(raw: Raw) -> list[Event]:
     """The events of a message, or of a response, which is a message with an id."""
+    if raw.get("system").present and not raw.get("role").present:
+        raw.require_content("system")
+        return [events.system(*content(raw.get("system")))]
+    raw.require_content("content")
+    role = raw.string("role")
     blocks = content(raw.get("content"))
-    if raw.string("role") == "assistant":
+    if role == "assistant":
         return [events.assistant(*blocks, model=raw.string("model"), event_id=raw.string("id"))]
-    if raw.string("role") == "system":
+    if role == "system":
         return [events.system(*blocks)]
+    if role != "user":
+        raise ValueError(f"role: {role!r} is unknown")
     # In this API results are in the user's message, before what the user says.
     results = [b for b in blocks if b.HasField("tool_result")]
     said = [b for b in blocks if not b.HasField("tool_result")]

@@ -25,13 +25,26 @@ def response(raw: Raw) -> list[Event]:
 
 def content(raw: Raw) -> list[Event]:
     """The events of a content."""
-    blocks = _parts(raw)
+    prompt = raw.get("systemInstruction")
+    said_by = prompt if prompt.present else raw
+    _require_parts(said_by)
+    blocks = _parts(said_by)
+    if prompt.present:
+        return [events.system(*blocks)]
     if raw.string("role") == "model":
         return [events.assistant(*blocks)]
     results = [b for b in blocks if b.HasField("tool_result")]
     said = [b for b in blocks if not b.HasField("tool_result")]
     out = [events.message(Role.ROLE_TOOL, results)] if results else []
     return out + ([events.user(*said)] if said else [])
+
+
+def _require_parts(raw: Raw) -> None:
+    """Raises ValueError where a content's parts would be left out."""
+    parts = raw.get("parts")
+    empty = raw.is_object and parts == rawjson.NULL and set(raw.members()) <= {"role", "parts"}
+    if not parts.is_list and not empty:
+        raise ValueError("parts: must be a list")
 
 
 def _parts(raw: Raw) -> list[Block]:
