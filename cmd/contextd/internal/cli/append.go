@@ -1,19 +1,15 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/contextd/contextd/client/read"
-	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -104,7 +100,8 @@ func appendEach(cmd *cobra.Command, api api, first *contextdv1.AppendEventsReque
 			return <-sent
 		}
 		if err != nil {
-			return err
+			// Answers come in the order of the input, one for each event.
+			return &inputError{err, fmt.Sprintf("event %d of stdin", sum.fresh+sum.duplicates+1)}
 		}
 		if err := sum.add(resp.GetAppended()); err != nil {
 			return err
@@ -174,52 +171,6 @@ func eventsOf(in io.Reader, format contextdv1.Format) (nextEvent, error) {
 		events = events[1:]
 		return e, nil
 	}, nil
-}
-
-// eventReader reads JSON lines.
-type eventReader struct {
-	in   *bufio.Reader
-	line int
-}
-
-func newEventReader(r io.Reader) *eventReader {
-	return &eventReader{in: bufio.NewReaderSize(r, 1<<16)}
-}
-
-func (r *eventReader) next() (*contextdv1.Event, error) {
-	for {
-		text, err := r.in.ReadBytes('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		}
-		r.line++
-		text = bytes.TrimSpace(text)
-		if len(text) == 0 {
-			if err != nil {
-				return nil, io.EOF
-			}
-			continue
-		}
-		e, err := eventOf(text)
-		if err != nil {
-			return nil, usageError{fmt.Errorf("stdin: line %d: %w", r.line, err)}
-		}
-		return e, nil
-	}
-}
-
-// eventOf reads an event. What its strings hold that UTF-8 has not is replaced by U+FFFD.
-func eventOf(text []byte) (*contextdv1.Event, error) {
-	e := &contextdv1.Event{}
-	err := protojson.Unmarshal(text, e)
-	if err == nil {
-		return e, nil
-	}
-	valid, unreadable := jsontext.AppendFormat(nil, text, jsontext.AllowInvalidUTF8(true))
-	if unreadable == nil && protojson.Unmarshal(valid, e) == nil {
-		return e, nil
-	}
-	return nil, fmt.Errorf("not an event: %w", config.JSONError(err))
 }
 
 // appendSum adds up what was appended.

@@ -21,12 +21,13 @@ func (f formatFlag) String() string { return formatName(*f.to) }
 
 func (f formatFlag) Set(name string) error {
 	for number := range contextdv1.Format_name {
-		if known := contextdv1.Format(number); formatName(known) == name {
+		// The packages for Python and TypeScript write openai_chat.
+		if known := contextdv1.Format(number); formatName(known) == strings.ReplaceAll(name, "_", "-") {
 			*f.to = known
 			return nil
 		}
 	}
-	return fmt.Errorf("must be one of %s", strings.Join(formatNames(), ", "))
+	return mistyped(fmt.Errorf("must be one of %s", strings.Join(formatNames(), ", ")), name, formatNames())
 }
 
 func formatName(f contextdv1.Format) string {

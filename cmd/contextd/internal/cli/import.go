@@ -87,6 +87,9 @@ func (c *client) importFile(cmd *cobra.Command, api api, flags importFlags, path
 		return err
 	}
 	resp, err := in.send(cmd.Context(), api, header)
+	if err != nil {
+		err = &inputError{err, path}
+	}
 	if err := errors.Join(err, in.Close()); err != nil {
 		return err
 	}

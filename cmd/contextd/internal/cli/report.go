@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -14,6 +15,7 @@ import (
 
 	contextdclient "github.com/contextd/contextd/client"
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/internal/log/disklog"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -40,7 +42,7 @@ func explainError(cmd *cobra.Command, err error) (text, hint string) {
 	}
 	st, ok := statusOf(err)
 	if !ok {
-		return err.Error(), ""
+		return err.Error(), localHint(cmd, err)
 	}
 	if st.Code() == codes.Unavailable && reason(st) == "" && !errors.Is(err, errNotServing) {
 		address, _ := cmd.Flags().GetString("addr")
@@ -48,8 +50,38 @@ func explainError(cmd *cobra.Command, err error) (text, hint string) {
 			return e.Message, "--embedded DIR does without a daemon"
 		}
 	}
-	return statusText(st), statusHint(st)
+	text = statusText(st)
+	if input, ok := errors.AsType[*inputError](err); ok {
+		text = input.where + ": " + fieldOfInput.ReplaceAllString(text, "")
+	}
+	return text, statusHint(st)
 }
+
+// localHint says what helps against an error that no daemon made.
+func localHint(cmd *cobra.Command, err error) string {
+	_, locked := errors.AsType[*disklog.LockedError](err)
+	_, embedded := cmd.Flags().GetString("embedded")
+	switch {
+	case locked && embedded == nil:
+		return "stop that process, or leave --embedded out where it is a daemon"
+	case locked:
+		return "stop that process, or name another directory"
+	case errors.Is(err, syscall.EADDRINUSE):
+		return `stop what listens there ("contextd health" says whether it is a daemon), or name another address`
+	}
+	return ""
+}
+
+// inputError is a daemon's error about a part of the input, such as a file.
+type inputError struct {
+	error
+	where string
+}
+
+func (e *inputError) Unwrap() error { return e.error }
+
+// fieldOfInput is what the daemon calls the one event of a request.
+var fieldOfInput = regexp.MustCompile(`(append\.)?events\[0\](\.|: )`)
 
 // wrongUsage is what is wrong with a command line, in other words than cobra's.
 func wrongUsage(cmd *cobra.Command, err error) string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -329,10 +330,19 @@ func TestListening(t *testing.T) {
 		"open in words":           {"--listen=:7171", "--insecure-listen-without-authentication"},
 		"plain tokens in words":   {"--listen=:7171", "--auth-tokens=t", "--insecure-listen-without-encryption"},
 		"a socket for all, known": {"--unix-socket=/x", "--unix-socket-mode=0666", "--unix-socket-peers=[{uid: 7}]"},
+		"a port by its name":      {"--listen=127.0.0.1:http"},
 		"profiles":                {"--pprof", "--metrics-listen=127.0.0.1:1"},
 	} {
 		if _, err := load(t, nil, args...); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, setting := range []string{"listen", "metrics-listen", "inspect-listen"} {
+		for _, address := range []string{"127.0.0.1", "127.0.0.1:65536", "127.0.0.1:-1", "http://127.0.0.1:7171", "7171"} {
+			want := strings.ReplaceAll(setting, "-", "_") + " " + strconv.Quote(address) + " must be host:port"
+			if _, err := load(t, nil, "--"+setting+"="+address); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("--%s=%s is answered %v, want %q", setting, address, err, want)
+			}
 		}
 	}
 }

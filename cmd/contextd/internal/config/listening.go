@@ -12,6 +12,9 @@ func (c *Config) ValidateListening() error {
 	if err := c.Auth.Validate(); err != nil {
 		return err
 	}
+	if err := c.validateAddresses(); err != nil {
+		return err
+	}
 	if c.UnixSocket != "" && c.UnixSocketMode&0o002 != 0 && len(c.Auth.Peers) == 0 && !c.WithoutAuthentication {
 		return fmt.Errorf("unix_socket_mode %04o lets every user of this machine call the API: set unix_socket_peers, or insecure_listen_without_authentication if that is meant", c.UnixSocketMode)
 	}
@@ -29,6 +32,25 @@ func (c *Config) ValidateListening() error {
 		return fmt.Errorf("listen %s can be reached from other machines, where anybody may call the API: set tls_client_ca or auth_tokens, listen on 127.0.0.1 or a unix socket, or set insecure_listen_without_authentication if that is meant", c.Listen)
 	case c.Auth.ByNetwork() && !c.Auth.Encrypts() && !c.WithoutEncryption:
 		return fmt.Errorf("listen %s can be reached from other machines, and tokens can be read on the way: set tls_cert, or insecure_listen_without_encryption if that is meant", c.Listen)
+	}
+	return nil
+}
+
+// validateAddresses refuses what nobody can listen on, before anything is opened.
+func (c *Config) validateAddresses() error {
+	for _, of := range []struct{ setting, address string }{
+		{"listen", c.Listen}, {"metrics_listen", c.MetricsListen}, {"inspect_listen", c.InspectListen},
+	} {
+		if of.address == "" {
+			continue
+		}
+		_, port, err := net.SplitHostPort(of.address)
+		if err == nil {
+			_, err = net.LookupPort("tcp", port)
+		}
+		if err != nil {
+			return fmt.Errorf("%s %q must be host:port, with a port of at most 65535", of.setting, of.address)
+		}
 	}
 	return nil
 }

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// eventReader reads JSON lines.
+type eventReader struct {
+	in   *bufio.Reader
+	line int
+}
+
+func newEventReader(r io.Reader) *eventReader {
+	return &eventReader{in: bufio.NewReaderSize(r, 1<<16)}
+}
+
+func (r *eventReader) next() (*contextdv1.Event, error) {
+	for {
+		text, err := r.in.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		if r.line++; r.line == 1 {
+			text = bytes.TrimPrefix(text, byteOrderMark)
+		}
+		text = bytes.TrimSpace(text)
+		if len(text) == 0 {
+			if err != nil {
+				return nil, io.EOF
+			}
+			continue
+		}
+		e, err := eventOf(text)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("stdin: line %d: %w", r.line, err)}
+		}
+		return e, nil
+	}
+}
+
+// byteOrderMark is what some editors write before a text in UTF-8.
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// eventOf reads an event. What its strings hold that UTF-8 has not is replaced by U+FFFD.
+func eventOf(text []byte) (*contextdv1.Event, error) {
+	e := &contextdv1.Event{}
+	err := protojson.Unmarshal(text, e)
+	if err != nil {
+		valid, unreadable := jsontext.AppendFormat(nil, text, jsontext.AllowInvalidUTF8(true))
+		if unreadable == nil && protojson.Unmarshal(valid, e) == nil {
+			err = nil
+		}
+	}
+	if err != nil {
+		err = config.JSONError(err)
+		return nil, fmt.Errorf("not an event: %w%s", err, eventHint(text, err.Error()))
+	}
+	if e.GetKind() == nil {
+		return nil, fmt.Errorf("not an event: one of %s must be set", kindsOfEvent())
+	}
+	return e, nil
+}
+
+// kindsOfEvent lists the fields of which an event has one.
+func kindsOfEvent() string {
+	fields := (&contextdv1.Event{}).ProtoReflect().Descriptor().Oneofs().ByName("kind").Fields()
+	names := make([]string, fields.Len())
+	for i := range names {
+		names[i] = string(fields.Get(i).Name())
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// eventHint is what helps against an error about the text of an event; empty if nothing is known.
+func eventHint(text []byte, wrong string) string {
+	switch {
+	case text[0] == '[':
+		return "; give one event on each line, not a list"
+	case strings.HasSuffix(wrong, "unexpected EOF"):
+		return "; an event is one line"
+	case strings.Contains(wrong, `unknown field "role"`), strings.Contains(wrong, `unknown field "parts"`), strings.Contains(wrong, `unknown field "content"`) && !bytes.Contains(text, []byte(`"message"`)):
+		return "; messages of a provider need --format"
+	case strings.Contains(wrong, "role cannot be "):
+		return "; it is one of " + strings.Join(roleNames(), ", ")
+	case strings.Contains(wrong, "arguments_json cannot be "):
+		return "; bytes are written as a string in base64"
+	}
+	return ""
+}
+
+// roleNames lists the roles in the API's order.
+func roleNames() []string {
+	values := contextdv1.Role(0).Descriptor().Values()
+	var names []string
+	for i := 1; i < values.Len(); i++ {
+		names = append(names, string(values.Get(i).Name()))
+	}
+	return names
+}
