@@ -63,11 +63,11 @@ func writeCall(cmd *cobra.Command, req *contextdv1.ExplainCallRequest, resp *con
 
 func describeCall(w io.Writer, session string, call *contextdv1.ModelCall, p *contextdv1.Projection) {
 	if call == nil {
-		what := "projection " + p.GetProjectionId()
+		what := "this is projection " + p.GetProjectionId() + ","
 		if p.GetProjectionId() == "" {
-			what = "nothing is recorded, this is the context that would be made now,"
+			what = "nor is a context; this is the one that would be made now,"
 		}
-		fmt.Fprintf(w, "no call of %s is recorded: %s as of event %d\n", session, what, p.GetAsOfSeq())
+		fmt.Fprintf(w, "no call of %s is recorded; %s as of event %d\n", session, what, p.GetAsOfSeq())
 		return
 	}
 	fmt.Fprintf(w, "call %d of %s, model %s", call.GetNumber(), session, dash(call.GetModel()))

@@ -55,7 +55,7 @@ that of each request's header ` + mcpserver.SessionHeader + `.`,
 		c.reads = true
 		return c.run(func(cmd *cobra.Command, api api, _ []string) error {
 			ctx, version := cmd.Context(), c.program.Version
-			noteMissing(cmd, api, session)
+			noteMissing(cmd, api, session, "its tools have nothing to read until something is appended to it")
 			if at.Listen == "" {
 				in := io.NopCloser(cmd.InOrStdin())
 				err := mcpserver.New(api, session, version).Run(ctx, &mcp.IOTransport{Reader: in, Writer: unclosed{cmd.OutOrStdout()}})
@@ -73,8 +73,9 @@ that of each request's header ` + mcpserver.SessionHeader + `.`,
 // noteWithin is how long a daemon may take to say whether a session exists: the host waits.
 const noteWithin = 2 * time.Second
 
-// noteMissing says on stderr that a session does not exist, which it may later.
-func noteMissing(cmd *cobra.Command, api api, session string) {
+// noteMissing says on stderr that a session does not exist, which it may later, and what that
+// means for the command.
+func noteMissing(cmd *cobra.Command, api api, session, means string) {
 	if session == "" {
 		return
 	}
@@ -84,7 +85,7 @@ func noteMissing(cmd *cobra.Command, api api, session string) {
 	if !isNotFound(err) {
 		return // that no daemon answers yet is said by the tools
 	}
-	text := fmt.Sprintf("session %q does not exist yet; its tools have nothing to read until something is appended to it", session)
+	text := fmt.Sprintf("session %q does not exist yet; %s", session, means)
 	if near, ok := errors.AsType[*mistypedError](unknownSession(ctx, api, err)); ok {
 		text += fmt.Sprintf(" (did you mean %q?)", near.meant)
 	}

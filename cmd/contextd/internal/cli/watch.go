@@ -46,6 +46,9 @@ that --json prints, as in 12@18eaa1702158735c-1, a number of another session is 
 		if headers, err := stream.Header(); err == nil && headers != nil {
 			fmt.Fprintln(cmd.ErrOrStderr(), "watching")
 		}
+		for _, session := range req.GetSessionIds() {
+			noteMissing(cmd, api, session, "nothing happens to it until it is made")
+		}
 		for n := uint(0); limit == 0 || n < limit; n++ {
 			resp, err := stream.Recv()
 			if errors.Is(err, io.EOF) || cmd.Context().Err() != nil {

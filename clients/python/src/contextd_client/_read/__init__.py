@@ -59,7 +59,9 @@ def message_events(messages: Any, format: FormatName) -> list[Event]:
         return [e for raw in raws for e in openai_chat.message(raw)]
     if format == "gemini":
         return [e for raw in raws for e in gemini.content(raw)]
-    raise ValueError(f"format: messages of {format!r} are not read")
+    raise ValueError(
+        f"format: {format!r} is none of anthropic, openai_chat, openai_responses, gemini"
+    )
 
 
 def _each(raw: Raw) -> list[Raw]:
