@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,6 +37,9 @@ CONTEXTD_MAX_IMPORT_BYTES and CONTEXTD_IMPORT_MEMORY.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := flags.resolve(); err != nil {
 			return err
+		}
+		if sameFile(args[0], args[1]) {
+			return usageError{errors.New("IN and OUT are the same file, which would be lost; give OUT another name")}
 		}
 		in, err := openTranscript(cmd, args[0], outputProgress(cmd, args[1]))
 		if err != nil {
@@ -84,7 +88,11 @@ func (c *client) convertPlain(cmd *cobra.Command, in *transcriptInput, from stri
 		err = account.Retain(account.Retained()) // what is written is made of copies
 	}
 	if err != nil {
-		return nil, formatError("--from", err)
+		where := "--from"
+		if from == "" {
+			where = cmd.Flags().Arg(0)
+		}
+		return nil, formatError(where, err)
 	}
 	wrote, err := harness.Write(w, read, req.GetHarness(), harness.WriteOptions{
 		SessionID: req.GetHarnessSessionId(), WorkingDirectory: req.GetWorkingDirectory(),
@@ -113,12 +121,21 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
+func sameFile(a, b string) bool {
+	in, err := os.Stat(a)
+	if err != nil || !in.Mode().IsRegular() {
+		return false
+	}
+	out, err := os.Stat(b)
+	return err == nil && os.SameFile(in, out)
+}
+
 // formatError makes the command line's fault of one of the format.
-func formatError(flag string, err error) error {
+func formatError(where string, err error) error {
 	var format *harness.FormatError
 	var limit *harness.LimitError
 	if errors.As(err, &format) || errors.As(err, &limit) {
-		return usageError{fmt.Errorf("%s: %w", flag, err)}
+		return usageError{fmt.Errorf("%s: %w", where, err)}
 	}
 	return err
 }
@@ -134,7 +151,7 @@ func (c *client) convertCompacted(cmd *cobra.Command, in *transcriptInput, from 
 	api := newAPI(conn)
 	read, err := in.send(cmd.Context(), api, &contextdv1.ImportHeader{SessionId: convertedSession, Harness: from})
 	if err != nil {
-		return nil, err
+		return nil, &inputError{err, cmd.Flags().Arg(0)}
 	}
 	req.SessionId = convertedSession
 	report, err = receiveTranscript(cmd, api, req, w)

@@ -21,7 +21,7 @@ func newWatch(c *client) *cobra.Command {
 		Short: "Show contexts, compactions, summaries and other events of sessions, as they happen",
 		Long: `Show contexts, compactions, summaries, reminders and breakers, one event per line, until
 it is interrupted: what happens from when it prints "watching" to stderr and, with --after, what
-happened before. Events of a session are numbered; the number stands after the time.
+happened before. Events of a session are numbered; the number follows the time.
 
 The numbers of a session that was deleted and created again begin at 1. With the incarnation
 that --json prints, as in 12@18eaa1702158735c-1, a number of another session is refused.`,

@@ -70,7 +70,7 @@ func (c *compactions) UndoCompaction(ctx context.Context, req *contextdv1.UndoCo
 		return nil, err
 	}
 	if undone.Event == 0 {
-		return &contextdv1.UndoCompactionResponse{Outcome: compaction.NothingToDo, Detail: "no compaction of a caller stands"}, nil
+		return &contextdv1.UndoCompactionResponse{Outcome: compaction.NothingToDo, Detail: "there is no compaction of a caller to undo"}, nil
 	}
 	return &contextdv1.UndoCompactionResponse{
 		Outcome: "undone", UndoneSeqs: wire.SeqsToProto(undone.Seqs), UndoSeq: uint64(undone.Event),
