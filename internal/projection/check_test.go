@@ -50,6 +50,11 @@ func checkApplied(t fataler, conv *reduce.Conversation, o projection.Options, r 
 		checkRedacted(t, got, i)
 		delete(was, g)
 	}
+	for at, inForce := range v.InForces() {
+		if inForce != v.InForce(at) {
+			t.Fatalf("the group at %d is in force: %t by itself, %t among all", v.Group(at).First, v.InForce(at), inForce)
+		}
+	}
 	for g, at := range was {
 		if v.Spared(at) || v.InForce(at) {
 			t.Fatalf("the group at %d (anchor %v, pinned %v, standing %q) left", g.First, g.Anchor, g.Pinned, g.Standing)

@@ -99,6 +99,7 @@ type front struct {
 
 func (p *summaryPrefix) front(v reduce.View, keep int) front {
 	f := front{keep: map[*reduce.Group]bool{}, safety: newSafety(v, p.options)}
+	inForce := v.InForces()
 	for i := range v.Len() - keep {
 		if v.Ended() != nil {
 			break
@@ -106,7 +107,7 @@ func (p *summaryPrefix) front(v reduce.View, keep int) front {
 		g := v.Group(i)
 		switch {
 		case v.Spared(i):
-		case v.InForce(i), v.Protected(i):
+		case inForce[i], v.Protected(i):
 			f.keep[g] = true
 		case !f.safety.alone(i).Whole:
 			f.keep[g] = true

@@ -21,6 +21,7 @@ func (clipping) Name() string { return "clipping" }
 func (c clipping) Reduce(v View, s State) (View, Step) {
 	e := v.Editor()
 	least := s.leastClip()
+	texts := limitsOf(s.TextClips)
 	for i := range v.Len() {
 		if v.Ended() != nil {
 			break
@@ -39,7 +40,7 @@ func (c clipping) Reduce(v View, s State) (View, Step) {
 			}
 		}
 		if !g.Anchor && len(s.TextClips) > 0 {
-			c.clipTexts(e, i, func(seq eventlog.Seq) uint64 { return tightest(0, s.TextClips, seq) }, textReason(g))
+			c.clipTexts(e, i, texts.at, textReason(g))
 		}
 	}
 	return e.View(), Step{Touched: e.Touched(), Note: c.note(e.Touched(), s)}

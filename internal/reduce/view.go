@@ -166,6 +166,19 @@ func (v View) InForce(i int) bool {
 	return name != "" && !slices.ContainsFunc(v.items[i+1:], func(it item) bool { return it.group.Standing == name })
 }
 
+// InForces is InForce of each group, in time linear in their number.
+func (v View) InForces() []bool {
+	is := make([]bool, len(v.items))
+	newer := map[string]bool{}
+	for i := len(v.items) - 1; i >= 0; i-- {
+		if name := v.items[i].group.Standing; name != "" {
+			is[i] = !newer[name]
+			newer[name] = true
+		}
+	}
+	return is
+}
+
 // Tokens is the size of everything in the view, the digest included.
 func (v View) Tokens() uint64 { return v.tokens }
 

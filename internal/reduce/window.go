@@ -128,8 +128,9 @@ const standingShare = 0.10
 // clipStanding gives the limits, beside those that there are, at which what the runtime
 // put in and stays beside a run through an event keeps to its share.
 func (w window) clipStanding(v View, b budget.Budget, through eventlog.Seq, before []Clip) []Clip {
-	var kept []*Group
+	var kept []*Group // nil where a newer one of the name came
 	var note *Group
+	newest := map[string]int{} // in kept, by name
 	for i := range v.items {
 		g := v.items[i].group
 		if !g.collapses(through) {
@@ -141,7 +142,11 @@ func (w window) clipStanding(v View, b budget.Budget, through eventlog.Seq, befo
 		switch {
 		case g.isLive():
 		case g.Standing != "":
-			kept = append(slices.DeleteFunc(kept, func(old *Group) bool { return old.Standing == g.Standing }), g)
+			if old, ok := newest[g.Standing]; ok {
+				kept[old] = nil
+			}
+			newest[g.Standing] = len(kept)
+			kept = append(kept, g)
 		case g.Kind == KindUser && g.Human == 0:
 			note = g
 		}
@@ -149,10 +154,12 @@ func (w window) clipStanding(v View, b budget.Budget, through eventlog.Seq, befo
 	if note != nil {
 		kept = append(kept, note)
 	}
+	kept = slices.DeleteFunc(kept, func(g *Group) bool { return g == nil })
 	level := max(clipLevel(kept, b.Share(standingShare)), clipFloor)
+	limits := limitsOf(before)
 	var clips []Clip
 	for _, g := range kept {
-		if limit := tightest(0, before, g.First); g.Tokens > level && (limit == 0 || level < limit) {
+		if limit := limits.at(g.First); g.Tokens > level && (limit == 0 || level < limit) {
 			clips = append(clips, clipsOf(g, level)...)
 		}
 	}
