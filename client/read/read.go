@@ -104,8 +104,11 @@ func noMessage(v value) error {
 	if !v.isObject() {
 		return errors.New("must be an object")
 	}
+	if v.get("role") != nil || v.get("type") != nil {
+		return nil
+	}
 	for _, list := range []string{"messages", "contents", "input"} {
-		if v.get("role") == nil && v.get(list).isList() {
+		if v.get(list).isList() {
 			return fmt.Errorf("is a whole request; give the list in its %q instead, and before it a system prompt that is not in the list", list)
 		}
 	}

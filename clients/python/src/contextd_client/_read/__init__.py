@@ -72,9 +72,10 @@ def _require_message(raw: Raw, number: int) -> None:
     """Raises ValueError for a whole request, or what is no object."""
     if not raw.is_object:
         raise ValueError(f"message {number}: must be an object")
-    members = raw.members()
+    if raw.get("role").present or raw.get("type").present:
+        return
     for name in ("messages", "contents", "input"):
-        if "role" not in members and name in members and members[name].is_list:
+        if raw.get(name).is_list:
             raise ValueError(
                 f"message {number}: is a whole request; give the list in its {name!r} instead"
             )
