@@ -16,7 +16,7 @@ const aroundMost = 70
 // Excerpts shows the highest-ranked identifiers that are not shown in the lines that each
 // was last in, by the place that they are from, the highest-ranked place last, in at most limit
 // tokens as the lines are quoted.
-// Names that were in arguments alone have none. The text is the model's and the tools':
+// Names that were in arguments alone have none without QuoteArguments. The text is the model's and the tools':
 // quote must set a line off as data, always in the same way, and end it. What is returned is
 // to be shown: the names in it are from now on.
 func (x *Index) Excerpts(limit uint64, shown *Shown, quote func(line string) string) []budget.Piece {

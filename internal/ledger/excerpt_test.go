@@ -35,6 +35,21 @@ func TestExcerpts(t *testing.T) {
 		"not in arguments": {
 			func(x *ledger.Index) { x.AddText("text with name_one"); x.AddArguments(`{"a":"name_one name_two"}`) }, "", 100, "text with name_one",
 		},
+		"in arguments that are quoted, where no text has it": {
+			func(x *ledger.Index) {
+				x.QuoteArguments()
+				x.AddArguments("old name_two")
+				x.AddText("text with name_one")
+				x.AddArguments("arguments with name_one\nand with name_two\nname_three")
+			}, "", 100, "text with name_one\nand with name_two",
+		},
+		"not alone in its line, where arguments are quoted": {
+			func(x *ledger.Index) {
+				x.QuoteArguments()
+				x.AddText("text with name_one")
+				x.AddText("  name_one\n")
+			}, "", 100, "text with name_one",
+		},
 		"once": {
 			func(x *ledger.Index) { x.AddText("name_one is beside name_two") }, "", 100, "name_one is beside name_two",
 		},

@@ -21,6 +21,8 @@ type Index struct {
 	// at is the place of what is added, nil if it is not known, and pointer that of the call.
 	at      *place
 	pointer string
+	// quotesArguments is set by QuoteArguments.
+	quotesArguments bool
 }
 
 type entry struct {
@@ -28,8 +30,8 @@ type entry struct {
 	uses int          // how many texts held it; arguments count more
 	last int          // the newest of those texts
 	own  int          // the newest that the agent wrote; 0 is none
-	// around is the text in which the name last was outside of arguments, and quoted the
-	// same as it is quoted; nil until it is asked for.
+	// around is the line in which the name last was outside of arguments, or else in these, and
+	// quoted the same as it is quoted; nil until it is asked for.
 	around string
 	quoted *budget.Piece
 	shown  int // the newest Shown that is known to hold it
@@ -37,6 +39,7 @@ type entry struct {
 	// known. start is where in that text.
 	of, shownAt *place
 	start       int
+	argument    bool   // whether that text is arguments
 	pointer     string // of the call whose result is that text
 }
 
@@ -53,6 +56,10 @@ func (x *Index) entry(name string) *entry {
 // argumentWeight is how much more a name counts that the agent itself wrote in a
 // call's arguments: it was used, not only seen.
 const argumentWeight = 4
+
+// QuoteArguments has names that only arguments held shown in the lines of these, and none in a
+// line that it is alone in. An index does neither without it.
+func (x *Index) QuoteArguments() { x.quotesArguments = true }
 
 // AddText takes in a text that the model saw.
 // It is kept as long as the index.
@@ -98,12 +105,25 @@ func (x *Index) add(text string, weight int) {
 		if e.last != x.clock {
 			e.uses += weight
 			e.last, e.of = x.clock, x.at
-			if weight != argumentWeight {
-				e.around, e.quoted, e.shownAt, e.start, e.pointer = around(text, start, end), nil, x.at, x.clock<<32+start, x.pointer
-			}
+			x.quote(e, text, start, end, weight == argumentWeight)
 		}
 		return true
 	})
+}
+
+// quote takes note of the line in which the name of an entry is, at text[start:end].
+func (x *Index) quote(e *entry, text string, start, end int, argument bool) {
+	if argument && (!x.quotesArguments || e.around != "" && !e.argument) {
+		return
+	}
+	line := around(text, start, end)
+	if x.quotesArguments && strings.TrimSpace(line) == text[start:end] {
+		return
+	}
+	e.around, e.quoted, e.shownAt, e.start, e.argument, e.pointer = line, nil, x.at, x.clock<<32+start, argument, x.pointer
+	if argument {
+		e.pointer = ""
+	}
 }
 
 // ranked is an entry with its rank.

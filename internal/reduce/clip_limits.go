@@ -7,8 +7,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// clipLimits finds the tightest of many clips that hold at an event. The last resort may leave one
-// for each message of a long log.
+// clipLimits finds the tightest of many clips that hold at an event. The last resort may make
+// one for each message of a long log.
 type clipLimits struct {
 	few []Clip
 	// starts are the events after which another limit holds, ascending, and limits those from

@@ -20,9 +20,6 @@ const (
 	quoteBytes = 280
 	// digestFrame covers the digest's own headings, in tokens.
 	digestFrame = 120
-	// excerptPart is the part of the index's share that goes to the lines in which
-	// the first of its names were: one over so much.
-	excerptPart = 3
 	// fileShare and reminderShare are for the files that calls read and changed and
 	// for the reminders that were dropped with their turns.
 	fileShare = 0.01
@@ -272,7 +269,7 @@ func (d *digests) compose(m *digestMemo, key digestKey, b budget.Budget, said, p
 	}
 	share, shown := d.policy.indexTokens(b), m.index.Shown()
 	shown.Grow(out.String())
-	excerpts := m.index.Excerpts(share/excerptPart, shown, quoteLines)
+	excerpts := m.index.Excerpts(d.policy.indexLines(share), shown, quoteLines)
 	section(titleLines, excerpts)
 	if d.ended() != nil {
 		return out

@@ -34,19 +34,21 @@ type digestMemo struct {
 	// needs them.
 	read  int
 	index *ledger.Index
-	// sorted is that of the policy.
-	sorted bool
+	// sorted is that of the policy, and quotes whether its index quotes arguments.
+	sorted, quotes bool
 	files  *ledger.Files
 	calls  *ledger.Calls
 	plan   *ledger.Plan
 	failed *ledger.Failures
 	views  *fileview.Views
-	// quotes are those of what users said.
-	quotes Memo[budget.Piece]
+	// said are the quotations of what users said.
+	said Memo[budget.Piece]
 	// front are the anchored and pinned groups, which stay; humans those with a human's
-	// words, which may stay; standing the newest of their names, which stay, too. dropped
-	// counts all but the first.
+	// words, which may stay; standing the newest of their names, which stay, too, and nil where
+	// a newer one took the place, and standingAt where each name is in it. dropped counts all but
+	// the first.
 	front, humans, standing []*Group
+	standingAt              map[string]int
 	// notes are what the runtime put in that is not standing. lastUser is the first event
 	// of the newest group of a user's messages, whoever wrote them.
 	notes    []*Group
@@ -99,13 +101,13 @@ func newDigestMemos(gauge budget.Accountant) digestMemos {
 func newDigestMemo(gauge budget.Accountant) digestMemo {
 	return digestMemo{
 		index: ledger.NewIndex(gauge), files: ledger.NewFiles(gauge), calls: ledger.NewCalls(gauge), plan: ledger.NewPlan(gauge), failed: ledger.NewFailures(gauge),
-		views: fileview.NewViews(),
+		views: fileview.NewViews(), standingAt: map[string]int{},
 	}
 }
 
 // quote keeps what quoteUser returns.
 func (m *digestMemo) quote(g *Group, gauge budget.Accountant) budget.Piece {
-	kept := m.quotes.Of(g)
+	kept := m.said.Of(g)
 	if kept.Text == "" {
 		*kept = quoteUser(g, gauge)
 	}
@@ -117,7 +119,9 @@ func (m *digestMemo) quote(g *Group, gauge budget.Accountant) budget.Piece {
 func (all *digestMemos) take(groups []*Group, key digestKey, ended func() error) *digestMemo {
 	m := all.pick(groups, key)
 	if m.next == 0 {
-		m.sorted = key.policy.sorted()
+		if m.sorted, m.quotes = key.policy.sorted(), key.policy.quotesArguments(); m.quotes {
+			m.index.QuoteArguments()
+		}
 	}
 	all.clock++
 	m.used = all.clock
@@ -139,7 +143,7 @@ func (all *digestMemos) pick(groups []*Group, key digestKey) *digestMemo {
 		switch {
 		case m.key == key:
 			return m
-		case m.next > 0 && (groups[m.next-1].First > key.through || m.sorted != key.policy.sorted()):
+		case m.next > 0 && (groups[m.next-1].First > key.through || m.sorted != key.policy.sorted() || m.quotes != key.policy.quotesArguments()):
 			continue // it has gathered too much, or otherwise
 		case best == nil || m.next > best.next:
 			best = m
@@ -174,8 +178,9 @@ func (m *digestMemo) gather(g *Group) {
 	if g.Opens {
 		m.opens = g.First
 	}
-	if g.Standing != "" {
-		m.standing = slices.DeleteFunc(m.standing, func(old *Group) bool { return old.Standing == g.Standing })
+	if at, ok := m.standingAt[g.Standing]; ok && g.Standing != "" {
+		m.standing[at] = nil
+		delete(m.standingAt, g.Standing)
 	}
 	if g.Kind == KindUser {
 		m.lastUser = g.First
@@ -188,6 +193,7 @@ func (m *digestMemo) gather(g *Group) {
 	case g.Human > 0:
 		m.humans = append(m.humans, g)
 	case g.Standing != "":
+		m.standingAt[g.Standing] = len(m.standing)
 		m.standing = append(m.standing, g)
 	case g.Kind == KindUser:
 		m.notes = append(m.notes, g)
@@ -258,9 +264,10 @@ func (m *digestMemo) keepStanding(b budget.Budget) []*Group {
 	if b.Target == 0 {
 		return nil
 	}
-	from := max(0, len(m.standing)-mostStanding)
-	live := slices.DeleteFunc(slices.Clone(m.standing[:from]), func(g *Group) bool { return !g.isLive() })
-	return append(live, m.standing[from:]...)
+	all := slices.DeleteFunc(slices.Clone(m.standing), func(g *Group) bool { return g == nil })
+	from := max(0, len(all)-mostStanding)
+	live := slices.DeleteFunc(slices.Clone(all[:from]), func(g *Group) bool { return !g.isLive() })
+	return append(live, all[from:]...)
 }
 
 // keepNotes parts the notes in those that stay and those that are quoted: the newest stays

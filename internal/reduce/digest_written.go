@@ -10,7 +10,7 @@ import (
 // digestRules is the version of the rules by which a digest is written. It moves on whenever
 // the same log and decisions give another text, so that none is taken for what would be
 // written now.
-const digestRules = 5
+const digestRules = 6
 
 // Written is a digest as it may be kept next to the log, so that who assembles a context first
 // after a start need not write it again. It is nothing that the log would not give again.

@@ -205,6 +205,7 @@ func genPolicy() *rapid.Generator[reduce.Policy] {
 				LedgerShare: share.Draw(t, "ledger"), WorkingSetShare: share.Draw(t, "work"), IndexShare: share.Draw(t, "index"),
 				ListTokens:   rapid.SampledFrom([]uint64{0, 100, 6000}).Draw(t, "lists"),
 				IndexTokens:  rapid.SampledFrom([]uint64{0, 0, 50}).Draw(t, "index_tokens"),
+				IndexLines:   rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "index_lines"),
 				SummaryShare: share.Draw(t, "summary"), StartAt: rapid.SampledFrom([]float64{0, 0.1, 0.8}).Draw(t, "start"),
 			},
 			Cache: reduce.Cache{

@@ -112,6 +112,10 @@ type Collapse struct {
 	// IndexTokens is the most that the index takes, in tokens, whatever its share. 0 is
 	// ListTokens.
 	IndexTokens uint64
+	// IndexLines is the fraction of the index that the lines take in which its names last were,
+	// those of arguments too; the names by themselves take the rest. 0 is a third, without
+	// arguments, as policies in records of earlier builds have it.
+	IndexLines float64
 	// SummaryShare is the fraction of the target that the text of a summary may take,
 	// and StartAt the fraction at which one is worth making; 0 asks for none.
 	SummaryShare float64
@@ -163,6 +167,18 @@ func (c Collapse) indexTokens(b budget.Budget) uint64 {
 		most = min(most, c.IndexTokens)
 	}
 	return most
+}
+
+// quotesArguments reports whether names that only arguments held are shown in lines of these.
+func (c Collapse) quotesArguments() bool { return c.IndexLines > 0 }
+
+// indexLines is what the lines take of an index of so many tokens.
+func (c Collapse) indexLines(index uint64) uint64 {
+	const unnamed = 3 // of an index whose part is not named: one over so much
+	if c.IndexLines == 0 {
+		return index / unnamed
+	}
+	return fraction(index, c.IndexLines)
 }
 
 // cutsEarly reports whether groups may be dropped although nothing forces it.

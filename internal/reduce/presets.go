@@ -28,6 +28,7 @@ func DefaultPolicy() Policy {
 			IndexShare:      0.105,
 			ListTokens:      9_000,
 			IndexTokens:     6_000,
+			IndexLines:      0.5,
 			SummaryShare:    0.03,
 			StartAt:         0.5,
 		},

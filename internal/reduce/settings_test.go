@@ -112,7 +112,7 @@ func parsePolicy(input string) (reduce.Policy, error) {
 		case "collapse":
 			p.Collapse = reduce.Collapse{
 				To: s.fraction("to"), KeepLastTurns: uint32(s.number("keep")), LedgerShare: s.fraction("ledger"), WorkingSetShare: s.fraction("work"), IndexShare: s.fraction("index"),
-				SummaryShare: s.fraction("summary"), StartAt: s.fraction("start"), ListTokens: s.number("lists"), IndexTokens: s.number("index_tokens"),
+				SummaryShare: s.fraction("summary"), StartAt: s.fraction("start"), ListTokens: s.number("lists"), IndexTokens: s.number("index_tokens"), IndexLines: s.fraction("index_lines"),
 			}
 		case "recall":
 			p.Recall = reduce.Recall(tool)
