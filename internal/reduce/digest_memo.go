@@ -36,11 +36,11 @@ type digestMemo struct {
 	index *ledger.Index
 	// sorted is that of the policy, and quotes whether its index quotes arguments.
 	sorted, quotes bool
-	files  *ledger.Files
-	calls  *ledger.Calls
-	plan   *ledger.Plan
-	failed *ledger.Failures
-	views  *fileview.Views
+	files          *ledger.Files
+	calls          *ledger.Calls
+	plan           *ledger.Plan
+	failed         *ledger.Failures
+	views          *fileview.Views
 	// said are the quotations of what users said.
 	said Memo[budget.Piece]
 	// front are the anchored and pinned groups, which stay; humans those with a human's
