@@ -37,9 +37,9 @@ var Harness = transcript.Harness{
 	Database: &transcript.Database{Magic: sqlite.Magic, Open: openDatabase},
 }
 
-// detect recognises a database, rows of it, and a transcript of the agent.
+// detect recognises a database by its table, rows of it, and a transcript of the agent.
 func detect(p transcript.Probe) bool {
-	if p.SQLite {
+	if bytes.Contains(p.SQLite, []byte(databaseTable)) {
 		return true
 	}
 	for _, r := range p.Records {

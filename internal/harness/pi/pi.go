@@ -29,10 +29,13 @@ var Harness = transcript.Harness{
 	Name: Name, Detect: detect, Read: read, Write: write, NotKept: notKept, Boundary: boundary, LabelUnseen: labelStopReason,
 }
 
-// detect recognises a session file by its first records.
+// detect recognises a session file by its first records. Other programs begin sessions with a
+// record of the same type; what pi's has is a time under this name.
 func detect(p transcript.Probe) bool {
-	if p.Is("type", "session") && p.Has("type", "id", "cwd") {
-		return true
+	for _, r := range p.Records {
+		if r["type"] == sessionType && r["id"] != "" && r["cwd"] != "" && r["timestamp"] != "" {
+			return true
+		}
 	}
 	return p.Is("message.role", "toolResult", "bashExecution") && p.Has("type", "timestamp", "message.role") && !p.Has("uuid")
 }

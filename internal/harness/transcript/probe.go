@@ -15,8 +15,9 @@ type Probe struct {
 	// as "message.role" or "messages[].parts[].type", with the first scalar found
 	// there as text; objects and lists have an empty one.
 	Records []map[string]string
-	// SQLite is true if the file is a database of SQLite.
-	SQLite bool
+	// SQLite is what was looked at of a database of SQLite; nil if the file is none. The
+	// definitions of its tables are near its beginning.
+	SQLite []byte
 	// Line is the first line that is not blank, of a file that does not begin with JSON.
 	Line string
 }
@@ -37,7 +38,7 @@ const (
 func NewProbe(prefix []byte) Probe {
 	var p Probe
 	if bytes.HasPrefix(prefix, []byte(sqliteMagic)) {
-		p.SQLite = true
+		p.SQLite = prefix
 		return p
 	}
 	if text := bytes.TrimLeft(prefix, " \t\r\n"); len(text) > 0 && text[0] != '{' && text[0] != '[' {

@@ -1,0 +1,31 @@
+package harness_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/contextd/contextd/internal/harness"
+)
+
+// TestDetectsItsOwn: a file is recognised by what only its harness writes, and not by what
+// programs that are unknown here have in common with it.
+func TestDetectsItsOwn(t *testing.T) {
+	const sqlite = "SQLite format 3\x00"
+	for _, tc := range []struct{ name, file, want string }{
+		{"pi", `{"type":"session","id":"s","timestamp":"2025-11-20T23:33:00.805Z","cwd":"/src"}`, "pi"},
+		{"a session that another program began", `{"type":"session","version":0,"id":"s","createdAt":1786073817152,"cwd":"/src"}` + "\n" +
+			`{"type":"turn/start","seq":0,"time":1786073817153,"data":{}}`, ""},
+		{"a session and records of another program", `{"type":"session","name":"s"}` + "\n" +
+			`{"type":"step","id":"1","timestamp":"2025-11-20T23:33:00.805Z","cwd":"/src"}`, ""},
+		{"a database of Cursor", sqlite + "\x00CREATE TABLE cursorDiskKV (key TEXT UNIQUE, value BLOB)", "cursor"},
+		{"a database of another program", sqlite + "\x00CREATE TABLE messages (id TEXT PRIMARY KEY, role TEXT)", ""},
+	} {
+		got, ok := harness.Detect([]byte(tc.file))
+		if got != tc.want || ok != (tc.want != "") {
+			t.Errorf("%s is recognised as %q instead of %q", tc.name, got, tc.want)
+		}
+		if _, err := harness.Read(strings.NewReader(tc.file), ""); tc.want == "" && (err == nil || !strings.Contains(err.Error(), "the format is none of")) {
+			t.Errorf("%s is read: %v", tc.name, err)
+		}
+	}
+}
