@@ -101,7 +101,7 @@ func (m message) event(id string) eventlog.Event {
 	return eventlog.Event{ID: id, Body: body}
 }
 
-// readFile returns the sessions of a transcript.
+// readFile returns the sessions of a transcript. One that cannot be read is named on stderr.
 func readFile(path string, gauge budget.Accountant) ([]*session, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -109,11 +109,11 @@ func readFile(path string, gauge budget.Accountant) ([]*session, error) {
 	}
 	if strings.HasSuffix(path, ".gz") {
 		z, err := gzip.NewReader(bytes.NewReader(data))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+		if err == nil {
+			data, err = io.ReadAll(z)
 		}
-		if data, err = io.ReadAll(z); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+		if err != nil {
+			return nil, skip(path, err)
 		}
 	}
 	if _, ok := harness.Detect(data); !ok {
@@ -121,7 +121,7 @@ func readFile(path string, gauge budget.Accountant) ([]*session, error) {
 	}
 	transcript, err := harness.Read(bytes.NewReader(data), "")
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, skip(path, err)
 	}
 	var out []*session
 	for i, part := range transcript.Sessions {
@@ -197,6 +197,12 @@ func trace(n, bytes int) []message {
 			message{Role: "tool", Text: body.String(), CallID: id, Tool: "read_file"})
 	}
 	return append(out, message{Role: "assistant", Text: "Fixed."})
+}
+
+// skip names a file that keeps no other from being read.
+func skip(path string, err error) error {
+	_, err = fmt.Fprintf(os.Stderr, "skipped: %s: %v\n", path, err)
+	return err
 }
 
 // corpus are the sessions of a folder with at least so many steps, every nth of them.

@@ -20,15 +20,16 @@ import (
 )
 
 // corpusFiles lists the files below dir that hold a format which is read, and the
-// number of others.
-func corpusFiles(dir, only string) (files []string, others int, err error) {
+// number of others. What cannot be read at all is given to skip.
+func corpusFiles(dir, only string, skip func(path string, err error)) (files []string, others int, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.Contains(path, only) {
 			return err
 		}
 		data, err := readFile(path)
 		if err != nil {
-			return err
+			skip(path, err)
+			return nil
 		}
 		if _, ok := harness.Detect(data); ok {
 			files = append(files, path)
@@ -48,21 +49,22 @@ func readFile(path string) ([]byte, error) {
 	}
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
 	return io.ReadAll(z)
 }
 
 // readSessions reads the sessions of one file without a daemon, as the readers
-// give them.
-func readSessions(path string, gauge budget.Accountant) ([]*session, error) {
+// give them. A file without any is given to skip.
+func readSessions(path string, gauge budget.Accountant, skip func(path string, err error)) ([]*session, error) {
 	data, err := readFile(path)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	transcript, err := harness.Read(bytes.NewReader(data), "")
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		skip(path, err)
+		return nil, nil
 	}
 	var out []*session
 	for _, part := range transcript.Sessions {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strconv"
@@ -110,7 +111,7 @@ func replay(ctx context.Context) error {
 		return err
 	}
 	gauge := budget.NewAccountant(encoding)
-	files, sessions, err := load(s, gauge)
+	files, sessions, err := load(s, gauge, os.Stderr)
 	if err != nil {
 		return err
 	}
@@ -145,12 +146,18 @@ type file struct {
 	sessions []*session
 }
 
-func load(s settings, gauge budget.Accountant) ([]file, []*session, error) {
+// load reads the corpus. The notes name the files in it that could not be read.
+func load(s settings, gauge budget.Accountant, notes io.Writer) ([]file, []*session, error) {
 	if s.trace {
 		trace, err := traceSession(gauge)
 		return nil, []*session{{Session: trace}}, err
 	}
-	paths, others, err := corpusFiles(s.corpus, s.only)
+	skipped := 0
+	skip := func(path string, err error) {
+		skipped++
+		fmt.Fprintf(notes, "skipped: %s: %v\n", path, err)
+	}
+	paths, others, err := corpusFiles(s.corpus, s.only, skip)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -161,8 +168,11 @@ func load(s settings, gauge budget.Accountant) ([]file, []*session, error) {
 			continue
 		}
 		f := file{path: path}
-		if f.sessions, err = readSessions(path, gauge); err != nil {
+		if f.sessions, err = readSessions(path, gauge, skip); err != nil {
 			return nil, nil, err
+		}
+		if len(f.sessions) == 0 {
+			continue
 		}
 		files = append(files, f)
 		sessions = append(sessions, f.sessions...)
@@ -170,7 +180,7 @@ func load(s settings, gauge budget.Accountant) ([]file, []*session, error) {
 	if len(files) == 0 {
 		return nil, nil, fmt.Errorf("no transcripts in %s", s.corpus)
 	}
-	fmt.Printf("%d files of %d, %d sessions; %d files are in no format that is read\n\n", len(files), len(paths), len(sessions), others)
+	fmt.Printf("%d files of %d, %d sessions; %d files are in no format that is read, %d were skipped\n\n", len(files), len(paths), len(sessions), others, skipped)
 	return files, sessions, nil
 }
 
