@@ -29,3 +29,19 @@ func TestDetectsItsOwn(t *testing.T) {
 		}
 	}
 }
+
+// TestDetectsBehindTrajectory: SWE-agent writes its steps before its history, each with the whole
+// prompt, so that no beginning of the file holds a message.
+func TestDetectsBehindTrajectory(t *testing.T) {
+	const step = `{"action":"ls","observation":"a","response":"I look.","thought":"I look.","state":{},"query":[`
+	query := strings.Repeat(`{"role":"user","content":"Fix it."},`, 2000)
+	file := `{"trajectory":[` + strings.TrimSuffix(strings.Repeat(step+strings.TrimSuffix(query, ",")+`]},`, 40), ",") +
+		`],"history":[{"role":"user","content":"Fix it."},{"role":"assistant","content":"I look.","thought":"I look.","action":"ls"},{"role":"user","content":"a"}],"info":{}}`
+	tr, err := harness.Read(strings.NewReader(file), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tr.Harness != "chat" || len(tr.Sessions) != 1 || len(tr.Sessions[0].Events) != 3 {
+		t.Errorf("%s with %d sessions: %v", tr.Harness, len(tr.Sessions), tr.Sessions)
+	}
+}

@@ -28,6 +28,10 @@ const (
 	inHistory  = "history" // SWE-agent
 )
 
+// trajectory is the member in which SWE-agent repeats its history, a step with the whole prompt
+// in each element: too much for one value.
+const trajectory = "trajectory"
+
 // Harness is all that writes lists of chat messages.
 var Harness = transcript.Harness{
 	Name: Name, Aliases: []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent"}, Detect: detect, Read: read,
@@ -39,6 +43,7 @@ func detect(p transcript.Probe) bool {
 		p.Has("role", "content") || p.Has("role", "tool_calls") ||
 		p.Has("messages[].role") || p.Has("traj[].role") || p.Has("history[].role") ||
 		p.Has("[].messages[].role") || p.Has("[].traj[].role") || p.Has("[].history[].role") ||
+		p.Has(trajectory+"[].action", trajectory+"[].observation", trajectory+"[].response") || // the history is far behind it
 		p.Is("trajectory_format", "mini-swe-agent-1", "mini-swe-agent-1.1")
 }
 
@@ -182,6 +187,11 @@ func (c *container) member(doc *transcript.Document) error {
 		if ok {
 			c.in = key
 		}
+		return err
+	}
+	if key == trajectory && doc.Kind() == '[' {
+		c.fields = append(c.fields, key)
+		_, err = doc.List(func(jsontext.Value, int) {})
 		return err
 	}
 	raw, line, err := doc.Value()

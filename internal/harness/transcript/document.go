@@ -69,6 +69,9 @@ func (d *Document) More() bool {
 	return k != '}' && k != ']' && k != jsontext.KindInvalid
 }
 
+// Kind is that of the next value, which stays to be read.
+func (d *Document) Kind() byte { return byte(d.dec.PeekKind()) }
+
 // Key reads the name of an object's next member.
 func (d *Document) Key() (string, error) {
 	t, err := d.dec.ReadToken()
