@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -142,12 +143,16 @@ func (c *conversation) user(entry transcript.Entry, m *message) error {
 
 func (c *conversation) assistant(entry transcript.Entry, m *message) error {
 	c.pending = false
+	m.takeCalls()
 	blocks, err := content.ChatBlocks(m.Content)
 	if err != nil {
 		return err
 	}
 	if thought := cmp.Or(m.ReasoningContent, string(m.Reasoning)); thought != "" {
-		blocks = append([]eventlog.Block{eventlog.Thinking{Text: thought}}, blocks...)
+		m.thoughts = []string{thought}
+	}
+	for i, thought := range m.thoughts {
+		blocks = slices.Insert(blocks, i, eventlog.Block(eventlog.Thinking{Text: thought}))
 	}
 	calls := m.ToolCalls
 	if m.FunctionCall != nil && m.FunctionCall.Name != "" {
@@ -196,7 +201,7 @@ func (c *conversation) tool(entry transcript.Entry, m *message) error {
 		c.session.Custom(entry, "user-tools")
 		return nil
 	}
-	inner, err := content.ResultContent(m.Content)
+	inner, err := content.ResultContent(outputs(m.Content))
 	if err != nil {
 		return err
 	}
@@ -251,12 +256,15 @@ type message struct {
 	ReasoningContent string `json:"reasoning_content"`
 	// Reasoning is a text in some dialects and an object in others.
 	Reasoning transcript.Word `json:"reasoning"`
+	// thoughts are what the content has instead.
+	thoughts []string
 
-	Timestamp jsontext.Value `json:"timestamp"`
-	Usage     *usage         `json:"usage"`
-	Requestor string         `json:"requestor"` // tau2-bench
-	Error     jsontext.Value `json:"error"`     // tau2-bench: a boolean
-	Extra     *extra         `json:"extra"`     // mini-swe-agent
+	Timestamp jsontext.Value             `json:"timestamp"`
+	Usage     *usage                     `json:"usage"`
+	Requestor string                     `json:"requestor"` // tau2-bench
+	Error     jsontext.Value             `json:"error"`     // tau2-bench: a boolean
+	Extra     *extra                     `json:"extra"`     // mini-swe-agent
+	Metadata  transcript.Maybe[metadata] `json:"_metadata"`
 
 	// Of SWE-agent.
 	Action  string `json:"action"`
@@ -346,10 +354,14 @@ func (m *message) failed() bool {
 }
 
 func (m *message) time() time.Time {
-	if t := parseTime(m.Timestamp); !t.IsZero() || m.Extra == nil {
-		return t
+	t := parseTime(m.Timestamp)
+	if t.IsZero() && m.Extra != nil {
+		t = parseTime(m.Extra.Timestamp)
 	}
-	return parseTime(m.Extra.Timestamp)
+	if t.IsZero() {
+		t = parseTime(m.Metadata.Value.Timestamp)
+	}
+	return t
 }
 
 // parseTime reads a time as text, with or without a zone (then it is UTC), or as

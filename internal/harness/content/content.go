@@ -192,7 +192,7 @@ type openAIPart struct {
 // anthropicOnly are block types that only Anthropic's messages have.
 var anthropicOnly = map[string]bool{
 	"tool_use": true, "tool_result": true, "thinking": true, "redacted_thinking": true,
-	"image": true, "document": true, "server_tool_use": true, "web_search_tool_result": true,
+	"image": true, "document": true, "server_tool_use": true, "web_search_tool_result": true, "tool_reference": true,
 }
 
 // ChatBlocks reads the content of a message in OpenAI's or Anthropic's form: a
