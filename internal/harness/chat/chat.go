@@ -152,7 +152,7 @@ func (r *reader) conversation() *conversation {
 	if r.sessions > 1 {
 		suffix = strconv.Itoa(r.sessions)
 	}
-	return &conversation{out: r.out, session: r.out.Session(suffix)}
+	return &conversation{out: r.out, session: r.out.Session(suffix), suffix: suffix}
 }
 
 // container is an object that holds a list of messages, and what its other members

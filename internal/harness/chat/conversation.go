@@ -28,6 +28,7 @@ const (
 type conversation struct {
 	out     *transcript.Builder
 	session *transcript.SessionBuilder
+	suffix  string // of the session
 	dialect string
 	model   string // of the messages that do not name theirs
 	count   int
@@ -36,6 +37,7 @@ type conversation struct {
 	pending, refused bool
 	// asked are the calls of the message before, which Cline answers in texts.
 	asked []eventlog.ToolCall
+	sides map[string]*conversation // those of subagents, by their ids
 }
 
 func (c *conversation) add(raw jsontext.Value, line int) {
@@ -47,25 +49,32 @@ func (c *conversation) add(raw jsontext.Value, line int) {
 		return
 	}
 	entry.Time = m.time()
-	var err error
-	switch m.Role {
-	case "system", "developer":
-		err = c.plain(entry, &m, eventlog.RoleSystem)
-	case "user":
-		err = c.user(entry, &m)
-	case "assistant", "model":
-		err = c.assistant(entry, &m)
-	case "tool", "function":
-		err = c.tool(entry, &m)
-	case "exit": // mini-swe-agent: how the run ended
-		c.session.Custom(entry, "exit")
-	default:
-		c.out.Warn(line, "message of the unknown role %q; kept as a custom event", m.Role)
-		c.session.Custom(entry, "unknown-role")
+	side, err := c.subagent(entry, &m)
+	if !side {
+		err = c.message(entry, &m)
 	}
 	if err != nil {
 		c.session.Unreadable(entry, err)
 	}
+}
+
+func (c *conversation) message(entry transcript.Entry, m *message) (err error) {
+	switch m.Role {
+	case "system", "developer":
+		err = c.plain(entry, m, eventlog.RoleSystem)
+	case "user":
+		err = c.user(entry, m)
+	case "assistant", "model":
+		err = c.assistant(entry, m)
+	case "tool", "function":
+		err = c.tool(entry, m)
+	case "exit": // mini-swe-agent: how the run ended
+		c.session.Custom(entry, "exit")
+	default:
+		c.out.Warn(entry.Line, "message of the unknown role %q; kept as a custom event", m.Role)
+		c.session.Custom(entry, "unknown-role")
+	}
+	return err
 }
 
 func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.Role) error {

@@ -25,6 +25,8 @@ type part struct {
 // metadata is what they say of a message besides.
 type metadata struct {
 	Timestamp jsontext.Value `json:"timestamp"`
+	// Role is that of a message whose own names a subagent.
+	Role transcript.Word `json:"original_role"`
 }
 
 // Such a part has one of these in it. Looking for them spares decoding most contents twice.

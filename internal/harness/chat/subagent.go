@@ -1,0 +1,84 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/contextd/contextd/internal/harness/content"
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// subagentRole begins the role of a subagent's messages where programs put them between those of
+// the agent that began it; its id follows.
+const subagentRole = "assistant-subagent-"
+
+// labelAgent is the id of a session's subagent.
+const labelAgent = Name + ".agent"
+
+// subagent gives a message to the conversation of the subagent that its role names, and reports
+// whether it did.
+func (c *conversation) subagent(entry transcript.Entry, m *message) (bool, error) {
+	id, ok := strings.CutPrefix(m.Role, subagentRole)
+	if !ok || id == "" {
+		return false, nil
+	}
+	switch original := string(m.Metadata.Value.Role); {
+	case original == "user", original == "assistant", original == "tool", original == "system":
+		m.Role = original
+	case original != "":
+		return false, nil
+	case m.ToolCallID != "":
+		m.Role = "tool"
+	default:
+		m.Role = "assistant"
+	}
+	side := c.sides[id]
+	if side == nil {
+		side = c.begin(id, m)
+	}
+	return true, side.message(entry, m)
+}
+
+// begin begins the conversation of a subagent with its first message.
+func (c *conversation) begin(id string, m *message) *conversation {
+	suffix := fmt.Sprintf("sidechain-%d", len(c.sides)+1)
+	if c.suffix != "" {
+		suffix = c.suffix + "/" + suffix
+	}
+	side := &conversation{out: c.out, session: c.out.Session(suffix), model: c.model}
+	side.session.Label(transcript.LabelHarness, Name)
+	side.session.Label(labelAgent, id)
+	if c.sides == nil {
+		c.sides = map[string]*conversation{}
+	}
+	c.sides[id] = side
+	// Only the first conversation of a file is one that a subagent can be said to be of.
+	if blocks, err := content.ChatBlocks(m.Content); err == nil && c.suffix == "" && m.Role == "user" {
+		said, _ := first(blocks)
+		side.session.SetParentCall(c.callWith(said))
+	}
+	return side
+}
+
+// callWith is the id of the newest call with the prompt; "" if there is none.
+func (c *conversation) callWith(prompt string) (id string) {
+	if prompt == "" {
+		return ""
+	}
+	for _, e := range c.session.Since(0) {
+		m, ok := e.Body.(*eventlog.Message)
+		if !ok {
+			continue
+		}
+		for _, call := range callsOf(m.Blocks) {
+			var arguments struct {
+				Prompt string `json:"prompt"`
+			}
+			if transcript.Decode([]byte(call.Arguments), &arguments) == nil && arguments.Prompt == prompt {
+				id = call.CallID
+			}
+		}
+	}
+	return id
+}
