@@ -17,6 +17,10 @@ func TestDetectsItsOwn(t *testing.T) {
 			`{"type":"turn/start","seq":0,"time":1786073817153,"data":{}}`, ""},
 		{"a session and records of another program", `{"type":"session","name":"s"}` + "\n" +
 			`{"type":"step","id":"1","timestamp":"2025-11-20T23:33:00.805Z","cwd":"/src"}`, ""},
+		{"what Gemini CLI prints", `{"type":"message","role":"user","content":"hi"}` + "\n" + `{"type":"init","timestamp":"2026-01-30T06:14:16.241Z","session_id":"s","model":"m"}`, "gemini"},
+		{"events of an agent that is another program", `{"role":"system","kind":"status","time":"2026-08-16T09:36:02Z","raw":{}}` + "\n" +
+			`{"role":"user","kind":"outcome","time":"2026-08-16T09:36:02Z","raw":{}}` + "\n" +
+			`{"role":"agent","kind":"message","content":"hi","time":"2026-08-16T09:36:05Z","raw":{}}`, ""},
 		{"a database of Cursor", sqlite + "\x00CREATE TABLE cursorDiskKV (key TEXT UNIQUE, value BLOB)", "cursor"},
 		{"a database of another program", sqlite + "\x00CREATE TABLE messages (id TEXT PRIMARY KEY, role TEXT)", ""},
 	} {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,11 +41,27 @@ var Harness = transcript.Harness{
 // detect recognises lists of messages by the role of their messages.
 func detect(p transcript.Probe) bool {
 	return p.Has("[].role", "[].content") || p.Has("[].role", "[].tool_calls") ||
-		p.Has("role", "content") || p.Has("role", "tool_calls") ||
+		oneOf(p.Records) ||
 		p.Has("messages[].role") || p.Has("traj[].role") || p.Has("history[].role") ||
 		p.Has("[].messages[].role") || p.Has("[].traj[].role") || p.Has("[].history[].role") ||
 		p.Has(trajectory+"[].action", trajectory+"[].observation", trajectory+"[].response") || // the history is far behind it
 		p.Is("trajectory_format", "mini-swe-agent-1", "mini-swe-agent-1.1")
+}
+
+// roles are those of messages.
+var roles = []string{"system", "developer", "user", "assistant", "model", "tool", "function"}
+
+// oneOf reports whether a message is among the records of a file of lines. Other programs' events
+// have roles as well.
+func oneOf(records []map[string]string) bool {
+	for _, r := range records {
+		_, content := r["content"]
+		_, calls := r["tool_calls"]
+		if (content || calls) && (slices.Contains(roles, r["role"]) || strings.HasPrefix(r["role"], subagentRole)) {
+			return true
+		}
+	}
+	return false
 }
 
 type reader struct {

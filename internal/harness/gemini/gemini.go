@@ -1,6 +1,6 @@
 // Package gemini reads the chat files of Gemini CLI: one JSON object with a list
 // of messages, or the same as lines that change what comes before them; results
-// are inside their calls. docs/harness/gemini.md describes the format and the
+// are inside their calls. It also reads the events that the CLI prints. docs/harness/gemini.md describes the format and the
 // mapping, and why there is no writer.
 package gemini
 
@@ -27,9 +27,9 @@ const format = "gemini-cli"
 // Harness is Gemini CLI.
 var Harness = transcript.Harness{Name: Name, Aliases: []string{format}, Detect: detect, Read: read, NotKept: notKept}
 
-// detect recognises a chat file by its first members.
+// detect recognises a chat file by its first members, and a stream by the event that begins it.
 func detect(p transcript.Probe) bool {
-	return p.Has("sessionId", "projectHash") || p.Is("messages[].type", "gemini") ||
+	return begins(p) || p.Has("sessionId", "projectHash") || p.Is("messages[].type", "gemini") ||
 		(p.Is("type", "gemini") && p.Has("id", "timestamp", "content"))
 }
 
@@ -71,8 +71,15 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name, in)
 	r := &reader{out: out, session: out.Session("")}
 	r.session.Label(transcript.LabelHarness, format)
+	buffered := transcript.Ahead(in, streamBytes)
+	if stream, err := streamed(buffered); stream || err != nil {
+		if err == nil {
+			err = readStream(buffered, out, r.session)
+		}
+		return out.Finish(err)
+	}
 	h := &history{out: out, reader: r, at: map[string]int{}}
-	err := h.read(in)
+	err := h.read(buffered)
 	for _, item := range h.items {
 		if item.boundary {
 			r.boundary(item)
