@@ -59,6 +59,7 @@ func (c *conversation) add(raw jsontext.Value, line int) {
 }
 
 func (c *conversation) message(entry transcript.Entry, m *message) (err error) {
+	m.unwrap()
 	switch m.Role {
 	case "system", "developer":
 		err = c.plain(entry, m, eventlog.RoleSystem)
@@ -267,6 +268,8 @@ type message struct {
 	Reasoning transcript.Word `json:"reasoning"`
 	// thoughts are what the content has instead.
 	thoughts []string
+	// partFailed says that a content that is one part is a result that failed.
+	partFailed bool
 
 	Timestamp jsontext.Value             `json:"timestamp"`
 	Usage     *usage                     `json:"usage"`
@@ -359,7 +362,7 @@ func (c *toolCall) call() (eventlog.ToolCall, bool) {
 }
 
 func (m *message) failed() bool {
-	return bytes.Equal(m.Error, []byte("true")) || (m.Extra != nil && m.Extra.ReturnCode != nil && *m.Extra.ReturnCode != 0)
+	return m.partFailed || bytes.Equal(m.Error, []byte("true")) || (m.Extra != nil && m.Extra.ReturnCode != nil && *m.Extra.ReturnCode != 0)
 }
 
 func (m *message) time() time.Time {

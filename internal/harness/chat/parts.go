@@ -20,6 +20,13 @@ type part struct {
 	Arguments  jsontext.Value `json:"arguments"`
 	Args       jsontext.Value `json:"args"`
 	Text       jsontext.Value `json:"text"`
+
+	// Of a content that is one part.
+	ToolID   string         `json:"tool_id"`
+	ToolName string         `json:"tool_name"`
+	Input    jsontext.Value `json:"input"`
+	Output   jsontext.Value `json:"output"`
+	IsError  bool           `json:"is_error"`
 }
 
 // metadata is what they say of a message besides.
@@ -31,7 +38,7 @@ type metadata struct {
 
 // Such a part has one of these in it. Looking for them spares decoding most contents twice.
 var (
-	marksOfReplies = [][]byte{[]byte(`"tool_call"`), []byte(`"tool_use"`), []byte(`"reasoning"`)}
+	marksOfReplies = [][]byte{[]byte(`"tool_call"`), []byte(`"tool_use"`), []byte(`"reasoning"`), []byte(`"thinking"`)}
 	marksOfResults = [][]byte{[]byte(`"tool_output"`)}
 )
 
@@ -53,6 +60,20 @@ func parts(content jsontext.Value, marks [][]byte) (raw []jsontext.Value, read [
 	return raw, read
 }
 
+// unwrap makes a list of a content that is one part, and the content of a result of one that is one.
+func (m *message) unwrap() {
+	var p part
+	if len(m.Content) == 0 || m.Content[0] != '{' || transcript.Decode(m.Content, &p) != nil {
+		return
+	}
+	switch {
+	case p.Type == "tool_result" && p.ToolID != "":
+		m.ToolCallID, m.Content, m.partFailed = p.ToolID, p.Output, p.IsError
+	case p.Type != "" && m.Role != "tool" && m.Role != "function": // the output of a tool may be JSON
+		m.Content = transcript.List(m.Content)
+	}
+}
+
 // takeCalls takes the calls out of the content of a reply. Most are in tool_calls as well, which
 // gets the others.
 func (m *message) takeCalls() {
@@ -66,25 +87,34 @@ func (m *message) takeCalls() {
 	}
 	var rest []jsontext.Value
 	for i, p := range read {
-		id := cmp.Or(p.ToolCallID, p.ID)
+		id := cmp.Or(p.ToolCallID, p.ToolID, p.ID)
 		isCall := p.Type == "tool_call" || p.Type == "tool_use"
 		known := listed[id] || id == "" && len(listed) > 0
 		thought, isText := transcript.Text(p.Text)
 		switch {
 		case isCall && known:
-		case isCall && len(p.Arguments)+len(p.Args) > 0:
-			call := toolCall{ID: id, Name: p.Name, Arguments: p.Arguments}
-			if len(p.Arguments) == 0 {
-				call.Arguments = p.Args
-			}
-			m.ToolCalls = append(m.ToolCalls, call)
-		case p.Type == "reasoning" && isText && m.ReasoningContent == "" && m.Reasoning == "":
+		case isCall && len(p.arguments()) > 0:
+			m.ToolCalls = append(m.ToolCalls, toolCall{ID: id, Name: cmp.Or(p.Name, p.ToolName), Arguments: p.arguments()})
+		case (p.Type == "reasoning" || p.Type == "thinking") && isText && m.ReasoningContent == "" && m.Reasoning == "":
 			m.thoughts = append(m.thoughts, thought)
 		default:
 			rest = append(rest, raw[i])
 		}
 	}
 	m.Content = transcript.List(rest...)
+}
+
+// arguments are those of a call that is no block of Anthropic's.
+func (p *part) arguments() jsontext.Value {
+	switch {
+	case len(p.Arguments) > 0:
+		return p.Arguments
+	case len(p.Args) > 0:
+		return p.Args
+	case p.ToolID != "":
+		return p.Input
+	}
+	return nil
 }
 
 // outputs are the contents of a result without the parts around them.

@@ -39,11 +39,37 @@ func block(b eventlog.Block) string {
 		for i, c := range b.Content {
 			inner[i] = block(c)
 		}
-		return b.CallID + "=" + strings.Join(inner, "+")
+		result := b.CallID + "=" + strings.Join(inner, "+")
+		if b.IsError {
+			result += " failed"
+		}
+		return result
 	case eventlog.ProviderBlock:
 		return b.Provider + b.JSON
 	}
 	return "?"
+}
+
+// TestOnePart: a content may be one part without a list around it.
+func TestOnePart(t *testing.T) {
+	tr := read(t, `{"role":"user","content":{"type":"text","text":"Look."}}
+		{"role":"assistant","content":{"type":"thinking","text":"Hm."}}
+		{"role":"assistant","content":{"type":"tool_use","tool_name":"Bash","tool_id":"b1","input":{"command":"ls"}}}
+		{"role":"tool","content":{"type":"tool_result","tool_id":"b1","output":"none","is_error":true}}
+		{"role":"assistant","content":{"type":"tool_use","tool_name":"Read","tool_id":"b2","input":{}}}
+		{"role":"tool","content":{"type":"tool_result","tool_id":"b2","output":[{"type":"text","text":"a"}],"is_error":false}}
+		{"role":"assistant","content":{"type":"text","text":"Nothing."}}
+		{"role":"assistant","content":"","tool_calls":[{"id":"b3","function":{"name":"n","arguments":"{}"}}]}
+		{"role":"tool","tool_call_id":"b3","content":{"ok":true}}
+		{"role":"user","content":{"ok":true}}`)
+	want := []string{
+		"msg-1 user | Look.", "msg-2 assistant | (Hm.)", `msg-3 assistant | b1 Bash{"command":"ls"}`, "msg-4 tool | b1=none failed",
+		"msg-5 assistant | b2 Read{}", "msg-6 tool | b2=a", "msg-7 assistant | Nothing.", "msg-8 assistant | b3 n{}",
+		`msg-9 tool | b3={"ok":true}`, "msg-10 chat.unreadable",
+	}
+	if diff := cmp.Diff(want, said(tr.Sessions[0].Events)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }
 
 // TestPartsThatAreCalls: a call that is in tool_calls and in the content is one call, one that is
