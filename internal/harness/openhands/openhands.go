@@ -32,8 +32,9 @@ func detect(p transcript.Probe) bool {
 }
 
 type reader struct {
-	out  *transcript.Builder
-	runs int
+	out *transcript.Builder
+	// conversations is how many there are: runs, and that of the events without one.
+	conversations int
 	// loose is the conversation of events that are in the file without a run.
 	loose *conversation
 	count int // of its events
@@ -56,26 +57,30 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return transcript.Transcript{}, fmt.Errorf("read transcript: %w", err)
 	}
-	if text := bytes.TrimLeft(start, " \t\r\n"); len(text) > 0 && text[0] == '[' {
+	if text := bytes.TrimLeft(start, " \t\r\n"); len(text) > 0 && (text[0] == '[' || spread(text)) {
 		doc := transcript.NewDocument(buffered, r.out.Warn)
 		return r.out.Finish(doc.Each(func(kind byte) (bool, error) {
-			if kind == '[' {
+			switch kind {
+			case '[':
 				return true, doc.Rest(r.single)
+			case '{':
+				return true, r.object(doc)
 			}
-			r.out.Warn(doc.Line(), "not a list of events; not read")
+			r.out.Warn(doc.Line(), "neither a run nor a list of events; not read")
 			return false, nil
 		}))
 	}
 	return r.out.Finish(transcript.ReadLines(buffered, r.out.Warn, r.record))
 }
 
-// beginning is how much of a file shows whether it is a list, in bytes.
-const beginning = 4096
+// beginning is how much of a file shows whether it is a list, or a run over several lines, in
+// bytes.
+const beginning = 64 << 10
 
 // single is an event that is in the file without a run.
 func (r *reader) single(raw jsontext.Value, line int) {
 	if r.loose == nil {
-		r.loose = r.conversation("")
+		r.loose = r.next()
 	}
 	r.count++
 	r.loose.add(raw, line, r.count)
@@ -100,12 +105,7 @@ func (r *reader) record(line transcript.Record) {
 		r.out.Warn(line.Line, "a run without a history was not read")
 		return
 	}
-	r.runs++
-	suffix := ""
-	if r.runs > 1 {
-		suffix = strconv.Itoa(r.runs)
-	}
-	c := r.conversation(suffix)
+	c := r.next()
 	c.session.Label(transcript.LabelSessionID, one.InstanceID)
 	for i, raw := range one.History {
 		c.add(raw, line.Line, i+1)

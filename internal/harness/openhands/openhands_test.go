@@ -1,0 +1,59 @@
+package openhands_test
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/contextd/contextd/internal/harness/openhands"
+	"github.com/contextd/contextd/internal/harness/transcript"
+)
+
+func read(t *testing.T, in string) transcript.Transcript {
+	t.Helper()
+	tr, err := openhands.Harness.Read(strings.NewReader(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+// TestSpreadOverLines: a run is the same on one line and on many.
+func TestSpreadOverLines(t *testing.T) {
+	file, err := os.ReadFile("testdata/spread.in.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := jsontext.Value(bytes.Clone(file))
+	if err := packed.Compact(); err != nil {
+		t.Fatal(err)
+	}
+	spread, line := string(file), string(packed)+"\n"
+	want := read(t, line).Sessions
+	for name, in := range map[string]string{
+		"on many lines": spread,
+		"indented":      "\n  " + spread,
+		"members first": "{\n\"num_events\": 9,\n" + strings.TrimPrefix(line, "{"),
+	} {
+		if diff := cmp.Diff(want, read(t, in).Sessions); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if two := read(t, spread+spread).Sessions; len(two) != 2 || two[1].Suffix != "2" {
+		t.Errorf("two runs on many lines are %d sessions", len(two))
+	}
+	const loose = `[{"kind":"MessageEvent","id":"l-1","timestamp":"2025-10-30T13:29:50","source":"user","llm_message":{"role":"user","content":"Hi."}}]`
+	if both := read(t, loose+"\n"+line).Sessions; len(both) != 2 || both[1].Suffix != "2" {
+		t.Errorf("a list and a run are %d sessions", len(both))
+	}
+	if cut := read(t, spread[:strings.Index(spread, `"s-5"`)]); len(cut.Sessions[0].Events) != 4 || len(cut.Warnings) == 0 {
+		t.Errorf("of a run that is cut off %d events are read, with %v", len(cut.Sessions[0].Events), cut.Warnings)
+	}
+	if damaged := read(t, `{"instance_id": "cut`+"\n"+line); len(damaged.Sessions) != 1 || damaged.Sessions[0].Labels[transcript.LabelSessionID] != "spread-1" {
+		t.Errorf("after a line that is cut off: %v", damaged.Sessions)
+	}
+}
