@@ -11,6 +11,7 @@ import (
 
 	"github.com/contextd/contextd/internal/harness/openhands"
 	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 func read(t *testing.T, in string) transcript.Transcript {
@@ -20,6 +21,39 @@ func read(t *testing.T, in string) transcript.Transcript {
 		t.Fatal(err)
 	}
 	return tr
+}
+
+// TestEarlyObservations: the first versions of the SDK have what a tool gave, and that it failed,
+// under other names.
+func TestEarlyObservations(t *testing.T) {
+	for _, tc := range []struct {
+		name, observation, want, changed string
+		failed                           bool
+	}{
+		{"output", `"kind":"BrowserObservation","output":"Went.","error":null`, "Went.", "", false},
+		{"an error", `"kind":"StrReplaceEditorObservation","command":"str_replace","path":"/a","output":"","error":"Not there."`, "Not there.", "", true},
+		{"both", `"kind":"BrowserObservation","output":"Went.","error":"Too slow."`, "Went.+Too slow.", "", true},
+		{"a command that failed", `"kind":"ExecuteBashObservation","output":"no","error":false,"exit_code":null,"metadata":{"exit_code":1}`, "no", "", true},
+		{"one that went wrong", `"kind":"ExecuteBashObservation","output":"no","error":true,"metadata":{"exit_code":-1}`, "no", "", true},
+		{"one that still runs", `"kind":"ExecuteBashObservation","output":"yes","error":false,"metadata":{"exit_code":-1}`, "yes", "", false},
+		{"an edit", `"kind":"StrReplaceEditorObservation","command":"create","path":"/a","output":"Made."`, "Made.", "/a", false},
+		{"the end", `"kind":"FinishObservation","message":"Done."`, "Done.", "", false},
+		{"content", `"kind":"TerminalObservation","content":[{"type":"text","text":"here"}],"output":"there","is_error":false`, "here", "", false},
+	} {
+		tr := read(t, `[{"kind":"ActionEvent","id":"1","timestamp":"2025-10-30T13:30:02","source":"agent","thought":[],"tool_name":"t","tool_call_id":"c","tool_call":{"id":"c","name":"t","arguments":"{}"}},
+			{"kind":"ObservationEvent","id":"2","timestamp":"2025-10-30T13:30:03","source":"environment","tool_name":"t","tool_call_id":"c","observation":{`+tc.observation+`}}]`)
+		e := tr.Sessions[0].Events[1]
+		var got []string
+		m, _ := e.Body.(*eventlog.Message)
+		result, _ := m.Blocks[0].(eventlog.ToolResult)
+		for _, b := range result.Content {
+			text, _ := b.(eventlog.Text)
+			got = append(got, text.Text)
+		}
+		if text := strings.Join(got, "+"); text != tc.want || result.IsError != tc.failed || e.Labels[transcript.LabelFilesChanged] != tc.changed {
+			t.Errorf("%s: %q, failed %v, with the labels %v", tc.name, text, result.IsError, e.Labels)
+		}
+	}
 }
 
 // TestSpreadOverLines: a run is the same on one line and on many.

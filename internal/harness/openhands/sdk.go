@@ -70,6 +70,37 @@ type sdkObservation struct {
 	ExitCode int            `json:"exit_code"`
 	Command  string         `json:"command"`
 	Path     string         `json:"path"`
+
+	// What the first versions have instead.
+	Output   transcript.Word `json:"output"`
+	Message  transcript.Word `json:"message"`
+	Error    jsontext.Value  `json:"error"` // a text, or whether there is one
+	Metadata transcript.Maybe[struct {
+		ExitCode int `json:"exit_code"`
+	}] `json:"metadata"`
+}
+
+// given is what the tool gave.
+func (o *sdkObservation) given() []jsontext.Value {
+	if len(o.Content) > 0 {
+		return []jsontext.Value{o.Content}
+	}
+	var texts []jsontext.Value
+	problem, _ := transcript.Text(o.Error)
+	for _, text := range []string{string(o.Output), string(o.Message), problem} {
+		if text != "" {
+			texts = append(texts, jsontext.Value(transcript.Quote(text)))
+		}
+	}
+	return texts
+}
+
+// failed reports whether it says that its call went wrong. A command that still runs has the exit
+// code -1.
+func (o *sdkObservation) failed() bool {
+	problem, _ := transcript.Text(o.Error)
+	return o.IsError || o.ExitCode > 0 || problem != "" || string(o.Error) == "true" ||
+		o.Kind == "ExecuteBashObservation" && o.Metadata.Value.ExitCode > 0
 }
 
 // viewed is an event that the model still sees: its id in the file, and in the log.
@@ -161,13 +192,13 @@ func (c *conversation) sdkResult(entry *transcript.Entry, m *eventlog.Message, e
 	result := eventlog.ToolResult{CallID: e.ToolCallID, IsError: true}
 	switch o := e.Observation; {
 	case o != nil:
-		result.IsError = o.IsError || o.ExitCode > 0 // a command that still runs has -1
+		result.IsError = o.failed()
 		inner := &eventlog.Message{}
-		if err := add(inner, o.Content, e.Extended); err != nil {
+		if err := add(inner, append(o.given(), e.Extended)...); err != nil {
 			return err
 		}
 		result.Content = inner.Blocks
-		if changes := o.Command == "create" || o.Command == "str_replace" || o.Command == "insert" || o.Command == "undo_edit"; changes && o.Kind == "FileEditorObservation" && !result.IsError {
+		if changes := o.Command == "create" || o.Command == "str_replace" || o.Command == "insert" || o.Command == "undo_edit"; changes && (o.Kind == "FileEditorObservation" || o.Kind == "StrReplaceEditorObservation") && !result.IsError {
 			entry.Labels = transcript.WithFilesChanged(entry.Labels, []string{o.Path})
 		}
 	case e.Kind == "UserRejectObservation":
