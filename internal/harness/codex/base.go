@@ -77,6 +77,9 @@ func itemOf(role eventlog.Role, blocks []eventlog.Block, kind string) jsontext.V
 			return jsontext.Value(b.JSON)
 		}
 	}
+	if kind == agentMessage {
+		return transcript.Object("type", kind, "content", partsOf(blocks, "input_text"))
+	}
 	name, part := "user", "input_text"
 	switch role {
 	case eventlog.RoleAssistant:

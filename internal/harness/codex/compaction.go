@@ -170,6 +170,8 @@ func (it *item) key() string {
 	switch {
 	case it.Type == "message":
 		return it.Role + "\n" + textOf(it.Content)
+	case it.Type == agentMessage: // where nothing is known but its event, it is written as a message
+		return "user\n" + textOf(it.Content)
 	case it.Type == "reasoning" && it.EncryptedContent != "":
 		return it.Type + "\n" + it.EncryptedContent
 	case it.Type == "reasoning" && it.reasoning() != "":

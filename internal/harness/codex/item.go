@@ -66,6 +66,8 @@ func (r *reader) responseItem(entry transcript.Entry, payload jsontext.Value, n 
 	case "web_search_call":
 		// The provider ran it and answered itself.
 		r.fromModel(entry, &it, eventlog.ProviderBlock{Provider: content.OpenAI, JSON: transcript.Compact(payload)})
+	case agentMessage:
+		r.fromAgent(entry, &it)
 	case "ghost_snapshot":
 		r.session.Record(entry, it.Type)
 	default:
@@ -84,6 +86,26 @@ func (r *reader) fromModel(entry transcript.Entry, it *item, b eventlog.Block) {
 			entry.Labels[transcript.LabelFilesChanged] = files
 		}
 	}
+	r.note(it, r.append(entry))
+}
+
+// agentMessage is the type of an item with what another agent wrote to this one.
+const agentMessage = "agent_message"
+
+// fromAgent makes a message of what another agent wrote. Of that the provider alone can read a
+// part, which only an item of this type may hold.
+func (r *reader) fromAgent(entry transcript.Entry, it *item) {
+	var blocks []eventlog.Block
+	for _, text := range textsOf(it.Content) {
+		blocks = append(blocks, eventlog.Text{Text: text})
+	}
+	if len(blocks) == 0 {
+		r.session.Keep(entry, it.Type)
+		return
+	}
+	injectedLabels(entry.Labels, nil)
+	entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: blocks}
+	r.reply = ""
 	r.note(it, r.append(entry))
 }
 
