@@ -82,7 +82,7 @@ func (q *queue) operation(rec *record) (prompt string, given bool) {
 		q.take(text)
 		given = rec.Operation == removed && named && (rec.Reason == "" || rec.Reason == reasonAbsorbed)
 	}
-	return text, given && strings.TrimSpace(text) != ""
+	return text, given && strings.TrimSpace(text) != "" && !taskBegins(text)
 }
 
 // next is the oldest prompt that waits. Notifications leave the queue without a record.
@@ -113,10 +113,12 @@ func pair(other, one map[string]int, text string) bool {
 	return false
 }
 
-// byHarness reports whether a queued text is no human's: early versions wrote tasks as JSON.
-func byHarness(text string) bool {
-	return notification(text) || strings.HasPrefix(text, `{"task_id":`)
-}
+// byHarness reports whether a queued text is no human's.
+func byHarness(text string) bool { return notification(text) || taskBegins(text) }
+
+// taskBegins reports whether a queued text says that a command or a subagent began, which is for
+// the program that runs the harness: no prompt after it holds it.
+func taskBegins(text string) bool { return strings.HasPrefix(text, `{"task_id":`) }
 
 // said joins the texts among the blocks.
 func said(blocks []eventlog.Block) string { return strings.Join(transcript.Texts(blocks), "\n") }

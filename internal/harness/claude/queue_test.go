@@ -51,6 +51,7 @@ func users(tr transcript.Transcript) []string {
 const (
 	fix       = `,"content":"Fix it."`
 	then      = `,"content":"Then stop."`
+	begun     = `,"content":"{\"task_id\":\"b1\",\"tool_use_id\":\"t1\",\"description\":\"Run the tests\",\"task_type\":\"local_bash\"}"`
 	absorbed  = `,"reason":"absorbed_mid_turn"`
 	fromHuman = `,"origin":{"kind":"human"}`
 	picture   = `[{"type":"text","text":"Fix it."},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAEC"}}]`
@@ -90,6 +91,7 @@ func TestQueue(t *testing.T) {
 		"by another agent":                           {[]string{attached("q", `"Done."`, `,"commandMode":"prompt","origin":{"kind":"peer"}`)}, []string{"!Done."}},
 		"by the harness":                             {[]string{attached("q", `"Done."`, `,"isMeta":true`)}, []string{"!Done."}},
 		"a human who quotes":                         {[]string{attached("q", `"<task-notification>x</task-notification>"`, fromHuman)}, []string{"<task-notification>x</task-notification>"}},
+		"tasks that begin":                           {[]string{operation("enqueue", begun), operation("enqueue", fix), operation("enqueue", begun), operation("remove", ""), operation("remove", begun), operation("remove", "")}, []string{"Fix it."}},
 		"notifications leave in silence":             {[]string{operation("enqueue", `,"content":"<task-notification>x</task-notification>"`), operation("enqueue", fix), operation("remove", "")}, []string{"Fix it."}},
 		"of an odd shape":                            {[]string{attached("q", `7`, ""), operation("enqueue", `,"content":7`), `{"type":"attachment","attachment":"queued_command"}`, `{"type":"queue-operation","operation":{}}`}, nil},
 	} {
