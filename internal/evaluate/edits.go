@@ -17,7 +17,7 @@ func mustReproduce(g *reduce.Group) []string {
 	var out []string
 	once := map[string]bool{}
 	for _, c := range g.Calls {
-		for _, text := range replaced(c.Arguments) {
+		for _, text := range replaced(c.Name, c.Arguments) {
 			for line := range strings.SplitSeq(text, "\n") {
 				line = strings.TrimSpace(line)
 				if len(line) >= leastLine && !once[line] {

@@ -18,6 +18,7 @@ func TestLinesThatEditsMustReproduce(t *testing.T) {
 		{Name: "apply_patch", Arguments: "*** Begin Patch\n*** Update File: d.ts\n-seventh = line()\n*** End Patch"},
 		{Name: "replace_in_file", Arguments: `{"path":"e.ts","diff":"------- SEARCH\n\teighth = line()\n=======\nnever := asked()\n+++++++ REPLACE\n<<<<<<< SEARCH\n:start_line:1200\n-------\nninth = line()\n=======\nnever := asked()\n>>>>>>> REPLACE\nnever := asked()"}`},
 		{Name: "Write", Arguments: `{"file_path":"b.go","content":"\tnever := asked()"}`},
+		{Name: "Agent", Arguments: `{"prompt":"Review\n--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n never = asked()\n-never = asked(again)\n+x\n"}`},
 	}})
 	if want := []string{"first := line()", "second := line()", "third := line()", "fourth := line()", "kept = context()", "fifth = line()", "sixth = line()", "seventh = line()", "eighth = line()", "ninth = line()"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -39,7 +39,7 @@ type Operation struct {
 func Operations(tool, arguments string) []Operation {
 	var members map[string]json.RawMessage
 	if json.Unmarshal([]byte(arguments), &members) != nil {
-		return patches(arguments)
+		return given(tool, "input", arguments)
 	}
 	a := newArguments(members)
 	if searches(tool) && a.has("pattern", "query", "regex") {
@@ -52,15 +52,29 @@ func Operations(tool, arguments string) []Operation {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a)) {
-		text := a.text(name)
 		if name == "command" || name == "cmd" || name == "script" {
-			return commands(text)
+			return a.commands(name)
 		}
-		if found := patches(text); len(found) > 0 {
+		if found := given(tool, name, a.text(name)); len(found) > 0 {
 			return found
 		}
 	}
 	return nil
+}
+
+// given are the operations of an argument that is neither a path nor a command. A patch changes
+// something only where it is given to what applies it: prompts, notes and plans quote patches.
+func given(tool, argument, text string) []Operation {
+	if patching(tool) || argument == "patch" || argument == "diff" || argument == "input" && strings.HasPrefix(strings.TrimSpace(text), "*** Begin Patch") {
+		return patches(text)
+	}
+	return nil
+}
+
+// patching reports whether a tool's name says that it changes files by what it is given.
+func patching(tool string) bool {
+	name := strings.ToLower(tool)
+	return strings.Contains(name, "patch") && !strings.Contains(name, "dispatch") || strings.Contains(name, "diff") || strings.Contains(name, "edit")
 }
 
 // arguments are a call's, by their names in small letters without separators.
@@ -166,6 +180,9 @@ func reads(tool string) bool {
 	name := strings.ToLower(tool)
 	if at := strings.LastIndex(name, "__"); at >= 0 {
 		name = name[at+2:]
+	}
+	if strings.Contains(name, "image") {
+		return false
 	}
 	return strings.HasPrefix(name, "read") || strings.HasPrefix(name, "view") || strings.HasPrefix(name, "open") || name == "cat"
 }

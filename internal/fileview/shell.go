@@ -1,6 +1,8 @@
 package fileview
 
 import (
+	"encoding/json"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,6 +13,31 @@ import (
 
 // longestScript is above what a command that shows a file has, in bytes.
 const longestScript = 4 << 10
+
+// commands are what the words of a command do, or what a script does where the argument is one.
+func (a arguments) commands(name string) []Operation {
+	var words []string
+	if json.Unmarshal(a[name], &words) != nil {
+		return commands(a.text(name))
+	}
+	switch {
+	case len(words) == 0:
+		return nil
+	case len(words) > 1 && appliers[path.Base(words[0])]:
+		return patches(strings.Join(words[1:], "\n"))
+	case len(words) == 1, slices.ContainsFunc(words, func(w string) bool { return shellFlag.MatchString(w) }):
+		return commands(words[len(words)-1]) // of a shell's arguments, the script is the last
+	}
+	var s shell
+	s.call(words)
+	return slices.Concat(s.changed, s.shown())
+}
+
+// appliers are the programs that are given a patch that begins *** Begin Patch.
+var appliers = map[string]bool{"apply_patch": true, "applypatch": true}
+
+// shellFlag is how a shell is told that a script follows.
+var shellFlag = regexp.MustCompile(`^(?:-[a-z]{0,4}c|/c|(?i:-command))$`)
 
 // commands are what a shell command does to files. What it shows counts only where it shows
 // nothing else: the output of two commands in a row cannot be separated.
@@ -39,7 +66,7 @@ func commands(script string) []Operation {
 
 // applied reports whether a command says that it applies the patch in it.
 func applied(script string) bool {
-	return strings.Contains(script, "apply_patch") || strings.Contains(script, "git apply") || strings.Contains(script, "patch -p")
+	return strings.Contains(script, "apply_patch") || strings.Contains(script, "applypatch") || strings.Contains(script, "git apply") || strings.Contains(script, "patch -p")
 }
 
 // shell gathers what the commands of a script do.
@@ -62,14 +89,20 @@ func (s *shell) take(stmt *syntax.Stmt) {
 		s.steps++
 		return
 	}
-	switch words[0] {
-	case "cd", "set", "export":
-		return
-	case "cat":
+	if words[0] == "cat" {
 		if op, ok := heredoc(stmt); ok {
 			s.changed = append(s.changed, op)
 			return
 		}
+	}
+	s.call(words)
+}
+
+// call takes in a command of these words.
+func (s *shell) call(words []string) {
+	switch words[0] {
+	case "cd", "set", "export":
+		return
 	case "sed", "perl":
 		if slices.ContainsFunc(words[1:], func(w string) bool { return strings.HasPrefix(w, "-i") }) {
 			s.changed = append(s.changed, Operation{Kind: Change, Path: words[len(words)-1]})
