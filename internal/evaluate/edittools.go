@@ -1,14 +1,21 @@
 package evaluate
 
-import "github.com/contextd/contextd/internal/fileview"
+import (
+	"strings"
+
+	"github.com/contextd/contextd/internal/fileview"
+)
 
 // replaced are the texts that a call has to reproduce to the letter: what it has to replace,
 // and for each place of a patch its context and removed lines.
 func replaced(tool, arguments string) []string {
 	var out []string
 	for _, op := range fileview.Operations(tool, arguments) {
-		if op.Kind == fileview.Replace {
+		switch {
+		case op.Kind == fileview.Replace:
 			out = append(out, op.Old)
+		case op.Kind == fileview.Write && (strings.HasSuffix(op.Path, ".patch") || strings.HasSuffix(op.Path, ".diff")):
+			out = append(out, replaced("apply_patch", op.New)...) // which a later call applies
 		}
 	}
 	return out

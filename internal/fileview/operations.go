@@ -65,11 +65,17 @@ func Operations(tool, arguments string) []Operation {
 // given are the operations of an argument that is neither a path nor a command. A patch changes
 // something only where it is given to what applies it: prompts, notes and plans quote patches.
 func given(tool, argument, text string) []Operation {
+	if runsCode(tool) && (argument == "input" || argument == "code") {
+		return code(text)
+	}
 	if patching(tool) || argument == "patch" || argument == "diff" || argument == "input" && strings.HasPrefix(strings.TrimSpace(text), "*** Begin Patch") {
 		return patches(text)
 	}
 	return nil
 }
+
+// runsCode reports whether a tool runs a program that calls tools.
+func runsCode(tool string) bool { return tool == "exec" }
 
 // patching reports whether a tool's name says that it changes files by what it is given.
 func patching(tool string) bool {

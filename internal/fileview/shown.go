@@ -2,6 +2,7 @@ package fileview
 
 import (
 	"cmp"
+	"encoding/json"
 	"regexp"
 	"strconv"
 	"strings"
@@ -34,7 +35,24 @@ func unwrap(body string) string {
 		}
 		break
 	}
+	if strings.HasPrefix(body, "{") {
+		body = outputIn(body)
+	}
 	return body
+}
+
+// outputIn is the output of a command in what Codex says of it in JSON: a result of its first
+// versions, or one that a program printed.
+func outputIn(body string) string {
+	var result struct {
+		Output   *string         `json:"output"`
+		Metadata json.RawMessage `json:"metadata"`
+		Exit     json.RawMessage `json:"exit_code"`
+	}
+	if json.Unmarshal([]byte(body), &result) != nil || result.Output == nil || result.Metadata == nil && result.Exit == nil {
+		return body
+	}
+	return *result.Output
 }
 
 // shown are lines of a file from one on.

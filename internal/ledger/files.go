@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/fileview"
 )
 
 // Files gathers the files that calls read and changed, as far as their arguments show.
@@ -35,17 +36,14 @@ type fileList struct {
 // NewFiles returns none, to be measured by a gauge.
 func NewFiles(gauge budget.Accountant) *Files { return &Files{gauge: gauge, at: map[string]int{}} }
 
-// Add takes in a call. An argument whose name ends in path or file names a file,
-// and so do the headers of a patch. The tool's name says whether it changes what it names.
+// Add takes in a call. An argument whose name ends in path or file names a file, and the tool's
+// name says whether it changes what it names. Patches and commands say that themselves.
 func (f *Files) Add(tool, arguments string) {
 	f.clock++
 	f.lists = nil
 	changes := ChangesFiles(tool)
 	var members map[string]json.RawMessage
-	if json.Unmarshal([]byte(arguments), &members) != nil {
-		f.addPatch(arguments)
-		return
-	}
+	_ = json.Unmarshal([]byte(arguments), &members) // what is none has no names
 	for _, name := range sortedNames(members) {
 		var value string
 		if json.Unmarshal(members[name], &value) != nil {
@@ -53,8 +51,11 @@ func (f *Files) Add(tool, arguments string) {
 		}
 		if namesFile(name) && isFileName(value) {
 			f.note(value, changes)
-		} else {
-			f.addPatch(value)
+		}
+	}
+	for _, op := range fileview.Operations(tool, arguments) {
+		if op.Kind != fileview.Read && op.Kind != fileview.Search && isFileName(op.Path) {
+			f.note(op.Path, true)
 		}
 	}
 }
@@ -66,20 +67,6 @@ func sortedNames(members map[string]json.RawMessage) []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// addPatch takes in the headers of a patch in the form that begins *** Begin Patch.
-func (f *Files) addPatch(text string) {
-	if !strings.Contains(text, "*** Begin Patch") {
-		return
-	}
-	for line := range strings.SplitSeq(text, "\n") {
-		for _, header := range []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "} {
-			if name, ok := strings.CutPrefix(line, header); ok && isFileName(strings.TrimSpace(name)) {
-				f.note(strings.TrimSpace(name), true)
-			}
-		}
-	}
 }
 
 func (f *Files) note(name string, changed bool) {

@@ -1,0 +1,330 @@
+package fileview
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// What a program builds of its texts is bounded, and so is how deep its brackets are followed.
+const (
+	mostBuilt   = 4 << 20 // bytes
+	mostNesting = 32
+)
+
+// code are the operations of the tools that a program in JavaScript calls, as Codex writes them:
+// tools.NAME({...}) or tools.NAME("..."). The program is not run: what its calls are given counts
+// where it is made of literals, and what they show where nothing else is printed.
+func code(text string) []Operation {
+	p := program{tokens: scan(text), texts: map[string]value{}}
+	for p.at < len(p.tokens) {
+		p.step()
+	}
+	if p.calls == 1 && p.prints == 1 && !p.edits {
+		return p.found
+	}
+	var changes []Operation
+	for _, op := range p.found {
+		if op.Kind != Read && op.Kind != Search {
+			changes = append(changes, op)
+		}
+	}
+	return changes
+}
+
+// program is what is known of one up to a place in it.
+type program struct {
+	tokens []token
+	at     int
+	texts  map[string]value // of variables
+	found  []Operation
+	built  int // bytes
+	calls  int // of tools
+	prints int // of all that a tool said
+	edits  bool
+}
+
+// value is a text, or a list of texts.
+type value struct {
+	text string
+	list []string
+}
+
+// editing are the words of a program that prints something else than all that a tool said, or more
+// than once.
+var editing = map[string]bool{"for": true, "while": true, "map": true, "forEach": true, "filter": true, "slice": true, "split": true, "substring": true}
+
+// step takes in a statement, or a token of one that says nothing.
+func (p *program) step() {
+	at := p.at
+	p.at++
+	if p.tokens[at].kind != word {
+		return
+	}
+	switch name := p.tokens[at].text; {
+	case name == "tools" && p.is(at+1, ".") && p.kind(at+2) == word && p.is(at+3, "("):
+		p.at = at + 4
+		p.call(p.tokens[at+2].text)
+	case name == "text" && p.is(at+1, "(") && !p.is(at-1, "."):
+		p.print(at)
+	case editing[name]:
+		p.edits = true
+	case p.is(at-1, "."), p.is(at-1, "{"), p.is(at-1, ","):
+		return // a member, not a variable
+	case p.is(at+1, "=") && !p.is(at+2, "=") && !p.is(at+2, ">"):
+		p.at = at + 2
+		if v, ok := p.sum(0); ok {
+			p.texts[name] = v
+		} else {
+			delete(p.texts, name)
+		}
+	case p.is(at+1, "+") && p.is(at+2, "="):
+		p.at = at + 3
+		was, known := p.texts[name]
+		v, ok := p.sum(0)
+		if ok = ok && known && was.list == nil && v.list == nil && p.build(len(was.text)+len(v.text)); ok {
+			p.texts[name] = value{text: was.text + v.text}
+		} else {
+			delete(p.texts, name)
+		}
+	}
+}
+
+func (p *program) is(at int, mark string) bool {
+	return at >= 0 && at < len(p.tokens) && p.tokens[at].kind == punctuation && p.tokens[at].text == mark
+}
+
+func (p *program) kind(at int) tokenKind {
+	if at < len(p.tokens) {
+		return p.tokens[at].kind
+	}
+	return unknown
+}
+
+// print takes in what is printed. What is printed beside the output under a condition is about a
+// command that goes on.
+func (p *program) print(at int) {
+	if p.is(at-1, ")") && p.prints > 0 {
+		return
+	}
+	p.prints++
+	whole := p.is(at+3, ")") || p.is(at+3, ".") && p.kind(at+4) == word && p.tokens[at+4].text == "output" && p.is(at+5, ")")
+	json := p.kind(at+2) == word && p.tokens[at+2].text == "JSON" && p.is(at+5, "(") && (p.is(at+7, ")") || p.is(at+7, ","))
+	call := p.kind(at+2) == word && p.tokens[at+2].text == "await"
+	if !whole && !json && !call {
+		p.edits = true
+	}
+}
+
+// call takes in a call of a tool, of which the first argument comes next.
+func (p *program) call(tool string) {
+	p.calls++
+	members := map[string]any{}
+	if p.is(p.at, "{") {
+		p.at++
+		p.members(members)
+	} else if v, ok := p.sum(0); ok && v.list == nil && (p.is(p.at, ")") || p.is(p.at, ",")) {
+		name := "cmd"
+		if patching(tool) {
+			name = "input"
+		}
+		members[name] = v.text
+	}
+	if len(members) == 0 || runsCode(tool) {
+		return
+	}
+	arguments, err := json.Marshal(members)
+	if err == nil {
+		p.found = append(p.found, Operations(tool, string(arguments))...)
+	}
+}
+
+// members takes in an object's, up to its end, as far as they are literals.
+func (p *program) members(into map[string]any) {
+	for p.at < len(p.tokens) && !p.is(p.at, "}") {
+		name := p.tokens[p.at]
+		p.at++
+		if name.kind != word && name.kind != literal {
+			p.skip()
+			continue
+		}
+		v, ok := p.texts[name.text]
+		if p.is(p.at, ":") {
+			p.at++
+			if raw, isPlain := p.plain(); isPlain {
+				into[name.text] = raw
+				p.skip()
+				continue
+			}
+			v, ok = p.sum(0)
+		}
+		if ok = ok && (p.is(p.at, ",") || p.is(p.at, "}")); ok && v.list != nil {
+			into[name.text] = v.list
+		} else if ok {
+			into[name.text] = v.text
+		}
+		p.skip()
+	}
+	p.at++
+}
+
+// plain is a number or a truth.
+func (p *program) plain() (any, bool) {
+	if p.kind(p.at) != word {
+		return nil, false
+	}
+	switch text := p.tokens[p.at].text; {
+	case text == "true" || text == "false":
+		return text == "true", true
+	case json.Valid([]byte(text)) && text != "null":
+		return json.Number(text), true
+	}
+	return nil, false
+}
+
+// skip goes on after the next comma, or to the end of what the comma would be in.
+func (p *program) skip() {
+	for depth := 0; p.at < len(p.tokens); p.at++ {
+		switch t := p.tokens[p.at]; {
+		case t.kind != punctuation:
+		case depth == 0 && t.text == ",":
+			p.at++
+			return
+		case strings.Contains("([{", t.text):
+			depth++
+		case strings.Contains(")]}", t.text):
+			if depth--; depth < 0 {
+				return
+			}
+		}
+	}
+}
+
+// build reports whether so many bytes more may be built.
+func (p *program) build(bytes int) bool {
+	p.built += bytes
+	return p.built <= mostBuilt
+}
+
+// sum is the value of what comes next, joined by +. It stops at what it does not know.
+func (p *program) sum(depth int) (value, bool) {
+	v, ok := p.product(depth)
+	if !ok || !p.is(p.at, "+") {
+		return v, ok
+	}
+	parts := []string{v.text}
+	for size := len(v.text); p.is(p.at, "+"); {
+		p.at++
+		next, ok := p.product(depth)
+		if size += len(next.text); !ok || v.list != nil || next.list != nil || !p.build(len(next.text)) || size > mostBuilt {
+			return value{}, false
+		}
+		parts = append(parts, next.text)
+	}
+	return value{text: strings.Join(parts, "")}, true
+}
+
+// product is a literal, a variable, a list or what is in brackets, with the methods that are called
+// on it.
+func (p *program) product(depth int) (value, bool) {
+	var v value
+	switch t := p.token(); {
+	case depth > mostNesting:
+		return v, false
+	case t.kind == literal:
+		v.text = t.text
+		p.at++
+	case t.kind == word && t.text == "String" && p.is(p.at+1, ".") && p.kind(p.at+3) == literal:
+		v.text = p.tokens[p.at+3].text // String.raw`...`
+		p.at += 4
+	case t.kind == word:
+		known, ok := p.texts[t.text]
+		if !ok {
+			return v, false
+		}
+		v = known
+		p.at++
+	case p.is(p.at, "("):
+		p.at++
+		inner, ok := p.sum(depth + 1)
+		if !ok || !p.is(p.at, ")") {
+			return v, false
+		}
+		v = inner
+		p.at++
+	case p.is(p.at, "["):
+		p.at++
+		v.list = []string{}
+		for !p.is(p.at, "]") {
+			item, ok := p.sum(depth + 1)
+			if !ok || item.list != nil || !p.is(p.at, ",") && !p.is(p.at, "]") {
+				return v, false
+			}
+			v.list = append(v.list, item.text)
+			if p.is(p.at, ",") {
+				p.at++
+			}
+		}
+		p.at++
+	default:
+		return v, false
+	}
+	for p.is(p.at, ".") {
+		method, ok := p.method(v, depth)
+		if !ok {
+			return v, false
+		}
+		v = method
+	}
+	return v, true
+}
+
+func (p *program) token() token {
+	if p.at < len(p.tokens) {
+		return p.tokens[p.at]
+	}
+	return token{}
+}
+
+// method is what a method makes of a value.
+func (p *program) method(v value, depth int) (value, bool) {
+	if p.kind(p.at+1) != word || !p.is(p.at+2, "(") {
+		return v, false
+	}
+	name := p.tokens[p.at+1].text
+	p.at += 3
+	var given []string
+	for !p.is(p.at, ")") {
+		item, ok := p.sum(depth + 1)
+		if !ok || item.list != nil {
+			return v, false
+		}
+		given = append(given, item.text)
+		if p.is(p.at, ",") {
+			p.at++
+		} else if !p.is(p.at, ")") {
+			return v, false
+		}
+	}
+	p.at++
+	switch {
+	case name == "join" && v.list != nil && len(given) == 1:
+		size := len(given[0]) * len(v.list)
+		for _, text := range v.list {
+			size += len(text)
+		}
+		return value{text: strings.Join(v.list, given[0])}, size <= mostBuilt && p.build(size)
+	case name == "trim" && v.list == nil && len(given) == 0:
+		return value{text: strings.TrimSpace(v.text)}, p.build(len(v.text))
+	case (name == "replace" || name == "replaceAll") && v.list == nil && len(given) == 2 && given[0] != "" && !strings.Contains(given[1], "$"):
+		most := 1
+		if name == "replaceAll" {
+			most = strings.Count(v.text, given[0])
+		}
+		size := len(v.text) + most*len(given[1])
+		if size > mostBuilt || !p.build(size) {
+			return v, false
+		}
+		return value{text: strings.Replace(v.text, given[0], given[1], most)}, true
+	}
+	return v, false
+}
