@@ -24,7 +24,7 @@ func code(text string) []Operation {
 	}
 	var changes []Operation
 	for _, op := range p.found {
-		if op.Kind != Read && op.Kind != Search {
+		if op.Kind != Read && op.Kind != Search && op.Kind != Print {
 			changes = append(changes, op)
 		}
 	}

@@ -27,6 +27,7 @@ func (v *Views) replace(f *file, op Operation) {
 	if done {
 		return
 	}
+	f.whole = false
 	if oldText != "" {
 		f.missed = append(f.missed, v.now())
 	}
@@ -120,6 +121,6 @@ func (v *Views) insert(f *file, op Operation) {
 			return
 		}
 	}
-	f.missed = append(f.missed, v.now())
+	f.missed, f.whole = append(f.missed, v.now()), false
 	v.show(f, region{0, put})
 }

@@ -16,17 +16,25 @@ const (
 	Write        // New is the whole file
 	Replace      // Old becomes New
 	Insert       // New comes after line From
-	Change       // in a way that is not known
+	Change       // in a way that is not known; with All, of what is in a folder, too
 	Search       // the result shows lines that were found, of Path or of any file
+	Append       // New comes at the end
+	Remove       // with All, of what is in a folder, too
+	Move         // Path is To from then on
+	Copy         // To is as Path
+	Print        // the result shows New, which is of no file; if New is empty, what is not known
 )
 
 // Operation is what a call does to a file, by its arguments.
 type Operation struct {
 	Kind Kind
 	Path string
+	To   string
 	// From is the first line of what is read, counted from 1, or the line after which
 	// something is inserted; 0 is not known.
 	From int
+	// Lines is how many lines of the file are shown at the most; 0 is any number.
+	Lines int
 	// Old is what must be in the file to the letter, and New what is there after.
 	Old, New string
 	// All is set where every place of Old is replaced, or the whole file is read.

@@ -23,8 +23,15 @@ func TestOperations(t *testing.T) {
 func describe(ops []Operation) string {
 	var out strings.Builder
 	for _, op := range ops {
-		kind := [...]string{Read: "read", Write: "write", Replace: "replace", Insert: "insert", Change: "change", Search: "search"}[op.Kind]
-		fmt.Fprintf(&out, "%s %s from=%d all=%t\n", kind, op.Path, op.From, op.All)
+		kind := [...]string{Read: "read", Write: "write", Replace: "replace", Insert: "insert", Change: "change", Search: "search", Append: "append", Remove: "remove", Move: "move", Copy: "copy", Print: "print"}[op.Kind]
+		fmt.Fprintf(&out, "%s %s from=%d all=%t", kind, op.Path, op.From, op.All)
+		if op.Lines > 0 {
+			fmt.Fprintf(&out, " lines=%d", op.Lines)
+		}
+		if op.To != "" {
+			fmt.Fprintf(&out, " to=%s", op.To)
+		}
+		out.WriteByte('\n')
 		if op.Old != "" {
 			fmt.Fprintf(&out, "  old %q\n", op.Old)
 		}
@@ -67,7 +74,7 @@ func FuzzOperations(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, tool, arguments string) {
 		for _, op := range Operations(tool, arguments) {
-			if op.Path == "" && op.Kind != Search || op.Kind == 0 || op.From < 0 {
+			if op.Path == "" && op.Kind != Search && op.Kind != Print || op.Kind == 0 || op.From < 0 {
 				t.Errorf("%q %q: %+v", tool, arguments, op)
 			}
 		}

@@ -54,15 +54,25 @@ func parsePatch(text string) []Operation {
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.TrimSuffix(line, "\r")
 		header, rest, _ := strings.Cut(line, ": ")
+		rest = strings.TrimSpace(rest)
 		switch {
-		case header == "*** Update File", header == "*** Add File", header == "*** Delete File":
+		case header == "*** Update File", header == "*** Add File":
 			out = h.end(out, kind, path)
-			path, kind, inside = strings.TrimSpace(rest), Replace, true
+			path, kind, inside = rest, Replace, true
 			if header == "*** Add File" {
 				kind = Write
 			}
+		case header == "*** Delete File":
+			out = h.end(out, kind, path)
+			path, inside = "", false
+			if rest != "" {
+				out = append(out, Operation{Kind: Remove, Path: rest})
+			}
 		case header == "*** Move to":
-			path = strings.TrimSpace(rest)
+			if path != "" && rest != "" {
+				out = append(out, Operation{Kind: Move, Path: path, To: rest})
+			}
+			path = rest
 		case line == "*** End Patch":
 			out = h.end(out, kind, path)
 			path, inside = "", false
@@ -76,25 +86,58 @@ func parsePatch(text string) []Operation {
 }
 
 func parseDiff(text string) []Operation {
+	const nowhere = "/dev/null"
 	var out []Operation
 	var h hunk
-	path, inside := "", false
+	from, path, kind, inside := "", "", Replace, false
+	end := func() {
+		out = h.end(out, kind, path)
+		inside = false
+	}
 	for line := range strings.SplitSeq(text, "\n") {
 		switch {
-		case strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "diff "):
-			out = h.end(out, Replace, path)
-			inside = false
+		case strings.HasPrefix(line, "diff "):
+			end()
+			from, path, kind = "", "", Replace
+		case strings.HasPrefix(line, "--- "):
+			end()
+			from, path, kind = diffName(line), "", Replace
+		case !inside && strings.HasPrefix(line, "rename from "):
+			from = diffName(line[len("rename "):])
+		case !inside && strings.HasPrefix(line, "rename to "):
+			if to := diffName(line[len("rename "):]); from != "" && to != "" {
+				out = append(out, Operation{Kind: Move, Path: from, To: to})
+			}
 		case strings.HasPrefix(line, "+++ "):
-			path, _, _ = strings.Cut(line[len("+++ "):], "\t")
-			path = strings.TrimPrefix(strings.TrimSpace(path), "b/")
+			switch path = diffName(line); {
+			case path == nowhere && from != "" && from != nowhere:
+				out = append(out, Operation{Kind: Remove, Path: from})
+				path = ""
+			case path == nowhere:
+				path = ""
+			case from == nowhere:
+				kind = Write
+			}
 		case strings.HasPrefix(line, "@@ "):
-			out = h.end(out, Replace, path)
+			end()
 			inside = true
 		case inside && !h.add(line):
 			inside = false
 		}
 	}
-	return h.end(out, Replace, path)
+	end()
+	return out
+}
+
+// diffName is the file that a header of a diff names after its first word.
+func diffName(line string) string {
+	_, name, _ := strings.Cut(line, " ")
+	name, _, _ = strings.Cut(name, "\t")
+	name = strings.TrimSpace(name)
+	if rest, ok := strings.CutPrefix(name, "a/"); ok {
+		return rest
+	}
+	return strings.TrimPrefix(name, "b/")
 }
 
 // searchReplace are the operations of the SEARCH and REPLACE blocks in a text, as Cline and Roo Code

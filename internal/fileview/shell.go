@@ -5,14 +5,19 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// longestScript is above what a command that shows a file has, in bytes.
-const longestScript = 4 << 10
+const (
+	// longestScript is above what a command that shows a file has, in bytes.
+	longestScript = 4 << 10
+	// mostScript is above what one has that writes some, and mostBrackets above how deep its brackets
+	// go: the parser calls itself for each.
+	mostScript   = 64 << 10
+	mostBrackets = 500
+)
 
 // commands are what the words of a command do, or what a script does where the argument is one.
 func (a arguments) commands(name string) []Operation {
@@ -28,9 +33,9 @@ func (a arguments) commands(name string) []Operation {
 	case len(words) == 1, slices.ContainsFunc(words, func(w string) bool { return shellFlag.MatchString(w) }):
 		return commands(words[len(words)-1]) // of a shell's arguments, the script is the last
 	}
-	var s shell
-	s.call(words)
-	return slices.Concat(s.changed, s.shown())
+	s := shell{inOrder: true}
+	s.call(words, statement{})
+	return s.operations()
 }
 
 // appliers are the programs that are given a patch that begins *** Begin Patch.
@@ -39,8 +44,7 @@ var appliers = map[string]bool{"apply_patch": true, "applypatch": true}
 // shellFlag is how a shell is told that a script follows.
 var shellFlag = regexp.MustCompile(`^(?:-[a-z]{0,4}c|/c|(?i:-command))$`)
 
-// commands are what a shell command does to files. What it shows counts only where it shows
-// nothing else: the output of two commands in a row cannot be separated.
+// commands are what a shell command does to files.
 func commands(script string) []Operation {
 	if strings.Contains(script, "apply") || strings.Contains(script, "patch") {
 		if found := patches(script); len(found) > 0 && applied(script) {
@@ -50,18 +54,41 @@ func commands(script string) []Operation {
 	if len(script) > longestScript && !strings.Contains(script, "<<") {
 		return nil
 	}
+	if len(script) > mostScript || nesting(script) > mostBrackets {
+		return nil
+	}
 	file, err := syntax.NewParser().Parse(strings.NewReader(script), "")
 	if err != nil {
 		return nil
 	}
-	var s shell
+	s := shell{inOrder: true, fed: map[*syntax.Stmt]statement{}}
 	syntax.Walk(file, func(node syntax.Node) bool {
-		if stmt, ok := node.(*syntax.Stmt); ok {
-			s.take(stmt)
+		switch node := node.(type) {
+		case *syntax.Stmt:
+			s.take(node)
+		case *syntax.BinaryCmd:
+			s.join(node)
+		case *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause, *syntax.FuncDecl, *syntax.CmdSubst, *syntax.ProcSubst, *syntax.Subshell, *syntax.Block:
+			s.inOrder = false
 		}
 		return true
 	})
-	return slices.Concat(s.changed, s.shown())
+	return s.operations()
+}
+
+// nesting is how deep the brackets of a script go at the most, quoted or not.
+func nesting(script string) int {
+	depth, most := 0, 0
+	for i := range len(script) {
+		switch script[i] {
+		case '(', '[', '{':
+			depth++
+			most = max(most, depth)
+		case ')', ']', '}':
+			depth = max(depth-1, 0)
+		}
+	}
+	return most
 }
 
 // applied reports whether a command says that it applies the patch in it.
@@ -71,83 +98,180 @@ func applied(script string) bool {
 
 // shell gathers what the commands of a script do.
 type shell struct {
-	changed []Operation
-	// readers are the commands that show something, and steps how many those are that are not
-	// known to show nothing.
-	readers []Operation
-	steps   int
+	steps []step
+	fed   map[*syntax.Stmt]statement
+	// inOrder is set where each command runs once, one after the other.
+	inOrder bool
+}
+
+// step is what a command does: a change, or what it shows, of which the kind is 0 where that is
+// nothing and Print where it is not known.
+type step struct {
+	op    Operation
+	piped bool // it is given what the step before shows
+}
+
+// statement is a command with what it is given and where its output goes.
+type statement struct {
+	piped  bool
+	input  string // what it reads, if that is a literal
+	output string // the file that it writes; empty is none
+	adds   bool   // at the end of that file
+	hidden bool   // its output is not shown
+	silent bool   // nor are its errors
+}
+
+// join takes in two commands that depend on each other.
+func (s *shell) join(b *syntax.BinaryCmd) {
+	switch b.Op {
+	case syntax.Pipe, syntax.PipeAll:
+		input := ""
+		if call, ok := b.X.Cmd.(*syntax.CallExpr); ok {
+			words := literals(call.Args)
+			if text, ok := printed(words); ok && len(b.X.Redirs) == 0 {
+				input = text
+			} else if len(words) == 1 && words[0] == "cat" {
+				input = redirections(b.X, statement{}).input
+			}
+		}
+		s.fed[b.Y] = statement{piped: true, input: input}
+	case syntax.OrStmt:
+		s.inOrder = false
+	}
 }
 
 // take takes in a statement.
 func (s *shell) take(stmt *syntax.Stmt) {
+	if stmt.Background {
+		s.inOrder = false
+	}
+	at := redirections(stmt, s.fed[stmt])
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	if !ok {
+		if at.output != "" {
+			s.changed(Operation{Kind: Change, Path: at.output})
+		}
 		return
 	}
 	words := literals(call.Args)
+	if len(words) > 1 && words[0] == "sudo" {
+		words = words[1:]
+	}
+	if at.output != "" {
+		s.changed(written(words, at))
+	}
 	if len(words) == 0 {
-		s.steps++
+		s.show(Operation{Kind: Print}, at)
 		return
 	}
-	if words[0] == "cat" {
-		if op, ok := heredoc(stmt); ok {
-			s.changed = append(s.changed, op)
-			return
-		}
-	}
-	s.call(words)
+	s.call(words, at)
 }
 
-// call takes in a command of these words.
-func (s *shell) call(words []string) {
-	switch words[0] {
-	case "cd", "set", "export":
-		return
-	case "sed", "perl":
-		if slices.ContainsFunc(words[1:], func(w string) bool { return strings.HasPrefix(w, "-i") }) {
-			s.changed = append(s.changed, Operation{Kind: Change, Path: words[len(words)-1]})
-			return
+func (s *shell) changed(ops ...Operation) {
+	for _, op := range ops {
+		if op.Path != "" {
+			s.steps = append(s.steps, step{op: op})
 		}
-	}
-	s.steps++
-	if op, ok := reader(words); ok {
-		s.readers = append(s.readers, op)
 	}
 }
 
-// heredoc is the file that a statement writes a text to.
-func heredoc(stmt *syntax.Stmt) (Operation, bool) {
-	op := Operation{Kind: Write}
+// show takes in what a command shows, if anything. Programs that only print are taken to succeed.
+func (s *shell) show(op Operation, at statement) {
+	if at.hidden {
+		if op.Kind == Print && op.New == "" && !at.silent && !at.piped {
+			op = Operation{Kind: Print} // errors
+		} else {
+			op = Operation{}
+		}
+	}
+	s.steps = append(s.steps, step{op, at.piped})
+}
+
+// redirections says what a statement is given and where its output goes.
+func redirections(stmt *syntax.Stmt, at statement) statement {
 	for _, r := range stmt.Redirs {
 		switch r.Op {
-		case syntax.RdrOut, syntax.RdrClob:
+		case syntax.RdrOut, syntax.RdrClob, syntax.AppOut, syntax.RdrAll, syntax.AppAll:
+			file := ""
 			if words := literals([]*syntax.Word{r.Word}); len(words) == 1 {
-				op.Path = words[0]
+				file = words[0]
 			}
+			nowhere := file == "/dev/null" || file == "nul" || file == "NUL"
+			if r.N != nil && r.N.Value != "1" {
+				at.silent = at.silent || nowhere
+				continue
+			}
+			at.hidden = file != "/dev/stdout" && file != "/dev/stderr" && file != "/dev/tty"
+			at.adds = r.Op == syntax.AppOut || r.Op == syntax.AppAll
+			at.silent = at.silent || r.Op == syntax.RdrAll || r.Op == syntax.AppAll
+			if !strings.HasPrefix(file, "/dev/") && !nowhere {
+				at.output = file
+			}
+		case syntax.DplOut:
+			at.silent = at.silent || at.hidden && r.N != nil && r.N.Value == "2"
 		case syntax.Hdoc, syntax.DashHdoc:
-			if r.Hdoc != nil {
-				if words := literals([]*syntax.Word{r.Hdoc}); len(words) == 1 {
-					op.New = words[0]
-				}
+			at.input = heredoc(r)
+		case syntax.WordHdoc:
+			if words := literals([]*syntax.Word{r.Word}); len(words) == 1 {
+				at.input = words[0] + "\n"
 			}
 		}
 	}
-	return op, op.Path != "" && op.New != ""
+	return at
 }
 
-// shown is the file that the script shows, or the lines of it that a second command shows.
-func (s *shell) shown() []Operation {
-	switch r := s.readers; {
-	case s.steps == 1 && len(r) == 1 && (r[0].Path != "" || r[0].Kind == Search):
-		return r
-	case s.steps == 2 && len(r) == 2 && (r[0].Path != "" || r[0].Kind == Search) && r[1].Path == "" && r[1].Kind == Read:
-		if r[0].Kind == Read {
-			r[0].From, r[0].All = r[1].From, false
-		}
-		return r[:1]
-	default:
-		return nil
+// heredoc is a text in a script; empty where something is put into it.
+func heredoc(r *syntax.Redirect) string {
+	if r.Hdoc == nil {
+		return ""
 	}
+	text := ""
+	quoted := true
+	if len(r.Word.Parts) == 1 {
+		lit, ok := r.Word.Parts[0].(*syntax.Lit)
+		quoted = !ok || strings.Contains(lit.Value, `\`)
+	}
+	for _, part := range r.Hdoc.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok {
+			return ""
+		}
+		if quoted {
+			text += lit.Value
+		} else {
+			text += unquote(lit.Value, "$`\\")
+		}
+	}
+	if r.Op != syntax.DashHdoc {
+		return text
+	}
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		out.WriteString(strings.TrimLeft(line, "\t"))
+	}
+	return out.String()
+}
+
+// unquote takes away the backslashes before these characters, or before all if these are none, and
+// with the ends of lines.
+func unquote(text, before string) string {
+	if !strings.Contains(text, `\`) {
+		return text
+	}
+	var out strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			switch next := text[i+1]; {
+			case next == '\n':
+				i++
+				continue
+			case before == "" || strings.IndexByte(before, next) >= 0:
+				i++
+			}
+		}
+		out.WriteByte(text[i])
+	}
+	return out.String()
 }
 
 // literals are words without expansions; none where there is one with.
@@ -158,16 +282,20 @@ func literals(words []*syntax.Word) []string {
 		for _, part := range w.Parts {
 			switch part := part.(type) {
 			case *syntax.Lit:
-				text.WriteString(part.Value)
+				text.WriteString(unquote(part.Value, ""))
 			case *syntax.SglQuoted:
-				text.WriteString(part.Value)
+				if part.Dollar {
+					text.WriteString(unescape(part.Value))
+				} else {
+					text.WriteString(part.Value)
+				}
 			case *syntax.DblQuoted:
 				for _, inner := range part.Parts {
 					lit, ok := inner.(*syntax.Lit)
 					if !ok {
 						return nil
 					}
-					text.WriteString(lit.Value)
+					text.WriteString(unquote(lit.Value, "$`\"\\"))
 				}
 			default:
 				return nil
@@ -178,55 +306,76 @@ func literals(words []*syntax.Word) []string {
 	return out
 }
 
-var (
-	// linesRange is the script by which sed shows lines.
-	linesRange = regexp.MustCompile(`^(\d+)(?:,[\d$+]+)?p$`)
-	number     = regexp.MustCompile(`^\+?\d+$`)
-)
+// operations are what all commands do. What they show counts where it can be taken apart.
+func (s *shell) operations() []Operation {
+	s.fold()
+	shows := 0
+	files, marks, counted := false, false, true
+	for _, st := range s.steps {
+		switch op := st.op; op.Kind {
+		case Read, Search:
+			shows++
+			files = true
+			counted = counted && op.Kind == Read && op.Lines > 0
+		case Print:
+			shows++
+			marks = marks || op.New != ""
+			counted = false
+		}
+	}
+	keep := files && (shows == 1 || s.inOrder && (marks || counted))
+	var out []Operation
+	for _, st := range s.steps {
+		if kind := st.op.Kind; kind != 0 && (keep || kind != Read && kind != Search && kind != Print) {
+			out = append(out, st.op)
+		}
+	}
+	return out
+}
 
-// reader is the file that a command shows, and from which line. Path is empty where it shows
-// lines of what is piped to it.
-func reader(words []string) (Operation, bool) {
-	op := Operation{Kind: Read, From: 1}
-	var operands []string
-	for _, w := range words[1:] {
-		if !strings.HasPrefix(w, "-") || w == "-" {
-			operands = append(operands, w)
+// fold makes one step of those that are given what the one before shows.
+func (s *shell) fold() {
+	var out []step
+	last := -1 // the step that showed something
+	for _, st := range s.steps {
+		kind := st.op.Kind
+		shows := kind == Read || kind == Search || kind == Print || kind == 0
+		switch {
+		case !shows:
+			out = append(out, st)
+		case st.piped && last >= 0:
+			out[last].op = pipe(out[last].op, st.op)
+		default:
+			last = len(out)
+			if kind == Read && st.op.Path == "" {
+				st.op = Operation{Kind: Print}
+			}
+			out = append(out, st)
 		}
 	}
-	switch words[0] {
-	case "cat", "nl", "bat":
-		op.All = true
-	case "head":
-		if len(operands) > 0 && number.MatchString(operands[0]) { // head -n 20 FILE
-			operands = operands[1:]
+	s.steps = out
+}
+
+// pipe is what a command shows of what another one showed.
+func pipe(from, to Operation) Operation {
+	switch {
+	case to.Kind == 0:
+		return to
+	case from.Kind == Read && to.Kind == Read && to.Path == "":
+		if from.From > 0 && to.From > 0 {
+			from.From += to.From - 1
+		} else {
+			from.From = 0
 		}
-	case "sed":
-		if len(operands) == 0 {
-			return op, false
+		from.All = from.All && to.All
+		if !to.All {
+			from.Lines = to.Lines
 		}
-		m := linesRange.FindStringSubmatch(operands[0])
-		if m == nil {
-			return op, false
-		}
-		op.From, _ = strconv.Atoi(m[1])
-		operands = operands[1:]
-	case "rg", "grep":
-		op = Operation{Kind: Search}
-		if len(operands) == 2 && strings.Contains(operands[1], ".") {
-			op.Path = operands[1]
-		}
-		return op, slices.ContainsFunc(words[1:], func(w string) bool {
-			return w == "--line-number" || strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.Contains(w, "n")
-		})
-	default:
-		return op, false
+		return from
+	case from.Kind == Search && to.Kind == Read && to.Path == "":
+		return from
+	case from.Kind == Read && from.From == 1 && to.Kind == Search && to.Path == "":
+		return Operation{Kind: Search, Path: from.Path}
 	}
-	if len(operands) > 1 {
-		return op, false
-	}
-	if len(operands) == 1 {
-		op.Path = operands[0]
-	}
-	return op, true
+	return Operation{Kind: Print}
 }

@@ -15,11 +15,15 @@ var wrappers = []struct{ begin, end string }{
 	{"<output>\n", "\n</output>"},
 	{"<content>\n", "\n</content>"},
 	{"<file>\n", "\n</file>"},
-	{"] Result:\n", ""}, // Cline, after the call
+	{"] Result:\n", ""},    // Cline, after the call
+	{"OBSERVATION:\n", ""}, // SWE-agent
 }
 
 // wrapperBytes is how far into a result its wrapper begins at the most.
 const wrapperBytes = 400
+
+// leftOut is what Codex puts in the middle of an output that is too long.
+var leftOut = regexp.MustCompile(`…\d+ tokens truncated…|\n\[\.\.\. omitted \d+ of \d+ lines`)
 
 // unwrap is the text that a tool shows, without what it says about it.
 func unwrap(body string) string {
@@ -37,6 +41,12 @@ func unwrap(body string) string {
 	}
 	if strings.HasPrefix(body, "{") {
 		body = outputIn(body)
+	}
+	if !strings.Contains(body, " tokens truncated…") && !strings.Contains(body, "\n[... omitted ") {
+		return body
+	}
+	if cut := leftOut.FindStringIndex(body); cut != nil {
+		body = body[:strings.LastIndexByte(body[:cut[0]], '\n')+1] // what comes after is at another place
 	}
 	return body
 }
@@ -109,7 +119,7 @@ func (v *Views) found(path, body string) {
 		}
 		run = region{}
 	}
-	lines := strings.Split(unwrap(body), "\n")
+	lines := strings.Split(body, "\n")
 	for _, text := range lines[:min(len(lines), mostShown)] {
 		m := match.FindStringSubmatch(text)
 		if len(m) == 0 || m[1] == "" && path == "" || strings.ContainsAny(m[1], "{}()<>\"'") {

@@ -28,6 +28,7 @@ type Views struct {
 	// pointers are those of the calls, by their number from 1 on.
 	pointers []string
 	lines    int
+	scans    int // of all names, by the newest call
 }
 
 // file is what is known of one.
@@ -40,6 +41,7 @@ type file struct {
 	missed []int
 	// regions do not overlap and are in order; those whose place is not known come last.
 	regions []region
+	whole   bool // the one region is all of it
 }
 
 // region is a run of lines.
@@ -82,38 +84,62 @@ func (v *Views) Add(c Call) {
 	if c.Failed || len(c.Body) > mostBytes || len(c.Arguments) > mostBytes {
 		return
 	}
-	for _, op := range Operations(c.Tool, c.Arguments) {
-		if op.Kind == Search {
-			v.found(op.Path, c.Body)
-			continue
-		}
-		f := v.file(op.Path)
-		f.touched = v.now()
+	ops := Operations(c.Tool, c.Arguments)
+	texts := parts(ops, c.Body)
+	v.scans = 0
+	for i, op := range ops {
 		switch op.Kind {
-		case Read:
-			shown := parseShown(unwrap(c.Body), op.From)
-			known := region{shown.from, v.fresh(shown.lines, false)}
-			v.show(f, known)
-			if op.All && len(c.Body) < wholeBytes {
-				v.lines -= f.size() - len(known.lines)
-				f.regions, f.missed = []region{known}, nil
+		case Print:
+		case Search:
+			v.found(op.Path, texts[i])
+		case Change, Remove, Move, Copy:
+			v.follow(op)
+		default:
+			f := v.file(op.Path)
+			f.touched = v.now()
+			if op.Kind == Read {
+				v.read(f, op, texts[i])
+			} else {
+				f.edited = v.now()
+				v.write(f, op)
 			}
-		case Write:
-			v.lines -= f.size()
-			f.edited, f.regions, f.missed = v.now(), nil, nil
-			v.show(f, region{1, v.fresh(split(op.New), true)})
-		case Replace:
-			f.edited = v.now()
-			v.replace(f, op)
-		case Insert:
-			f.edited = v.now()
-			v.insert(f, op)
-		case Change:
-			f.edited = v.now()
-			f.missed = append(f.missed, v.now())
 		}
 	}
 	v.forget()
+}
+
+// read takes in the text that a call shows of a file.
+func (v *Views) read(f *file, op Operation, text string) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	shown := parseShown(text, op.From)
+	known := region{shown.from, v.fresh(shown.lines, false)}
+	if known.from == 0 {
+		known.from = f.seek(known.lines)
+	}
+	v.show(f, known)
+	if op.All && len(text) < wholeBytes {
+		v.lines -= f.size() - len(known.lines)
+		f.regions, f.missed, f.whole = []region{known}, nil, known.from == 1
+	}
+}
+
+// write takes in what a call writes to a file.
+func (v *Views) write(f *file, op Operation) {
+	switch op.Kind {
+	case Write:
+		v.lines -= f.size()
+		f.regions, f.missed = nil, nil
+		f.whole = op.New == "" || strings.HasSuffix(op.New, "\n")
+		v.show(f, region{1, v.fresh(split(op.New), true)})
+	case Append:
+		v.add(f, op)
+	case Replace:
+		v.replace(f, op)
+	case Insert:
+		v.insert(f, op)
+	}
 }
 
 // now is the number of the newest call.
@@ -122,16 +148,27 @@ func (v *Views) now() int { return len(v.pointers) }
 // file is that with a name, or the one whose name ends with it or ends it: calls name a
 // file by its path, or by the path from where they work.
 func (v *Views) file(name string) *file {
-	name = strings.TrimPrefix(name, "./")
-	f := v.files[name]
+	f := v.known(name)
 	if f == nil {
-		if f = v.same(name); f == nil {
-			f = &file{name: name}
-		}
-		v.know(name, f)
+		f = &file{name: strings.TrimPrefix(name, "./")}
+	}
+	if key := keyOf(name); v.files[key] == nil {
+		v.know(key, f)
 	}
 	return f
 }
+
+// known is the file with a name; nil where there is none.
+func (v *Views) known(name string) *file {
+	key := keyOf(name)
+	if f := v.files[key]; f != nil {
+		return f
+	}
+	return v.same(key)
+}
+
+// keyOf is what names of a file have alike.
+func keyOf(name string) string { return strings.TrimPrefix(slashed(name), "./") }
 
 // same is the only file that a name may be another name of; nil where there is none, or
 // several.
@@ -285,7 +322,7 @@ func (v *Views) forget() {
 	all := v.newest()
 	for i := len(all) - 1; i > 0 && (v.lines > mostLines/2 || i >= mostNames/2); i-- {
 		v.lines -= all[i].size()
-		all[i].regions = nil
+		all[i].regions, all[i].whole = nil, false
 	}
 	known := v.files
 	v.files, v.ends = map[string]*file{}, map[string]*file{}

@@ -1,6 +1,7 @@
 package fileview
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -83,7 +84,7 @@ func TestViewsFollowFiles(t *testing.T) {
 			}
 			v.Add(Call{Tool: "Read", Arguments: fmt.Sprintf(`{"file_path":"/r/a.go","offset":%d,"limit":%d}`, from+1, to-from), Body: body.String()})
 		}
-		read(0, len(file))
+		v.Add(Call{Tool: "bash", Arguments: `{"command":"cat /r/a.go"}`, Body: strings.Join(file, "\n") + "\n"})
 		for i := range rapid.IntRange(0, 20).Draw(t, "calls") {
 			from := rapid.IntRange(0, len(file)-1).Draw(t, "from")
 			to := rapid.IntRange(from+1, len(file)).Draw(t, "to")
@@ -91,7 +92,7 @@ func TestViewsFollowFiles(t *testing.T) {
 			for n := range put {
 				put[n] = fmt.Sprintf("put %d %d", i, n)
 			}
-			switch rapid.IntRange(0, 2).Draw(t, "what") {
+			switch rapid.IntRange(0, 6).Draw(t, "what") {
 			case 0:
 				read(from, to)
 			case 1:
@@ -102,6 +103,22 @@ func TestViewsFollowFiles(t *testing.T) {
 				v.Add(Call{Tool: "edit", Arguments: fmt.Sprintf(`{"command":"insert","path":"./a.go","insert_line":%d,"new_str":%q}`,
 					from+1, strings.Join(put, "\n"))})
 				file = slices.Concat(file[:from+1:from+1], put, file[from+1:])
+			case 3:
+				file = append(file, put...)
+				arguments, _ := json.Marshal(map[string]string{"command": "cd /r && cat >> a.go <<'EOF'\n" + strings.Join(put, "\n") + "\nEOF"})
+				v.Add(Call{Tool: "bash", Arguments: string(arguments)})
+			case 4:
+				v.Add(Call{Tool: "bash", Arguments: fmt.Sprintf(`{"command":"tail -n %d a.go"}`, len(file)-from), Body: strings.Join(file[from:], "\n") + "\n"})
+			case 5:
+				v.Add(Call{
+					Tool: "bash", Arguments: fmt.Sprintf(`{"command":"head -n %d a.go; sed -n '%d,%dp' a.go"}`, from+1, from+1, to),
+					Body: strings.Join(slices.Concat(file[:from+1], file[from:to]), "\n") + "\n",
+				})
+			case 6:
+				v.Add(Call{
+					Tool: "bash", Arguments: fmt.Sprintf(`{"command":"sed -n '%d,9999p' a.go; printf '\\n-- all --\\n'; cat a.go"}`, from+1),
+					Body: strings.Join(slices.Concat(file[from:], []string{"", "-- all --"}, file), "\n") + "\n",
+				})
 			}
 		}
 		var known []string

@@ -54,8 +54,19 @@ func (f *Files) Add(tool, arguments string) {
 		}
 	}
 	for _, op := range fileview.Operations(tool, arguments) {
-		if op.Kind != fileview.Read && op.Kind != fileview.Search && isFileName(op.Path) {
-			f.note(op.Path, true)
+		name := op.Path
+		switch op.Kind {
+		case fileview.Read, fileview.Search, fileview.Print:
+			continue
+		case fileview.Move, fileview.Copy:
+			name = op.To
+		case fileview.Change: // logs, and branches, are no files that are worked on
+			if _, ok := f.at[name]; !ok {
+				continue
+			}
+		}
+		if isFileName(name) {
+			f.note(name, true)
 		}
 	}
 }

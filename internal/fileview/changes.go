@@ -1,0 +1,240 @@
+package fileview
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// quiet are programs that show nothing where they succeed, and change no file's text.
+var quiet = map[string]bool{"cd": true, "set": true, "export": true, "unset": true, "mkdir": true, "touch": true, "chmod": true, "true": true, ":": true, "sleep": true}
+
+// call takes in a command of these words, of which the output goes where the others' goes.
+func (s *shell) call(words []string, at statement) {
+	switch program := path.Base(words[0]); {
+	case quiet[program]:
+	case program == "rm":
+		s.changed(removed(words)...)
+	case program == "mv":
+		s.changed(moved(words, Move)...)
+	case program == "cp":
+		s.changed(moved(words, Copy)...)
+	case program == "git":
+		s.changed(byGit(words)...)
+		s.show(Operation{Kind: Print}, at)
+	case program == "tee":
+		s.changed(teed(words, at)...)
+		s.show(Operation{Kind: Print}, at)
+	case inPlace(words):
+		for _, file := range scripted(words) {
+			s.changed(Operation{Kind: Change, Path: file})
+		}
+	default:
+		if text, ok := printed(words); ok {
+			s.show(Operation{Kind: Print, New: text}, at)
+		} else if op, ok := reader(words); ok {
+			s.show(op, at)
+		} else {
+			s.show(Operation{Kind: Print}, at)
+		}
+	}
+}
+
+// written is what a command does to the file that its output goes to.
+func written(words []string, at statement) Operation {
+	op := Operation{Kind: Change, Path: at.output}
+	if len(words) == 0 {
+		return op
+	}
+	text, ok := printed(words)
+	cat := path.Base(words[0]) == "cat"
+	if cat && len(words) == 1 {
+		text, ok = at.input, at.input != ""
+	}
+	switch {
+	case ok && at.adds:
+		op.Kind, op.New = Append, text
+	case ok:
+		op.Kind, op.New = Write, text
+	case cat && len(words) == 2 && !at.adds && !strings.HasPrefix(words[1], "-"):
+		return Operation{Kind: Copy, Path: words[1], To: at.output}
+	}
+	return op
+}
+
+// printed is the text that a command writes whatever there is.
+func printed(words []string) (string, bool) {
+	if len(words) < 2 {
+		return "", false
+	}
+	switch words[0] {
+	case "echo":
+		text, end := words[1:], "\n"
+		if text[0] == "-n" {
+			text, end = text[1:], ""
+		}
+		if len(text) > 0 && (strings.HasPrefix(text[0], "-") && len(text[0]) == 2 || strings.Contains(strings.Join(text, ""), `\`)) {
+			return "", false // what echo makes of these depends on the shell
+		}
+		return strings.Join(text, " ") + end, true
+	case "printf":
+		format, text := words[1], words[2:]
+		switch {
+		case len(text) == 0 && !strings.Contains(format, "%"):
+			return unescape(format), true
+		case format == `%s\n`:
+			return strings.Join(text, "\n") + "\n", true
+		case format == "%s" && len(text) == 1:
+			return text[0], true
+		}
+	}
+	return "", false
+}
+
+// removed are the files that rm removes. What the shell makes of a pattern is not known.
+func removed(words []string) []Operation {
+	var out []Operation
+	recursive := slices.ContainsFunc(words[1:], func(w string) bool {
+		return strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.ContainsAny(w, "rR") || w == "--recursive"
+	})
+	for _, file := range operandsOf(words) {
+		if !strings.ContainsAny(file, "*?[{") {
+			out = append(out, Operation{Kind: Remove, Path: file, All: recursive})
+		}
+	}
+	return out
+}
+
+// moved are the files that mv moves, or that cp copies.
+func moved(words []string, kind Kind) []Operation {
+	files := operandsOf(words)
+	if len(files) < 2 || slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "-t") || strings.HasPrefix(w, "--target") }) {
+		return nil
+	}
+	to := files[len(files)-1]
+	files = files[:len(files)-1]
+	var out []Operation
+	for _, file := range files {
+		if strings.ContainsAny(file, "*?[{") || file == "" || to == "" {
+			continue
+		}
+		name := to
+		if len(files) > 1 || strings.HasSuffix(to, "/") || to == "." || to == ".." || path.Ext(to) == "" && path.Ext(file) != "" {
+			name = path.Join(to, path.Base(file)) // into a folder
+		}
+		out = append(out, Operation{Kind: kind, Path: file, To: name})
+	}
+	return out
+}
+
+// byGit are the files that git puts back, removes or moves.
+func byGit(words []string) []Operation {
+	words = words[1:]
+	for len(words) > 1 && (words[0] == "-C" || words[0] == "-c") {
+		words = words[2:]
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	everything := []Operation{{Kind: Change, Path: ".", All: true}}
+	switch words[0] {
+	case "rm":
+		if !slices.Contains(words, "--cached") {
+			return removed(words)
+		}
+	case "mv":
+		return moved(words, Move)
+	case "reset":
+		if slices.Contains(words, "--hard") {
+			return everything
+		}
+	case "stash":
+		if len(words) > 1 && slices.Contains([]string{"list", "show", "drop", "clear", "create", "store", "branch"}, words[1]) {
+			return nil
+		}
+		if at := slices.Index(words, "--"); at >= 0 {
+			return putBack(words[at+1:])
+		}
+		return everything
+	case "restore":
+		if !slices.Contains(words, "--staged") || slices.Contains(words, "--worktree") {
+			return putBack(operandsOf(words))
+		}
+	case "checkout":
+		if at := slices.Index(words, "--"); at >= 0 {
+			return putBack(words[at+1:])
+		}
+		if !slices.ContainsFunc(words, func(w string) bool { return w == "-b" || w == "-B" || w == "--orphan" }) {
+			return putBack(operandsOf(words))
+		}
+	}
+	return nil
+}
+
+// putBack are changes of files, or of what is in folders, to a text that may never have been seen.
+func putBack(files []string) []Operation {
+	var out []Operation
+	for _, file := range files {
+		if file != "" && !strings.ContainsAny(file, "*?[{") {
+			out = append(out, Operation{Kind: Change, Path: file, All: true})
+		}
+	}
+	return out
+}
+
+// teed are the files that tee writes.
+func teed(words []string, at statement) []Operation {
+	op := Operation{Kind: Change}
+	switch adds := slices.Contains(words, "-a") || slices.Contains(words, "--append"); {
+	case at.input == "":
+	case adds:
+		op.Kind, op.New = Append, at.input
+	default:
+		op.Kind, op.New = Write, at.input
+	}
+	var out []Operation
+	for _, file := range operandsOf(words) {
+		if !strings.HasPrefix(file, "/dev/") {
+			op.Path = file
+			out = append(out, op)
+		}
+	}
+	return out
+}
+
+// inPlace reports whether sed or perl edits files.
+func inPlace(words []string) bool {
+	if words[0] != "sed" && words[0] != "gsed" && words[0] != "perl" {
+		return false
+	}
+	return slices.ContainsFunc(words[1:], func(w string) bool {
+		if strings.HasPrefix(w, "--") {
+			return strings.HasPrefix(w, "--in-place")
+		}
+		flags, _, _ := strings.Cut(w, "e")
+		return strings.HasPrefix(w, "-") && strings.Contains(flags, "i") && !strings.ContainsAny(flags, " /")
+	})
+}
+
+// scripted are the files that sed or perl is given beside its script.
+func scripted(words []string) []string {
+	var files []string
+	script := false
+	for i := 1; i < len(words); i++ {
+		switch w := words[i]; {
+		case !strings.HasPrefix(w, "-"):
+			if w != "" { // of -i on some systems
+				files = append(files, w)
+			}
+		case strings.HasSuffix(w, "e") && !strings.HasPrefix(w, "--"), w == "-f":
+			script = true
+			i++
+		case strings.HasPrefix(w, "--expression="), strings.HasPrefix(w, "-e"):
+			script = true
+		}
+	}
+	if !script && len(files) > 0 {
+		files = files[1:]
+	}
+	return files
+}

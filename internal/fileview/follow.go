@@ -1,0 +1,172 @@
+package fileview
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// mostScans is how many of a call's operations may look at all names.
+const mostScans = 100
+
+// follow takes in what happens to files as they are, whatever their text. Of files that no call
+// showed or wrote nothing is known that could become wrong.
+func (v *Views) follow(op Operation) {
+	f := v.known(op.Path)
+	switch op.Kind {
+	case Change:
+		if f != nil {
+			f.touched = v.now()
+			v.miss(f)
+		} else if op.All {
+			v.within(op.Path, func(f *file, _ bool) {
+				if f.edited > 0 {
+					v.miss(f)
+				}
+			})
+		}
+	case Remove:
+		if f != nil {
+			v.empty(f)
+		} else if op.All {
+			v.within(op.Path, func(f *file, certain bool) {
+				if certain {
+					v.empty(f)
+				} else {
+					v.miss(f)
+				}
+			})
+		}
+	case Move:
+		v.move(f, op)
+	case Copy:
+		if to := v.known(op.To); to != nil && to != f {
+			v.copy(f, to)
+		}
+	}
+}
+
+// miss takes note that a file was changed in a way that is not known.
+func (v *Views) miss(f *file) {
+	f.edited, f.whole = v.now(), false
+	if n := len(f.missed); n == 0 || f.missed[n-1] != v.now() {
+		f.missed = append(f.missed, v.now())
+	}
+}
+
+// empty forgets what is known of a file.
+func (v *Views) empty(f *file) {
+	v.lines -= f.size()
+	*f = file{name: f.name}
+}
+
+// within visits the files in a folder. It is certain where no other folder may be meant.
+func (v *Views) within(folder string, visit func(f *file, certain bool)) {
+	if v.scans++; v.scans > mostScans {
+		return
+	}
+	folder = path.Clean(slashed(folder))
+	seen := map[*file]bool{}
+	for name, f := range v.files {
+		certain := strings.HasPrefix(name, folder+"/")
+		if !seen[f] && (certain || folder == "." || !path.IsAbs(folder) && strings.Contains(name, "/"+folder+"/")) {
+			seen[f] = true
+			visit(f, certain)
+		}
+	}
+}
+
+// move gives a file another name.
+func (v *Views) move(f *file, op Operation) {
+	from, to := keyOf(op.Path), keyOf(op.To)
+	if f == nil {
+		if other := v.known(to); other != nil {
+			v.miss(other)
+		}
+		return
+	}
+	if v.scans++; v.scans > mostScans {
+		v.empty(f)
+		return
+	}
+	if before, ok := strings.CutSuffix(slashed(f.name), from); ok && !path.IsAbs(to) {
+		to = path.Join(before, to)
+	}
+	if other := v.files[to]; other != nil && other != f {
+		v.empty(other)
+	}
+	for name, of := range v.files {
+		if of != f {
+			continue
+		}
+		delete(v.files, name)
+		for end := range ends(name) {
+			if v.ends[end] == f {
+				delete(v.ends, end)
+			}
+		}
+	}
+	f.name = to
+	f.touched, f.edited = v.now(), v.now()
+	v.know(to, f)
+}
+
+// copy makes a file as another one is.
+func (v *Views) copy(f, to *file) {
+	if f == nil || len(f.regions) == 0 {
+		v.miss(to)
+		return
+	}
+	v.lines += f.size() - to.size()
+	to.touched, to.edited, to.whole = v.now(), v.now(), f.whole
+	to.missed, to.regions = slices.Clone(f.missed), nil
+	for _, r := range f.regions {
+		to.regions = append(to.regions, region{r.from, slices.Clone(r.lines)})
+	}
+}
+
+// add puts lines at the end of a file. Their place is known where all of the file is.
+func (v *Views) add(f *file, op Operation) {
+	put := v.fresh(split(op.New), true)
+	switch {
+	case f.whole && len(f.regions) == 1 && strings.HasSuffix(op.New, "\n"):
+		r := &f.regions[0]
+		r.lines = slices.Concat(r.lines, put)
+		v.lines += len(put)
+	case f.whole && len(f.regions) == 1:
+		f.whole = false
+		fallthrough
+	default:
+		v.show(f, region{0, put})
+	}
+}
+
+// seek says where lines are whose place is not known, if all of them are known at one place.
+func (f *file) seek(lines []line) int {
+	var all strings.Builder
+	for _, l := range lines {
+		all.WriteString("\n" + l.text)
+	}
+	part := all.String() + "\n"
+	from := 0
+	for i := range f.regions {
+		r := &f.regions[i]
+		if r.from == 0 || len(r.lines) < len(lines) {
+			continue
+		}
+		text, _ := r.text()
+		text = "\n" + text + "\n"
+		at := strings.Index(text, part)
+		if at < 0 {
+			continue
+		}
+		if from > 0 || strings.Contains(text[at+1:], part) {
+			return 0
+		}
+		from = r.from + strings.Count(text[:at], "\n")
+	}
+	return from
+}
+
+// slashed is a name with the separators that all systems know.
+func slashed(name string) string { return strings.ReplaceAll(name, `\`, "/") }
