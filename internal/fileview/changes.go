@@ -25,6 +25,14 @@ func (s *shell) call(words []string, at statement) {
 	case program == "tee":
 		s.changed(teed(words, at)...)
 		s.show(Operation{Kind: Print}, at)
+	case program == editor:
+		op := edited(words)
+		if op.Kind == Read {
+			s.show(op, at)
+			return
+		}
+		s.changed(op)
+		s.show(Operation{Kind: Print}, at)
 	case inPlace(words):
 		for _, file := range scripted(words) {
 			s.changed(Operation{Kind: Change, Path: file})

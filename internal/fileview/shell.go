@@ -51,7 +51,7 @@ func commands(script string) []Operation {
 			return found
 		}
 	}
-	if len(script) > longestScript && !strings.Contains(script, "<<") {
+	if len(script) > longestScript && !strings.Contains(script, "<<") && !strings.HasPrefix(script, editor+" ") {
 		return nil
 	}
 	if len(script) > mostScript || nesting(script) > mostBrackets {

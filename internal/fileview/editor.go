@@ -1,0 +1,58 @@
+package fileview
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// editor is the program by which SWE-agent's models view and edit files in a shell.
+const editor = "str_replace_editor"
+
+// edited is what a command of the editor does: its task, a file, and flags with what follows them.
+func edited(words []string) Operation {
+	if len(words) < 3 {
+		return Operation{}
+	}
+	members := map[string]json.RawMessage{}
+	set := func(name string, value any) {
+		text, err := json.Marshal(value)
+		if err == nil {
+			members[name] = text
+		}
+	}
+	set("command", words[1])
+	for rest := words[3:]; len(rest) > 0; {
+		name, isFlag := strings.CutPrefix(rest[0], "--")
+		rest = rest[1:]
+		if !isFlag {
+			continue
+		}
+		switch {
+		case len(rest) == 0:
+		case name == "view_range":
+			var lines []int
+			for len(rest) > 0 && number.MatchString(strings.TrimPrefix(rest[0], "-")) {
+				n, _ := strconv.Atoi(rest[0]) // what is too long is 0
+				lines = append(lines, n)
+				rest = rest[1:]
+			}
+			set(name, lines)
+		case name == "insert_line" && number.MatchString(rest[0]):
+			n, _ := strconv.Atoi(rest[0]) // what is too long is 0
+			set(name, n)
+			rest = rest[1:]
+		default:
+			set(name, rest[0])
+			rest = rest[1:]
+		}
+	}
+	if !slices.Contains([]string{"view", "create", "str_replace", "insert"}, words[1]) {
+		return Operation{}
+	}
+	if found := newArguments(members).onFile(editor, words[2]); len(found) == 1 {
+		return found[0]
+	}
+	return Operation{}
+}
