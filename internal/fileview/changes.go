@@ -25,6 +25,12 @@ func (s *shell) call(words []string, at statement) {
 	case program == "tee":
 		s.changed(teed(words, at)...)
 		s.show(Operation{Kind: Print}, at)
+	case strings.HasPrefix(program, "powershell") || strings.HasPrefix(program, "pwsh"):
+		if len(words) > 2 && shellFlag.MatchString(words[len(words)-2]) {
+			s.powerShell(words[len(words)-1], map[string]string{}, false)
+		} else {
+			s.show(Operation{Kind: Print}, at)
+		}
 	case program == editor:
 		op := edited(words)
 		if op.Kind == Read {

@@ -167,6 +167,3 @@ func (f *file) seek(lines []line) int {
 	}
 	return from
 }
-
-// slashed is a name with the separators that all systems know.
-func slashed(name string) string { return strings.ReplaceAll(name, `\`, "/") }

@@ -61,7 +61,7 @@ func Operations(tool, arguments string) []Operation {
 	}
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		if name == "command" || name == "cmd" || name == "script" {
-			return a.commands(name)
+			return a.commands(tool, name)
 		}
 		if found := given(tool, name, a.text(name)); len(found) > 0 {
 			return found

@@ -20,10 +20,10 @@ const (
 )
 
 // commands are what the words of a command do, or what a script does where the argument is one.
-func (a arguments) commands(name string) []Operation {
+func (a arguments) commands(tool, name string) []Operation {
 	var words []string
 	if json.Unmarshal(a[name], &words) != nil {
-		return commands(a.text(name))
+		return commands(tool, a.text(name))
 	}
 	switch {
 	case len(words) == 0:
@@ -31,7 +31,7 @@ func (a arguments) commands(name string) []Operation {
 	case len(words) > 1 && appliers[path.Base(words[0])]:
 		return patches(strings.Join(words[1:], "\n"))
 	case len(words) == 1, slices.ContainsFunc(words, func(w string) bool { return shellFlag.MatchString(w) }):
-		return commands(words[len(words)-1]) // of a shell's arguments, the script is the last
+		return commands(path.Base(slashed(words[0])), words[len(words)-1]) // of a shell's arguments, the script is the last
 	}
 	s := shell{inOrder: true}
 	s.call(words, statement{})
@@ -45,11 +45,14 @@ var appliers = map[string]bool{"apply_patch": true, "applypatch": true}
 var shellFlag = regexp.MustCompile(`^(?:-[a-z]{0,4}c|/c|(?i:-command))$`)
 
 // commands are what a shell command does to files.
-func commands(script string) []Operation {
+func commands(tool, script string) []Operation {
 	if strings.Contains(script, "apply") || strings.Contains(script, "patch") {
 		if found := patches(script); len(found) > 0 && applied(script) {
 			return found
 		}
+	}
+	if forPowerShell(tool, script) {
+		return powerShell(script)
 	}
 	if len(script) > longestScript && !strings.Contains(script, "<<") && !strings.HasPrefix(script, editor+" ") {
 		return nil
