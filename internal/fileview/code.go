@@ -184,14 +184,18 @@ func (p *program) plain() (any, bool) {
 // skip goes on after the next comma, or to the end of what the comma would be in.
 func (p *program) skip() {
 	for depth := 0; p.at < len(p.tokens); p.at++ {
-		switch t := p.tokens[p.at]; {
-		case t.kind != punctuation:
-		case depth == 0 && t.text == ",":
-			p.at++
-			return
-		case strings.Contains("([{", t.text):
+		if p.tokens[p.at].kind != punctuation {
+			continue
+		}
+		switch p.tokens[p.at].text {
+		case ",":
+			if depth == 0 {
+				p.at++
+				return
+			}
+		case "(", "[", "{":
 			depth++
-		case strings.Contains(")]}", t.text):
+		case ")", "]", "}":
 			if depth--; depth < 0 {
 				return
 			}

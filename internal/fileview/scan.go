@@ -97,7 +97,7 @@ func (s *scanner) beforeValue() bool {
 		return true
 	}
 	last := s.tokens[len(s.tokens)-1]
-	return last.kind == punctuation && !strings.Contains(")]}", last.text) || last.kind == word && last.text == "return"
+	return last.kind == punctuation && last.text != ")" && last.text != "]" && last.text != "}" || last.kind == word && last.text == "return"
 }
 
 // quoted takes in a text between quotes.
