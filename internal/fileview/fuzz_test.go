@@ -30,7 +30,7 @@ func seeds(f *testing.F, folder string) (arguments, bodies []string) {
 	return arguments, bodies
 }
 
-// FuzzScripts: whatever a script is, what it does to files can be told or not.
+// FuzzScripts: whatever a script is, what it does to files is known or not.
 func FuzzScripts(f *testing.F) {
 	arguments, _ := seeds(f, "operations")
 	for _, text := range arguments {

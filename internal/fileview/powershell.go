@@ -64,7 +64,7 @@ func (s *shell) powerShell(script string, texts map[string]string, outer bool) {
 	}
 }
 
-// psValue is the text that a word stands for.
+// psValue is the text of a word.
 func psValue(w psWord, texts map[string]string) (string, bool) {
 	switch w.kind {
 	case psText:

@@ -210,7 +210,7 @@ func (s *scanner) regex() {
 	s.at = len(s.text)
 }
 
-// unescape is what a literal stands for.
+// unescape is the text of a literal.
 func unescape(text string) string {
 	at := strings.IndexByte(text, '\\')
 	if at < 0 {

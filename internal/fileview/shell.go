@@ -41,7 +41,7 @@ func (a arguments) commands(tool, name string) []Operation {
 // appliers are the programs that are given a patch that begins *** Begin Patch.
 var appliers = map[string]bool{"apply_patch": true, "applypatch": true}
 
-// shellFlag is how a shell is told that a script follows.
+// shellFlag says to a shell that a script follows.
 var shellFlag = regexp.MustCompile(`^(?:-[a-z]{0,4}c|/c|(?i:-command))$`)
 
 // commands are what a shell command does to files.

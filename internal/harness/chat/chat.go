@@ -44,7 +44,7 @@ func detect(p transcript.Probe) bool {
 		oneOf(p.Records) ||
 		p.Has("messages[].role") || p.Has("traj[].role") || p.Has("history[].role") ||
 		p.Has("[].messages[].role") || p.Has("[].traj[].role") || p.Has("[].history[].role") ||
-		p.Has(trajectory+"[].action", trajectory+"[].observation", trajectory+"[].response") || // the history is far behind it
+		p.Has(trajectory+"[].action", trajectory+"[].observation", trajectory+"[].response") || // the history comes long after it
 		p.Is("trajectory_format", "mini-swe-agent-1", "mini-swe-agent-1.1")
 }
 

@@ -84,7 +84,8 @@ func TestSpreadOverLines(t *testing.T) {
 	if both := read(t, loose+"\n"+line).Sessions; len(both) != 2 || both[1].Suffix != "2" {
 		t.Errorf("a list and a run are %d sessions", len(both))
 	}
-	if cut := read(t, spread[:strings.Index(spread, `"s-5"`)]); len(cut.Sessions[0].Events) != 4 || len(cut.Warnings) == 0 {
+	begun, _, _ := strings.Cut(spread, `"s-5"`)
+	if cut := read(t, begun); len(cut.Sessions[0].Events) != 4 || len(cut.Warnings) == 0 {
 		t.Errorf("of a run that is cut off %d events are read, with %v", len(cut.Sessions[0].Events), cut.Warnings)
 	}
 	if damaged := read(t, `{"instance_id": "cut`+"\n"+line); len(damaged.Sessions) != 1 || damaged.Sessions[0].Labels[transcript.LabelSessionID] != "spread-1" {
