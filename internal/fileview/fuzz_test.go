@@ -66,11 +66,11 @@ func FuzzViews(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, tool, first, body, second string) {
 		v := NewViews()
-		v.Add(Call{Tool: "Write", Arguments: `{"file_path":"/r/src/a.go","content":"one\ntwo\nthree\n"}`})
-		v.Add(Call{Tool: tool, Arguments: first, Body: body, Pointer: "ctx:1.0"})
-		v.Add(Call{Tool: "bash", Arguments: `{"command":"cat src/a.go"}`, Body: body})
-		v.Add(Call{Tool: tool, Arguments: second, Body: body})
-		v.Add(Call{Tool: tool, Arguments: first, Body: second})
+		v.Add(Call{Operations: Operations("Write", `{"file_path":"/r/src/a.go","content":"one\ntwo\nthree\n"}`)})
+		v.Add(Call{Operations: Operations(tool, first), Body: body, Pointer: "ctx:1.0"})
+		v.Add(Call{Operations: Operations("bash", `{"command":"cat src/a.go"}`), Body: body})
+		v.Add(Call{Operations: Operations(tool, second), Body: body})
+		v.Add(Call{Operations: Operations(tool, first), Body: second})
 		sum := 0
 		for _, f := range v.newest() {
 			sum += f.size()

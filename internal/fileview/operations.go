@@ -45,6 +45,9 @@ type Operation struct {
 // read off its arguments. Tools are known by the names of their arguments, which harnesses
 // choose alike, and patches and shell commands by their form.
 func Operations(tool, arguments string) []Operation {
+	if len(arguments) > mostBytes {
+		return nil
+	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal([]byte(arguments), &members) != nil {
 		return given(tool, "input", arguments)

@@ -22,7 +22,7 @@ const (
 // commands are what the words of a command do, or what a script does where the argument is one.
 func (a arguments) commands(tool, name string) []Operation {
 	var words []string
-	if json.Unmarshal(a[name], &words) != nil {
+	if !strings.HasPrefix(string(a[name]), "[") || json.Unmarshal(a[name], &words) != nil {
 		return commands(tool, a.text(name))
 	}
 	switch {
@@ -64,7 +64,7 @@ func commands(tool, script string) []Operation {
 	if err != nil {
 		return nil
 	}
-	s := shell{inOrder: true, fed: map[*syntax.Stmt]statement{}}
+	s := shell{inOrder: true}
 	syntax.Walk(file, func(node syntax.Node) bool {
 		switch node := node.(type) {
 		case *syntax.Stmt:
@@ -136,6 +136,9 @@ func (s *shell) join(b *syntax.BinaryCmd) {
 			} else if len(words) == 1 && words[0] == "cat" {
 				input = redirections(b.X, statement{}).input
 			}
+		}
+		if s.fed == nil {
+			s.fed = map[*syntax.Stmt]statement{}
 		}
 		s.fed[b.Y] = statement{piped: true, input: input}
 	case syntax.OrStmt:

@@ -28,9 +28,9 @@ var leftOut = regexp.MustCompile(`…\d+ tokens truncated…|\n\[\.\.\. omitted 
 // unwrap is the text that a tool shows, without what it says about it.
 func unwrap(body string) string {
 	body, _, _ = strings.Cut(body, "\n\n<system-reminder>")
-	head := body[:min(len(body), wrapperBytes)]
+	head := "\n" + body[:min(len(body), wrapperBytes)]
 	for _, w := range wrappers {
-		at := strings.Index("\n"+head, w.begin)
+		at := strings.Index(head, w.begin)
 		if at < 0 {
 			continue
 		}

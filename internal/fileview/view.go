@@ -13,7 +13,9 @@ import (
 
 // Call is a tool call with its result. Views keep its texts.
 type Call struct {
-	Tool, Arguments, Body string
+	// Operations is what it does, as the function of this name says.
+	Operations []Operation
+	Body       string
 	// Failed is set where it did nothing: its result is an error, or there is none.
 	Failed bool
 	// Pointer names its result.
@@ -70,7 +72,7 @@ const (
 	// longest ago are forgotten first.
 	mostLines = 50_000
 	mostNames = 1_024
-	// mostBytes is above what a text that is read or written is no source that one works on.
+	// mostBytes is above what arguments, or a text that is read, are of no source that one works on.
 	mostBytes = 1 << 20
 	// wholeBytes is below what no tool cuts a file that is read whole.
 	wholeBytes = 16 << 10
@@ -81,13 +83,12 @@ const (
 // Add takes in the next call.
 func (v *Views) Add(c Call) {
 	v.pointers = append(v.pointers, c.Pointer)
-	if c.Failed || len(c.Body) > mostBytes || len(c.Arguments) > mostBytes {
+	if c.Failed || len(c.Body) > mostBytes {
 		return
 	}
-	ops := Operations(c.Tool, c.Arguments)
-	texts := parts(ops, c.Body)
+	texts := parts(c.Operations, c.Body)
 	v.scans = 0
-	for i, op := range ops {
+	for i, op := range c.Operations {
 		switch op.Kind {
 		case Print:
 		case Search:

@@ -26,7 +26,7 @@ func TestViews(t *testing.T) {
 			case "call":
 				arguments, body, _ := strings.Cut(d.Input, "\n--\n")
 				views.Add(Call{
-					Tool: d.CmdArgs[0].Key, Arguments: arguments, Body: body, Failed: d.HasArg("failed"),
+					Operations: Operations(d.CmdArgs[0].Key, arguments), Body: body, Failed: d.HasArg("failed"),
 					Pointer: fmt.Sprintf("ctx:%d.0", views.now()+1),
 				})
 				return ""
@@ -53,8 +53,8 @@ func TestViewsAreBounded(t *testing.T) {
 		for n := range 2000 {
 			fmt.Fprintf(&found, "dir%d/%d/name.go:%d:a line that was found\n", i, n, n+1)
 		}
-		v.Add(Call{Tool: "Grep", Arguments: `{"pattern":"found"}`, Body: found.String()})
-		v.Add(Call{Tool: "Read", Arguments: fmt.Sprintf(`{"file_path":"/r/%d.go"}`, i), Body: strings.Repeat("a line of a file\n", 9000)})
+		v.Add(Call{Operations: Operations("Grep", `{"pattern":"found"}`), Body: found.String()})
+		v.Add(Call{Operations: Operations("Read", fmt.Sprintf(`{"file_path":"/r/%d.go"}`, i)), Body: strings.Repeat("a line of a file\n", 9000)})
 		if len(v.files) > mostNames+100 || v.lines > mostLines+mostShown {
 			t.Fatalf("after %d rounds %d names and %d lines", i, len(v.files), v.lines)
 		}
@@ -82,9 +82,9 @@ func TestViewsFollowFiles(t *testing.T) {
 			for i, l := range file[from:to] {
 				fmt.Fprintf(&body, "%6d\t%s\n", from+i+1, l)
 			}
-			v.Add(Call{Tool: "Read", Arguments: fmt.Sprintf(`{"file_path":"/r/a.go","offset":%d,"limit":%d}`, from+1, to-from), Body: body.String()})
+			v.Add(Call{Operations: Operations("Read", fmt.Sprintf(`{"file_path":"/r/a.go","offset":%d,"limit":%d}`, from+1, to-from)), Body: body.String()})
 		}
-		v.Add(Call{Tool: "bash", Arguments: `{"command":"cat /r/a.go"}`, Body: strings.Join(file, "\n") + "\n"})
+		v.Add(Call{Operations: Operations("bash", `{"command":"cat /r/a.go"}`), Body: strings.Join(file, "\n") + "\n"})
 		for i := range rapid.IntRange(0, 20).Draw(t, "calls") {
 			from := rapid.IntRange(0, len(file)-1).Draw(t, "from")
 			to := rapid.IntRange(from+1, len(file)).Draw(t, "to")
@@ -96,28 +96,28 @@ func TestViewsFollowFiles(t *testing.T) {
 			case 0:
 				read(from, to)
 			case 1:
-				v.Add(Call{Tool: "edit", Arguments: fmt.Sprintf(`{"path":"a.go","old_str":%q,"new_str":%q}`,
-					strings.Join(file[from:to], "\n"), strings.Join(put, "\n"))})
+				v.Add(Call{Operations: Operations("edit", fmt.Sprintf(`{"path":"a.go","old_str":%q,"new_str":%q}`,
+					strings.Join(file[from:to], "\n"), strings.Join(put, "\n")))})
 				file = slices.Concat(file[:from:from], put, file[to:])
 			case 2:
-				v.Add(Call{Tool: "edit", Arguments: fmt.Sprintf(`{"command":"insert","path":"./a.go","insert_line":%d,"new_str":%q}`,
-					from+1, strings.Join(put, "\n"))})
+				v.Add(Call{Operations: Operations("edit", fmt.Sprintf(`{"command":"insert","path":"./a.go","insert_line":%d,"new_str":%q}`,
+					from+1, strings.Join(put, "\n")))})
 				file = slices.Concat(file[:from+1:from+1], put, file[from+1:])
 			case 3:
 				file = append(file, put...)
 				arguments, _ := json.Marshal(map[string]string{"command": "cd /r && cat >> a.go <<'EOF'\n" + strings.Join(put, "\n") + "\nEOF"})
-				v.Add(Call{Tool: "bash", Arguments: string(arguments)})
+				v.Add(Call{Operations: Operations("bash", string(arguments))})
 			case 4:
-				v.Add(Call{Tool: "bash", Arguments: fmt.Sprintf(`{"command":"tail -n %d a.go"}`, len(file)-from), Body: strings.Join(file[from:], "\n") + "\n"})
+				v.Add(Call{Operations: Operations("bash", fmt.Sprintf(`{"command":"tail -n %d a.go"}`, len(file)-from)), Body: strings.Join(file[from:], "\n") + "\n"})
 			case 5:
 				v.Add(Call{
-					Tool: "bash", Arguments: fmt.Sprintf(`{"command":"head -n %d a.go; sed -n '%d,%dp' a.go"}`, from+1, from+1, to),
-					Body: strings.Join(slices.Concat(file[:from+1], file[from:to]), "\n") + "\n",
+					Operations: Operations("bash", fmt.Sprintf(`{"command":"head -n %d a.go; sed -n '%d,%dp' a.go"}`, from+1, from+1, to)),
+					Body:       strings.Join(slices.Concat(file[:from+1], file[from:to]), "\n") + "\n",
 				})
 			case 6:
 				v.Add(Call{
-					Tool: "bash", Arguments: fmt.Sprintf(`{"command":"sed -n '%d,9999p' a.go; printf '\\n-- all --\\n'; cat a.go"}`, from+1),
-					Body: strings.Join(slices.Concat(file[from:], []string{"", "-- all --"}, file), "\n") + "\n",
+					Operations: Operations("bash", fmt.Sprintf(`{"command":"sed -n '%d,9999p' a.go; printf '\\n-- all --\\n'; cat a.go"}`, from+1)),
+					Body:       strings.Join(slices.Concat(file[from:], []string{"", "-- all --"}, file), "\n") + "\n",
 				})
 			}
 		}

@@ -37,8 +37,9 @@ type fileList struct {
 func NewFiles(gauge budget.Accountant) *Files { return &Files{gauge: gauge, at: map[string]int{}} }
 
 // Add takes in a call. An argument whose name ends in path or file names a file, and the tool's
-// name says whether it changes what it names. Patches and commands say that themselves.
-func (f *Files) Add(tool, arguments string) {
+// name says whether it changes what it names. What it does beside, as patches and commands say
+// themselves, are its operations.
+func (f *Files) Add(tool, arguments string, operations []fileview.Operation) {
 	f.clock++
 	f.lists = nil
 	changes := ChangesFiles(tool)
@@ -53,7 +54,7 @@ func (f *Files) Add(tool, arguments string) {
 			f.note(value, changes)
 		}
 	}
-	for _, op := range fileview.Operations(tool, arguments) {
+	for _, op := range operations {
 		name := op.Path
 		switch op.Kind {
 		case fileview.Read, fileview.Search, fileview.Print:

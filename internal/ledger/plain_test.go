@@ -220,7 +220,7 @@ func TestSumsWriteWhatCountingWrites(t *testing.T) {
 				ledger.Add(c)
 				x.AddText(text)
 				x.AddArguments(c.Arguments)
-				f.Add(c.Tool, fmt.Sprintf(`{"path":%q}`, text))
+				f.Add(c.Tool, fmt.Sprintf(`{"path":%q}`, text), nil)
 			}
 			limit := rapid.Uint64Range(0, 250).Draw(t, "limit")
 			shown := x.Shown()

@@ -238,8 +238,9 @@ func (m *digestMemo) readGroup(g *Group) {
 		}
 		m.index.AddArguments(arguments)
 		m.index.AddText(body)
-		m.files.Add(c.Name, c.Arguments)
-		m.views.Add(fileview.Call{Tool: c.Name, Arguments: c.Arguments, Body: c.Body, Failed: c.Interrupted || c.IsError, Pointer: Pointer(c.Seq, c.Block)})
+		operations := fileview.Operations(c.Name, c.Arguments)
+		m.files.Add(c.Name, c.Arguments, operations)
+		m.views.Add(fileview.Call{Operations: operations, Body: c.Body, Failed: c.Interrupted || c.IsError, Pointer: Pointer(c.Seq, c.Block)})
 	}
 	g.list(m.calls, m.sorted)
 }
