@@ -2,7 +2,6 @@ package fileview
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -57,20 +56,10 @@ func TestOperationsOfNamesThatAreAlike(t *testing.T) {
 }
 
 func FuzzOperations(f *testing.F) {
-	files, err := filepath.Glob(filepath.Join("testdata", "operations", "*"))
-	if err != nil || len(files) == 0 {
-		f.Fatal("no scripts:", err)
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		for part := range strings.SplitSeq(string(data), "\n----\n") {
-			_, arguments, _ := strings.Cut(part, "\n")
-			f.Add("edit", arguments)
-			f.Add("Read", arguments)
-		}
+	calls, _ := seeds(f, "operations")
+	for _, arguments := range calls {
+		f.Add("edit", arguments)
+		f.Add("Read", arguments)
 	}
 	f.Fuzz(func(t *testing.T, tool, arguments string) {
 		for _, op := range Operations(tool, arguments) {

@@ -1,6 +1,7 @@
 package fileview
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -137,7 +138,7 @@ func (s *scanner) template() {
 		case c == '`':
 			take(s.text[from:i])
 			if len(s.tokens)-begin > 1 {
-				s.tokens = append(s.tokens[:begin], append([]token{{punctuation, "("}}, s.tokens[begin:]...)...)
+				s.tokens = slices.Insert(s.tokens, begin, token{punctuation, "("})
 				s.add(punctuation, ")")
 			}
 			s.at = i + 1

@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/contextd/contextd/internal/budget"
@@ -44,11 +45,10 @@ type digestMemo struct {
 	// said are the quotations of what users said.
 	said Memo[budget.Piece]
 	// front are the anchored and pinned groups, which stay; humans those with a human's
-	// words, which may stay; standing the newest of their names, which stay, too, and nil where
-	// a newer one took the place, and standingAt where each name is in it. dropped counts all but
-	// the first.
-	front, humans, standing []*Group
-	standingAt              map[string]int
+	// words, which may stay; standing the newest of each name, which stay, too. dropped counts all
+	// but the first.
+	front, humans []*Group
+	standing      map[string]*Group
 	// notes are what the runtime put in that is not standing. lastUser is the first event
 	// of the newest group of a user's messages, whoever wrote them.
 	notes    []*Group
@@ -101,7 +101,7 @@ func newDigestMemos(gauge budget.Accountant) digestMemos {
 func newDigestMemo(gauge budget.Accountant) digestMemo {
 	return digestMemo{
 		index: ledger.NewIndex(gauge), files: ledger.NewFiles(gauge), calls: ledger.NewCalls(gauge), plan: ledger.NewPlan(gauge), failed: ledger.NewFailures(gauge),
-		views: fileview.NewViews(), standingAt: map[string]int{},
+		views: fileview.NewViews(), standing: map[string]*Group{},
 	}
 }
 
@@ -178,9 +178,8 @@ func (m *digestMemo) gather(g *Group) {
 	if g.Opens {
 		m.opens = g.First
 	}
-	if at, ok := m.standingAt[g.Standing]; ok && g.Standing != "" {
-		m.standing[at] = nil
-		delete(m.standingAt, g.Standing)
+	if g.Standing != "" {
+		delete(m.standing, g.Standing)
 	}
 	if g.Kind == KindUser {
 		m.lastUser = g.First
@@ -193,8 +192,7 @@ func (m *digestMemo) gather(g *Group) {
 	case g.Human > 0:
 		m.humans = append(m.humans, g)
 	case g.Standing != "":
-		m.standingAt[g.Standing] = len(m.standing)
-		m.standing = append(m.standing, g)
+		m.standing[g.Standing] = g
 	case g.Kind == KindUser:
 		m.notes = append(m.notes, g)
 	}
@@ -265,7 +263,7 @@ func (m *digestMemo) keepStanding(b budget.Budget) []*Group {
 	if b.Target == 0 {
 		return nil
 	}
-	all := slices.DeleteFunc(slices.Clone(m.standing), func(g *Group) bool { return g == nil })
+	all := slices.SortedFunc(maps.Values(m.standing), func(a, b *Group) int { return cmp.Compare(a.First, b.First) })
 	from := max(0, len(all)-mostStanding)
 	live := slices.DeleteFunc(slices.Clone(all[:from]), func(g *Group) bool { return !g.isLive() })
 	return append(live, all[from:]...)

@@ -41,11 +41,7 @@ func wantLost(t *testing.T, err error, head string) {
 func TestLostLogIsNoticed(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func(t *testing.T) eventlog.Store) {
 		a := serve(t, open(t))
-		first, err := a.AppendEvents(t.Context(), &contextdv1.AppendEventsRequest{SessionId: "s", Events: conversation()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		mark := first.GetMark()
+		mark := a.append(t, "s", conversation()...).GetMark()
 		if mark.GetHeadSeq() != 4 || mark.GetIncarnation() == "" {
 			t.Fatalf("the mark is %v", mark)
 		}
@@ -89,10 +85,7 @@ func TestLostLogIsNoticed(t *testing.T) {
 func TestIncarnationOfAnotherStore(t *testing.T) {
 	one, other := serve(t, memlog.New()), serve(t, memlog.New())
 	other.clock.now()
-	before, err := one.AppendEvents(t.Context(), &contextdv1.AppendEventsRequest{SessionId: "s", Events: conversation()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := one.append(t, "s", conversation()...)
 	other.append(t, "s", conversation()...)
 	appended, _ := other.known(t, before.GetMark(), nil)
 	wantLost(t, appended, "4")
@@ -102,11 +95,7 @@ func TestIncarnationOfAnotherStore(t *testing.T) {
 func TestDeletionOfWhatIsKnown(t *testing.T) {
 	eachStore(t, func(t *testing.T, open func(t *testing.T) eventlog.Store) {
 		a := serve(t, open(t))
-		first, err := a.AppendEvents(t.Context(), &contextdv1.AppendEventsRequest{SessionId: "s", Events: conversation()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		mark := first.GetMark()
+		mark := a.append(t, "s", conversation()...).GetMark()
 		remove := func(mark *contextdv1.LogMark, expected *uint64) error {
 			_, err := a.DeleteSession(t.Context(), &contextdv1.DeleteSessionRequest{SessionId: "s", Known: mark, ExpectedHead: expected})
 			return err
