@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/pointers"
@@ -31,10 +32,10 @@ const (
 
 // query is what is looked for.
 type query struct {
-	asked   string // as the model asked: text: "x"
-	lowered string // a text in lower case, which decides without the expression where it is not
-	match   *regexp.Regexp
-	weight  int // what a byte costs
+	asked   string         // as the model asked: text: "x"
+	lowered string         // a text in lower case
+	match   *regexp.Regexp // nil for a text: as an expression it would cost its length at each byte
+	weight  int            // what a byte costs
 }
 
 func readQuery(a arguments) (query, error) {
@@ -52,8 +53,7 @@ func readQuery(a arguments) (query, error) {
 	case len(text)+len(pattern) > longestQuery:
 		return query{}, mistaken("text and pattern of %s must not be longer than %d bytes; a few words that stand together are enough", SearchLog, longestQuery)
 	case text != "":
-		expression := regexp.MustCompile("(?i)" + regexp.QuoteMeta(strings.ToValidUTF8(text, "\uFFFD")))
-		return query{asked: fmt.Sprintf("text: %q", text), lowered: strings.ToLower(text), match: expression, weight: 1}, nil
+		return query{asked: fmt.Sprintf("text: %q", text), lowered: strings.ToLower(strings.ToValidUTF8(text, "\uFFFD")), weight: 1}, nil
 	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -122,36 +122,33 @@ func (s Session) find(ctx context.Context, q query, newest eventlog.Seq, limit i
 	most := scannedBytes / q.weight
 	through = newest + 1
 	window := eventlog.Seq(8)
-	for scanned := 0; through > 1 && len(hits) < limit && scanned < most; {
+	for scanned, alone := 0, false; through > 1 && len(hits) < limit && scanned < most; {
 		from := through - min(window, through-1)
-		var found []hit // of the window, the oldest first
-		for event, err := range s.Log.Read(ctx, s.ID, from, through-1) {
-			if err != nil {
-				return nil, 0, err
+		found, size, err := s.within(ctx, facts, q, from, through-1, most)
+		if err != nil {
+			return nil, 0, err
+		}
+		if size > most {
+			switch {
+			case from < through-1:
+				// The newest of them at least, and no more: they have cost what a search may.
+				window, alone = 1, true
+				continue
+			case len(hits) == 0:
+				return nil, 0, mistaken("%s is too costly for event %d, of more than %d bytes; leave out repetitions, look for a part of it as text, or go on with %s(%s, before: %d)",
+					q.asked, from, most, SearchLog, q.asked, from)
 			}
-			for i, b := range pointers.Blocks(event) {
-				searched := searchable(b)
-				scanned += len(searched)
-				h := q.in(searched)
-				if h == nil {
-					continue
-				}
-				h.event, h.block = event.Seq, i
-				tool, err := toolOf(ctx, facts, event.Seq, i, b)
-				if err != nil {
-					return nil, 0, err
-				}
-				if h.what = describe(event, b, tool); !s.own(tool) {
-					found = append(found, *h)
-				}
-			}
+			break
 		}
 		through = from
+		slices.Reverse(found)
+		if hits = append(hits, found...); alone {
+			break
+		}
 		// The next window is as long as what is left allows, if events are as large there.
+		scanned += size
 		each := scanned/int(newest+1-through) + 1
 		window = min(2*window, 1024, eventlog.Seq(max(most-scanned, 0)/each+1))
-		slices.Reverse(found)
-		hits = append(hits, found...)
 	}
 	if len(hits) > limit {
 		// Those of one event stay together, so that before goes on after it.
@@ -163,6 +160,35 @@ func (s Session) find(ctx context.Context, q query, newest eventlog.Seq, limit i
 		hits, through = hits[:end], last
 	}
 	return hits, through, nil
+}
+
+// within returns the hits of events, the oldest first, and how much was searched. It gives up
+// where that is more than most.
+func (s Session) within(ctx context.Context, facts *pointers.Reader, q query, from, to eventlog.Seq, most int) (found []hit, size int, err error) {
+	for event, err := range s.Log.Read(ctx, s.ID, from, to) {
+		if err != nil {
+			return nil, 0, err
+		}
+		for i, b := range pointers.Blocks(event) {
+			searched := searchable(b)
+			if size += len(searched); size > most {
+				return nil, size, nil
+			}
+			h := q.in(searched)
+			if h == nil {
+				continue
+			}
+			h.event, h.block = event.Seq, i
+			tool, err := toolOf(ctx, facts, event.Seq, i, b)
+			if err != nil {
+				return nil, 0, err
+			}
+			if h.what = describe(event, b, tool); !s.own(tool) {
+				found = append(found, *h)
+			}
+		}
+	}
+	return found, size, nil
 }
 
 // searchable is what a search sees of a block: what recall returns of it, and of a call the
@@ -191,25 +217,31 @@ func searchable(b eventlog.Block) string {
 
 // in finds the lines of a text that match; nil where none does.
 func (q query) in(text string) *hit {
-	if q.lowered != "" && !strings.Contains(strings.ToLower(text), q.lowered) {
-		return nil
+	searched := text
+	if q.match == nil {
+		searched = strings.ToLower(text)
 	}
 	var h hit
-	for begin, line := 0, 1; begin < len(text); {
-		from, to, ok := q.next(text, begin)
+	shown := original{text: text}
+	for begin, line := 0, 1; begin < len(searched); {
+		from, to, ok := q.next(searched, begin)
 		if !ok {
 			break
 		}
-		line += strings.Count(text[begin:from], "\n")
+		line += strings.Count(searched[begin:from], "\n")
 		h.lines++
 		if len(h.excerpts) < excerptsOfHit {
-			h.excerpts = append(h.excerpts, fmt.Sprintf("%d: %s", line, excerpt(text, from, to)))
+			first, end := from, to
+			if q.match == nil {
+				first, end = shown.at(from), shown.at(to)
+			}
+			h.excerpts = append(h.excerpts, fmt.Sprintf("%d: %s", line, excerpt(text, first, end)))
 		}
-		after := strings.IndexByte(text[to:], '\n')
+		after := strings.IndexByte(searched[to:], '\n')
 		if after < 0 {
 			break
 		}
-		line += strings.Count(text[from:to], "\n") + 1
+		line += strings.Count(searched[from:to], "\n") + 1
 		begin = to + after + 1
 	}
 	if h.lines == 0 {
@@ -218,17 +250,30 @@ func (q query) in(text string) *hit {
 	return &h
 }
 
+// original finds places of a text by those in its lower case, which some letters make longer or
+// shorter. Places are asked for in order.
+type original struct {
+	text           string
+	place, lowered int
+}
+
+func (o *original) at(lowered int) int {
+	for o.lowered < lowered {
+		r, size := utf8.DecodeRuneInString(o.text[o.place:])
+		o.place += size
+		o.lowered += utf8.RuneLen(unicode.ToLower(r))
+	}
+	return o.place
+}
+
 // next is the first match from the beginning of a line on. That of a text may go over lines; an
 // expression sees one line at a time, so that all lines together cost what they have.
-func (q query) next(text string, begin int) (from, to int, ok bool) {
-	if q.lowered != "" {
-		at := q.match.FindStringIndex(text[begin:])
-		if at == nil {
-			return 0, 0, false
-		}
-		return begin + at[0], begin + at[1], true
+func (q query) next(searched string, begin int) (from, to int, ok bool) {
+	if q.match == nil {
+		at := strings.Index(searched[begin:], q.lowered)
+		return begin + at, begin + at + len(q.lowered), at >= 0
 	}
-	for line := range strings.Lines(text[begin:]) {
+	for line := range strings.Lines(searched[begin:]) {
 		if at := q.match.FindStringIndex(strings.TrimSuffix(line, "\n")); at != nil {
 			return begin + at[0], begin + at[1], true
 		}
