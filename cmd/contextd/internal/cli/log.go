@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -68,13 +69,13 @@ func newLog(c *client) *cobra.Command {
 
 // eventFilter chooses events.
 type eventFilter struct {
-	grep  *regexp.Regexp // nil for any
-	since time.Time      // zero for any
+	grep  func(content string) bool // nil for any
+	since time.Time                 // zero for any
 }
 
 func newEventFilter(grep, since string, now time.Time) (f eventFilter, err error) {
 	if grep != "" {
-		if f.grep, err = regexp.Compile(grep); err != nil {
+		if f.grep, err = grepper(grep); err != nil {
 			return f, usageError{fmt.Errorf("--grep: %w", err)}
 		}
 	}
@@ -93,6 +94,36 @@ func newEventFilter(grep, since string, now time.Time) (f eventFilter, err error
 	return f, usageError{fmt.Errorf("--since: %q is no time such as 2026-03-01 or 2026-03-01T09:00:00Z, and no duration such as 2h", since)}
 }
 
+// largestProgram is how many instructions the expression of --grep may compile to. At each byte
+// of a log it costs as many as could match there.
+const largestProgram = 1000
+
+// grepper matches an expression. One that is nothing but text may have any length, since finding
+// a text costs the same whatever its length is.
+func grepper(expression string) (func(string) bool, error) {
+	parsed, err := syntax.Parse(expression, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	parsed = parsed.Simplify()
+	if parsed.Op == syntax.OpLiteral && parsed.Flags&syntax.FoldCase == 0 {
+		text := string(parsed.Rune)
+		return func(content string) bool { return strings.Contains(content, text) }, nil
+	}
+	program, err := syntax.Compile(parsed)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(program.Inst); n > largestProgram {
+		return nil, fmt.Errorf("the expression compiles to %d instructions, and more than %d take too long; shorten it, or leave out large repetitions", n, largestProgram)
+	}
+	compiled, err := regexp.Compile(expression)
+	if err != nil {
+		return nil, err
+	}
+	return compiled.MatchString, nil
+}
+
 // leavesOut reports whether an event is not wanted. One without a time is not since any.
 func (f eventFilter) leavesOut(e *contextdv1.Event) bool {
 	if !f.since.IsZero() && (e.GetTime() == nil || e.GetTime().AsTime().Before(f.since)) {
@@ -102,7 +133,7 @@ func (f eventFilter) leavesOut(e *contextdv1.Event) bool {
 		return false
 	}
 	_, content := describe(e)
-	return !f.grep.MatchString(content)
+	return !f.grep(content)
 }
 
 func (c *client) writeEvents(cmd *cobra.Command, out *eventTable, events []*contextdv1.Event) error {
