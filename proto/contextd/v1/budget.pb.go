@@ -230,7 +230,11 @@ type BudgetReport struct {
 	Tokenizer string `protobuf:"bytes,6,opt,name=tokenizer,proto3" json:"tokenizer,omitempty"`
 	// Real tokens / estimated tokens, learnt from RecordModelCall. The counts here are
 	// already multiplied by it. 1: nothing learnt.
-	Calibration   float64 `protobuf:"fixed64,7,opt,name=calibration,proto3" json:"calibration,omitempty"`
+	Calibration float64 `protobuf:"fixed64,7,opt,name=calibration,proto3" json:"calibration,omitempty"`
+	// The budget's model, where the daemon knows none of that name: what the budget leaves
+	// open, and the prices, are those of the entry "default". Empty: it is known, none was
+	// named, or the report is not in a ContextHeader.
+	UnknownModel  string `protobuf:"bytes,8,opt,name=unknown_model,json=unknownModel,proto3" json:"unknown_model,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -314,6 +318,13 @@ func (x *BudgetReport) GetCalibration() float64 {
 	return 0
 }
 
+func (x *BudgetReport) GetUnknownModel() string {
+	if x != nil {
+		return x.UnknownModel
+	}
+	return ""
+}
+
 var File_contextd_v1_budget_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_budget_proto_rawDesc = "" +
@@ -337,7 +348,7 @@ const file_contextd_v1_budget_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01:\xb2\x04\xbaH\xae\x04\x1a\xd8\x02\n" +
 	"\x19max_tokens.holds_reserves\x12Woutput_reserve, injection_reserve and overhead_tokens together must be below max_tokens\x1a\xe1\x01this.max_tokens == 0u || this.output_reserve > 1000000000u || this.injection_reserve > 1000000000u || this.overhead_tokens > 1000000000u || this.output_reserve + this.injection_reserve + this.overhead_tokens < this.max_tokens\x1a\xd0\x01\n" +
 	"\x1ared_at.not_below_yellow_at\x12Vmust not be below yellow_at; where they are not given, red_at is 0.9 and yellow_at 0.7\x1aZ(this.yellow_at == 0.0 ? 0.7 : this.yellow_at) <= (this.red_at == 0.0 ? 0.9 : this.red_at)B\x10\n" +
-	"\x0e_safety_margin\"\xf8\x02\n" +
+	"\x0e_safety_margin\"\x9d\x03\n" +
 	"\fBudgetReport\x12.\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x18.contextd.v1.BudgetStateR\x05state\x12#\n" +
 	"\rtarget_tokens\x18\x02 \x01(\x04R\ftargetTokens\x12\x1d\n" +
@@ -347,7 +358,8 @@ const file_contextd_v1_budget_proto_rawDesc = "" +
 	"\vtier_tokens\x18\x05 \x03(\v2).contextd.v1.BudgetReport.TierTokensEntryR\n" +
 	"tierTokens\x12\x1c\n" +
 	"\ttokenizer\x18\x06 \x01(\tR\ttokenizer\x12 \n" +
-	"\vcalibration\x18\a \x01(\x01R\vcalibration\x1a=\n" +
+	"\vcalibration\x18\a \x01(\x01R\vcalibration\x12#\n" +
+	"\runknown_model\x18\b \x01(\tR\funknownModel\x1a=\n" +
 	"\x0fTierTokensEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01*r\n" +

@@ -75,6 +75,7 @@ func (c *client) printContext(cmd *cobra.Command, next receive) error {
 		if err != nil {
 			return errors.Join(out.Flush(), err)
 		}
+		c.noteModel(cmd, resp.GetHeader().GetBudget().GetUnknownModel())
 		if c.output.structured() {
 			if err := c.output.write(out, resp); err != nil {
 				return err
@@ -113,5 +114,19 @@ func (c *client) explain(cmd *cobra.Command, next receive) error {
 	if header == nil {
 		return fmt.Errorf("the daemon sent no header")
 	}
+	c.noteModel(cmd, header.GetBudget().GetUnknownModel())
 	return writeExplanation(cmd, header)
+}
+
+// noteModel says that a model is not known. Its name may be mistyped, and its context too large.
+func (c *client) noteModel(cmd *cobra.Command, unknown string) {
+	if unknown == "" || isQuiet(cmd) {
+		return
+	}
+	meant := ""
+	names, _ := c.completeModel(cmd, nil, "")
+	if near, ok := errors.AsType[*mistypedError](mistyped(errors.New(""), unknown, names)); ok {
+		meant = fmt.Sprintf("; did you mean %q?", near.meant)
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "note: model %q is not known, so its prices are those of \"default\", and its window where none is given (see \"contextd models\")%s\n", unknown, meant)
 }

@@ -80,6 +80,15 @@ the same under all policies and is left out. Summaries are those that rules writ
 		if err != nil {
 			return err
 		}
+		models, err := e.settings.Registry()
+		if err != nil {
+			return err
+		}
+		if name := e.budget.GetModel(); name != "" {
+			if _, known := models.Lookup(name); !known {
+				(&client{program: p}).noteModel(cmd, name)
+			}
+		}
 		report, err := e.run(cmd, args)
 		if err != nil {
 			return err

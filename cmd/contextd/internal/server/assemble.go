@@ -72,7 +72,7 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 		return asOfError(err, req)
 	}
 	defer s.shadow(made, asked) // what was recorded is sent, or its client has gone
-	return sendContext(made, contextParts{
+	return s.sendContext(made, contextParts{
 		brief:       req.GetBrief(),
 		form:        req.GetMessageForm(),
 		summarizing: summarizing,
@@ -157,7 +157,7 @@ func (s *Server) ProjectTranscript(req *contextdv1.ProjectTranscriptRequest, str
 	if err != nil {
 		return err
 	}
-	return sendContext(made, contextParts{
+	return s.sendContext(made, contextParts{
 		form: req.GetMessageForm(),
 		header: func(h *contextdv1.ContextHeader) error {
 			return stream.Send(&contextdv1.ProjectTranscriptResponse{Part: &contextdv1.ProjectTranscriptResponse_Header{Header: h}})
@@ -192,8 +192,13 @@ type contextParts struct {
 
 // sendContext sends header, chunks and trailer. Send blocks while the client
 // does not read, and fails when it has gone.
-func sendContext(c *assemble.Context, parts contextParts) error {
+func (s *Server) sendContext(c *assemble.Context, parts contextParts) error {
 	header := wire.HeaderToProto(c)
+	if name := c.Projection.Budget.Model; name != "" {
+		if _, known := s.models.Lookup(name); !known {
+			header.GetBudget().UnknownModel = name
+		}
+	}
 	header.SummarizingThroughSeq = uint64(parts.summarizing)
 	if parts.brief {
 		wire.Brief(header)
