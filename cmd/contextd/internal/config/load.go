@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -150,8 +149,8 @@ func readFile(path string) (map[string]string, error) {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
 	var nodes map[string]yaml.Node
-	if err := yaml.Unmarshal(content, &nodes); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: %w", path, yamlError(err))
+	if err := unmarshal(content, &nodes); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	known := Default()
 	settings := known.Settings()

@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"strings"
 
@@ -35,20 +34,26 @@ func ReadPolicies(path string) (PolicyFile, error) {
 		return PolicyFile{}, fmt.Errorf("read policies: %w", err)
 	}
 	var keys map[string]yaml.Node
-	if err := yaml.Unmarshal(content, &keys); err != nil && !errors.Is(err, io.EOF) {
-		return PolicyFile{}, fmt.Errorf("%s: %w", path, yamlError(err))
+	if err := unmarshal(content, &keys); err != nil {
+		return PolicyFile{}, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(keys) == 0 {
+		return PolicyFile{}, fmt.Errorf("%s: there is nothing in it; write the fields of a policy, or policies: and a map of them by name", path)
 	}
 	c := Default()
 	if _, ok := keys["policies"]; !ok {
 		var whole yaml.Node
-		if err := yaml.Unmarshal(content, &whole); err != nil {
-			return PolicyFile{}, fmt.Errorf("%s: %w", path, yamlError(err))
+		if err := unmarshal(content, &whole); err != nil {
+			return PolicyFile{}, fmt.Errorf("%s: %w", path, err)
 		}
 		return c.checkSingle(whole), nil
 	}
 	nodes, err := c.readPolicyKeys(path, keys)
 	if err != nil {
 		return PolicyFile{}, err
+	}
+	if len(nodes) == 0 {
+		return PolicyFile{}, fmt.Errorf("%s: policies: there is none in it", path)
 	}
 	out := c.checkEach(nodes)
 	if _, wrong := out.Errors[c.DefaultPolicy]; !wrong {

@@ -1,9 +1,11 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
@@ -43,6 +45,21 @@ var (
 
 // yamlKinds are the words for the kinds of values of YAML.
 var yamlKinds = map[string]string{"map": "a map", "seq": "a list", "null": "nothing"}
+
+// unmarshal reads the one document of a text. What stood in another would be ignored.
+func unmarshal(content []byte, into any) error {
+	documents := yaml.NewDecoder(bytes.NewReader(content))
+	for err := documents.Decode(into); !errors.Is(err, io.EOF); {
+		if err != nil {
+			return yamlError(err)
+		}
+		var next yaml.Node
+		if err = documents.Decode(&next); err == nil && next.Content[0].ShortTag() != "!!null" {
+			return fmt.Errorf("line %d: another document begins here; everything must be in one", next.Content[0].Line)
+		}
+	}
+	return nil
+}
 
 // yamlError is an error of the YAML package in words, without types of Go.
 func yamlError(err error) error {

@@ -102,8 +102,8 @@ type policiesValue struct {
 // Set implements pflag.Value.
 func (v policiesValue) Set(text string) error {
 	var values map[string]map[string]any
-	if err := yaml.Unmarshal([]byte(text), &values); err != nil {
-		return yamlError(err)
+	if err := unmarshal([]byte(text), &values); err != nil {
+		return err
 	}
 	out := make(map[string]*contextdv1.Policy, len(values))
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -241,8 +241,8 @@ func validPeers(peers []auth.Peer) error {
 // fields have, and checks it against the API's rules.
 func ParseMessage(text string, m proto.Message) error {
 	var value map[string]any
-	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
-		return yamlError(err)
+	if err := unmarshal([]byte(text), &value); err != nil {
+		return err
 	}
 	return parseMessage(value, m)
 }
