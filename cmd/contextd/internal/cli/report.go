@@ -139,7 +139,7 @@ func statusHint(st *status.Status) string {
 	case apierr.ReasonSessionNotFound:
 		return `"contextd sessions list" shows the sessions there are`
 	case apierr.ReasonHeadMismatch:
-		return "somebody else appended; read the log and append again"
+		return "somebody else appended; read the log, then use its head"
 	case apierr.ReasonBudgetExceeded:
 		return "raise --max-tokens, or pin less"
 	case apierr.ReasonStoreFailed, apierr.ReasonDraining:

@@ -208,18 +208,27 @@ func (c *client) newFork() *cobra.Command {
 }
 
 func (c *client) newDelete() *cobra.Command {
-	wait := false
+	wait, expected := false, uint64(0)
 	cmd := &cobra.Command{
 		Use:   "delete SESSION...",
 		Short: "Delete sessions and everything derived from them; forks are not affected",
 		Long: `Delete sessions and everything derived from them; forks are not affected. Their bytes are
 erased from the daemon's disk soon after; --wait waits until they are. With --json, each
 that was deleted is a line with its id.`,
-		Example: "  contextd sessions delete my-session",
-		Args:    cobra.MinimumNArgs(1),
+		Example: `  contextd sessions delete my-session
+  contextd sessions delete my-session --expected-head 40`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
+			req := &contextdv1.DeleteSessionRequest{WaitUntilErased: wait}
+			if cmd.Flags().Changed("expected-head") {
+				if len(args) > 1 {
+					return usageError{errors.New("--expected-head is that of one session: give one alone")}
+				}
+				req.ExpectedHead = &expected
+			}
 			for _, id := range args {
-				if _, err := api.DeleteSession(cmd.Context(), &contextdv1.DeleteSessionRequest{SessionId: id, WaitUntilErased: wait}); err != nil {
+				req.SessionId = id
+				if _, err := api.DeleteSession(cmd.Context(), req); err != nil {
 					return err
 				}
 				if c.output.structured() {
@@ -234,6 +243,7 @@ that was deleted is a line with its id.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until nothing of them is left on the disk")
+	cmd.Flags().Uint64Var(&expected, "expected-head", 0, "delete only if the newest `event` is this one; 0 for an empty session")
 	return cmd
 }
 

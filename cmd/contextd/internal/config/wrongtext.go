@@ -46,7 +46,7 @@ var (
 // yamlKinds are the words for the kinds of values of YAML.
 var yamlKinds = map[string]string{"map": "a map", "seq": "a list", "null": "nothing"}
 
-// unmarshal reads the one document of a text. What stood in another would be ignored.
+// unmarshal reads the one document of a text. What is in another would be ignored.
 func unmarshal(content []byte, into any) error {
 	documents := yaml.NewDecoder(bytes.NewReader(content))
 	for err := documents.Decode(into); !errors.Is(err, io.EOF); {
