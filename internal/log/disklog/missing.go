@@ -21,8 +21,8 @@ type MissingError struct {
 	Dir string
 	// Missing describes each fault in a clause.
 	Missing []string
-	// logs says that nothing but files of the write-ahead log is missing, cut or altered.
-	logs bool
+	// logs are the files of the write-ahead log that are missing, cut or altered, if nothing else is.
+	logs []string
 }
 
 func (e *MissingError) Error() string {
@@ -54,7 +54,7 @@ type look struct {
 	disk    vfs.FS
 	dir     string
 	missing []string
-	logs    bool // of which all are files of the write-ahead log
+	logs    []string // files of the write-ahead log, if all that is missing are
 	// fragments says whether there is anything that a database leaves once it has
 	// taken something in.
 	fragments bool
@@ -101,10 +101,14 @@ func (l *look) at(known counted, valid bool) (now counted, err error) {
 		return now, nil
 	}
 	now.generation, now.logs = known.generation, known.logs
-	l.logs = len(l.missing) == 0
+	trusted := len(l.missing) == 0
 	for _, number := range slices.Sorted(maps.Keys(known.logs)) {
-		if err := l.compare(fmt.Sprintf("%06d.log", number), known.logs[number]); err != nil {
+		name, before := fmt.Sprintf("%06d.log", number), len(l.missing)
+		if err := l.compare(name, known.logs[number]); err != nil {
 			return counted{}, err
+		}
+		if trusted && len(l.missing) > before {
+			l.logs = append(l.logs, name)
 		}
 	}
 	return now, nil
@@ -187,23 +191,46 @@ func (l *look) sum(name string, limit int64) (length int64, sum uint32, err erro
 	return length, h.Sum32(), errors.Join(err, f.Close())
 }
 
-// peekFS shows a database without what it would replay or compare with its options.
-type peekFS struct{ vfs.FS }
+// peekFS shows a database without its options, which it would compare, and with empty files for its logs,
+// of which it notes those that a database replays.
+type peekFS struct {
+	vfs.FS
+	logs     []string // names of logs that are there no more
+	replayed map[string]bool
+}
 
 // List lists a directory.
 func (fs peekFS) List(dir string) ([]string, error) {
 	names, err := fs.FS.List(dir)
-	return slices.DeleteFunc(names, func(name string) bool {
-		isLog, _, _ := kindOf(name)
-		return isLog || strings.HasPrefix(name, optionsPrefix)
-	}), err
+	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, optionsPrefix) })
+	names = append(names, fs.logs...)
+	slices.Sort(names)
+	return slices.Compact(names), err
+}
+
+// Open opens a file.
+func (fs peekFS) Open(path string, opts ...vfs.OpenOption) (vfs.File, error) {
+	name := fs.PathBase(path)
+	if isLog, _, _ := kindOf(name); !isLog {
+		return fs.FS.Open(path, opts...)
+	}
+	fs.replayed[name] = true
+	return vfs.NewMem().Create(name, vfs.WriteCategoryUnspecified)
+}
+
+// Stat describes a file.
+func (fs peekFS) Stat(path string) (vfs.FileInfo, error) {
+	if slices.Contains(fs.logs, fs.PathBase(path)) {
+		path = fs.PathDir(path) // whose size says as much
+	}
+	return fs.FS.Stat(path)
 }
 
 // checkFiles compares the tables and the files of values with the manifest. A table
 // that is missing or cut is an error. Of the files of values it notes which are: what
 // they held is lost, the other sessions are served.
 func (s *Store) checkFiles(dir string) error {
-	inForce, err := s.filesInForce()
+	inForce, _, err := s.filesInForce(nil)
 	if err != nil {
 		return s.refused(dir, err)
 	}
@@ -233,16 +260,18 @@ type fileInForce struct {
 	first, last []byte
 }
 
-// filesInForce returns the tables and the files of values that the manifest names.
-func (s *Store) filesInForce() (files map[string]fileInForce, err error) {
+// filesInForce returns the tables and the files of values that the manifest names. Of the logs, those that
+// are there and the others that are given, it returns those of which something is not in tables.
+func (s *Store) filesInForce(logs []string) (files map[string]fileInForce, unflushed map[string]bool, err error) {
+	peek := peekFS{s.opts.FS, logs, map[string]bool{}}
 	options := s.pebbleOptions()
-	options.FS = peekFS{s.opts.FS}
+	options.FS = peek
 	options.ReadOnly, options.DisableConsistencyCheck = true, true
 	options.CacheSize = 1 // nothing is read
 	options.EventListener = nil
 	db, err := pebble.Open(s.dir, options)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	files = map[string]fileInForce{}
@@ -256,7 +285,7 @@ func (s *Store) filesInForce() (files map[string]fileInForce, err error) {
 	for file := range version.BlobFiles.All() {
 		files[file.Physical.FileNum.String()+blobSuffix] = fileInForce{size: file.Physical.Size}
 	}
-	return files, nil
+	return files, peek.replayed, nil
 }
 
 // wrongSize says what is amiss with a file of which the size is known; empty if

@@ -131,6 +131,8 @@ type repairer struct {
 	// inForce are the tables and files of values that the manifest names; nil where it cannot be
 	// trusted.
 	inForce map[string]fileInForce
+	// unflushed are the logs of which something is not in tables, where the manifest can be trusted.
+	unflushed map[string]bool
 	// gaps are keys that tables lack.
 	gaps []salvage.Gap
 	// logLost says that something of the write-ahead log is lost, in which were the newest of any keys.
@@ -156,16 +158,25 @@ func (r *repairer) examine(ctx context.Context) error {
 	s := &Store{opts: r.opts, dir: r.path(dataDir), disk: newHaltFS(r.disk), logger: r.opts.Logger}
 	trusted := len(r.out.Faults) == before
 	_, err := s.recall(r.dir)
+	var lostLogs []string
 	if missing, ok := errors.AsType[*MissingError](err); ok {
 		r.out.Faults = append(r.out.Faults, missing.Missing...)
-		trusted, r.logLost = trusted && missing.logs, missing.logs
+		lostLogs = missing.logs
+		trusted = trusted && len(lostLogs) > 0
 	} else if err != nil {
 		return err
 	}
 	if trusted {
-		if r.inForce, err = s.filesInForce(); err != nil {
+		if r.inForce, r.unflushed, err = s.filesInForce(lostLogs); err != nil {
 			r.fault("the database cannot be opened: %s", reasonOf(err))
 		}
+	}
+	for i, log := range lostLogs {
+		if r.needed(log) {
+			r.logLost = true
+			continue
+		}
+		r.out.Faults[len(r.out.Faults)-len(lostLogs)+i] += "; all of it is in tables as well"
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.inForce)) {
 		file := r.inForce[name]
@@ -194,6 +205,9 @@ func (r *repairer) examine(ctx context.Context) error {
 	r.sound = len(r.out.Faults) == before
 	return err
 }
+
+// needed reports whether something of a log may be nowhere else.
+func (r *repairer) needed(log string) bool { return r.inForce == nil || r.unflushed[log] }
 
 // examineTop looks at the files beside the database.
 func (r *repairer) examineTop() error {
@@ -286,7 +300,7 @@ func (r *repairer) eachFile(visit func(salvage.Entry) error, values *salvage.Val
 				err = readErr
 			case isLog:
 				lost, err = salvage.Log(content, number, visit)
-				r.logLost = r.logLost || len(lost) > 0
+				r.logLost = r.logLost || len(lost) > 0 && r.needed(name)
 			default:
 				var gaps []salvage.Gap
 				lost, gaps, err = salvage.Table(content, visit)

@@ -251,6 +251,52 @@ func TestRepair(t *testing.T) {
 	}
 }
 
+// TestRepairOfLostLogs takes away each log. What is in tables as well is not lost with one, and what is not
+// is said to be lost, or that it may be.
+func TestRepairOfLostLogs(t *testing.T) {
+	searchable(t)
+	fs := vfs.NewCrashableMem()
+	s, err := Open("log", Options{FS: fs, MemTableBytes: 256 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, s, "early", logtest.Say("before"))
+	for round := range 4 {
+		for i := range 20 {
+			id := fmt.Sprint(round, i)
+			add(t, s, "busy", logtest.Message(id, eventlog.RoleUser, eventlog.Text{Text: id + strings.Repeat("x", 10_000)}))
+		}
+		if err := s.flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(t, s, "busy", logtest.Say("late"))
+	add(t, s, "late", logtest.Say("late"))
+	had := knownOf(t, s)
+	killed, err := cloneOf(fs)
+	if err = errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	logs, lossy := files{t, killed}.list(".log"), 0
+	for _, name := range logs {
+		copied, err := cloneOf(killed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files{t, copied}.remove("db/" + name)
+		r := repaired(t, copied, nil, had, name+" is missing")
+		if len(r.Losses) > 0 {
+			lossy++
+		}
+		if r.Unnamed != (len(r.Losses) > 0) || r.Unnamed == strings.HasSuffix(r.Faults[0], "; all of it is in tables as well") {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	if len(logs) < 2 || lossy != 1 {
+		t.Errorf("sessions lose something with %d of the logs %v, and it is in one", lossy, logs)
+	}
+}
+
 // TestRepairWithoutAnyIndex takes away everything that says where anything is.
 func TestRepairWithoutAnyIndex(t *testing.T) {
 	fs, had := fillForRepair(t, nil)
