@@ -274,7 +274,7 @@ func (s *Server) importSession(ctx context.Context, id string, begin func() erro
 		events = events[n:]
 		p, err := s.admitTo(ctx, id, eventlog.Batch{Events: batch, Of: &of})
 		if err != nil {
-			return fmt.Errorf("import into session %q: %w", id, err)
+			return changedTranscript(id, err)
 		}
 		answer, err := s.settle(ctx, p)
 		if err != nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,12 +19,48 @@ func (s *Server) checkTarget(ctx context.Context, id string, part importPart) er
 	if err != nil && !errors.As(err, &missing) {
 		return err
 	}
+	known := map[string]bool{}
 	if session.Head > 0 {
 		if err := s.checkSame(ctx, session, part.Session); err != nil {
 			return err
 		}
+		for e, err := range s.store.Read(ctx, session.ID, 1, session.Head) {
+			if err != nil {
+				return err
+			}
+			known[e.ID] = true
+		}
+		if err := checkNewest(id, part.Events, known); err != nil {
+			return err
+		}
 	}
-	return s.checkImportRoom(ctx, session, part)
+	return s.checkImportRoom(ctx, session, part, known)
+}
+
+// checkNewest refuses a part of which an event that is not known is before one that is: appended, it would be
+// after it.
+func checkNewest(id string, events []eventlog.Event, known map[string]bool) error {
+	missing := ""
+	for _, e := range events {
+		switch {
+		case !known[e.ID]:
+			missing = cmp.Or(missing, e.ID)
+		case missing != "":
+			return otherSession(id, fmt.Sprintf("has no event %.100q, which the transcript as it is read now has before %.100q; %s", missing, e.ID, readOtherwise))
+		}
+	}
+	return nil
+}
+
+// readOtherwise is why a session is not what its transcript says.
+const readOtherwise = "the harness changed the transcript, or an earlier version of contextd read it otherwise, and a log does not change"
+
+// changedTranscript says what to do about an event that the transcript has with other content.
+func changedTranscript(id string, err error) error {
+	if conflict, ok := errors.AsType[*eventlog.EventConflictError](err); ok && conflict.Seq > 0 {
+		return fmt.Errorf("header.session_id: must be another: %s has other content of event %d, %.100q; %s: %w", id, conflict.Seq, conflict.EventID, readOtherwise, err)
+	}
+	return fmt.Errorf("import into session %q: %w", id, err)
 }
 
 // checkSame refuses a part that is not what the session holds, at whatever length. The
@@ -44,45 +81,30 @@ func (s *Server) checkSame(ctx context.Context, session eventlog.Session, part h
 			return nil
 		}
 	}
-	return otherSession(session.ID, "holds something else, with which the transcript does not begin")
+	return otherSession(session.ID, "holds something else, with which the transcript as it is read now does not begin")
 }
 
 func otherSession(id, reason string) error {
 	return &eventlog.InvalidError{Field: "header.session_id", Reason: "must be another: " + id + " " + reason}
 }
 
-// checkImportRoom holds what would be appended against the limits of a session, in which
-// envelopes count too. Which events are there already is looked up only where it matters.
-func (s *Server) checkImportRoom(ctx context.Context, session eventlog.Session, part importPart) error {
-	besides := part.sizeBesides("")
-	if session.Head > 0 {
-		besides = 0 // it is stored
-	}
-	if session.Head > 0 && s.limits.MaxSessionBytes > 0 {
+// checkImportRoom holds what would be appended, which are the events that are not known, against the limits of
+// a session, in which envelopes count too.
+func (s *Server) checkImportRoom(ctx context.Context, session eventlog.Session, part importPart, known map[string]bool) error {
+	n, bytes := 0, uint64(0)
+	if session.Head == 0 {
+		bytes = part.sizeBesides("") // else it is stored
+	} else if s.limits.MaxSessionBytes > 0 {
 		stored, err := harness.EnvelopeBytes(ctx, s.store, session.ID)
 		if err != nil {
 			return err
 		}
 		session.LogBytes += stored
 	}
-	room := func(known map[string]bool) error {
-		n, bytes := 0, besides
-		for _, e := range part.Events {
-			if !known[e.ID] {
-				n, bytes = n+1, bytes+part.size(e)
-			}
+	for _, e := range part.Events {
+		if !known[e.ID] {
+			n, bytes = n+1, bytes+part.size(e)
 		}
-		return s.limits.CheckRoom(session, n, bytes)
 	}
-	if err := room(nil); err == nil || session.Head == 0 {
-		return err
-	}
-	known := map[string]bool{}
-	for e, err := range s.store.Read(ctx, session.ID, 1, session.Head) {
-		if err != nil {
-			return err
-		}
-		known[e.ID] = true
-	}
-	return room(known)
+	return s.limits.CheckRoom(session, n, bytes)
 }

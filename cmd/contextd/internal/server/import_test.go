@@ -160,6 +160,41 @@ func TestImportIntoAnother(t *testing.T) {
 	})
 }
 
+// TestImportReadOtherwise: a transcript that an earlier version read otherwise is refused with what differs and
+// what to do, and the session stays as it was.
+func TestImportReadOtherwise(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func(t *testing.T) eventlog.Store) {
+		a := serve(t, open(t), func(o *server.Options) { o.Limits.MaxBatchEvents = 2 })
+		now := claudeTranscript("one", 7)
+		lines := strings.SplitAfter(claudeTranscript("one", 6), "\n")
+		for id, of := range map[string]struct {
+			then string // what an earlier version read, as a file that says it now
+			code codes.Code
+			want []string
+		}{
+			"content":      {strings.Replace(strings.Join(lines, ""), "message 3", "another", 1), codes.AlreadyExists, []string{"event 4", `"one-3"`}},
+			"left out":     {strings.Join(lines[:3], "") + strings.Join(lines[4:], ""), codes.InvalidArgument, []string{`has no event "one-3"`, `before "one-4"`}},
+			"begins later": {strings.Join(lines[1:], ""), codes.InvalidArgument, []string{`has no event "one-0"`, `before "one-1"`}},
+		} {
+			id = strings.ReplaceAll(id, " ", "-")
+			first, err := a.importAs(t, id, "claude", of.then)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = a.importAs(t, id, "claude", now)
+			st := status.Convert(err)
+			for _, want := range append(of.want, "header.session_id: must be another: "+id, "an earlier version of contextd read it otherwise") {
+				if st.Code() != of.code || !strings.Contains(st.Message(), want) {
+					t.Errorf("%s: %v, want %q", id, err, want)
+				}
+			}
+			if after := a.session(t, id).GetHeadSeq(); after != first.GetSession().GetHeadSeq() {
+				t.Errorf("%s has %d events, had %d", id, after, first.GetSession().GetHeadSeq())
+			}
+		}
+	})
+}
+
 // TestImportHasRoom: a transcript that a session has no room for is refused as a whole;
 // what is there already takes none.
 func TestImportHasRoom(t *testing.T) {
