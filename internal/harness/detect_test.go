@@ -34,6 +34,15 @@ func TestDetectsItsOwn(t *testing.T) {
 	}
 }
 
+// TestNothingIsOfNoFormat: an empty file is no file of a wrong format.
+func TestNothingIsOfNoFormat(t *testing.T) {
+	for _, file := range []string{"", "\n", "\xef\xbb\xbf \n"} {
+		if _, err := harness.Read(strings.NewReader(file), ""); err == nil || !strings.HasSuffix(err.Error(), "there is nothing in it") {
+			t.Errorf("%q: %v", file, err)
+		}
+	}
+}
+
 // TestDetectsBehindTrajectory: SWE-agent writes its steps before its history, each with the whole
 // prompt, so that no beginning of the file holds a message.
 func TestDetectsBehindTrajectory(t *testing.T) {

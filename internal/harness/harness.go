@@ -87,6 +87,9 @@ func ReadWithin(r io.Reader, harness string, account *Account) (Transcript, erro
 			return Transcript{}, fmt.Errorf("read transcript: %w", err)
 		}
 		name, ok := Detect(prefix)
+		if !ok && err != nil && len(bytes.TrimSpace(prefix)) == 0 {
+			return Transcript{}, &FormatError{Reason: "there is nothing in it"}
+		}
 		if !ok {
 			return Transcript{}, &FormatError{Reason: "the format is none of " + strings.Join(Names(), ", ")}
 		}
