@@ -15,6 +15,7 @@ import (
 
 	contextdclient "github.com/contextd/contextd/client"
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/internal/log/disklog"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -26,6 +27,9 @@ func (p Program) report(cmd *cobra.Command, err error) int {
 		text = strings.ReplaceAll(text, context.Canceled.Error(), "interrupted")
 	}
 	fmt.Fprintf(p.Stderr, "contextd: %s\n", text)
+	if unknown, ok := errors.AsType[*config.UnknownSettingError](err); ok {
+		err = mistyped(err, unknown.Key, settingNames())
+	}
 	if near, ok := errors.AsType[*mistypedError](err); ok {
 		fmt.Fprintf(p.Stderr, "hint: did you mean %q?\n", near.meant)
 	}

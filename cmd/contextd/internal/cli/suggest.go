@@ -75,6 +75,13 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	return mistyped(err, "--"+unknown.GetSpecifiedName(), names)
 }
 
+// settingNames are the keys that a configuration file may have.
+func settingNames() (names []string) {
+	settings := config.Default()
+	settings.Settings().VisitAll(func(f *pflag.Flag) { names = append(names, config.FileKey(f.Name)) })
+	return names
+}
+
 // unknownName adds to the error about a name that is none of those the daemon knows which one
 // may be meant.
 func unknownName(err error) error {

@@ -141,6 +141,13 @@ func filePath(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) (string, 
 	return path, nil
 }
 
+// UnknownSettingError is a key of a configuration file that is no setting.
+type UnknownSettingError struct{ Path, Key string }
+
+func (e *UnknownSettingError) Error() string {
+	return fmt.Sprintf("%s: %s: there is no such setting", e.Path, e.Key)
+}
+
 // readFile returns the text of every key. A key that holds a list or a map has
 // YAML for its text.
 func readFile(path string) (map[string]string, error) {
@@ -158,7 +165,7 @@ func readFile(path string) (map[string]string, error) {
 	for key, node := range nodes {
 		setting := settings.Lookup(strings.ReplaceAll(key, "_", "-"))
 		if setting == nil || strings.Contains(key, "-") {
-			return nil, fmt.Errorf("%s: %s: there is no such setting", path, key)
+			return nil, &UnknownSettingError{path, key}
 		}
 		if node.Kind == yaml.AliasNode {
 			node = *node.Alias

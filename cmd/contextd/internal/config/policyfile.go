@@ -42,6 +42,9 @@ func ReadPolicies(path string) (PolicyFile, error) {
 	}
 	c := Default()
 	if _, ok := keys["policies"]; !ok {
+		if _, err := readFile(path); err == nil { // it has settings alone
+			return PolicyFile{}, errNoPolicy(path)
+		}
 		var whole yaml.Node
 		if err := unmarshal(content, &whole); err != nil {
 			return PolicyFile{}, fmt.Errorf("%s: %w", path, err)
@@ -53,7 +56,7 @@ func ReadPolicies(path string) (PolicyFile, error) {
 		return PolicyFile{}, err
 	}
 	if len(nodes) == 0 {
-		return PolicyFile{}, fmt.Errorf("%s: policies: there is none in it", path)
+		return PolicyFile{}, errNoPolicy(path)
 	}
 	out := c.checkEach(nodes)
 	if _, wrong := out.Errors[c.DefaultPolicy]; !wrong {
@@ -63,6 +66,8 @@ func ReadPolicies(path string) (PolicyFile, error) {
 	}
 	return out, nil
 }
+
+func errNoPolicy(path string) error { return fmt.Errorf("%s: policies: there is none in it", path) }
 
 // readPolicyKeys applies the other settings and returns the policies.
 func (c *Config) readPolicyKeys(path string, keys map[string]yaml.Node) (map[string]yaml.Node, error) {
