@@ -157,8 +157,12 @@ func (s Spec) Resolve(models Models) (Budget, error) {
 		left -= part.n
 	}
 	b.Target = share(left, 1-margin)
-	if b.Target == 0 {
+	switch {
+	case b.Target > 0:
+	case s.SafetyMargin != nil:
 		return Budget{}, &SpecError{"safety_margin", "leaves no tokens for the messages"}
+	default:
+		return Budget{}, &SpecError{"max_tokens", fmt.Sprintf("%d leaves no tokens for the messages, as a share of %g is kept free for what counts miss", b.MaxTokens, margin)}
 	}
 	if len(s.TierCaps) > 0 {
 		b.Caps = make(map[Tier]uint64, len(s.TierCaps))

@@ -100,6 +100,7 @@ func TestResolveNamesTheFieldAtFault(t *testing.T) {
 		"margin of 1":          {Spec{Model: "exact", SafetyMargin: fraction(1)}, "safety_margin", "at least 0 and less than 1"},
 		"margin that is none":  {Spec{Model: "exact", SafetyMargin: &nan}, "safety_margin", "at least 0 and less than 1"},
 		"margin takes all":     {Spec{Model: "exact", OutputReserve: 999, SafetyMargin: fraction(0.5)}, "safety_margin", "leaves no tokens"},
+		"margin of the model":  {Spec{MaxTokens: 1}, "max_tokens", "1 leaves no tokens for the messages, as a share of 0.2 is kept free"},
 		"margin of nearly 1":   {Spec{Model: "exact", SafetyMargin: fraction(0.9999999)}, "safety_margin", "leaves no tokens"},
 		"yellow below 0":       {Spec{Model: "exact", YellowAt: -1}, "yellow_at", "greater than 0"},
 		"yellow above 1":       {Spec{Model: "exact", YellowAt: 1.1, RedAt: 1.2}, "yellow_at", "at most 1"},
