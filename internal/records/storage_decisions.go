@@ -78,7 +78,7 @@ func storeReduction(p reduce.Policy) *storagev1.ReductionPolicy {
 		ThinkingKeepTurns: p.Thinking.KeepTurns,
 		WindowMaxTurns:    p.Window.MaxTurns, WindowMaxTokens: p.Window.MaxTokens, StrictAnchor: p.Window.StrictAnchor,
 		CollapseTo: p.Collapse.To, CutFrom: p.Collapse.CutFrom, CutPaybackTurns: p.Collapse.CutPaybackTurns, KeepLastTurns: p.Collapse.KeepLastTurns,
-		LedgerShare: p.Collapse.LedgerShare, WorkingSetShare: p.Collapse.WorkingSetShare, ListTokens: p.Collapse.ListTokens, IndexTokens: p.Collapse.IndexTokens, IndexLines: p.Collapse.IndexLines, CutFromTokens: p.Collapse.CutFromTokens, CutTo: p.Collapse.CutTo, ClipShare: p.Clipping.Share, ClipNameTokens: p.Clipping.NameTokens, IndexShare: p.Collapse.IndexShare, SummaryShare: p.Collapse.SummaryShare, SummaryStartAt: p.Collapse.StartAt,
+		LedgerShare: p.Collapse.LedgerShare, WorkingSetShare: p.Collapse.WorkingSetShare, ListTokens: p.Collapse.ListTokens, IndexTokens: p.Collapse.IndexTokens, IndexLines: p.Collapse.IndexLines, CutFromTokens: p.Collapse.CutFromTokens, CutTo: p.Collapse.CutTo, CutReach: p.Collapse.CutReach, ClipShare: p.Clipping.Share, ClipNameTokens: p.Clipping.NameTokens, IndexShare: p.Collapse.IndexShare, SummaryShare: p.Collapse.SummaryShare, SummaryStartAt: p.Collapse.StartAt,
 		EvictEveryTurns: p.Cache.EvictEveryTurns, ClearAtLeastTokens: p.Cache.ClearAtLeastTokens,
 		CacheTtlNanos: int64(p.Cache.TTL), PaybackTurns: p.Cache.PaybackTurns,
 	}
@@ -107,7 +107,7 @@ func readReduction(m *storagev1.ReductionPolicy) reduce.Policy {
 		Window:      reduce.Window{MaxTurns: m.GetWindowMaxTurns(), MaxTokens: m.GetWindowMaxTokens(), StrictAnchor: m.GetStrictAnchor()},
 		Collapse: reduce.Collapse{
 			To: m.GetCollapseTo(), CutFrom: m.GetCutFrom(), CutPaybackTurns: m.GetCutPaybackTurns(), KeepLastTurns: m.GetKeepLastTurns(),
-			LedgerShare: m.GetLedgerShare(), WorkingSetShare: m.GetWorkingSetShare(), ListTokens: m.GetListTokens(), IndexTokens: m.GetIndexTokens(), IndexLines: m.GetIndexLines(), CutFromTokens: m.GetCutFromTokens(), CutTo: m.GetCutTo(), IndexShare: m.GetIndexShare(), SummaryShare: m.GetSummaryShare(), StartAt: m.GetSummaryStartAt(),
+			LedgerShare: m.GetLedgerShare(), WorkingSetShare: m.GetWorkingSetShare(), ListTokens: m.GetListTokens(), IndexTokens: m.GetIndexTokens(), IndexLines: m.GetIndexLines(), CutFromTokens: m.GetCutFromTokens(), CutTo: m.GetCutTo(), CutReach: m.GetCutReach(), IndexShare: m.GetIndexShare(), SummaryShare: m.GetSummaryShare(), StartAt: m.GetSummaryStartAt(),
 		},
 		Recall: reduce.RecallUnknown,
 		Cache: reduce.Cache{

@@ -22,6 +22,7 @@ type Conversation struct {
 	texts     *texts
 	digests   digestMemos
 	runs      lastRuns
+	reach     reach
 	// begun is what is known of groups that were not read; nil if all were. missing says that
 	// one of them is needed. names are the ids that the log uses.
 	begun       *begun
@@ -121,7 +122,9 @@ const eventOverhead = 768
 
 // Bytes is about how much memory the conversation's events take, and the texts that replace
 // parts of them.
-func (c *Conversation) Bytes() int { return c.bytes + c.texts.bytes() + c.runs.bytes() }
+func (c *Conversation) Bytes() int {
+	return c.bytes + c.texts.bytes() + c.runs.bytes() + c.reach.bytes()
+}
 
 // Gauge is what counts this conversation's tokens.
 func (c *Conversation) Gauge() budget.Accountant { return c.gauge }
@@ -334,6 +337,7 @@ func (c *Conversation) replace(i int, change func(*Group)) {
 	c.changed(i, before)
 	c.digests.forget(i)
 	c.runs.forget(i)
+	c.reach.forget(i)
 	c.ends = c.ends[:min(i, len(c.ends))]
 	c.tokens += g.Tokens
 	c.chars += g.Chars

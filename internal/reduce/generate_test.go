@@ -203,9 +203,11 @@ func genPolicy() *rapid.Generator[reduce.Policy] {
 			Collapse: reduce.Collapse{
 				To: rapid.SampledFrom([]float64{0, 0.4, 0.9, 1}).Draw(t, "to"), KeepLastTurns: rapid.Uint32Range(0, 4).Draw(t, "keep"),
 				LedgerShare: share.Draw(t, "ledger"), WorkingSetShare: share.Draw(t, "work"), IndexShare: share.Draw(t, "index"),
-				ListTokens:   rapid.SampledFrom([]uint64{0, 100, 6000}).Draw(t, "lists"),
-				IndexTokens:  rapid.SampledFrom([]uint64{0, 0, 50}).Draw(t, "index_tokens"),
-				IndexLines:   rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "index_lines"),
+				ListTokens:  rapid.SampledFrom([]uint64{0, 100, 6000}).Draw(t, "lists"),
+				IndexTokens: rapid.SampledFrom([]uint64{0, 0, 50}).Draw(t, "index_tokens"),
+				IndexLines:  rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "index_lines"),
+				CutFrom:     rapid.SampledFrom([]float64{0, 0, 0.3, 0.7}).Draw(t, "cut_from"), CutPaybackTurns: rapid.SampledFrom([]uint32{2, 30}).Draw(t, "cut_payback"),
+				CutTo: rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "cut_to"), CutReach: rapid.SampledFrom([]float64{0, 0.2, 1}).Draw(t, "cut_reach"),
 				SummaryShare: share.Draw(t, "summary"), StartAt: rapid.SampledFrom([]float64{0, 0.1, 0.8}).Draw(t, "start"),
 			},
 			Cache: reduce.Cache{

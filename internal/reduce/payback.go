@@ -57,7 +57,7 @@ const digestPart = 3
 func (r *run) cutPays(now Result, goal uint64) bool {
 	c, v := r.policy.Collapse, now.View
 	used := v.Tokens()
-	if now.State.AskedAsOf >= r.conv.head || !r.policy.cutsEarly() || used > r.budget.Target || used <= max(r.budget.Share(c.CutFrom), c.CutFromTokens) || used <= goal {
+	if now.State.AskedAsOf >= r.conv.head || used > r.budget.Target || used <= max(r.paysFrom(), goal) {
 		return false
 	}
 	d := r.demand(used - goal)
@@ -71,7 +71,17 @@ func (r *run) cutPays(now Result, goal uint64) bool {
 		}
 	}
 	w := r.rewrite(used, freed, used-min(front+freed, used))
-	return w.pays(r.policy.Cache.Prices, c.CutPaybackTurns)
+	return w.pays(r.policy.Cache.Prices, c.CutPaybackTurns) && !r.reachesBack(now.State.CollapsedThrough, goal)
+}
+
+// paysFrom is the size from which a cut that nothing forces is considered; the target or more
+// if never.
+func (r *run) paysFrom() uint64 {
+	c := r.policy.Collapse
+	if r.policy.Cache == (Cache{}) || c.CutFrom == 0 || c.CutPaybackTurns == 0 {
+		return r.budget.Target
+	}
+	return max(r.budget.Share(c.CutFrom), c.CutFromTokens)
 }
 
 // eventTimes derives from the log alone how long a session was idle.

@@ -99,6 +99,10 @@ type Collapse struct {
 	// after a compaction that names no target; 0 is To.
 	CutFromTokens uint64
 	CutTo         float64
+	// CutReach is how many names a turn the calls after the last cut may have that came last
+	// before what would remain, for a cut that nothing forces to go: an agent that reaches back
+	// further works with what the cut would drop. 0 is any number.
+	CutReach float64
 	// KeepLastTurns stay verbatim where the target has room for them.
 	KeepLastTurns uint32
 	// LedgerShare, WorkingSetShare and IndexShare are fractions of the target for the
@@ -179,9 +183,4 @@ func (c Collapse) indexLines(index uint64) uint64 {
 		return index / unnamed
 	}
 	return fraction(index, c.IndexLines)
-}
-
-// cutsEarly reports whether groups may be dropped although nothing forces it.
-func (p Policy) cutsEarly() bool {
-	return p.Cache != Cache{} && p.Collapse.CutFrom > 0 && p.Collapse.CutPaybackTurns > 0
 }

@@ -18,7 +18,8 @@ func DefaultPolicy() Policy {
 		Thinking:   Thinking{KeepTurns: &keepThinking},
 		Collapse: Collapse{
 			To:              0.45,
-			CutFrom:         0.75,
+			CutFrom:         0.65,
+			CutReach:        1,
 			CutFromTokens:   48_000,
 			CutTo:           0.2,
 			CutPaybackTurns: 10,

@@ -39,10 +39,9 @@ func (p *Pipeline) Propose(b budget.Budget, now Result, ask Ask) (span Span, ok 
 	if p.policy.Whole || policy.StartAt == 0 || used < r.budget.Share(policy.StartAt) {
 		return Span{}, false
 	}
-	goal := r.budget.Share(policy.To)
-	cut := r.budget.Target
-	if p.policy.cutsEarly() {
-		cut = r.budget.Share(policy.CutFrom)
+	goal, cut := r.budget.Share(policy.To), r.budget.Target
+	if from := r.paysFrom(); from < cut {
+		goal, cut = r.budget.Share(policy.Depth()), from
 	}
 	growth := cut - min(used, cut)
 	goal -= min(goal, growth)

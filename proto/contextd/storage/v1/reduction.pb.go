@@ -350,7 +350,10 @@ type ReductionPolicy struct {
 	IndexTokens uint64 `protobuf:"varint,36,opt,name=index_tokens,json=indexTokens,proto3" json:"index_tokens,omitempty"`
 	// The fraction of the index that the lines take in which its names last were, those of calls'
 	// arguments too. 0: a third, without arguments.
-	IndexLines    float64 `protobuf:"fixed64,37,opt,name=index_lines,json=indexLines,proto3" json:"index_lines,omitempty"`
+	IndexLines float64 `protobuf:"fixed64,37,opt,name=index_lines,json=indexLines,proto3" json:"index_lines,omitempty"`
+	// The names a turn that calls may have from before what a cut leaves, for a cut that nothing
+	// forces to go. 0: any number.
+	CutReach      float64 `protobuf:"fixed64,38,opt,name=cut_reach,json=cutReach,proto3" json:"cut_reach,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -640,6 +643,13 @@ func (x *ReductionPolicy) GetIndexTokens() uint64 {
 func (x *ReductionPolicy) GetIndexLines() float64 {
 	if x != nil {
 		return x.IndexLines
+	}
+	return 0
+}
+
+func (x *ReductionPolicy) GetCutReach() float64 {
+	if x != nil {
+		return x.CutReach
 	}
 	return 0
 }
@@ -951,7 +961,7 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\x04Clip\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x18\n" +
 	"\athrough\x18\x02 \x01(\x04R\athrough\x12\x16\n" +
-	"\x06tokens\x18\x03 \x01(\x04R\x06tokens\"\x9f\f\n" +
+	"\x06tokens\x18\x03 \x01(\x04R\x06tokens\"\xbc\f\n" +
 	"\x0fReductionPolicy\x12K\n" +
 	"\x11default_retention\x18\x01 \x01(\v2\x1e.contextd.storage.v1.RetentionR\x10defaultRetention\x12N\n" +
 	"\x11retention_by_tool\x18\x02 \x03(\v2\".contextd.storage.v1.ToolRetentionR\x0fretentionByTool\x12!\n" +
@@ -999,7 +1009,8 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\x10clip_name_tokens\x18# \x01(\x04R\x0eclipNameTokens\x12!\n" +
 	"\findex_tokens\x18$ \x01(\x04R\vindexTokens\x12\x1f\n" +
 	"\vindex_lines\x18% \x01(\x01R\n" +
-	"indexLinesB\x16\n" +
+	"indexLines\x12\x1b\n" +
+	"\tcut_reach\x18& \x01(\x01R\bcutReachB\x16\n" +
 	"\x14_thinking_keep_turnsB\x0e\n" +
 	"\f_recall_tool\"y\n" +
 	"\vCachePrices\x12\x1d\n" +
