@@ -12,7 +12,7 @@ func replaced(tool, arguments string) []string {
 	var out []string
 	for _, op := range fileview.Operations(tool, arguments) {
 		switch {
-		case op.Kind == fileview.Replace:
+		case op.Kind == fileview.Replace, op.Kind == fileview.Substitute:
 			out = append(out, op.Old)
 		case op.Kind == fileview.Write && (strings.HasSuffix(op.Path, ".patch") || strings.HasSuffix(op.Path, ".diff")):
 			out = append(out, replaced("apply_patch", op.New)...) // which a later call applies

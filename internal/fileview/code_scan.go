@@ -16,6 +16,7 @@ const (
 	literal               // a text
 	word                  // a name, a keyword or a number
 	punctuation           // one character
+	lineBreak             // between statements in Python; its text is the blanks before the next one
 )
 
 type token struct {

@@ -17,7 +17,7 @@ func (v *Views) replace(f *file, op Operation) {
 	for i := range f.regions {
 		places := 0
 		for from := 0; oldText != "" && places < maxReplaced && (op.All || !done); places++ {
-			if from = v.layEdit(f, i, edit{oldText, newText, whole}, from); from < 0 {
+			if from = v.layEdit(f, i, edit{oldText, newText, whole, whole, true}, from); from < 0 {
 				break
 			}
 			done = true
@@ -36,10 +36,46 @@ func (v *Views) replace(f *file, op Operation) {
 	}
 }
 
-// edit is a text that becomes another. It is of whole lines, or of a part of lines, too.
+// substitute lays an edit over what is known, unless its place is not known, or not the only one that may
+// be the first.
+func (v *Views) substitute(f *file, op Operation) {
+	e := edit{old: op.Old, new: op.New}
+	if strings.HasSuffix(e.old, "\n") {
+		e = edit{strings.TrimSuffix(e.old, "\n"), strings.TrimSuffix(e.new, "\n"), e.new == "", true, e.new == ""}
+	}
+	before, places := f.size(), 0
+	for i := 0; i < len(f.regions) && e.old != ""; i++ {
+		if !op.All && !op.ByLine && (places > 0 || f.regions[i].from != 1) {
+			break
+		}
+		for from := 0; from >= 0 && places <= maxReplaced; places++ {
+			if from = v.layEdit(f, i, e, from); from < 0 {
+				break
+			}
+			if op.ByLine {
+				from = f.regions[i].nextLine(from)
+			} else if !op.All {
+				from = -1
+			}
+		}
+	}
+	v.lines += f.size() - before
+	if f.edited = v.now(); places == 0 || places > maxReplaced {
+		v.miss(f)
+	}
+}
+
+// edit is a text that becomes another. It may have to begin and to end where lines do, and takes lines
+// away of which nothing is left, or leaves them empty.
 type edit struct {
-	old, new string
-	whole    bool
+	old, new          string
+	begins, ends, cut bool
+}
+
+// substitution is an edit of a text that may be nowhere in a file. It is not known where it joins lines.
+func substitution(path, before, after string) (Operation, bool) {
+	known := before != "" && (!strings.HasSuffix(before, "\n") || after == "" || strings.HasSuffix(after, "\n"))
+	return Operation{Kind: Substitute, Path: path, Old: before, New: after}, known
 }
 
 // layEdit replaces the first place of an edit in a region from a byte on. It returns the byte
@@ -53,7 +89,7 @@ func (v *Views) layEdit(f *file, i int, e edit, from int) int {
 		if n < 0 {
 			return -1
 		}
-		if at = from + n; e.whole && !(wholeLines{all, at, at + len(e.old)}).hold() {
+		if at = from + n; !e.fits(all, at) {
 			from, at = at+1, -1
 		}
 	}
@@ -68,7 +104,7 @@ func (v *Views) layEdit(f *file, i int, e edit, from int) int {
 		stop = starts[last+1] - 1
 	}
 	var put []line
-	if text := all[starts[first]:at] + e.new + all[end:stop]; text != "" || e.new != "" {
+	if text := all[starts[first]:at] + e.new + all[end:stop]; text != "" || e.new != "" || !e.cut {
 		put = v.fresh(strings.Split(text, "\n"), true)
 	}
 	r.lines = slices.Concat(r.lines[:first:first], put, r.lines[last+1:])
@@ -76,14 +112,10 @@ func (v *Views) layEdit(f *file, i int, e edit, from int) int {
 	return at + len(e.new)
 }
 
-// wholeLines is a part of a text.
-type wholeLines struct {
-	text     string
-	from, to int
-}
-
-func (w wholeLines) hold() bool {
-	return (w.from == 0 || w.text[w.from-1] == '\n') && (w.to == len(w.text) || w.text[w.to] == '\n')
+// fits reports whether an edit's lines begin and end at a place as they have to.
+func (e *edit) fits(text string, at int) bool {
+	end := at + len(e.old)
+	return (!e.begins || at == 0 || text[at-1] == '\n') && (!e.ends || end == len(text) || text[end] == '\n')
 }
 
 // shift moves the regions after one by so many lines.
@@ -107,6 +139,16 @@ func (r *region) text() (string, []int) {
 		all.WriteString(l.text)
 	}
 	return all.String(), starts
+}
+
+// nextLine is the byte after the line that a byte is in, or -1.
+func (r *region) nextLine(at int) int {
+	text, _ := r.text()
+	n := strings.IndexByte(text[at:], '\n')
+	if n < 0 {
+		return -1
+	}
+	return at + n + 1
 }
 
 // insert puts lines after the one that an operation names.

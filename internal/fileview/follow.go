@@ -2,6 +2,7 @@ package fileview
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -25,6 +26,11 @@ func (v *Views) follow(op Operation) {
 				}
 			})
 		}
+	case Substitute:
+		if f != nil {
+			f.touched = v.now()
+			v.substitute(f, op)
+		}
 	case Remove:
 		if f != nil {
 			v.empty(f)
@@ -43,6 +49,33 @@ func (v *Views) follow(op Operation) {
 		if to := v.known(op.To); to != nil && to != f {
 			v.copy(f, to)
 		}
+	}
+}
+
+// stops is what sed and interpreters say of a script that they could not run to its end.
+var stops = regexp.MustCompile(`(?m)^(?:Traceback \(most recent call last\)|  File "<(?:stdin|string)>", line|Node\.js v\d|g?sed: )`)
+
+// stopped reports whether a script of a call did not run to its end.
+func stopped(c Call) bool {
+	scripts := slices.ContainsFunc(c.Operations, func(op Operation) bool { return op.Kind == Substitute || op.Kind == Run })
+	return scripts && stops.MatchString(unwrap(c.Body))
+}
+
+// run follows the script in a file.
+func (v *Views) run(name string, stopped bool) {
+	f := v.known(name)
+	if f == nil || !f.whole || len(f.regions) != 1 {
+		return
+	}
+	text, _ := f.regions[0].text()
+	if len(text) > mostScript {
+		return
+	}
+	for _, op := range scriptIn(f.name, text) {
+		if stopped {
+			op = uncertain(op)
+		}
+		v.follow(op)
 	}
 }
 

@@ -45,7 +45,7 @@ func FuzzScripts(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, script string) {
-		for _, ops := range [][]Operation{code(script), commands("bash", script), powerShell(script)} {
+		for _, ops := range [][]Operation{code(script), commands("bash", script), powerShell(script), python(script), javaScript(script)} {
 			for _, op := range ops {
 				if op.Path == "" && op.Kind != Search && op.Kind != Print || op.Kind == 0 || op.From < 0 || op.Lines < 0 {
 					t.Errorf("%q: %+v", script, op)

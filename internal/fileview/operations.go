@@ -12,17 +12,19 @@ type Kind uint8
 
 // The kinds of operation.
 const (
-	Read    Kind = iota + 1
-	Write        // New is the whole file
-	Replace      // Old becomes New
-	Insert       // New comes after line From
-	Change       // in a way that is not known; with All, of what is in a folder, too
-	Search       // the result shows lines that were found, of Path or of any file
-	Append       // New comes at the end
-	Remove       // with All, of what is in a folder, too
-	Move         // Path is To from then on
-	Copy         // To is as Path
-	Print        // the result shows New, which is of no file; if New is empty, what is not known
+	Read       Kind = iota + 1
+	Write           // New is the whole file
+	Replace         // Old becomes New
+	Insert          // New comes after line From
+	Change          // in a way that is not known; with All, of what is in a folder, too
+	Search          // the result shows lines that were found, of Path or of any file
+	Append          // New comes at the end
+	Remove          // with All, of what is in a folder, too
+	Move            // Path is To from then on
+	Copy            // To is as Path
+	Print           // the result shows New, which is of no file; if New is empty, what is not known
+	Substitute      // Old becomes New where it is; nothing says that it is
+	Run             // does what the script in it says
 )
 
 // Operation is what a call does to a file, by its arguments.
@@ -39,6 +41,8 @@ type Operation struct {
 	Old, New string
 	// All is set where every place of Old is replaced, or the whole file is read.
 	All bool
+	// ByLine is set where the first place of each line is replaced.
+	ByLine bool
 }
 
 // Operations are what a call does to files, in order; none where it does nothing that can be

@@ -22,10 +22,13 @@ func TestOperations(t *testing.T) {
 func describe(ops []Operation) string {
 	var out strings.Builder
 	for _, op := range ops {
-		kind := [...]string{Read: "read", Write: "write", Replace: "replace", Insert: "insert", Change: "change", Search: "search", Append: "append", Remove: "remove", Move: "move", Copy: "copy", Print: "print"}[op.Kind]
+		kind := [...]string{Read: "read", Write: "write", Replace: "replace", Insert: "insert", Change: "change", Search: "search", Append: "append", Remove: "remove", Move: "move", Copy: "copy", Print: "print", Substitute: "substitute", Run: "run"}[op.Kind]
 		fmt.Fprintf(&out, "%s %s from=%d all=%t", kind, op.Path, op.From, op.All)
 		if op.Lines > 0 {
 			fmt.Fprintf(&out, " lines=%d", op.Lines)
+		}
+		if op.ByLine {
+			out.WriteString(" by line")
 		}
 		if op.To != "" {
 			fmt.Fprintf(&out, " to=%s", op.To)

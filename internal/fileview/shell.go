@@ -44,6 +44,9 @@ var appliers = map[string]bool{"apply_patch": true, "applypatch": true}
 // shellFlag says to a shell that a script follows.
 var shellFlag = regexp.MustCompile(`^(?:-[a-z]{0,4}c|/c|(?i:-command))$`)
 
+// holdsMore finds what a long command has that may write files: a text, or a program.
+var holdsMore = regexp.MustCompile(`<<| -[ce] |^` + editor + ` `)
+
 // commands are what a shell command does to files.
 func commands(tool, script string) []Operation {
 	if strings.Contains(script, "apply") || strings.Contains(script, "patch") {
@@ -54,7 +57,7 @@ func commands(tool, script string) []Operation {
 	if forPowerShell(tool, script) {
 		return powerShell(script)
 	}
-	if len(script) > longestScript && !strings.Contains(script, "<<") && !strings.HasPrefix(script, editor+" ") {
+	if len(script) > longestScript && !holdsMore.MatchString(script) {
 		return nil
 	}
 	if len(script) > mostScript || nesting(script) > mostBrackets {
@@ -71,7 +74,12 @@ func commands(tool, script string) []Operation {
 			s.take(node)
 		case *syntax.BinaryCmd:
 			s.join(node)
-		case *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause, *syntax.FuncDecl, *syntax.CmdSubst, *syntax.ProcSubst, *syntax.Subshell, *syntax.Block:
+		case *syntax.ForClause:
+			s.inOrder, s.branches = false, true
+			s.loop(node)
+		case *syntax.IfClause, *syntax.WhileClause, *syntax.CaseClause, *syntax.FuncDecl:
+			s.inOrder, s.branches = false, true
+		case *syntax.CmdSubst, *syntax.ProcSubst, *syntax.Subshell, *syntax.Block:
 			s.inOrder = false
 		}
 		return true
@@ -105,6 +113,9 @@ type shell struct {
 	fed   map[*syntax.Stmt]statement
 	// inOrder is set where each command runs once, one after the other.
 	inOrder bool
+	// branches is set where one may not run, or more than once.
+	branches bool
+	items    []string // of loops
 }
 
 // step is what a command does: a change, or what it shows, of which the kind is 0 where that is
@@ -118,6 +129,7 @@ type step struct {
 type statement struct {
 	piped  bool
 	input  string // what it reads, if that is a literal
+	script string // and where it is not
 	output string // the file that it writes; empty is none
 	adds   bool   // at the end of that file
 	hidden bool   // its output is not shown
@@ -142,7 +154,7 @@ func (s *shell) join(b *syntax.BinaryCmd) {
 		}
 		s.fed[b.Y] = statement{piped: true, input: input}
 	case syntax.OrStmt:
-		s.inOrder = false
+		s.inOrder, s.branches = false, true
 	}
 }
 
@@ -160,6 +172,9 @@ func (s *shell) take(stmt *syntax.Stmt) {
 		return
 	}
 	words := literals(call.Args)
+	if words == nil && len(call.Args) > 0 {
+		s.unknown(wordsOf(call.Args), at)
+	}
 	if len(words) > 1 && words[0] == "sudo" {
 		words = words[1:]
 	}
@@ -216,7 +231,8 @@ func redirections(stmt *syntax.Stmt, at statement) statement {
 		case syntax.DplOut:
 			at.silent = at.silent || at.hidden && r.N != nil && r.N.Value == "2"
 		case syntax.Hdoc, syntax.DashHdoc:
-			at.input = heredoc(r)
+			at.script = heredoc(r)
+			at.input = known(at.script)
 		case syntax.WordHdoc:
 			if words := literals([]*syntax.Word{r.Word}); len(words) == 1 {
 				at.input = words[0] + "\n"
@@ -224,92 +240,6 @@ func redirections(stmt *syntax.Stmt, at statement) statement {
 		}
 	}
 	return at
-}
-
-// heredoc is a text in a script; empty where something is put into it.
-func heredoc(r *syntax.Redirect) string {
-	if r.Hdoc == nil {
-		return ""
-	}
-	text := ""
-	quoted := true
-	if len(r.Word.Parts) == 1 {
-		lit, ok := r.Word.Parts[0].(*syntax.Lit)
-		quoted = !ok || strings.Contains(lit.Value, `\`)
-	}
-	for _, part := range r.Hdoc.Parts {
-		lit, ok := part.(*syntax.Lit)
-		if !ok {
-			return ""
-		}
-		if quoted {
-			text += lit.Value
-		} else {
-			text += unquote(lit.Value, "$`\\")
-		}
-	}
-	if r.Op != syntax.DashHdoc {
-		return text
-	}
-	var out strings.Builder
-	for line := range strings.Lines(text) {
-		out.WriteString(strings.TrimLeft(line, "\t"))
-	}
-	return out.String()
-}
-
-// unquote takes away the backslashes before these characters, or before all if these are none, and
-// with the ends of lines.
-func unquote(text, before string) string {
-	if !strings.Contains(text, `\`) {
-		return text
-	}
-	var out strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] == '\\' && i+1 < len(text) {
-			switch next := text[i+1]; {
-			case next == '\n':
-				i++
-				continue
-			case before == "" || strings.IndexByte(before, next) >= 0:
-				i++
-			}
-		}
-		out.WriteByte(text[i])
-	}
-	return out.String()
-}
-
-// literals are words without expansions; none where there is one with.
-func literals(words []*syntax.Word) []string {
-	var out []string
-	for _, w := range words {
-		var text strings.Builder
-		for _, part := range w.Parts {
-			switch part := part.(type) {
-			case *syntax.Lit:
-				text.WriteString(unquote(part.Value, ""))
-			case *syntax.SglQuoted:
-				if part.Dollar {
-					text.WriteString(unescape(part.Value))
-				} else {
-					text.WriteString(part.Value)
-				}
-			case *syntax.DblQuoted:
-				for _, inner := range part.Parts {
-					lit, ok := inner.(*syntax.Lit)
-					if !ok {
-						return nil
-					}
-					text.WriteString(unquote(lit.Value, "$`\"\\"))
-				}
-			default:
-				return nil
-			}
-		}
-		out = append(out, text.String())
-	}
-	return out
 }
 
 // operations are what all commands do. What they show counts where it can be taken apart.
@@ -332,6 +262,9 @@ func (s *shell) operations() []Operation {
 	keep := files && (shows == 1 || s.inOrder && (marks || counted))
 	var out []Operation
 	for _, st := range s.steps {
+		if s.branches {
+			st.op = uncertain(st.op)
+		}
 		if kind := st.op.Kind; kind != 0 && (keep || kind != Read && kind != Search && kind != Print) {
 			out = append(out, st.op)
 		}

@@ -40,10 +40,11 @@ func (s *shell) call(words []string, at statement) {
 		s.changed(op)
 		s.show(Operation{Kind: Print}, at)
 	case inPlace(words):
-		for _, file := range scripted(words) {
-			s.changed(Operation{Kind: Change, Path: file})
-		}
+		s.changed(inPlaceEdits(words)...)
 	default:
+		if changes, ok := interpreted(words, at); ok {
+			s.changed(changes...)
+		}
 		if text, ok := printed(words); ok {
 			s.show(Operation{Kind: Print, New: text}, at)
 		} else if op, ok := reader(words); ok {
@@ -214,41 +215,4 @@ func teed(words []string, at statement) []Operation {
 		}
 	}
 	return out
-}
-
-// inPlace reports whether sed or perl edits files.
-func inPlace(words []string) bool {
-	if words[0] != "sed" && words[0] != "gsed" && words[0] != "perl" {
-		return false
-	}
-	return slices.ContainsFunc(words[1:], func(w string) bool {
-		if strings.HasPrefix(w, "--") {
-			return strings.HasPrefix(w, "--in-place")
-		}
-		flags, _, _ := strings.Cut(w, "e")
-		return strings.HasPrefix(w, "-") && strings.Contains(flags, "i") && !strings.ContainsAny(flags, " /")
-	})
-}
-
-// scripted are the files that sed or perl is given beside its script.
-func scripted(words []string) []string {
-	var files []string
-	script := false
-	for i := 1; i < len(words); i++ {
-		switch w := words[i]; {
-		case !strings.HasPrefix(w, "-"):
-			if w != "" { // of -i on some systems
-				files = append(files, w)
-			}
-		case strings.HasSuffix(w, "e") && !strings.HasPrefix(w, "--"), w == "-f":
-			script = true
-			i++
-		case strings.HasPrefix(w, "--expression="), strings.HasPrefix(w, "-e"):
-			script = true
-		}
-	}
-	if !script && len(files) > 0 {
-		files = files[1:]
-	}
-	return files
 }

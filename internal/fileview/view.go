@@ -88,12 +88,18 @@ func (v *Views) Add(c Call) {
 	}
 	texts := parts(c.Operations, c.Body)
 	v.scans = 0
+	stopped := stopped(c)
 	for i, op := range c.Operations {
+		if stopped {
+			op = uncertain(op)
+		}
 		switch op.Kind {
 		case Print:
 		case Search:
 			v.found(op.Path, texts[i])
-		case Change, Remove, Move, Copy:
+		case Run:
+			v.run(op.Path, stopped)
+		case Change, Remove, Move, Copy, Substitute:
 			v.follow(op)
 		default:
 			f := v.file(op.Path)

@@ -92,7 +92,7 @@ func TestViewsFollowFiles(t *testing.T) {
 			for n := range put {
 				put[n] = fmt.Sprintf("put %d %d", i, n)
 			}
-			switch rapid.IntRange(0, 6).Draw(t, "what") {
+			switch rapid.IntRange(0, 8).Draw(t, "what") {
 			case 0:
 				read(from, to)
 			case 1:
@@ -119,6 +119,15 @@ func TestViewsFollowFiles(t *testing.T) {
 					Operations: Operations("bash", fmt.Sprintf(`{"command":"sed -n '%d,9999p' a.go; printf '\\n-- all --\\n'; cat a.go"}`, from+1)),
 					Body:       strings.Join(slices.Concat(file[from:], []string{"", "-- all --"}, file), "\n") + "\n",
 				})
+			case 7:
+				script := fmt.Sprintf("p = 'a.go'\ns = open(p).read()\ns = s.replace(%q, %q)\nopen(p, 'w').write(s)\n",
+					strings.Join(file[from:to], "\n")+"\n", strings.Join(put, "\n")+"\n")
+				arguments, _ := json.Marshal(map[string]string{"command": "cd /r && python3 - <<'EOF'\n" + script + "EOF"})
+				v.Add(Call{Operations: Operations("bash", string(arguments))})
+				file = slices.Concat(file[:from:from], put, file[to:])
+			case 8:
+				v.Add(Call{Operations: Operations("bash", fmt.Sprintf(`{"command":"sed -i 's/%s/%s/' /r/a.go"}`, file[from], put[0]))})
+				file[from] = put[0]
 			}
 		}
 		var known []string

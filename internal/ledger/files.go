@@ -57,7 +57,7 @@ func (f *Files) Add(tool, arguments string, operations []fileview.Operation) {
 	for _, op := range operations {
 		name := op.Path
 		switch op.Kind {
-		case fileview.Read, fileview.Search, fileview.Print:
+		case fileview.Read, fileview.Search, fileview.Print, fileview.Run:
 			continue
 		case fileview.Move, fileview.Copy:
 			name = op.To

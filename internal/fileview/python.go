@@ -1,0 +1,229 @@
+package fileview
+
+import "slices"
+
+// python are the changes that a program in Python makes to files. It is not run. Known are texts,
+// files and what was read from them, in variables that are set once for each time that they are used;
+// in branches and loops nothing is. Where a file is written whose text is not known, it is changed,
+// and where it is not known which is, each file may be that the program names.
+func python(text string) []Operation {
+	p := pyProgram{tokens: scanPython(text), known: map[string]pyValue{}, written: map[string]int{}}
+	for p.at < len(p.tokens) {
+		p.step(0)
+	}
+	return p.changes()
+}
+
+// pyProgram is what is known of one up to a place in it.
+type pyProgram struct {
+	tokens []token
+	at     int
+	begun  int // where its statement begins
+	known  map[string]pyValue
+	blocks []pyBlock
+	// certain is set where a statement runs once.
+	certain bool
+	effects []pyEffect
+	written map[string]int // how often each file was
+	folders []string
+	built   int  // bytes
+	unclear bool // it changes a file that is not known
+	ends    bool // it may end early, and nothing says whether it did
+}
+
+// pyBlock are the statements after a header.
+type pyBlock struct {
+	indent  int
+	certain bool
+}
+
+// pyEffect is what becomes of a file.
+type pyEffect struct {
+	path  string
+	begun bool // something was written
+	known bool // the edits are all
+	edits []Operation
+}
+
+type pyKind uint8
+
+// The kinds of values that are known.
+const (
+	pyText pyKind = iota + 1
+	pyNumber
+	pyFile    // its text is the file's name
+	pyHandle  // a file that is open
+	pyContent // what was read from a file, and edited
+)
+
+type pyValue struct {
+	kind pyKind
+	text string
+	mode string // of a handle
+	// effect is the place of what becomes of the file of a handle that writes.
+	effect int
+	// after is how often the file had been written when it was read.
+	after int
+	edits *pyEdit
+}
+
+// pyEdit is the newest of some edits.
+type pyEdit struct {
+	op     Operation
+	before *pyEdit
+}
+
+// pyHeaders are words that begin blocks, and whether these run once.
+var pyHeaders = map[string]bool{"with": true, "if": false, "elif": false, "else": false, "for": false, "while": false, "def": false, "class": false, "try": false, "except": false, "finally": false, "match": false, "case": false, "async": false}
+
+// pyBinds are words after which names are given to something else.
+var pyBinds = map[string]bool{"for": true, "def": true, "class": true, "except": true, "del": true, "async": true}
+
+// pyWrites are methods and modules by which a file may be changed that is not known. What is written
+// to a file that is open needs none of them: that it was opened is known.
+var pyWrites = map[string]bool{"open": true, "write_text": true, "write_bytes": true, "unlink": true, "rename": true, "shutil": true, "subprocess": true, "fileinput": true}
+
+// pySystem are functions of os by which one may be changed.
+var pySystem = map[string]bool{"replace": true, "remove": true, "system": true, "popen": true}
+
+// step takes in a statement's beginning, a value in it, or a token that says nothing.
+func (p *pyProgram) step(depth int) {
+	at := p.at
+	switch t := p.tokens[at]; {
+	case t.kind == lineBreak:
+		p.begin(len(t.text))
+		return
+	case p.is(at, "="):
+		p.assigned()
+		return
+	case t.kind == word && p.is(at-1, "."):
+		p.member(t.text)
+	case t.kind == word && t.text == "as" && p.kind(at+1) == word:
+		delete(p.known, p.tokens[at+1].text)
+	case t.kind == word && (t.text == "exit" || t.text == "quit" || t.text == "SystemExit"):
+		p.ends = true
+	case t.kind == word && pyWrites[t.text] && p.is(at+1, "."):
+		p.unclear = true
+	case t.kind == word || t.kind == literal || p.is(at, "("):
+		v, ok := p.sum(depth)
+		if ok && p.kind(p.at) == word && p.tokens[p.at].text == "as" && p.kind(p.at+1) == word {
+			p.set(p.tokens[p.at+1].text, v)
+			p.at += 2
+		}
+	}
+	p.at = max(p.at, at+1)
+}
+
+// member takes in a name after a dot, of something that is not known.
+func (p *pyProgram) member(name string) {
+	of := ""
+	if p.kind(p.at-2) == word {
+		of = p.tokens[p.at-2].text
+	}
+	switch {
+	case pyWrites[name], of == "os" && pySystem[name]:
+		p.unclear = true
+	case name == "exit" || name == "_exit":
+		p.ends = true
+	}
+}
+
+// begin takes in the beginning of a statement.
+func (p *pyProgram) begin(indent int) {
+	p.at++
+	if p.kind(p.at) == lineBreak || p.at == len(p.tokens) {
+		return
+	}
+	p.begun = p.at
+	p.blocks = slices.DeleteFunc(p.blocks, func(b pyBlock) bool { return b.indent >= indent })
+	name := ""
+	if p.kind(p.at) == word {
+		name = p.tokens[p.at].text
+	}
+	if once, ok := pyHeaders[name]; ok {
+		p.blocks = append(p.blocks, pyBlock{indent, once})
+	}
+	p.certain = !slices.ContainsFunc(p.blocks, func(b pyBlock) bool { return !b.certain })
+	if pyBinds[name] {
+		end := p.at
+		for end < len(p.tokens) && p.kind(end) != lineBreak {
+			end++
+		}
+		p.forget(p.at, end)
+	}
+	if name == "" || !p.is(p.at+1, "=") || p.is(p.at+2, "=") {
+		return
+	}
+	p.at += 2
+	if v, ok := p.sum(0); ok && (p.at == len(p.tokens) || p.kind(p.at) == lineBreak) {
+		p.set(name, v)
+	} else {
+		delete(p.known, name)
+	}
+}
+
+func (p *pyProgram) set(name string, v pyValue) {
+	if p.certain {
+		p.known[name] = v
+	} else {
+		delete(p.known, name)
+	}
+}
+
+// assigned takes in a mark after which something is assigned, unless it compares.
+func (p *pyProgram) assigned() {
+	at := p.at
+	p.at++
+	switch {
+	case p.is(at+1, "="):
+		p.at++
+	case p.is(at-1, "!"), p.is(at-1, "<"), p.is(at-1, ">"):
+	default:
+		p.forget(p.begun, at)
+		p.begun = at
+	}
+}
+
+// forget forgets what is known by the words between two places.
+func (p *pyProgram) forget(from, to int) {
+	for _, t := range p.tokens[from:max(from, to)] {
+		if t.kind == word {
+			delete(p.known, t.text)
+		}
+	}
+}
+
+func (p *pyProgram) is(at int, mark string) bool {
+	return at >= 0 && at < len(p.tokens) && p.tokens[at].kind == punctuation && p.tokens[at].text == mark
+}
+
+func (p *pyProgram) kind(at int) tokenKind {
+	if at >= 0 && at < len(p.tokens) {
+		return p.tokens[at].kind
+	}
+	return unknown
+}
+
+// changes are what becomes of files.
+func (p *pyProgram) changes() []Operation {
+	changed := map[string]bool{}
+	for _, e := range p.effects {
+		changed[e.path] = changed[e.path] || !e.known || p.ends
+	}
+	var out []Operation
+	for _, e := range p.effects {
+		if !changed[e.path] {
+			out = append(out, e.edits...)
+		}
+	}
+	var names []string
+	for _, e := range p.effects {
+		if changed[e.path] {
+			names = append(names, e.path)
+		}
+	}
+	if p.unclear {
+		names = slices.Concat(names, p.folders, fileNames(p.tokens))
+	}
+	return append(out, changesOf(names)...)
+}

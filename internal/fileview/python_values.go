@@ -1,0 +1,265 @@
+package fileview
+
+import (
+	"slices"
+	"strings"
+)
+
+// sum is the value of what comes next, joined by +. It stops at what it does not know, and never
+// inside of brackets.
+func (p *pyProgram) sum(depth int) (pyValue, bool) {
+	v, ok := p.product(depth)
+	if !ok || !p.is(p.at, "+") {
+		return v, ok
+	}
+	parts := []string{v.text}
+	for p.is(p.at, "+") {
+		p.at++
+		next, known := p.product(depth)
+		if !known || v.kind != pyText || next.kind != pyText {
+			return pyValue{}, false
+		}
+		parts = append(parts, next.text)
+	}
+	text, ok := p.join(parts)
+	return pyValue{kind: pyText, text: text}, ok
+}
+
+// join makes one text of some.
+func (p *pyProgram) join(parts []string) (string, bool) {
+	for _, part := range parts {
+		p.built += len(part)
+	}
+	if p.built > mostBuilt {
+		return "", false
+	}
+	return strings.Join(parts, ""), true
+}
+
+// product is a literal, a variable, a file, or what is in brackets, with the methods that are called
+// on it.
+func (p *pyProgram) product(depth int) (pyValue, bool) {
+	if depth > mostNesting || p.at >= len(p.tokens) {
+		return pyValue{}, false
+	}
+	v, ok := p.first(depth)
+	for ok {
+		switch {
+		case p.is(p.at, ".") && p.kind(p.at+1) == word && p.is(p.at+2, "("):
+			v, ok = p.method(v, depth)
+		case p.is(p.at, ".") && p.kind(p.at+1) == word:
+			return v, false
+		case p.is(p.at, "/") && v.kind == pyFile && p.kind(p.at+1) == literal:
+			v.text, ok = p.join([]string{strings.TrimSuffix(v.text, "/"), "/", p.tokens[p.at+1].text})
+			p.at += 2
+		default:
+			return v, true
+		}
+	}
+	return v, false
+}
+
+// first is what methods are called on.
+func (p *pyProgram) first(depth int) (pyValue, bool) {
+	t := p.tokens[p.at]
+	if t.kind == word && (t.text == "pathlib" || t.text == "io" || t.text == "codecs") && p.is(p.at+1, ".") && p.kind(p.at+2) == word {
+		p.at += 2
+		t = p.tokens[p.at]
+	}
+	switch {
+	case t.kind == literal:
+		var parts []string
+		for ; p.kind(p.at) == literal; p.at++ {
+			parts = append(parts, p.tokens[p.at].text)
+		}
+		text, ok := p.join(parts)
+		return pyValue{kind: pyText, text: text}, ok
+	case p.is(p.at, "("):
+		p.at++
+		given := p.arguments(depth)
+		v := given.at(0, "")
+		return v, len(given) == 1 && v.kind != 0
+	case t.kind != word:
+		return pyValue{}, false
+	case t.text == "Path" && p.is(p.at+1, "("):
+		p.at += 2
+		given := p.arguments(depth)
+		path := given.at(0, "").text
+		if len(given) != 1 || path == "" {
+			return pyValue{}, false
+		}
+		p.folders = append(p.folders, path)
+		return pyValue{kind: pyFile, text: path}, true
+	case t.text == "open" && p.is(p.at+1, "("):
+		p.at += 2
+		given := p.arguments(depth)
+		return p.open(given.at(0, "file"), given.mode(1))
+	case number.MatchString(t.text):
+		p.at++
+		return pyValue{kind: pyNumber, text: t.text}, true
+	}
+	v, ok := p.known[t.text]
+	if ok {
+		p.at++
+	}
+	return v, ok
+}
+
+// pyArguments are those of a call; the kind of those that are not known is 0.
+type pyArguments []pyArgument
+
+type pyArgument struct {
+	name  string
+	value pyValue
+}
+
+// at is the argument at a place, or of a name.
+func (a pyArguments) at(i int, name string) pyValue {
+	if n := slices.IndexFunc(a, func(g pyArgument) bool { return name != "" && g.name == name }); n >= 0 {
+		return a[n].value
+	}
+	if i < len(a) && a[i].name == "" {
+		return a[i].value
+	}
+	return pyValue{}
+}
+
+// mode is how a file is opened; what is not known may write.
+func (a pyArguments) mode(i int) string {
+	given := i < len(a) && a[i].name == "" || slices.ContainsFunc(a, func(g pyArgument) bool { return g.name == "mode" })
+	switch mode := a.at(i, "mode"); {
+	case !given:
+		return "r"
+	case mode.kind == pyText:
+		return mode.text
+	}
+	return "+"
+}
+
+// arguments are those up to the bracket that closes next.
+func (p *pyProgram) arguments(depth int) pyArguments {
+	var out pyArguments
+	for p.at < len(p.tokens) && p.kind(p.at) != lineBreak {
+		if p.is(p.at, ")") {
+			p.at++
+			break
+		}
+		var given pyArgument
+		if p.kind(p.at) == word && p.is(p.at+1, "=") && !p.is(p.at+2, "=") {
+			given.name = p.tokens[p.at].text
+			p.at += 2
+		}
+		value, ok := p.sum(depth + 1)
+		if ok && (p.is(p.at, ",") || p.is(p.at, ")")) {
+			given.value = value
+		}
+		if value.kind == pyHandle {
+			p.write(value, pyValue{}) // by what it is given to
+		}
+		p.rest(depth)
+		if p.is(p.at, ",") {
+			p.at++
+		}
+		out = append(out, given)
+	}
+	return out
+}
+
+// rest goes on to the comma or the bracket after an argument.
+func (p *pyProgram) rest(depth int) {
+	for level := 0; p.at < len(p.tokens) && p.kind(p.at) != lineBreak; {
+		t := p.tokens[p.at]
+		switch {
+		case t.kind != punctuation:
+			p.step(depth + 1)
+			continue
+		case level == 0 && (t.text == "," || t.text == ")"):
+			return
+		case t.text == "(" || t.text == "[" || t.text == "{":
+			level++
+		case t.text == ")" || t.text == "]" || t.text == "}":
+			level = max(level-1, 0)
+		}
+		p.at++
+	}
+}
+
+// open is a file that is opened.
+func (p *pyProgram) open(file pyValue, mode string) (pyValue, bool) {
+	writes := strings.ContainsAny(mode, "wax+")
+	if file.kind != pyText && file.kind != pyFile || file.text == "" {
+		p.unclear = p.unclear || writes
+		return pyValue{}, false
+	}
+	v := pyValue{kind: pyHandle, text: file.text, mode: mode, effect: len(p.effects)}
+	if writes {
+		p.effects = append(p.effects, pyEffect{path: file.text})
+	}
+	return v, true
+}
+
+// method is what a method makes of a value.
+func (p *pyProgram) method(v pyValue, depth int) (pyValue, bool) {
+	name := p.tokens[p.at+1].text
+	p.at += 3
+	given := p.arguments(depth)
+	switch v.kind {
+	case pyFile:
+		switch name {
+		case "read_text", "read_bytes":
+			return pyValue{kind: pyContent, text: v.text, after: p.written[v.text]}, true
+		case "open":
+			return p.open(v, given.mode(0))
+		case "write_text", "write_bytes":
+			handle, _ := p.open(v, "w")
+			p.write(handle, given.at(0, "data"))
+		case "unlink", "rename", "replace":
+			p.effects = append(p.effects, pyEffect{path: v.text})
+		}
+	case pyHandle:
+		reads := !strings.ContainsAny(v.mode, "wax+")
+		switch {
+		case name == "read" && reads && len(given) == 0:
+			return pyValue{kind: pyContent, text: v.text, after: p.written[v.text]}, true
+		case name == "write":
+			p.write(v, given.at(0, ""))
+		case name == "writelines":
+			p.write(v, pyValue{})
+		}
+	case pyContent:
+		if name == "replace" {
+			return p.replace(v, given)
+		}
+	}
+	return pyValue{}, false
+}
+
+// write takes in what is written to a file: what was read from it and edited, or what is not known.
+func (p *pyProgram) write(to, v pyValue) {
+	if !strings.ContainsAny(to.mode, "wax+") {
+		return
+	}
+	effect := &p.effects[to.effect]
+	effect.edits = nil
+	effect.known = p.certain && !effect.begun && v.kind == pyContent && v.text == to.text && v.after == p.written[to.text] && strings.HasPrefix(to.mode, "w") && !strings.Contains(to.mode, "+")
+	effect.begun = true
+	p.written[to.text]++
+	if effect.known {
+		for e := v.edits; e != nil; e = e.before {
+			effect.edits = append(effect.edits, e.op)
+		}
+		slices.Reverse(effect.edits)
+	}
+}
+
+// replace edits what was read: all places of a text, or the first.
+func (p *pyProgram) replace(v pyValue, given pyArguments) (pyValue, bool) {
+	from, to, most := given.at(0, ""), given.at(1, ""), given.at(2, "count")
+	if from.kind != pyText || to.kind != pyText || len(given) > 2 && (most.kind != pyNumber || most.text != "1") {
+		return pyValue{}, false
+	}
+	op, ok := substitution(v.text, from.text, to.text)
+	op.All = len(given) == 2
+	v.edits = &pyEdit{op, v.edits}
+	return v, ok
+}

@@ -1,0 +1,154 @@
+package fileview
+
+import (
+	"slices"
+	"strings"
+)
+
+// inPlace reports whether sed or perl edits files.
+func inPlace(words []string) bool {
+	if words[0] != "sed" && words[0] != "gsed" && words[0] != "perl" {
+		return false
+	}
+	return slices.ContainsFunc(words[1:], func(w string) bool {
+		if strings.HasPrefix(w, "--") {
+			return strings.HasPrefix(w, "--in-place")
+		}
+		flags, _, _ := strings.Cut(w, "e")
+		return strings.HasPrefix(w, "-") && strings.Contains(flags, "i") && !strings.ContainsAny(flags, " /")
+	})
+}
+
+// scripted are the files that sed or perl is given, and its scripts; none where one is not known.
+func scripted(words []string) (files, scripts []string) {
+	given, known := false, true
+	for i := 1; i < len(words); i++ {
+		switch w := words[i]; {
+		case !strings.HasPrefix(w, "-"):
+			if w != "" { // of -i on some systems
+				files = append(files, w)
+			}
+		case strings.HasSuffix(w, "e") && !strings.HasPrefix(w, "--") && i+1 < len(words):
+			given = true
+			i++
+			scripts = append(scripts, words[i])
+		case w == "-f":
+			given, known = true, false
+			i++
+		case strings.HasPrefix(w, "--expression="), strings.HasPrefix(w, "-e"):
+			given = true
+			scripts = append(scripts, strings.TrimPrefix(strings.TrimPrefix(w, "--expression="), "-e"))
+		}
+	}
+	if !given && len(files) > 0 {
+		files, scripts = files[1:], files[:1]
+	}
+	if !known {
+		scripts = nil
+	}
+	return files, scripts
+}
+
+// inPlaceEdits are what sed or perl does to files: texts that become others, where its scripts say no more,
+// or changes.
+func inPlaceEdits(words []string) []Operation {
+	files, scripts := scripted(words)
+	edits, ok := substitutions(words, scripts)
+	var out []Operation
+	for _, file := range files {
+		if !ok {
+			out = append(out, Operation{Kind: Change, Path: file})
+		}
+		for _, op := range edits {
+			op.Path = file
+			out = append(out, op)
+		}
+	}
+	return out
+}
+
+// substitutions are the commands s/old/new/ of scripts for sed. They are known where old is no pattern
+// but a text, and new as all versions of sed read it.
+func substitutions(words, scripts []string) (edits []Operation, ok bool) {
+	flag := func(letters string) bool {
+		return slices.ContainsFunc(words, func(w string) bool {
+			return strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.ContainsAny(w, letters)
+		})
+	}
+	if !strings.HasSuffix(words[0], "sed") || len(scripts) == 0 || flag("n") {
+		return nil, false
+	}
+	extended := flag("Er") || slices.Contains(words, "--regexp-extended")
+	for _, script := range scripts {
+		for rest := strings.TrimSpace(script); rest != ""; rest = strings.TrimLeft(rest, "; \t\n") {
+			s := sedCommand{rest: rest, special: `.*[]^$\`}
+			if extended {
+				s.special += "+?(){}|"
+			}
+			op, known := s.substitution()
+			if !known {
+				return nil, false
+			}
+			edits = append(edits, op)
+			rest = s.rest
+		}
+	}
+	return edits, true
+}
+
+// sedCommand is a command of sed.
+type sedCommand struct {
+	rest    string
+	special string // characters that are not themselves in a pattern
+}
+
+// substitution is what a command s does.
+func (s *sedCommand) substitution() (Operation, bool) {
+	if len(s.rest) < 2 || s.rest[0] != 's' || strings.IndexByte("\\\n \t;", s.rest[1]) >= 0 {
+		return Operation{}, false
+	}
+	mark := s.rest[1]
+	s.rest = s.rest[2:]
+	old, ok := s.part(mark, s.special, "]")
+	if !ok {
+		return Operation{}, false
+	}
+	text, ok := s.part(mark, "&", `\.*[]^$(){}"'`)
+	if !ok {
+		return Operation{}, false
+	}
+	end := strings.IndexAny(s.rest, "; \t\n")
+	if end < 0 {
+		end = len(s.rest)
+	}
+	flags := s.rest[:end]
+	s.rest = s.rest[end:]
+	op, ok := substitution("", old, text)
+	op.All, op.ByLine = flags == "g", flags == ""
+	return op, ok && (op.All || op.ByLine)
+}
+
+// part is the text up to a mark, if it is certain: it has special characters after a backslash alone,
+// and plain ones after a backslash or not.
+func (s *sedCommand) part(mark byte, special, plain string) (string, bool) {
+	var out strings.Builder
+	for i := 0; i < len(s.rest); i++ {
+		c := s.rest[i]
+		switch {
+		case c == mark:
+			s.rest = s.rest[i+1:]
+			return out.String(), true
+		case c == '\\':
+			if i++; i == len(s.rest) {
+				return "", false
+			}
+			if c = s.rest[i]; c != mark && strings.IndexByte(special+plain, c) < 0 || c == mark && c != '/' && strings.IndexByte(special+"+?(){}|", c) >= 0 {
+				return "", false
+			}
+		case c == '\n' || strings.IndexByte(special, c) >= 0 && strings.IndexByte(plain, c) < 0:
+			return "", false
+		}
+		out.WriteByte(c)
+	}
+	return "", false
+}

@@ -1,0 +1,115 @@
+package fileview
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// heredoc is a text in a script.
+func heredoc(r *syntax.Redirect) string {
+	if r.Hdoc == nil {
+		return ""
+	}
+	text := ""
+	quoted := true
+	if len(r.Word.Parts) == 1 {
+		lit, ok := r.Word.Parts[0].(*syntax.Lit)
+		quoted = !ok || strings.Contains(lit.Value, `\`)
+	}
+	for _, part := range r.Hdoc.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok {
+			text += unknownPart
+			continue
+		}
+		if quoted {
+			text += lit.Value
+		} else {
+			text += unquote(lit.Value, "$`\\")
+		}
+	}
+	if r.Op != syntax.DashHdoc {
+		return text
+	}
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		out.WriteString(strings.TrimLeft(line, "\t"))
+	}
+	return out.String()
+}
+
+// unquote takes away the backslashes before these characters, or before all if these are none, and
+// with the ends of lines.
+func unquote(text, before string) string {
+	if !strings.Contains(text, `\`) {
+		return text
+	}
+	var out strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			switch next := text[i+1]; {
+			case next == '\n':
+				i++
+				continue
+			case before == "" || strings.IndexByte(before, next) >= 0:
+				i++
+			}
+		}
+		out.WriteByte(text[i])
+	}
+	return out.String()
+}
+
+// unknownPart is in a word for what is put into it and not known. No script has this character.
+const unknownPart = "\x00"
+
+// known is a text of which all is known; empty where it is not.
+func known(text string) string {
+	if strings.Contains(text, unknownPart) {
+		return ""
+	}
+	return text
+}
+
+// literals are words without expansions; none where there is one with.
+func literals(words []*syntax.Word) []string {
+	out := wordsOf(words)
+	if slices.ContainsFunc(out, func(w string) bool { return strings.Contains(w, unknownPart) }) {
+		return nil
+	}
+	return out
+}
+
+// wordsOf are words as the shell gives them to a program.
+func wordsOf(words []*syntax.Word) []string {
+	var out []string
+	for _, w := range words {
+		var text strings.Builder
+		for _, part := range w.Parts {
+			switch part := part.(type) {
+			case *syntax.Lit:
+				text.WriteString(unquote(part.Value, ""))
+			case *syntax.SglQuoted:
+				if part.Dollar {
+					text.WriteString(unescape(part.Value))
+				} else {
+					text.WriteString(part.Value)
+				}
+			case *syntax.DblQuoted:
+				for _, inner := range part.Parts {
+					if lit, ok := inner.(*syntax.Lit); ok {
+						text.WriteString(unquote(lit.Value, "$`\"\\"))
+					} else {
+						text.WriteString(unknownPart)
+					}
+				}
+			default:
+				text.WriteString(unknownPart)
+			}
+		}
+		out = append(out, text.String())
+	}
+	return out
+}
