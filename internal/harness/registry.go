@@ -117,6 +117,20 @@ func DatabaseOf(file io.ReaderAt) *transcript.Database {
 	return nil
 }
 
+// FolderOf recognises a folder whose files may be one transcript, by its name and theirs: the harness
+// that wrote it, and those files in their order, of which each is a line.
+func FolderOf(name string, files []string) (harness string, in []string) {
+	for _, h := range registry {
+		if h.Folder == nil {
+			continue
+		}
+		if in := h.Folder(name, files); len(in) > 0 {
+			return h.Name, in
+		}
+	}
+	return "", nil
+}
+
 // BoundaryOf says how the harness that wrote a compaction goes on after it: what the
 // model reads is Blocks, the events that were kept, and what came since.
 func BoundaryOf(c *eventlog.Compaction) Boundary {

@@ -21,14 +21,14 @@ import (
 const Name = "openhands"
 
 // Harness is OpenHands.
-var Harness = transcript.Harness{Name: Name, Detect: detect, Read: read}
+var Harness = transcript.Harness{Name: Name, Detect: detect, Read: read, Folder: folder}
 
 // detect recognises a run by the events of its history, and a list by its events. A file
 // of one event is a part of a conversation.
 func detect(p transcript.Probe) bool {
 	return p.Has("history[].source", "history[].action") || p.Has("instance_id", "instruction", "test_result") ||
 		p.Has("[].source", "[].action", "[].args") || p.Has("[].source", "[].kind", "[].timestamp") ||
-		len(p.Records) > 1 && p.Has("source", "kind", "timestamp", "id")
+		len(p.Records) > 1 && (p.Has("source", "kind", "timestamp", "id") || p.Has("source", "action", "args", "timestamp"))
 }
 
 type reader struct {

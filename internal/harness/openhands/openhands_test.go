@@ -23,6 +23,28 @@ func read(t *testing.T, in string) transcript.Transcript {
 	return tr
 }
 
+// TestFolder: the files of events are read by their numbers; what else is in the folder is none of them.
+func TestFolder(t *testing.T) {
+	for _, tc := range []struct {
+		name        string
+		files, want []string
+	}{
+		{"events", []string{"10.json", "2.json", "0.json"}, []string{"0.json", "2.json", "10.json"}},
+		{
+			"events",
+			[]string{".eventlog.lock", "event-00001-b0-1.json", "event-00000-c0-2.json", "event-100000-a0-3.json", "event-1.json", "x.json"},
+			[]string{"event-00000-c0-2.json", "event-00001-b0-1.json", "event-100000-a0-3.json"},
+		},
+		{"events", []string{"event-00000.json", "99999999999999999999.json"}, []string{"event-00000.json"}},
+		{"events", []string{"notes.json"}, []string{}},
+		{"other", []string{"0.json"}, nil},
+	} {
+		if got := openhands.Harness.Folder(tc.name, tc.files); !cmp.Equal(got, tc.want) {
+			t.Errorf("%s %q: %q, want %q", tc.name, tc.files, got, tc.want)
+		}
+	}
+}
+
 // TestEarlyObservations: the first versions of the SDK have what a tool gave, and that it failed,
 // under other names.
 func TestEarlyObservations(t *testing.T) {

@@ -28,6 +28,9 @@ type Harness struct {
 	NotKept []NotKept
 	// Database is set where the harness keeps its sessions in one.
 	Database *Database
+	// Folder are, of the files in a folder of this name, those that may be one transcript, a record
+	// each, in its order.
+	Folder func(name string, files []string) []string
 	// Boundary is how the harness goes on after a compaction that it wrote; ok is false for
 	// one of another. Nil: with the summary, before what was kept.
 	Boundary func(*eventlog.Compaction) (b Boundary, ok bool)

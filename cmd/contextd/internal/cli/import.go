@@ -27,7 +27,8 @@ func newImport(c *client) *cobra.Command {
 		Short: "Import transcripts of other harnesses as sessions",
 		Long: `Import transcripts of other harnesses as sessions: a file, - for stdin, or every
 transcript in a folder and below. The harness is detected from the content; what is
-not a transcript is counted and skipped. Files may be compressed by gzip.
+not a transcript is counted and skipped. Files may be compressed by gzip. A conversation
+of OpenHands that is a folder, with a file for each event, is one transcript.
 
 An import may be repeated, and goes on where it was interrupted: events that the
 session holds already are not appended again. --follow keeps importing what is

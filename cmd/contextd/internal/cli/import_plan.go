@@ -60,6 +60,7 @@ type importPlan struct {
 }
 
 func (p *importPlan) walk(root, prefix string) {
+	parts := map[string]bool{} // files of which several are one transcript
 	// Errors are those of single entries, which are in the plan.
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -68,7 +69,15 @@ func (p *importPlan) walk(root, prefix string) {
 			if d != nil && d.IsDir() {
 				return fs.SkipDir
 			}
-		case d.Type().IsRegular():
+		case d.IsDir():
+			files := transcriptFiles(path)
+			for _, file := range files {
+				parts[file] = true
+			}
+			if len(files) > 0 {
+				p.add(plannedFile{path: path, session: prefix + folderID(root, path)})
+			}
+		case d.Type().IsRegular() && !parts[path]:
 			rel, err := filepath.Rel(root, path)
 			p.add(plannedFile{path: path, session: prefix + treeID(filepath.ToSlash(rel)), err: err})
 		}

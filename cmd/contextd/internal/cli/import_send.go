@@ -64,6 +64,10 @@ func openTranscript(cmd *cobra.Command, path string, bar *progress) (*transcript
 
 // openFile goes on with another file.
 func (t *transcriptInput) openFile(ctx context.Context, path string) error {
+	if isFolder(path) {
+		t.folder(path)
+		return nil
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return err
