@@ -1,6 +1,7 @@
 package harness_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -39,6 +40,20 @@ func TestNothingIsOfNoFormat(t *testing.T) {
 	for _, file := range []string{"", "\n", "\xef\xbb\xbf \n"} {
 		if _, err := harness.Read(strings.NewReader(file), ""); err == nil || !strings.HasSuffix(err.Error(), "there is nothing in it") {
 			t.Errorf("%q: %v", file, err)
+		}
+	}
+}
+
+// TestNamesTheOtherFile: a file that a harness writes for its user's eyes says which one to read.
+func TestNamesTheOtherFile(t *testing.T) {
+	for _, file := range []string{
+		`[{"ts":1770577372307,"type":"say","say":"task","text":"Look.","images":[]},{"ts":1770577372309,"type":"ask","ask":"followup","text":"Where?"}]`,
+		"[\n  {\n    \"ts\": 1767644899093,\n    \"type\": \"ask\",\n    \"ask\": \"resume_task\"\n  }\n]\n",
+	} {
+		_, err := harness.Read(strings.NewReader(file), "")
+		var format *harness.FormatError
+		if !errors.As(err, &format) || !strings.Contains(err.Error(), "import api_conversation_history.json of the same folder") {
+			t.Errorf("%.40q: %v", file, err)
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -91,7 +90,7 @@ func ReadWithin(r io.Reader, harness string, account *Account) (Transcript, erro
 			return Transcript{}, &FormatError{Reason: "there is nothing in it"}
 		}
 		if !ok {
-			return Transcript{}, &FormatError{Reason: "the format is none of " + strings.Join(Names(), ", ")}
+			return Transcript{}, &FormatError{Reason: unknown(prefix)}
 		}
 		harness = name
 	}

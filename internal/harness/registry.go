@@ -103,6 +103,20 @@ func Detect(prefix []byte) (string, bool) {
 	return "", false
 }
 
+// unknown says why a file that begins so is not read.
+func unknown(prefix []byte) string {
+	probe := transcript.NewProbe(bytes.TrimPrefix(prefix, bom))
+	for _, h := range registry {
+		if h.Instead == nil {
+			continue
+		}
+		if reason := h.Instead(probe); reason != "" {
+			return reason
+		}
+	}
+	return "the format is none of " + strings.Join(Names(), ", ")
+}
+
 // DatabaseOf recognises a database, which is read through its Open; nil if the file is none.
 func DatabaseOf(file io.ReaderAt) *transcript.Database {
 	for _, h := range registry {

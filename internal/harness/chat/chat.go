@@ -35,7 +35,7 @@ const trajectory = "trajectory"
 
 // Harness is all that writes lists of chat messages.
 var Harness = transcript.Harness{
-	Name: Name, Aliases: []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent"}, Detect: detect, Read: read,
+	Name: Name, Aliases: []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent"}, Detect: detect, Instead: shownByCline, Read: read,
 }
 
 // detect recognises lists of messages by the role of their messages.

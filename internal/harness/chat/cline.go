@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -31,6 +32,14 @@ func answered(calls []eventlog.ToolCall, blocks []eventlog.Block) (results, rest
 		calls = calls[1:]
 	}
 	return results, rest
+}
+
+// shownByCline recognises what Cline, and those that come from it, show to their user.
+func shownByCline(p transcript.Probe) string {
+	if p.Has("[].ts", "[].type", "[].say") || p.Has("[].ts", "[].type", "[].ask") {
+		return "this is what Cline shows to its user, not what its model saw: import api_conversation_history.json of the same folder"
+	}
+	return ""
 }
 
 // surroundings reports whether what Cline adds to each message is all that there is.

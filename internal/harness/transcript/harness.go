@@ -19,6 +19,9 @@ type Harness struct {
 	// Detect recognises a file by the paths and types of its first records, and takes none
 	// of another harness.
 	Detect func(Probe) bool
+	// Instead says of a file that the harness writes beside its transcripts which one to read; empty
+	// of all others.
+	Instead func(Probe) string
 	// Read gives the same transcript for the same bytes. Damage is a warning with its line;
 	// the error is a *FormatError, or the input's own.
 	Read func(io.Reader) (Transcript, error)
