@@ -15,7 +15,7 @@ const (
 // tools.NAME({...}) or tools.NAME("..."). The program is not run: what its calls are given counts
 // where it is made of literals, and what they show where nothing else is printed.
 func code(text string) []Operation {
-	p := program{tokens: scan(text), texts: map[string]value{}}
+	p := program{place: place{tokens: scan(text)}, texts: map[string]value{}}
 	for p.at < len(p.tokens) {
 		p.step()
 	}
@@ -33,8 +33,7 @@ func code(text string) []Operation {
 
 // program is what is known of one up to a place in it.
 type program struct {
-	tokens []token
-	at     int
+	place
 	texts  map[string]value // of variables
 	found  []Operation
 	built  int // bytes
@@ -87,17 +86,6 @@ func (p *program) step() {
 			delete(p.texts, name)
 		}
 	}
-}
-
-func (p *program) is(at int, mark string) bool {
-	return at >= 0 && at < len(p.tokens) && p.tokens[at].kind == punctuation && p.tokens[at].text == mark
-}
-
-func (p *program) kind(at int) tokenKind {
-	if at < len(p.tokens) {
-		return p.tokens[at].kind
-	}
-	return unknown
 }
 
 // print takes in what is printed. What is printed beside the output under a condition is about a

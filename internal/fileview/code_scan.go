@@ -24,6 +24,23 @@ type token struct {
 	text string
 }
 
+// place is one in a program.
+type place struct {
+	tokens []token
+	at     int
+}
+
+func (p *place) is(at int, mark string) bool {
+	return p.kind(at) == punctuation && p.tokens[at].text == mark
+}
+
+func (p *place) kind(at int) tokenKind {
+	if at >= 0 && at < len(p.tokens) {
+		return p.tokens[at].kind
+	}
+	return unknown
+}
+
 // scan are the tokens of a program in JavaScript, without comments. It goes over the text once; a
 // literal that does not end hides the rest of its line, or a template the rest of the program.
 func scan(text string) []token {

@@ -2,12 +2,12 @@ package fileview
 
 import "slices"
 
-// python are the changes that a program in Python makes to files. It is not run. Known are texts,
-// files and what was read from them, in variables that are set once for each time that they are used;
-// in branches and loops nothing is. Where a file is written whose text is not known, it is changed,
-// and where it is not known which is, each file may be that the program names.
+// python are the changes that a program in Python makes to files. It is not run. Variables are followed
+// where they are texts, files or what was read from these, and only by statements that run once. A file
+// that is written with a text that is not known is changed; where it is not known which file that is,
+// each may be that the program names.
 func python(text string) []Operation {
-	p := pyProgram{tokens: scanPython(text), known: map[string]pyValue{}, written: map[string]int{}}
+	p := pyProgram{place: place{tokens: scanPython(text)}, known: map[string]pyValue{}, written: map[string]int{}}
 	for p.at < len(p.tokens) {
 		p.step(0)
 	}
@@ -16,8 +16,7 @@ func python(text string) []Operation {
 
 // pyProgram is what is known of one up to a place in it.
 type pyProgram struct {
-	tokens []token
-	at     int
+	place
 	begun  int // where its statement begins
 	known  map[string]pyValue
 	blocks []pyBlock
@@ -191,17 +190,6 @@ func (p *pyProgram) forget(from, to int) {
 			delete(p.known, t.text)
 		}
 	}
-}
-
-func (p *pyProgram) is(at int, mark string) bool {
-	return at >= 0 && at < len(p.tokens) && p.tokens[at].kind == punctuation && p.tokens[at].text == mark
-}
-
-func (p *pyProgram) kind(at int) tokenKind {
-	if at >= 0 && at < len(p.tokens) {
-		return p.tokens[at].kind
-	}
-	return unknown
 }
 
 // changes are what becomes of files.
