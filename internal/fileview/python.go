@@ -1,6 +1,9 @@
 package fileview
 
-import "slices"
+import (
+	"regexp"
+	"slices"
+)
 
 // python are the changes that a program in Python makes to files. It is not run. Variables are followed
 // where they are texts, files or what was read from these, and only by statements that run once. A file
@@ -80,10 +83,13 @@ var pyBinds = map[string]bool{"for": true, "def": true, "class": true, "except":
 
 // pyWrites are methods and modules by which a file may be changed that is not known. What is written
 // to a file that is open needs none of them: that it was opened is known.
-var pyWrites = map[string]bool{"open": true, "write_text": true, "write_bytes": true, "unlink": true, "rename": true, "shutil": true, "subprocess": true, "fileinput": true}
+var pyWrites = map[string]bool{"write_text": true, "write_bytes": true, "unlink": true, "rename": true, "shutil": true, "subprocess": true, "fileinput": true}
 
 // pySystem are functions of os by which one may be changed.
 var pySystem = map[string]bool{"replace": true, "remove": true, "system": true, "popen": true}
+
+// pyMode is how a file is opened that is written.
+var pyMode = regexp.MustCompile(`^[rbt]*[wax+][rbt+]*$`)
 
 // step takes in a statement's beginning, a value in it, or a token that says nothing.
 func (p *pyProgram) step(depth int) {
@@ -122,6 +128,11 @@ func (p *pyProgram) member(name string) {
 	switch {
 	case pyWrites[name], of == "os" && pySystem[name]:
 		p.unclear = true
+	case name == "open":
+		const near = 8 // tokens
+		p.unclear = p.unclear || slices.ContainsFunc(p.tokens[p.at:min(p.at+near, len(p.tokens))], func(t token) bool {
+			return t.kind == literal && pyMode.MatchString(t.text)
+		})
 	case name == "exit" || name == "_exit":
 		p.ends = true
 	}
