@@ -158,15 +158,19 @@ func (c clipping) Free(v View, s State, d Demand) State {
 	return s
 }
 
-// clipsOf limits the texts of one group.
+// clipsOf limits the texts of one group. An event may hold another group's text beside a result
+// of this one.
 func clipsOf(g *Group, limit uint64) []Clip {
 	var clips []Clip
 	for m := range g.Messages {
-		for _, seq := range g.Messages[m].Seqs {
-			if last := len(clips) - 1; last >= 0 && clips[last].Through == seq-1 {
-				clips[last].Through = seq
+		for _, b := range g.Messages[m].Blocks {
+			if _, ok := b.Block.(eventlog.Text); !ok {
+				continue
+			}
+			if last := len(clips) - 1; last >= 0 && b.Seq-clips[last].Through <= 1 {
+				clips[last].Through = b.Seq
 			} else {
-				clips = append(clips, Clip{seq - 1, seq, limit})
+				clips = append(clips, Clip{b.Seq - 1, b.Seq, limit})
 			}
 		}
 	}

@@ -1,7 +1,10 @@
 package reduce_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
+	"testing"
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -122,5 +125,27 @@ func checkStanding(t fataler, r *record, conv *reduce.Conversation, now reduce.R
 		if !slices.Contains(v.Groups(), g) && !(conv.Decided().Drops(g) && r.stoodAfter(name, g.Last)) {
 			t.Fatalf("event %d, the newest of %s, is gone:\n%s", g.First, name, linesOf(reducetest.Show(v)))
 		}
+	}
+}
+
+// TestTextsOfATurnAreClippedAlone: what a human says in the message that holds a result stays whole
+// when the texts of the result's turn are clipped.
+func TestTextsOfATurnAreClippedAlone(t *testing.T) {
+	s := newSession()
+	said := strings.Repeat("keep this line\n", 25)
+	if err := s.append(
+		message(eventlog.RoleUser, eventlog.Text{Text: "Go."}),
+		message(eventlog.RoleAssistant, eventlog.Text{Text: "I look."}, eventlog.ToolCall{CallID: "c1", Name: "read", Arguments: `{}`}),
+		message(eventlog.RoleUser, eventlog.ToolResult{CallID: "c1", Content: []eventlog.Block{eventlog.Text{Text: "ok"}}}, eventlog.Text{Text: said}),
+		message(eventlog.RoleAssistant, eventlog.ToolCall{CallID: "c2", Name: "write", Arguments: fmt.Sprintf(`{"text":%q}`, strings.Repeat("many words ", 800))}),
+	); err != nil {
+		t.Fatal(err)
+	}
+	r, err := reduce.NewPipeline(reducetest.Policy(), s.conv).Run(budget.Budget{Target: 300}, s.state, reduce.Ask{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, ok := groupAt(r.View, 3); !ok || len(r.View.Edits(at)) > 0 {
+		t.Errorf("what the human said is not there as it was said:\n%s", linesOf(reducetest.Show(r.View)))
 	}
 }
