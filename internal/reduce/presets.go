@@ -52,9 +52,12 @@ func FrugalPolicy() Policy {
 	return p
 }
 
-// FaithfulPolicy keeps more of each result, and turns for longer.
+// FaithfulPolicy keeps more of each result, of turns and of files in work, and waits longer for
+// agents that reach back.
 func FaithfulPolicy() Policy {
 	p := DefaultPolicy()
-	p.Clipping.Share, p.Collapse.CutFrom = 0.15, 0.85
+	p.Clipping.Share = 0.15
+	c := &p.Collapse
+	c.To, c.CutReach, c.KeepLastTurns, c.WorkingSetShare = 0.6, 0.3, 3, 0.25
 	return p
 }
