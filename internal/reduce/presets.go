@@ -47,7 +47,7 @@ func FrugalPolicy() Policy {
 	p := DefaultPolicy()
 	p.ToolResults.Default.Turns, p.ToolResults.OutlineTokens, p.Clipping.Share = 4, 100, 0.07
 	c := &p.Collapse
-	c.To, c.CutFrom, c.CutFromTokens, c.CutTo = 0.2, 0.6, 0, 0.2
+	c.To, c.CutFrom, c.CutFromTokens, c.CutTo, c.CutReach = 0.2, 0.6, 0, 0.2, 0
 	c.LedgerShare, c.WorkingSetShare, c.IndexShare, c.ListTokens = 0.02, 0.08, 0.10, 6_000
 	return p
 }
