@@ -52,15 +52,6 @@ type Conversation struct {
 	made      map[string]uint32 // call id → how many calls have it
 }
 
-// Reminder is a reminder event with its place in the log.
-type Reminder struct {
-	*eventlog.Reminder
-	EventID string
-	Seq     eventlog.Seq
-	Turn    uint32
-	Tokens  uint64
-}
-
 // NewConversation returns an empty conversation whose tokens are counted by the
 // gauge.
 func NewConversation(gauge budget.Accountant) *Conversation {

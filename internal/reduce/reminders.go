@@ -9,6 +9,15 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
+// Reminder is a reminder event with its place in the log.
+type Reminder struct {
+	*eventlog.Reminder
+	EventID string
+	Seq     eventlog.Seq
+	Turn    uint32
+	Tokens  uint64
+}
+
 // Expired reports whether the reminder's time is over when the log holds so many
 // turns.
 func (r Reminder) Expired(turns uint32) bool {
