@@ -75,7 +75,8 @@ func substitutions(words, scripts []string) (edits []Operation, ok bool) {
 			return strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.ContainsAny(w, letters)
 		})
 	}
-	if !strings.HasSuffix(words[0], "sed") || len(scripts) == 0 || flag("n") {
+	quietly := slices.ContainsFunc(words, func(w string) bool { return w == "--quiet" || w == "--silent" || w == "--null-data" })
+	if !strings.HasSuffix(words[0], "sed") || len(scripts) == 0 || flag("nz") || quietly {
 		return nil, false
 	}
 	extended := flag("Er") || slices.Contains(words, "--regexp-extended")
