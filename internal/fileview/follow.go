@@ -61,7 +61,7 @@ func stopped(c Call) bool {
 	return scripts && stops.MatchString(unwrap(c.Body))
 }
 
-// run follows the script in a file.
+// run follows the script in a file, which may not have run to its end.
 func (v *Views) run(name string, stopped bool) {
 	f := v.known(name)
 	if f == nil || !f.whole || len(f.regions) != 1 {

@@ -24,7 +24,7 @@ const (
 	Copy            // To is as Path
 	Print           // the result shows New, which is of no file; if New is empty, what is not known
 	Substitute      // Old becomes New where it is; nothing says that it is
-	Run             // does what the script in it says
+	Run             // does what the script in it says; with All, nothing says that it does
 )
 
 // Operation is what a call does to a file, by its arguments.

@@ -96,8 +96,11 @@ func (s *shell) loop(node *syntax.ForClause) {
 
 // uncertain is a change of which the text is not certain.
 func uncertain(op Operation) Operation {
-	if op.Kind == Substitute {
+	switch op.Kind {
+	case Substitute:
 		return Operation{Kind: Change, Path: op.Path}
+	case Run:
+		op.All = true
 	}
 	return op
 }

@@ -116,6 +116,7 @@ type shell struct {
 	// branches is set where one may not run, or more than once.
 	branches bool
 	items    []string // of loops
+	doubts   doubts
 }
 
 // step is what a command does: a change, or what it shows, of which the kind is 0 where that is
@@ -153,6 +154,8 @@ func (s *shell) join(b *syntax.BinaryCmd) {
 			s.fed = map[*syntax.Stmt]statement{}
 		}
 		s.fed[b.Y] = statement{piped: true, input: input}
+	case syntax.AndStmt:
+		s.doubts.chain = max(s.doubts.chain, b.End().Offset())
 	case syntax.OrStmt:
 		s.inOrder, s.branches = false, true
 	}
@@ -164,6 +167,7 @@ func (s *shell) take(stmt *syntax.Stmt) {
 		s.inOrder = false
 	}
 	at := redirections(stmt, s.fed[stmt])
+	s.doubts.begin(stmt, at.silent)
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	if !ok {
 		if at.output != "" {
@@ -190,6 +194,9 @@ func (s *shell) take(stmt *syntax.Stmt) {
 
 func (s *shell) changed(ops ...Operation) {
 	for _, op := range ops {
+		if s.doubts.uncertain {
+			op = uncertain(op)
+		}
 		if op.Path != "" {
 			s.steps = append(s.steps, step{op: op})
 		}

@@ -98,7 +98,7 @@ func (v *Views) Add(c Call) {
 		case Search:
 			v.found(op.Path, texts[i])
 		case Run:
-			v.run(op.Path, stopped)
+			v.run(op.Path, op.All)
 		case Change, Remove, Move, Copy, Substitute:
 			v.follow(op)
 		default:
