@@ -10,7 +10,7 @@ import (
 // that is written with a text that is not known is changed; where it is not known which file that is,
 // each may be that the program names.
 func python(text string) []Operation {
-	p := pyProgram{place: place{tokens: scanPython(text)}, known: map[string]pyValue{}, written: map[string]int{}}
+	p := pyProgram{place: place{tokens: scanPython(text)}, known: map[string]pyValue{}, written: map[string]int{}, used: map[int]bool{}}
 	for p.at < len(p.tokens) {
 		p.step(0)
 	}
@@ -26,7 +26,9 @@ type pyProgram struct {
 	// certain is set where a statement runs once.
 	certain bool
 	effects []pyEffect
-	written map[string]int // how often each file was
+	written map[string]int // how often each file was, or was opened for that
+	handles int
+	used    map[int]bool // handles that are not at the beginning of their files, or not only
 	folders []string
 	built   int  // bytes
 	unclear bool // it changes a file that is not known
@@ -63,8 +65,8 @@ type pyValue struct {
 	text string
 	mode string // of a handle
 	// effect is the place of what becomes of the file of a handle that writes.
-	effect int
-	// after is how often the file had been written when it was read.
+	handle, effect int
+	// after is how often the file had been written when it was read, or opened.
 	after int
 	edits *pyEdit
 }
@@ -114,6 +116,8 @@ func (p *pyProgram) step(depth int) {
 		if ok && p.kind(p.at) == word && p.tokens[p.at].text == "as" && p.kind(p.at+1) == word {
 			p.set(p.tokens[p.at+1].text, v)
 			p.at += 2
+		} else if ok {
+			p.use(v)
 		}
 	}
 	p.at = max(p.at, at+1)

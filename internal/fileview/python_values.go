@@ -153,9 +153,7 @@ func (p *pyProgram) arguments(depth int) pyArguments {
 		if ok && (p.is(p.at, ",") || p.is(p.at, ")")) {
 			given.value = value
 		}
-		if value.kind == pyHandle {
-			p.write(value, pyValue{}) // by what it is given to
-		}
+		p.use(value) // by what it is given to
 		p.rest(depth)
 		if p.is(p.at, ",") {
 			p.at++
@@ -191,8 +189,10 @@ func (p *pyProgram) open(file pyValue, mode string) (pyValue, bool) {
 		p.unclear = p.unclear || writes
 		return pyValue{}, false
 	}
-	v := pyValue{kind: pyHandle, text: file.text, mode: mode, effect: len(p.effects)}
+	p.handles++
+	v := pyValue{kind: pyHandle, text: file.text, mode: mode, handle: p.handles, effect: len(p.effects), after: p.written[file.text]}
 	if writes {
+		p.written[file.text]++ // it is empty from now on
 		p.effects = append(p.effects, pyEffect{path: file.text})
 	}
 	return v, true
@@ -217,14 +217,15 @@ func (p *pyProgram) method(v pyValue, depth int) (pyValue, bool) {
 			p.effects = append(p.effects, pyEffect{path: v.text})
 		}
 	case pyHandle:
-		reads := !strings.ContainsAny(v.mode, "wax+")
 		switch {
-		case name == "read" && reads && len(given) == 0:
-			return pyValue{kind: pyContent, text: v.text, after: p.written[v.text]}, true
+		case name == "close" || name == "flush" || name == "fileno":
 		case name == "write":
 			p.write(v, given.at(0, ""))
-		case name == "writelines":
-			p.write(v, pyValue{})
+		case name == "read" && !v.writes() && len(given) == 0 && !p.used[v.handle]:
+			p.used[v.handle] = true
+			return pyValue{kind: pyContent, text: v.text, after: p.written[v.text]}, true
+		default:
+			p.use(v)
 		}
 	case pyContent:
 		if name == "replace" {
@@ -234,14 +235,25 @@ func (p *pyProgram) method(v pyValue, depth int) (pyValue, bool) {
 	return pyValue{}, false
 }
 
+// use takes in that something is done with a value, if it is a file that is open, of which nothing is known.
+func (p *pyProgram) use(v pyValue) {
+	if v.kind == pyHandle {
+		p.used[v.handle] = true
+		p.write(v, pyValue{})
+	}
+}
+
+// writes reports whether a handle may write.
+func (v *pyValue) writes() bool { return strings.ContainsAny(v.mode, "wax+") }
+
 // write takes in what is written to a file: what was read from it and edited, or what is not known.
 func (p *pyProgram) write(to, v pyValue) {
-	if !strings.ContainsAny(to.mode, "wax+") {
+	if !to.writes() {
 		return
 	}
 	effect := &p.effects[to.effect]
 	effect.edits = nil
-	effect.known = p.certain && !effect.begun && v.kind == pyContent && v.text == to.text && v.after == p.written[to.text] && strings.HasPrefix(to.mode, "w") && !strings.Contains(to.mode, "+")
+	effect.known = p.certain && !effect.begun && v.kind == pyContent && v.text == to.text && v.after == to.after && strings.HasPrefix(to.mode, "w") && !strings.Contains(to.mode, "+")
 	effect.begun = true
 	p.written[to.text]++
 	if effect.known {
