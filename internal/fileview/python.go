@@ -80,6 +80,9 @@ type pyEdit struct {
 // pyHeaders are words that begin blocks, and whether these run once.
 var pyHeaders = map[string]bool{"with": true, "if": false, "elif": false, "else": false, "for": false, "while": false, "def": false, "class": false, "try": false, "except": false, "finally": false, "match": false, "case": false, "async": false}
 
+// pyPerhaps are words of statements of which parts may not run, or later.
+var pyPerhaps = map[string]bool{"and": true, "or": true, "if": true, "for": true, "lambda": true, "assert": true}
+
 // pyBinds are words after which names are given to something else.
 var pyBinds = map[string]bool{"for": true, "def": true, "class": true, "except": true, "del": true, "async": true}
 
@@ -157,12 +160,13 @@ func (p *pyProgram) begin(indent int) {
 	if once, ok := pyHeaders[name]; ok {
 		p.blocks = append(p.blocks, pyBlock{indent, once})
 	}
-	p.certain = !slices.ContainsFunc(p.blocks, func(b pyBlock) bool { return !b.certain })
+	end := p.at
+	for end < len(p.tokens) && p.kind(end) != lineBreak {
+		end++
+	}
+	p.certain = !slices.ContainsFunc(p.blocks, func(b pyBlock) bool { return !b.certain }) &&
+		!slices.ContainsFunc(p.tokens[p.at:end], func(t token) bool { return t.kind == word && pyPerhaps[t.text] })
 	if pyBinds[name] {
-		end := p.at
-		for end < len(p.tokens) && p.kind(end) != lineBreak {
-			end++
-		}
 		p.forget(p.at, end)
 	}
 	if name == "" || !p.is(p.at+1, "=") || p.is(p.at+2, "=") {

@@ -45,7 +45,7 @@ func (s *pythonScanner) next() {
 		}
 	case c == ';' && s.depth == 0:
 		s.at++
-		s.add(lineBreak, s.indent)
+		s.add(lineBreak, s.indent+" ") // in the block that may begin on the same line
 	case c == '"' || c == '\'':
 		s.quoted("")
 	case isWord(c):
