@@ -101,7 +101,7 @@ func (s *pythonScanner) take(prefix, text string) {
 	if strings.Contains(prefix, "f") && strings.ContainsAny(text, "{}") {
 		ok = false
 	} else if !strings.Contains(prefix, "r") {
-		text, ok = unescapePython(text)
+		text, ok = unescapePython(text, strings.Contains(prefix, "b"))
 	}
 	if !ok {
 		s.add(unknown, "")
@@ -110,8 +110,9 @@ func (s *pythonScanner) take(prefix, text string) {
 	s.add(literal, text)
 }
 
-// unescapePython is the text of a literal. Python leaves a backslash before most characters.
-func unescapePython(text string) (string, bool) {
+// unescapePython is the text of a literal. Python leaves a backslash before most characters. Bytes that are
+// written as numbers may be no characters.
+func unescapePython(text string, bytes bool) (string, bool) {
 	if !strings.Contains(text, `\`) {
 		return text, true
 	}
@@ -123,7 +124,7 @@ func unescapePython(text string) (string, bool) {
 		}
 		i++
 		switch c := text[i]; {
-		case strings.IndexByte("aNU123456789", c) >= 0, c == '0' && i+1 < len(text) && text[i+1] >= '0' && text[i+1] <= '9':
+		case bytes && (c == 'x' || c == 'u'), strings.IndexByte("aNU123456789", c) >= 0, c == '0' && i+1 < len(text) && text[i+1] >= '0' && text[i+1] <= '9':
 			return "", false
 		case strings.IndexByte("\n\\'\"nrtbfv0xu", c) < 0:
 			doubled.WriteByte('\\')

@@ -93,7 +93,7 @@ func (p *pyProgram) first(depth int) (pyValue, bool) {
 	case t.text == "open" && p.is(p.at+1, "("):
 		p.at += 2
 		given := p.arguments(depth)
-		return p.open(given.at(0, "file"), given.mode(1))
+		return p.open(given.at(0, "file"), given.mode(1), given.plain(3))
 	case number.MatchString(t.text):
 		p.at++
 		return pyValue{kind: pyNumber, text: t.text}, true
@@ -124,11 +124,21 @@ func (a pyArguments) at(i int, name string) pyValue {
 	return pyValue{}
 }
 
+// has reports whether there is an argument at a place, or of a name.
+func (a pyArguments) has(i int, name string) bool {
+	return i < len(a) && a[i].name == "" || slices.ContainsFunc(a, func(g pyArgument) bool { return g.name == name })
+}
+
+// plain reports whether a file is read or written in the encoding that nearly all have.
+func (a pyArguments) plain(i int) bool {
+	encoding := strings.ToLower(a.at(i, "encoding").text)
+	return !a.has(i, "encoding") || encoding == "utf-8" || encoding == "utf8"
+}
+
 // mode is how a file is opened; what is not known may write.
 func (a pyArguments) mode(i int) string {
-	given := i < len(a) && a[i].name == "" || slices.ContainsFunc(a, func(g pyArgument) bool { return g.name == "mode" })
 	switch mode := a.at(i, "mode"); {
-	case !given:
+	case !a.has(i, "mode"):
 		return "r"
 	case mode.kind == pyText:
 		return mode.text
@@ -182,8 +192,8 @@ func (p *pyProgram) rest(depth int) {
 	}
 }
 
-// open is a file that is opened.
-func (p *pyProgram) open(file pyValue, mode string) (pyValue, bool) {
+// open is a file that is opened. What is written to one in another encoding than most is not known.
+func (p *pyProgram) open(file pyValue, mode string, plain bool) (pyValue, bool) {
 	writes := strings.ContainsAny(mode, "wax+")
 	if file.kind != pyText && file.kind != pyFile || file.text == "" {
 		p.unclear = p.unclear || writes
@@ -193,8 +203,9 @@ func (p *pyProgram) open(file pyValue, mode string) (pyValue, bool) {
 	v := pyValue{kind: pyHandle, text: file.text, mode: mode, handle: p.handles, effect: len(p.effects), after: p.written[file.text]}
 	if writes {
 		p.written[file.text]++ // it is empty from now on
-		p.effects = append(p.effects, pyEffect{path: file.text})
+		p.effects = append(p.effects, pyEffect{path: file.text, begun: !plain})
 	}
+	p.used[v.handle] = !plain
 	return v, true
 }
 
@@ -207,11 +218,11 @@ func (p *pyProgram) method(v pyValue, depth int) (pyValue, bool) {
 	case pyFile:
 		switch name {
 		case "read_text", "read_bytes":
-			return pyValue{kind: pyContent, text: v.text, after: p.written[v.text]}, true
+			return pyValue{kind: pyContent, text: v.text, after: p.written[v.text]}, given.plain(0)
 		case "open":
-			return p.open(v, given.mode(0))
+			return p.open(v, given.mode(0), given.plain(2))
 		case "write_text", "write_bytes":
-			handle, _ := p.open(v, "w")
+			handle, _ := p.open(v, "w", given.plain(1))
 			p.write(handle, given.at(0, "data"))
 		case "unlink", "rename", "replace":
 			p.effects = append(p.effects, pyEffect{path: v.text})
