@@ -84,7 +84,7 @@ var pyHeaders = map[string]bool{"with": true, "if": false, "elif": false, "else"
 var pyPerhaps = map[string]bool{"and": true, "or": true, "if": true, "for": true, "lambda": true, "assert": true}
 
 // pyBinds are words after which names are given to something else.
-var pyBinds = map[string]bool{"for": true, "def": true, "class": true, "except": true, "del": true, "async": true}
+var pyBinds = map[string]bool{"for": true, "def": true, "class": true, "except": true, "del": true, "async": true, "import": true, "from": true}
 
 // pyWrites are methods and modules by which a file may be changed that is not known. What is written
 // to a file that is open needs none of them: that it was opened is known.
@@ -169,6 +169,9 @@ func (p *pyProgram) begin(indent int) {
 	if pyBinds[name] {
 		p.forget(p.at, end)
 	}
+	if name == "from" {
+		p.imported(p.tokens[p.at+1 : end])
+	}
 	if name == "" || !p.is(p.at+1, "=") || p.is(p.at+2, "=") {
 		return
 	}
@@ -177,6 +180,15 @@ func (p *pyProgram) begin(indent int) {
 		p.set(name, v)
 	} else {
 		delete(p.known, name)
+	}
+}
+
+// imported takes in the words after from: functions by which a file may be changed that is not known.
+func (p *pyProgram) imported(from []token) {
+	if len(from) > 0 && pyWrites[from[0].text] || slices.ContainsFunc(from, func(t token) bool {
+		return from[0].text == "os" && (pySystem[t.text] || pyWrites[t.text])
+	}) {
+		p.unclear = true
 	}
 }
 

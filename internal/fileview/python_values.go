@@ -183,6 +183,8 @@ func (p *pyProgram) rest(depth int) {
 			continue
 		case level == 0 && (t.text == "," || t.text == ")"):
 			return
+		case t.text == ":" && p.is(p.at+1, "=") && p.kind(p.at-1) == word:
+			delete(p.known, p.tokens[p.at-1].text)
 		case t.text == "(" || t.text == "[" || t.text == "{":
 			level++
 		case t.text == ")" || t.text == "]" || t.text == "}":
@@ -226,6 +228,9 @@ func (p *pyProgram) method(v pyValue, depth int) (pyValue, bool) {
 			p.write(handle, given.at(0, "data"))
 		case "unlink", "rename", "replace":
 			p.effects = append(p.effects, pyEffect{path: v.text})
+			if to := given.at(0, "target"); to.kind == pyText || to.kind == pyFile {
+				p.effects = append(p.effects, pyEffect{path: to.text})
+			}
 		}
 	case pyHandle:
 		switch {
