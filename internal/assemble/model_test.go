@@ -134,7 +134,24 @@ func (r *replicas) grow(t *rapid.T, id string) {
 		return
 	}
 	for range rapid.IntRange(1, 8).Draw(t, "turns") {
-		r.append(t, id, turn(r.ids)...)
+		events := turn(r.ids)
+		if rapid.IntRange(0, 3).Draw(t, "reaches back") == 0 {
+			reaching(events)
+		}
+		r.append(t, id, events...)
+	}
+}
+
+// reaching has the calls of a turn name what others named before.
+func reaching(events []eventlog.Event) {
+	for _, e := range events {
+		blocks := e.Body.(*eventlog.Message).Blocks
+		for i, b := range blocks {
+			if call, ok := b.(eventlog.ToolCall); ok {
+				call.Arguments = strings.Replace(call.Arguments, "}", `,"beside":"pkg/mod/handler.go"}`, 1)
+				blocks[i] = call
+			}
+		}
 	}
 }
 
@@ -147,6 +164,10 @@ func (r *replicas) assemble(t *rapid.T, id string) {
 		Policy:    assemble.Policy{Reduction: reducetest.Policy()},
 		Preview:   rapid.IntRange(0, 3).Draw(t, "preview") == 0,
 	}
+	cut := &req.Policy.Reduction.Collapse
+	cut.CutReach = rapid.SampledFrom([]float64{0, 0.1, 0.1}).Draw(t, "cut_reach")
+	cut.CutTo = rapid.SampledFrom([]float64{0, 0, 0.1}).Draw(t, "cut_to")
+	cut.CutPaybackTurns = rapid.SampledFrom([]uint32{10, 1000}).Draw(t, "cut_payback_turns")
 	if rapid.IntRange(0, 2).Draw(t, "another way") == 0 {
 		req.Budget.MaxTokens = rapid.SampledFrom([]uint64{200, 1500, 9000, 200_000}).Draw(t, "another max_tokens")
 		req.Budget.Format = rapid.SampledFrom([]string{"anthropic", "openai_chat", "openai_responses", "gemini"}).Draw(t, "format")
