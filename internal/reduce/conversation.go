@@ -22,7 +22,7 @@ type Conversation struct {
 	texts     *texts
 	digests   digestMemos
 	runs      lastRuns
-	reach     reach
+	reach     reaches
 	// begun is what is known of groups that were not read; nil if all were. missing says that
 	// one of them is needed. names are the ids that the log uses.
 	begun       *begun

@@ -132,3 +132,33 @@ func TestASummaryIsProposedForTheCutThatComes(t *testing.T) {
 		t.Errorf("proposed through %d where a cut pays now, %d where none does at this target, %d where none ever does", early, late, never)
 	}
 }
+
+// TestBudgetsThatTakeTurnsReachBack: of two budgets that take turns, none has what was said since the last cut read
+// again.
+func TestBudgetsThatTakeTurnsReachBack(t *testing.T) {
+	policy := reducetest.Policy()
+	policy.Cache.TTL = 0
+	policy.Collapse.CutFrom, policy.Collapse.CutPaybackTurns, policy.Collapse.CutReach = 0.5, 10_000, 0.0001
+	s := newSession()
+	for turn := 0; s.conv.Tokens() < 16_000; turn++ {
+		id := fmt.Sprintf("call_%d", turn)
+		if err := s.append(
+			message(eventlog.RoleAssistant, eventlog.ToolCall{CallID: id, Name: "read_file", Arguments: fmt.Sprintf(`{"path":"pkg/mod%d.go","beside":"pkg/mod%d.go"}`, turn, turn-100)}),
+			message(eventlog.RoleTool, eventlog.ToolResult{CallID: id, Content: []eventlog.Block{eventlog.Text{Text: reducetest.Lines(9, id)}}})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allocations := func(targets ...uint64) float64 {
+		return testing.AllocsPerRun(10, func() {
+			for _, target := range targets {
+				if r, err := reduce.NewPipeline(policy, s.conv).Run(budget.Budget{Target: target}, s.state, reduce.Ask{}); err != nil || r.State.CollapsedThrough > 0 {
+					t.Fatal(r.State.CollapsedThrough, err)
+				}
+			}
+		})
+	}
+	one, two := allocations(20_000), allocations(20_000, 21_000)
+	if two > 3*one {
+		t.Errorf("%v allocations under two budgets, %v under one of them", two, one)
+	}
+}

@@ -1,6 +1,8 @@
 package reduce
 
 import (
+	"slices"
+
 	"github.com/contextd/contextd/internal/ledger"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -29,14 +31,29 @@ func (r *run) reachesBack(through eventlog.Seq, goal uint64) bool {
 	if most == 0 {
 		return false
 	}
-	c := &r.conv.reach
-	if c.at == nil || c.through != through || c.tokens != goal {
-		*c = reach{through: through, tokens: goal, next: r.conv.after(through), at: map[string]uint64{}}
-	}
+	c := r.conv.reachOf(through, goal)
 	for ; c.next < len(r.conv.groups)-1 && r.ended() == nil; c.next++ { // results may come to the newest
 		c.take(r.conv.groups[c.next])
 	}
 	return float64(c.far) > most*float64(c.turns)
+}
+
+// reaches are those asked for last, newest last: as many as budgets that take turns.
+type reaches []*reach
+
+// reachOf is that of a run and of what a cut leaves. One of a run that ended before, with as much left, is of no
+// use any more.
+func (c *Conversation) reachOf(through eventlog.Seq, tokens uint64) *reach {
+	at := slices.IndexFunc(c.reach, func(of *reach) bool { return of.through == through && of.tokens == tokens })
+	var found *reach
+	if at >= 0 {
+		found = c.reach[at]
+	} else {
+		found = &reach{through: through, tokens: tokens, next: c.after(through), at: map[string]uint64{}}
+	}
+	c.reach = slices.DeleteFunc(c.reach, func(of *reach) bool { return of == found || of.tokens == tokens && of.through < through })
+	c.reach = append(c.reach[max(0, len(c.reach)-maxLastRuns+1):], found)
+	return found
 }
 
 // take counts what the calls of a group name, and notes where names are.
@@ -75,11 +92,14 @@ func (c *reach) note(text string) (far int) {
 	return far
 }
 
-// forget starts again where group i was taken in, which is about to change.
-func (c *reach) forget(i int) {
-	if i < c.next {
-		*c = reach{}
-	}
+// forget drops those in which group i was taken in, which is about to change.
+func (all *reaches) forget(i int) {
+	*all = slices.DeleteFunc(*all, func(of *reach) bool { return i < of.next })
 }
 
-func (c *reach) bytes() int { return reachBytes * len(c.at) }
+func (all reaches) bytes() (n int) {
+	for _, of := range all {
+		n += reachBytes * len(of.at)
+	}
+	return n
+}
