@@ -53,7 +53,7 @@ func (v *Views) follow(op Operation) {
 }
 
 // stops is what sed, shells and interpreters say of a script that they could not run to its end, or at all.
-var stops = regexp.MustCompile(`(?m)^(?:Traceback \(most recent call last\)|  File "<(?:stdin|string)>", line|[\w.]*(?:Error|Exception)(?:: |$)|Node\.js v\d|g?sed: |\(eval\):\d+: |-?(?:/[\w/.-]*/)?(?:ba|da|fi|k|z)?sh: )|command not found|Python was not found`)
+var stops = regexp.MustCompile(`(?m)^(?:Traceback \(most recent call last\)|  File "<(?:stdin|string)>", line|[\w.]*(?:Error|Exception)(?:: |$)|Node\.js v\d|(?:cat|chmod|cp|g?sed|head|ls|mkdir|mv|perl|rm|tail|tee|touch|wc): |\(eval\):\d+: |-?(?:/[\w/.-]*/)?(?:ba|da|fi|k|z)?sh: )|command not found|Python was not found`)
 
 // stopped reports whether a script of a call did not run to its end.
 func stopped(c Call) bool {

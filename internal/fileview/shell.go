@@ -79,7 +79,10 @@ func commands(tool, script string) []Operation {
 			s.loop(node)
 		case *syntax.IfClause, *syntax.WhileClause, *syntax.CaseClause, *syntax.FuncDecl:
 			s.inOrder, s.branches = false, true
-		case *syntax.CmdSubst, *syntax.ProcSubst, *syntax.Subshell, *syntax.Block:
+		case *syntax.CmdSubst:
+			s.inOrder = false
+			s.doubts.until = max(s.doubts.until, node.End().Offset()) // what it says may not be shown
+		case *syntax.ProcSubst, *syntax.Subshell, *syntax.Block:
 			s.inOrder = false
 		}
 		return true
@@ -154,6 +157,9 @@ func (s *shell) join(b *syntax.BinaryCmd) {
 			s.fed = map[*syntax.Stmt]statement{}
 		}
 		s.fed[b.Y] = statement{piped: true, input: input}
+		if picked(b) {
+			s.fed[b.X] = statement{silent: true}
+		}
 	case syntax.AndStmt:
 		s.doubts.chain = max(s.doubts.chain, b.End().Offset())
 	case syntax.OrStmt:
@@ -167,7 +173,7 @@ func (s *shell) take(stmt *syntax.Stmt) {
 		s.inOrder = false
 	}
 	at := redirections(stmt, s.fed[stmt])
-	s.doubts.begin(stmt, at.silent)
+	s.doubts.begin(stmt, at)
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	if !ok {
 		if at.output != "" {
@@ -226,7 +232,7 @@ func redirections(stmt *syntax.Stmt, at statement) statement {
 			}
 			nowhere := file == "/dev/null" || file == "nul" || file == "NUL"
 			if r.N != nil && r.N.Value != "1" {
-				at.silent = at.silent || nowhere
+				at.silent = at.silent || nowhere || r.N.Value == "2"
 				continue
 			}
 			at.hidden = file != "/dev/stdout" && file != "/dev/stderr" && file != "/dev/tty"

@@ -23,9 +23,9 @@ type doubts struct {
 var complains = map[string]bool{"echo": true, "printf": true, "cat": true, "head": true, "tail": true, "ls": true, "pwd": true, "wc": true, "cp": true, "mv": true, "rm": true, "tee": true, "source": true, ".": true, "sed": true, "gsed": true, "perl": true}
 
 // begin takes in a command. Those after it are uncertain where it has to succeed for them to run, and may fail.
-func (d *doubts) begin(stmt *syntax.Stmt, silent bool) {
-	d.uncertain = silent || stmt.Pos().Offset() < d.until
-	fails := stmt.Negated
+func (d *doubts) begin(stmt *syntax.Stmt, at statement) {
+	d.uncertain = at.silent || stmt.Pos().Offset() < d.until
+	fails := stmt.Negated || at.silent
 	switch command := stmt.Cmd.(type) {
 	case *syntax.TestClause, *syntax.ArithmCmd:
 		fails = true
@@ -35,7 +35,8 @@ func (d *doubts) begin(stmt *syntax.Stmt, silent bool) {
 			break
 		}
 		program := path.Base(words[0])
-		fails = fails || !quiet[program] && !complains[program] && interpreters[nameOf(program)] == nil
+		ends := strings.Contains(strings.Join(words, " ")+at.script+at.input, "exit")
+		fails = fails || !quiet[program] && !complains[program] && interpreters[nameOf(program)] == nil || ends
 		switch {
 		case program == "exit" || program == "return":
 			d.until = math.MaxUint
@@ -50,4 +51,15 @@ func (d *doubts) begin(stmt *syntax.Stmt, silent bool) {
 	} else if fails {
 		d.until = max(d.until, d.chain)
 	}
+}
+
+// picked reports whether the errors of a command go to another that does not show them.
+func picked(pipe *syntax.BinaryCmd) bool {
+	call, ok := pipe.Y.Cmd.(*syntax.CallExpr)
+	if ok && len(call.Args) > 0 && slices.Contains([]string{"cat", "head", "tail", "tee"}, wordsOf(call.Args[:1])[0]) {
+		return false
+	}
+	return pipe.Op == syntax.PipeAll || slices.ContainsFunc(pipe.X.Redirs, func(r *syntax.Redirect) bool {
+		return r.Op == syntax.DplOut && r.N != nil && r.N.Value == "2"
+	})
 }
