@@ -78,13 +78,18 @@ func (s *shell) unknown(words []string, at statement) {
 			continue
 		}
 		for _, item := range s.items {
-			op.Path, op.All = item, false
-			if strings.ContainsAny(item, "*?[{") {
-				op.Path, op.All = path.Dir(item), true
-			}
+			op.Path, op.All = matching(item)
 			s.changed(op)
 		}
 	}
+}
+
+// matching is a file, or the folder of those that a pattern matches.
+func matching(name string) (file string, folder bool) {
+	if strings.ContainsAny(name, "*?[{") {
+		return path.Dir(name), true
+	}
+	return name, false
 }
 
 // loop takes in what the variable of a loop is.

@@ -56,8 +56,10 @@ func inPlaceEdits(words []string) []Operation {
 	edits, ok := substitutions(words, scripts)
 	var out []Operation
 	for _, file := range files {
-		if !ok {
-			out = append(out, Operation{Kind: Change, Path: file})
+		name, folder := matching(file)
+		if !ok || folder {
+			out = append(out, Operation{Kind: Change, Path: name, All: folder})
+			continue
 		}
 		for _, op := range edits {
 			op.Path = file
