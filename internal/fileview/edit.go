@@ -8,6 +8,9 @@ import (
 // maxReplaced is in how many places of a region one edit is laid over.
 const maxReplaced = 100
 
+// mostLaid is how many bytes the edits of one call are laid over, once for each of their places.
+const mostLaid = 64 << 20
+
 // replace lays an edit over what is known. Where its place is not, the new text is kept by
 // itself, and the edit is one that what else is known may lack.
 func (v *Views) replace(f *file, op Operation) {
@@ -60,7 +63,7 @@ func (v *Views) substitute(f *file, op Operation) {
 		}
 	}
 	v.lines += f.size() - before
-	if f.edited = v.now(); places == 0 || places > maxReplaced {
+	if f.edited = v.now(); places == 0 || places > maxReplaced || v.laid > mostLaid {
 		v.miss(f)
 	}
 }
@@ -81,8 +84,12 @@ func substitution(path, before, after string) (Operation, bool) {
 // layEdit replaces the first place of an edit in a region from a byte on. It returns the byte
 // after the new text, or -1 where there is no such place.
 func (v *Views) layEdit(f *file, i int, e edit, from int) int {
+	if v.laid > mostLaid {
+		return -1
+	}
 	r := &f.regions[i]
 	all, starts := r.text()
+	v.laid += len(all)
 	at := -1
 	for at < 0 {
 		n := strings.Index(all[min(from, len(all)):], e.old)

@@ -31,6 +31,7 @@ type Views struct {
 	pointers []string
 	lines    int
 	scans    int // of all names, by the newest call
+	laid     int // bytes that its edits were laid over
 }
 
 // file is what is known of one.
@@ -87,7 +88,7 @@ func (v *Views) Add(c Call) {
 		return
 	}
 	texts := parts(c.Operations, c.Body)
-	v.scans = 0
+	v.scans, v.laid = 0, 0
 	stopped := stopped(c)
 	for i, op := range c.Operations {
 		if stopped {

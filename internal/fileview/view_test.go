@@ -68,6 +68,16 @@ func TestViewsAreBounded(t *testing.T) {
 	}
 }
 
+// TestEditsAreBounded: a script of many edits of a large file takes no minutes; what is not followed is a change.
+func TestEditsAreBounded(t *testing.T) {
+	v := NewViews()
+	v.Add(Call{Operations: []Operation{{Kind: Write, Path: "a.go", New: strings.Repeat(strings.Repeat("a line of a file\n", 150)+"one\n", 60)}}})
+	v.Add(Call{Operations: slices.Repeat([]Operation{{Kind: Substitute, Path: "a.go", Old: "one", New: "one", All: true}}, 400)})
+	if f := v.known("a.go"); len(f.missed) == 0 || v.laid > mostLaid+1<<20 {
+		t.Errorf("laid over %d bytes, and not followed: %v", v.laid, f.missed)
+	}
+}
+
 // TestViewsFollowFiles: what is known of a file of which an agent saw what it changed is the
 // file's own text, at its own place.
 func TestViewsFollowFiles(t *testing.T) {
