@@ -3,6 +3,7 @@ package modelhttp
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -92,11 +93,27 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Send posts body until an answer is read by parse without an error, until a failure
+// Summarize sends asked, which is what the API takes for a request, as JSON, and names the model
+// of the answer.
+func (c *Client) Summarize(ctx context.Context, r summarize.Request, asked any, parse func([]byte) (summarize.Output, error)) (summarize.Output, error) {
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(asked); err != nil {
+		return summarize.Output{}, err
+	}
+	return c.send(ctx, bytes.TrimSpace(body.Bytes()), []string{r.System, r.Prompt}, func(answer []byte) (summarize.Output, error) {
+		out, err := parse(answer)
+		out.Model = c.options.name(out.Model)
+		return out, err
+	})
+}
+
+// send posts body until an answer is read by parse without an error, until a failure
 // that a further attempt would not mend, until attempts or time run out. Prompts are
 // what of the body no error may show. An *AnswerError of parse is completed with the
 // endpoint.
-func (c *Client) Send(ctx context.Context, body []byte, prompts []string, parse func([]byte) (summarize.Output, error)) (summarize.Output, error) {
+func (c *Client) send(ctx context.Context, body []byte, prompts []string, parse func([]byte) (summarize.Output, error)) (summarize.Output, error) {
 	p := newPace(ctx)
 	attempt := 0
 	out, err := backoff.Retry(ctx, func() (summarize.Output, error) {

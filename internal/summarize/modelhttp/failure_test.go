@@ -48,7 +48,7 @@ func TestSpent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Send(t.Context(), nil, nil, nil)
+	_, err = c.send(t.Context(), nil, nil, nil)
 	status := (*StatusError)(nil)
 	if !errors.As(err, &status) || errors.Is(err, summarize.ErrPermanent) || asked != 1 {
 		t.Errorf("asked %d times: %v", asked, err)
@@ -71,7 +71,7 @@ func TestRetryAfterIsForgotten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Send(t.Context(), nil, nil, nil); err == nil || len(at) != 3 {
+		if _, err := c.send(t.Context(), nil, nil, nil); err == nil || len(at) != 3 {
 			t.Fatalf("asked at %v: %v", at, err)
 		}
 		if first, second := at[1].Sub(at[0]), at[2].Sub(at[1]); first != time.Minute || second > 5*time.Second {

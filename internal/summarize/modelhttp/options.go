@@ -108,9 +108,9 @@ func (o Options) withDefaults() (Options, *url.URL, error) {
 	return o, base, nil
 }
 
-// Name returns what an answer calls its model, bounded; the configured name if it
+// name returns what an answer calls its model, bounded; the configured name if it
 // gives none.
-func (o Options) Name(answered string) string {
+func (o Options) name(answered string) string {
 	if s := (hidden{}).message(answered); s != "" {
 		return s
 	}

@@ -111,7 +111,7 @@ func TestKeyIsRead(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Send(t.Context(), nil, nil, nil)
+	_, err = c.send(t.Context(), nil, nil, nil)
 	if err == nil || errors.Is(err, summarize.ErrPermanent) || !strings.Contains(err.Error(), "key for http://model.invalid") {
 		t.Errorf("got %v", err)
 	}

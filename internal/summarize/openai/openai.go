@@ -1,9 +1,7 @@
 package openai
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -64,15 +62,7 @@ func (b *Backend) Close() error { return b.client.Close() }
 // Summarize asks the model. Failures that may pass are retried first; see
 // docs/summarizers.md for which. No error holds the key or a part of the prompt.
 func (b *Backend) Summarize(ctx context.Context, r summarize.Request) (summarize.Output, error) {
-	body, err := b.body(r)
-	if err != nil {
-		return summarize.Output{}, err
-	}
-	return b.client.Send(ctx, body, []string{r.System, r.Prompt}, func(answer []byte) (summarize.Output, error) {
-		out, err := parseAnswer(answer)
-		out.Model = b.client.Options().Name(out.Model)
-		return out, err
-	})
+	return b.client.Summarize(ctx, r, b.request(r), parseAnswer)
 }
 
 type request struct {
@@ -88,7 +78,7 @@ type message struct {
 	Content string `json:"content"`
 }
 
-func (b *Backend) body(r summarize.Request) ([]byte, error) {
+func (b *Backend) request(r summarize.Request) request {
 	o := b.client.Options()
 	req := request{Model: o.Model}
 	if r.System != "" {
@@ -103,9 +93,5 @@ func (b *Backend) body(r summarize.Request) ([]byte, error) {
 	} else {
 		req.MaxTokens = o.OutputLimit(r)
 	}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(req)
-	return bytes.TrimSpace(buf.Bytes()), err
+	return req
 }
