@@ -8,7 +8,6 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/records"
-	"github.com/contextd/contextd/internal/render"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -65,17 +64,11 @@ func (s *Server) ListModelCalls(ctx context.Context, req *contextdv1.ListModelCa
 // ExplainCall says what the model saw in a recorded call, or would see where none is
 // recorded. It computes the projection again, and changes nothing.
 func (s *Server) ExplainCall(ctx context.Context, req *contextdv1.ExplainCallRequest) (*contextdv1.ExplainCallResponse, error) {
-	session, err := s.existing(ctx, req.GetSessionId())
+	preview, err := s.preview(ctx, req.GetSessionId())
 	if err != nil {
 		return nil, err
 	}
-	policy, err := s.policy(session.policy, nil)
-	if err != nil {
-		return nil, err
-	}
-	out, err := s.engine.Explain(ctx, req.GetSessionId(), assemble.Asked{Call: req.GetCall(), Projection: req.GetProjectionId()}, req.GetText(), assemble.Request{
-		SessionID: req.GetSessionId(), Budget: s.spec(session, nil, nil, render.NameContextd), Policy: policy, Preview: true,
-	})
+	out, err := s.engine.Explain(ctx, req.GetSessionId(), assemble.Asked{Call: req.GetCall(), Projection: req.GetProjectionId()}, req.GetText(), preview)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/contextd/contextd/internal/explain"
 	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/recall"
-	"github.com/contextd/contextd/internal/render"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -51,16 +50,9 @@ func recallName(policy assemble.Policy, asked string) string {
 
 // CallRecallTool runs a model's call. It changes nothing.
 func (s *Server) CallRecallTool(ctx context.Context, req *contextdv1.CallRecallToolRequest) (*contextdv1.CallRecallToolResponse, error) {
-	session, err := s.existing(ctx, req.GetSessionId())
+	preview, err := s.preview(ctx, req.GetSessionId())
 	if err != nil {
 		return nil, err
-	}
-	policy, err := s.policy(session.policy, nil)
-	if err != nil {
-		return nil, err
-	}
-	preview := assemble.Request{
-		SessionID: req.GetSessionId(), Budget: s.spec(session, nil, nil, render.NameContextd), Policy: policy, Preview: true,
 	}
 	resolved, err := preview.Budget.Resolve(s.models)
 	if err != nil {
@@ -76,8 +68,8 @@ func (s *Server) CallRecallTool(ctx context.Context, req *contextdv1.CallRecallT
 	}
 	memory.UntilSent(ctx, held)
 	of := recall.Session{
-		ID: req.GetSessionId(), Log: s.store, Name: recallName(policy, req.GetRecallTool()),
-		Gauge: gauge, PageTokens: recall.PageTokens(policy.Reduction.Clipping.Limit(resolved)),
+		ID: req.GetSessionId(), Log: s.store, Name: recallName(preview.Policy, req.GetRecallTool()),
+		Gauge: gauge, PageTokens: recall.PageTokens(preview.Policy.Reduction.Clipping.Limit(resolved)),
 		Explain: func(ctx context.Context, call uint32, text string) (explain.Explanation, error) {
 			return s.engine.Explain(ctx, req.GetSessionId(), assemble.Asked{Call: call}, text, preview)
 		},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/render"
@@ -119,6 +120,22 @@ func (s *Server) spec(of settings, request *contextdv1.Budget, injections []rend
 		}
 	}
 	return spec
+}
+
+// preview asks for a session's context by its own policy and budget, in contextd's own format and
+// without a record.
+func (s *Server) preview(ctx context.Context, id string) (assemble.Request, error) {
+	session, err := s.existing(ctx, id)
+	if err != nil {
+		return assemble.Request{}, err
+	}
+	policy, err := s.policy(session.policy, nil)
+	if err != nil {
+		return assemble.Request{}, err
+	}
+	return assemble.Request{
+		SessionID: id, Budget: s.spec(session, nil, nil, render.NameContextd), Policy: policy, Preview: true,
+	}, nil
 }
 
 // Warm opens the tokenizer that sessions without a budget of their own count by,
