@@ -37,7 +37,7 @@ func (p *played) add(q played) {
 	p.changes += q.changes
 }
 
-// TestShare prints what the policy reclaims of each session's tool results, and holds
+// TestCorpusShare prints what the policy reclaims of each session's tool results, and holds
 // that sessions which loop over tools free a part that is worth it.
 func TestCorpusShare(t *testing.T) {
 	var total played

@@ -254,7 +254,7 @@ func (h *history) compact(b *branch) {
 	h.assemble(b, large)
 }
 
-// compactedOr is compacted, or the error.
+// undo takes compactions back, from one that is drawn or the newest, on both stores.
 func (h *history) undo(b *branch) {
 	standing, _ := b.standing(b.head())
 	var from eventlog.Seq
@@ -293,8 +293,8 @@ func (h *history) fork(b *branch) {
 		}
 	}
 	h.seen["fork"]++
-	until := func(seq eventlog.Seq) bool { return seq > at }
-	out.humans = slices.DeleteFunc(slices.Clone(b.humans), until)
+	later := func(seq eventlog.Seq) bool { return seq > at }
+	out.humans = slices.DeleteFunc(slices.Clone(b.humans), later)
 	out.pending = slices.DeleteFunc(slices.Clone(b.pending), func(call int) bool { return call >= int(at) })
 	out.marks = slices.DeleteFunc(slices.Clone(b.marks), func(d decided) bool { return d.seq > at })
 	for i := range out.marks {
