@@ -39,15 +39,6 @@ func TestCompactionsHoldForEveryReader(t *testing.T) {
 	}
 }
 
-// history is sessions that begin as one, on a store in memory and one on the disk.
-// branch is a session, or a fork of one, as its callers know it.
-// saying is an event of a session; zero for one that no model reads.
-// decided is a compaction or a take-back.
-// human is what a human said last before an event.
-// append puts an event after the log on both stores.
-// word is a word that nothing takes for a name.
-// filler is more than a quotation takes.
-// turn is a call with its result, which may come later, and what may come before it.
 func (h *history) step(b *branch) {
 	switch rapid.IntRange(0, 12).Draw(h.T, "what") {
 	case 0, 1:
@@ -85,9 +76,6 @@ func (h *history) step(b *branch) {
 	}
 }
 
-// request draws a reader: by what budget it looks at a session, in what format and under
-// what policy.
-// both does the same on both stores, and holds what comes of it against each other.
 func (h *history) assemble(b *branch, req assemble.Request) *assemble.Context {
 	h.Helper()
 	do := func(w *world) (*assemble.Context, error) { return w.engine.Assemble(context.Background(), req) }
@@ -135,8 +123,6 @@ func (h *history) again(b *branch, a answer) {
 	}
 }
 
-// standing are the compactions of a branch that was at an event, and void the texts of
-// summaries that were taken back.
 // check holds a context against what is at its event.
 func (h *history) check(b *branch, c *assemble.Context) {
 	h.Helper()
@@ -196,9 +182,6 @@ func (h *history) check(b *branch, c *assemble.Context) {
 	}
 }
 
-// left are the events, up to one, that a compaction took away, and those of which it shows a
-// part.
-// pairs says where a call has no result after it, or a result no call.
 func (h *history) compact(b *branch) {
 	c := assemble.Compaction{
 		SessionID: b.id, Request: h.request(b), Measured: rapid.Bool().Draw(h.T, "measured"),

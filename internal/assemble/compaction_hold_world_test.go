@@ -19,6 +19,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
+// history is sessions that begin as one, on a store in memory and one on the disk.
 type history struct {
 	*rapid.T
 	disk     *vfs.MemFS
@@ -28,6 +29,7 @@ type history struct {
 	drawn    int
 }
 
+// branch is a session, or a fork of one, as its callers know it.
 type branch struct {
 	id      string
 	said    []saying
@@ -37,6 +39,7 @@ type branch struct {
 	humans  []eventlog.Seq
 }
 
+// saying is an event of a session; zero for one that no model reads.
 type saying struct {
 	first  eventlog.Seq // of its group
 	word   string       // is nowhere else
@@ -44,6 +47,7 @@ type saying struct {
 	result bool
 }
 
+// decided is a compaction or a take-back.
 type decided struct {
 	seq, undoes eventlog.Seq
 	gone        map[eventlog.Seq]bool
@@ -96,11 +100,13 @@ func (h *history) close() {
 
 func (b *branch) head() eventlog.Seq { return eventlog.Seq(len(b.said)) }
 
+// human is what a human said last before an event.
 func (b *branch) human(before eventlog.Seq) eventlog.Seq {
 	n, _ := slices.BinarySearch(b.humans, before)
 	return b.humans[n-1]
 }
 
+// append puts an event after the log on both stores.
 func (h *history) append(b *branch, s saying, body eventlog.Body) *saying {
 	h.drawn++
 	for _, w := range h.worlds {
@@ -110,6 +116,7 @@ func (h *history) append(b *branch, s saying, body eventlog.Body) *saying {
 	return &b.said[len(b.said)-1]
 }
 
+// word is a word that nothing takes for a name.
 func (h *history) word() string {
 	out := "zq"
 	for n := h.drawn + 1; n > 0; n /= 20 {
@@ -118,6 +125,7 @@ func (h *history) word() string {
 	return out + "zq"
 }
 
+// filler is more than a quotation takes.
 var filler = strings.Repeat("what was said before goes on here for a while ", 8)
 
 func (h *history) say(b *branch, role eventlog.Role, text string, more ...eventlog.Block) *saying {
@@ -131,6 +139,7 @@ func (h *history) say(b *branch, role eventlog.Role, text string, more ...eventl
 	return h.append(b, s, m)
 }
 
+// turn is a call with its result, which may come later, and what may come before it.
 func (h *history) turn(b *branch) {
 	n := b.head()
 	switch rapid.IntRange(0, 11).Draw(h.T, "before") {
@@ -160,6 +169,8 @@ func (h *history) result(b *branch, call int) {
 	h.append(b, s, &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{result}})
 }
 
+// request draws a reader: by what budget it looks at a session, in what format and under
+// what policy.
 func (h *history) request(b *branch) assemble.Request {
 	req := summarized(byModel)
 	req.SessionID = b.id
@@ -176,6 +187,7 @@ func (h *history) request(b *branch) assemble.Request {
 	return req
 }
 
+// both does the same on both stores, and holds what comes of it against each other.
 func both[T any](h *history, do func(*world) (T, error), show func(T) string) (out T, err error) {
 	h.Helper()
 	var shown string
@@ -193,6 +205,8 @@ func both[T any](h *history, do func(*world) (T, error), show func(T) string) (o
 	return out, err
 }
 
+// standing are the compactions of a branch that was at an event, and void the texts of
+// summaries that were taken back.
 func (b *branch) standing(at eventlog.Seq) (out []decided, void []string) {
 	for _, m := range b.marks {
 		switch {
@@ -210,6 +224,8 @@ func (b *branch) standing(at eventlog.Seq) (out []decided, void []string) {
 	return out, void
 }
 
+// left are the events, up to one, that a compaction took away, and those of which it shows a
+// part.
 func (b *branch) left(d decided, to eventlog.Seq) map[eventlog.Seq]bool {
 	out := map[eventlog.Seq]bool{}
 	for i, s := range b.said[:to] {
@@ -229,6 +245,7 @@ func shownBy(r records.Projection) map[eventlog.Seq]bool {
 	return out
 }
 
+// pairs says where a call has no result after it, or a result no call.
 func pairs(c *assemble.Context) error {
 	var open []string
 	for _, m := range c.Messages {
@@ -250,6 +267,7 @@ func pairs(c *assemble.Context) error {
 	return nil
 }
 
+// compactedOr is compacted, or the error.
 func (w *world) compactedOr(c assemble.Compaction) (*assemble.Compacted, error) {
 	ctx := context.Background()
 	plan, err := w.engine.PlanCompaction(ctx, c)
