@@ -25,13 +25,13 @@ var (
 	_ contextdv1.TranscriptServiceClient = (*client.Client)(nil)
 )
 
-// fill makes a session of turns with a call and a long result each.
-func fill(t *testing.T, c *client.Client, session string, turns int) {
+// fill makes a session s of turns with a call and a long result each.
+func fill(t *testing.T, c *client.Client, turns int) {
 	t.Helper()
-	appendTo(t, c, session, client.System("You repair builds."), client.User("Why does make fail?"))
+	appendTo(t, c, "s", client.System("You repair builds."), client.User("Why does make fail?"))
 	for i := range turns {
 		id := fmt.Sprintf("call_%d", i)
-		appendTo(t, c, session,
+		appendTo(t, c, "s",
 			client.Assistant("claude-sonnet-4-5", client.Text("I look."), client.Call(id, "read", []byte(`{"n": 1.0}`))),
 			client.Result(id, strings.Repeat(fmt.Sprintf("line of result %d\n", i), 200), false))
 	}
@@ -134,7 +134,7 @@ func TestErrors(t *testing.T) {
 // appends it again.
 func TestLostLog(t *testing.T) {
 	d := start(t, "127.0.0.1:0", "--store", "memory")
-	c := d.connect(t, client.Options{})
+	c := d.connect(t)
 	ctx := t.Context()
 	appendTo(t, c, "s", client.System("You repair builds."), client.User("Why?"))
 	d.kill()
@@ -157,7 +157,7 @@ func TestLostLog(t *testing.T) {
 func TestRestart(t *testing.T) {
 	dir := t.TempDir()
 	d := start(t, "127.0.0.1:0", "--data-dir", dir)
-	c := d.connect(t, client.Options{})
+	c := d.connect(t)
 	appendTo(t, c, "s", client.User("one"))
 	watching, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -218,7 +218,7 @@ func TestRestart(t *testing.T) {
 // Who watches a session is not given the events of another that has its id.
 func TestWatchOfAnotherLog(t *testing.T) {
 	d := start(t, "127.0.0.1:0", "--store", "memory")
-	c := d.connect(t, client.Options{})
+	c := d.connect(t)
 	appendTo(t, c, "s", client.User("one"))
 	if _, err := c.Assemble(t.Context(), &contextdv1.AssembleContextRequest{SessionId: "s"}); err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestWatchOfAnotherLog(t *testing.T) {
 	for _, err := range c.Watch(t.Context(), &contextdv1.WatchLifecycleRequest{After: after}) {
 		if lost = err; err == nil {
 			d.kill()
-			other := start(t, d.address, "--store", "memory").connect(t, client.Options{})
+			other := start(t, d.address, "--store", "memory").connect(t)
 			appendTo(t, other, "s", client.User("other"))
 		}
 	}

@@ -19,7 +19,7 @@ import (
 // Events that are in no log are projected as those of a log.
 func TestProject(t *testing.T) {
 	c, ctx := inMemory(t), t.Context()
-	fill(t, c, "s", 3)
+	fill(t, c, 3)
 	var events []*contextdv1.Event
 	for e, err := range c.Events(ctx, &contextdv1.ReadEventsRequest{SessionId: "s"}) {
 		if err != nil {
@@ -48,7 +48,7 @@ func TestProject(t *testing.T) {
 // what the model saw can be asked.
 func TestLoop(t *testing.T) {
 	c, ctx := inMemory(t), t.Context()
-	fill(t, c, "s", 3)
+	fill(t, c, 3)
 	req := &contextdv1.AssembleContextRequest{
 		SessionId: "s", Format: contextdv1.Format_FORMAT_ANTHROPIC, Budget: &contextdv1.Budget{MaxTokens: 100_000},
 	}
@@ -132,7 +132,7 @@ func TestRecallTool(t *testing.T) {
 	if _, err := c.CreateSession(ctx, &contextdv1.CreateSessionRequest{SessionId: "s", Policy: &contextdv1.Policy{RecallTool: &tool}}); err != nil {
 		t.Fatal(err)
 	}
-	fill(t, c, "s", 3)
+	fill(t, c, 3)
 	strict := &contextdv1.Policy{ToolResults: &contextdv1.ToolResultRetention{
 		Default: &contextdv1.Retention{Keep: &contextdv1.Retention_Turns{}}, Strict: true,
 	}}

@@ -84,10 +84,9 @@ func (d *daemon) kill() {
 }
 
 // connect returns a client of the daemon.
-func (d *daemon) connect(t *testing.T, o client.Options) *client.Client {
+func (d *daemon) connect(t *testing.T) *client.Client {
 	t.Helper()
-	o.Address = d.address
-	c, err := client.New(o)
+	c, err := client.New(client.Options{Address: d.address})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +99,7 @@ func (d *daemon) connect(t *testing.T, o client.Options) *client.Client {
 }
 
 func inMemory(t *testing.T) *client.Client {
-	return start(t, "127.0.0.1:0", "--store", "memory").connect(t, client.Options{})
+	return start(t, "127.0.0.1:0", "--store", "memory").connect(t)
 }
 
 func appendTo(t *testing.T, c *client.Client, session string, events ...*contextdv1.Event) {

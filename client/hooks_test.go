@@ -18,7 +18,7 @@ import (
 // A runtime vetoes a compaction, and is notified of one that happened.
 func TestHooks(t *testing.T) {
 	c := inMemory(t)
-	fill(t, c, "s", 6)
+	fill(t, c, 6)
 	before := make(chan *contextdv1.HookCall)
 	after := make(chan *contextdv1.HookCall)
 	decisions := make(chan *contextdv1.HookReply)
@@ -60,14 +60,14 @@ func TestHooks(t *testing.T) {
 		case <-vetoed:
 		}
 		if asked == nil {
-			fill(t, c, "s", 4)
+			fill(t, c, 4)
 		}
 	}
 	decisions <- &contextdv1.HookReply{Decision: "block", Reason: "not now"}
 	if resp := <-vetoed; resp.GetOutcome() != "vetoed" || !strings.Contains(resp.GetDetail(), "not now") {
 		t.Errorf("a veto is answered %v", resp)
 	}
-	fill(t, c, "s", 8)
+	fill(t, c, 8)
 	allowed := compact()
 	<-before
 	decisions <- nil
@@ -89,8 +89,8 @@ func TestSummaries(t *testing.T) {
 	if err := os.WriteFile(settings, []byte("summarizers: {own: {type: pull}}\ndefault_summarizer: own\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := start(t, "127.0.0.1:0", "--store", "memory", "--config", settings).connect(t, client.Options{})
-	fill(t, c, "s", 6)
+	c := start(t, "127.0.0.1:0", "--store", "memory", "--config", settings).connect(t)
+	fill(t, c, 6)
 	working, stop := context.WithCancel(t.Context())
 	worked := make(chan error, 1)
 	go func() {

@@ -147,7 +147,7 @@ func TestRecallTools(t *testing.T) {
 func TestRecallOverMCP(t *testing.T) {
 	v := readVectors(t)
 	d := start(t, "127.0.0.1:0", "--store", "memory")
-	v.fill(t, d.connect(t, client.Options{}))
+	v.fill(t, d.connect(t))
 	path, err := program()
 	if err != nil {
 		t.Fatal(err)

@@ -17,9 +17,8 @@ func chatResponse(v value) (*contextdv1.Event, error) {
 	if len(choices) == 0 {
 		return nil, errors.New("choices: the response has none")
 	}
-	said := choices[0].get("message")
-	blocks, err := chatAssistant(said)
-	return assistant(v.get("model").text(), v.get("id").text(), blocks), err
+	blocks := chatAssistant(choices[0].get("message"))
+	return assistant(v.get("model").text(), v.get("id").text(), blocks), nil
 }
 
 func chatMessage(v value) ([]*contextdv1.Event, error) {
@@ -43,8 +42,9 @@ func chatMessage(v value) ([]*contextdv1.Event, error) {
 		if v.get("function_call") != nil {
 			return nil, errors.New("function_call: is not read; give the call in tool_calls")
 		}
-		blocks, err := chatAssistant(v)
-		if err == nil && len(blocks) == 0 {
+		blocks := chatAssistant(v)
+		var err error
+		if len(blocks) == 0 {
 			err = withContent(v, "content")
 		}
 		return []*contextdv1.Event{assistant("", "", blocks)}, err
@@ -53,7 +53,7 @@ func chatMessage(v value) ([]*contextdv1.Event, error) {
 	}
 }
 
-func chatAssistant(v value) ([]*contextdv1.Block, error) {
+func chatAssistant(v value) []*contextdv1.Block {
 	var out []*contextdv1.Block
 	if reasoning := v.get("reasoning_content").text(); reasoning != "" {
 		out = append(out, thinking(&contextdv1.Thinking{Text: reasoning}))
@@ -70,7 +70,7 @@ func chatAssistant(v value) ([]*contextdv1.Block, error) {
 		custom := c.get("custom")
 		out = append(out, call(c.get("id").text(), custom.get("name").text(), freeInput(custom.get("input"))))
 	}
-	return out, nil
+	return out
 }
 
 // freeInput are the arguments of a call whose input is a text.

@@ -12,7 +12,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -193,7 +192,7 @@ func TestCanaries(t *testing.T) {
 	if err := serve.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if code := p.wait(t, time.Minute); code != cli.ExitOK {
+	if code := p.wait(t); code != cli.ExitOK {
 		t.Errorf("it ended with %d", code)
 	}
 	secret, err := os.ReadFile(filepath.Join(dir, "ci.token"))

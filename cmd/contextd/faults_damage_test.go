@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -117,7 +116,7 @@ func leftBy(t *testing.T, binary string, end syscall.Signal) leftStore {
 		if err := p.cmd.Process.Signal(end); err != nil {
 			t.Fatal(err)
 		}
-		p.wait(t, time.Minute)
+		p.wait(t)
 	}
 	return left
 }
@@ -175,7 +174,7 @@ func (l leftStore) outcome(t *testing.T, binary string, d damage) string {
 
 	p := launch(t, exec.Command(binary, faultArgs(dir)...))
 	if !p.ready(t) {
-		p.wait(t, time.Minute)
+		p.wait(t)
 		for what, said := range map[string]string{"the daemon": p.log.String(), "verify": string(found)} {
 			if !strings.Contains(strings.ToLower(said), strings.ToLower(nameInErrors(d.file))) || strings.Contains(said, "goroutine ") {
 				t.Errorf("%s: %s refuses and does not name it: %s", d, what, said)

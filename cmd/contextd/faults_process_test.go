@@ -78,7 +78,7 @@ func TestFaultStoppedUnderLoad(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if code := p.wait(t, time.Minute); code != cli.ExitOK {
+	if code := p.wait(t); code != cli.ExitOK {
 		t.Errorf("it ended with %d\n%s", code, p.log)
 	}
 	took := time.Since(began)

@@ -154,7 +154,7 @@ func (r *faultRun) run(t *testing.T, binary, name string, f fault, end syscall.S
 	cmd := exec.Command(binary, append(faultArgs(r.dir), "--unix-socket="+socket)...)
 	cmd.Stderr = logFile
 	r.traced = trace(t, cmd, r.dir, f)
-	r.append(t, name, dialUnix(t, socket))
+	r.append(name, dialUnix(t, socket))
 	r.signal(end)
 	select {
 	case <-r.ended:
@@ -180,7 +180,7 @@ func (r *faultRun) run(t *testing.T, binary, name string, f fault, end syscall.S
 }
 
 // append appends until a call fails.
-func (r *faultRun) append(t *testing.T, name string, conn *grpc.ClientConn) {
+func (r *faultRun) append(name string, conn *grpc.ClientConn) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	go func() {

@@ -157,14 +157,14 @@ func dialUnix(t testing.TB, socket string) *grpc.ClientConn {
 	return conn
 }
 
-// wait returns the exit code once the program has ended.
-func (p *process) wait(t testing.TB, within time.Duration) int {
+// wait returns the exit code once the program has ended, which may take a minute.
+func (p *process) wait(t testing.TB) int {
 	t.Helper()
 	select {
 	case <-p.ended:
 		return p.cmd.ProcessState.ExitCode()
-	case <-time.After(within):
-		t.Fatalf("the daemon runs still after %s\n%s", within, p.log)
+	case <-time.After(time.Minute):
+		t.Fatalf("the daemon runs still after a minute\n%s", p.log)
 		return 0
 	}
 }
@@ -175,7 +175,7 @@ func (p *process) kill(t testing.TB) {
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	p.wait(t, time.Minute)
+	p.wait(t)
 }
 
 // reasonOf is the stable reason of an error that the daemon answered; empty if it was

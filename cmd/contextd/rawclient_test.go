@@ -133,9 +133,9 @@ func (r *raw) open(stream uint32, method string, headers ...[2]string) error {
 }
 
 // send sends as much of the data as the server takes until it takes no more for a
-// while, in frames of so many bytes, and returns how much that was.
-func (r *raw) send(stream uint32, data []byte, frame int) (sent int) {
-	for sent < len(data) {
+// while, in frames of so many bytes.
+func (r *raw) send(stream uint32, data []byte, frame int) {
+	for sent := 0; sent < len(data); {
 		r.mu.Lock()
 		n := min(frame, len(data)-sent, r.window[stream], r.window[0])
 		var err error
@@ -146,7 +146,7 @@ func (r *raw) send(stream uint32, data []byte, frame int) (sent int) {
 		}
 		r.mu.Unlock()
 		if err != nil {
-			return sent
+			return
 		}
 		if sent += n; n > 0 {
 			continue
@@ -154,10 +154,9 @@ func (r *raw) send(stream uint32, data []byte, frame int) (sent int) {
 		select {
 		case <-r.changed:
 		case <-time.After(500 * time.Millisecond):
-			return sent
+			return
 		}
 	}
-	return sent
 }
 
 // floods are frames of which few are needed: each function sends the nth. The lock is held.

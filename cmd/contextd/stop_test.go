@@ -34,7 +34,7 @@ func stopIsBounded(t *testing.T, binary string) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if code := p.wait(t, time.Minute); code != cli.ExitOK {
+	if code := p.wait(t); code != cli.ExitOK {
 		t.Errorf("it ended with %d\n%s", code, p.log)
 	}
 	if took := time.Since(began); took > timeout+5*time.Second {
@@ -69,7 +69,7 @@ func stopWithoutAnEnd(t *testing.T, binary string) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if code := p.wait(t, time.Minute); code != cli.ExitUnfinished {
+	if code := p.wait(t); code != cli.ExitUnfinished {
 		t.Errorf("it ended with %d\n%s", code, p.log)
 	}
 	if log := p.log.String(); !strings.Contains(log, "ended although not everything had stopped") {
@@ -94,7 +94,7 @@ func secondSignalEndsAtOnce(t *testing.T, binary string) {
 	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if code := p.wait(t, time.Minute); code != cli.ExitAtOnce {
+	if code := p.wait(t); code != cli.ExitAtOnce {
 		t.Errorf("it ended with %d", code)
 	}
 }
@@ -148,7 +148,7 @@ func logThatNobodyReads(t *testing.T, binary string, closed bool) {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if code := p.wait(t, time.Minute); code != cli.ExitOK {
+	if code := p.wait(t); code != cli.ExitOK {
 		t.Errorf("it ended with %d", code)
 	}
 }

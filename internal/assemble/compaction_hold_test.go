@@ -76,7 +76,7 @@ func (h *history) step(b *branch) {
 	}
 }
 
-func (h *history) assemble(b *branch, req assemble.Request) *assemble.Context {
+func (h *history) assemble(b *branch, req assemble.Request) {
 	h.Helper()
 	do := func(w *world) (*assemble.Context, error) { return w.engine.Assemble(context.Background(), req) }
 	show := func(c *assemble.Context) string {
@@ -85,7 +85,7 @@ func (h *history) assemble(b *branch, req assemble.Request) *assemble.Context {
 	got, err := both(h, do, show)
 	if err != nil {
 		h.refused(err)
-		return nil
+		return
 	}
 	h.check(b, got)
 	now := answer{req, got.AsOf, got.Projection.Fingerprint, lines(got.Messages)}
@@ -95,7 +95,6 @@ func (h *history) assemble(b *branch, req assemble.Request) *assemble.Context {
 		b.answers = slices.DeleteFunc(b.answers, func(a answer) bool { return a.asOf == now.asOf && a.fingerprint == now.fingerprint })
 		b.answers = append(b.answers, now)
 	}
-	return got
 }
 
 // refused lets those errors pass that say that a context cannot be.

@@ -237,7 +237,8 @@ func (x *explainer) beside(e eventlog.Event) {
 	switch b := e.Body.(type) {
 	case *eventlog.Reminder:
 		texts = []string{b.Body}
-		s.Shown, s.Seen, s.Reason = x.reminder(e.Seq)
+		s.Shown = ShownReminder
+		s.Seen, s.Reason = x.reminder(e.Seq)
 	case *eventlog.Compaction:
 		texts = []string{b.Summary, b.NativeJSON}
 	case *eventlog.Custom:
@@ -253,7 +254,7 @@ func (x *explainer) beside(e eventlog.Event) {
 }
 
 // reminder says what became of the reminder of an event.
-func (x *explainer) reminder(seq eventlog.Seq) (shown Shown, seen bool, reason string) {
+func (x *explainer) reminder(seq eventlog.Seq) (seen bool, reason string) {
 	all := x.Conversation.Reminders()
 	for i, fate := range reduce.Fates(all, x.Conversation.Turns(), x.Result.State.CollapsedThrough) {
 		if all[i].Seq != seq {
@@ -268,11 +269,11 @@ func (x *explainer) reminder(seq eventlog.Seq) (shown Shown, seen bool, reason s
 			reason = fmt.Sprintf("it was dropped with the groups through event %d, where only its beginning may be quoted", x.Result.State.CollapsedThrough)
 		}
 		if fate == reduce.ReminderLive && !strings.Contains(all[i].Body, x.text) {
-			return ShownReminder, false, scrubbedReason
+			return false, scrubbedReason
 		}
-		return ShownReminder, fate == reduce.ReminderLive, reason
+		return fate == reduce.ReminderLive, reason
 	}
-	return ShownReminder, false, ""
+	return false, ""
 }
 
 func (x *explainer) tooLate() string {

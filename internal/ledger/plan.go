@@ -108,7 +108,7 @@ func (p *Plan) change(members map[string]json.RawMessage, body string) bool {
 	return true
 }
 
-// String is the status as it is shown; empty is open, and a step that was taken back is done.
+// shown is the status as it is shown; empty is open, and a step that was taken back is done.
 func (s planStep) shown() string {
 	switch status := strings.ToLower(s.status); status {
 	case "completed", "complete", "done", "cancelled", "canceled", "deleted":

@@ -24,13 +24,11 @@ func journal(t *testing.T, store eventlog.Store) *lifecycle.Journal {
 	return lifecycle.NewJournal(store, lifecycle.NewBus(lifecycle.BusOptions{}), second)
 }
 
-func create(t *testing.T, store eventlog.Store, id string) eventlog.Incarnation {
+func create(t *testing.T, store eventlog.Store, id string) {
 	t.Helper()
-	session, err := store.CreateSession(t.Context(), eventlog.Session{ID: id, CreateTime: second()})
-	if err != nil {
+	if _, err := store.CreateSession(t.Context(), eventlog.Session{ID: id, CreateTime: second()}); err != nil {
 		t.Fatal(err)
 	}
-	return session.Incarnation
 }
 
 func incarnationName(t *testing.T, store eventlog.Store, id string) string {

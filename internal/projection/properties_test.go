@@ -74,7 +74,7 @@ func TestCleanToolRepair(t *testing.T) {
 // was repaired is hidden where that saves anything.
 func checkRepairs(t fataler, o projection.Options, r request) {
 	v := r.applied.View
-	repaired := func(g *reduce.Group, c *reduce.Call) bool {
+	repaired := func(c *reduce.Call) bool {
 		for _, later := range r.groups {
 			for j := range later.Calls {
 				d := &later.Calls[j]
@@ -94,7 +94,7 @@ func checkRepairs(t fataler, o projection.Options, r request) {
 			c := &g.Calls[j]
 			edit, edited := v.Edit(i, c.Result, 0)
 			hidden := left || edited && edit.Kind == reduce.Redacted
-			due := projection.Failed(c) && repaired(g, c)
+			due := projection.Failed(c) && repaired(c)
 			if hidden && !due {
 				t.Fatalf("call %s at %d is hidden, and was not repaired", c.ID, g.First)
 			}

@@ -36,11 +36,11 @@ func (s *settles) Settled(r summarize.Request, sum summarize.Summary, err error)
 	s.settled = append(s.settled, fmt.Sprintf("%d %q %v", r.Chunk, sum.Text, err))
 }
 
-// long makes a session of n messages of about 200 tokens.
-func long(t *testing.T, n int) *memlog.Store {
+// long makes a session of ten messages of about 200 tokens.
+func long(t *testing.T) *memlog.Store {
 	store := memlog.New()
 	var events []eventlog.Event
-	for i := range n {
+	for i := range 10 {
 		events = append(events, logtest.Message(fmt.Sprint(i), eventlog.RoleAssistant, eventlog.Text{Text: fmt.Sprintf("message_%d ", i) + strings.Repeat("word ", 200)}))
 	}
 	commit, err := store.Append(t.Context(), "s", eventlog.Batch{Events: events, Time: epoch})
@@ -59,7 +59,7 @@ func TestChunks(t *testing.T) {
 	backend.answer = func(_ context.Context, r summarize.Request) (summarize.Output, error) {
 		return summarize.Output{Text: fmt.Sprintf("%s+%d", r.Older, len(r.Groups)), InputTokens: 1000, OutputTokens: 10}, nil
 	}
-	w := start(t, long(t, 10), backend, summarize.Options{})
+	w := start(t, long(t), backend, summarize.Options{})
 	p := proposal("s", 10)
 	p.MaxInputTokens = gauge.Text(prompt.Instructions{}.System(200)) + 1000
 	got, err := w.Do(t.Context(), p)
@@ -86,7 +86,7 @@ func TestRejectedChunk(t *testing.T) {
 	backend.answer = func(_ context.Context, r summarize.Request) (summarize.Output, error) {
 		return summarize.Output{Text: strings.Repeat("x", 1-r.Chunk)}, nil
 	}
-	w := start(t, long(t, 10), backend, summarize.Options{})
+	w := start(t, long(t), backend, summarize.Options{})
 	p := proposal("s", 10)
 	p.MaxInputTokens = gauge.Text(prompt.Instructions{}.System(200)) + 1000
 	var rejected *summarize.RejectedError
@@ -105,7 +105,7 @@ func TestRejectedChunk(t *testing.T) {
 // chunks has made no attempt.
 func TestBreakerOpensMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := long(t, 10)
+		store := long(t)
 		for _, id := range []string{"a", "b", "c"} {
 			appendTo(t, store, id, epoch)
 		}
@@ -157,7 +157,7 @@ func TestPull(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := pull.New(0)
-			w := start(t, long(t, 10), q, summarize.Options{})
+			w := start(t, long(t), q, summarize.Options{})
 			p := proposal("s", 10)
 			p.MaxInputTokens = gauge.Text(prompt.Instructions{}.System(200)) + 1000
 			w.Offer(p)

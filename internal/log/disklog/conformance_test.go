@@ -93,18 +93,18 @@ func TestModel(t *testing.T) {
 	logtest.RunModel(t, st.inMemory, logtest.Durable(st.reopen))
 }
 
-func appendTo(t testing.TB, s eventlog.Store, id string, events ...eventlog.Event) ([]eventlog.Receipt, error) {
+func appendTo(t testing.TB, s eventlog.Store, id string, events ...eventlog.Event) error {
 	t.Helper()
 	c, err := s.Append(t.Context(), id, eventlog.Batch{Events: events})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		_, err = c.Wait(t.Context())
 	}
-	return c.Wait(t.Context())
+	return err
 }
 
 func mustAppend(t testing.TB, s eventlog.Store, id string, events ...eventlog.Event) {
 	t.Helper()
-	if _, err := appendTo(t, s, id, events...); err != nil {
+	if err := appendTo(t, s, id, events...); err != nil {
 		t.Errorf("append to %s: %v", id, err)
 	}
 }

@@ -212,23 +212,23 @@ var artifactCases = []testCase{
 	}},
 	{name: "an artifact that is to be new replaces none", run: func(h *harness) {
 		h.append("s", Say("a"), Say("b"))
-		fresh := func(seq eventlog.Seq, id, value string) eventlog.Artifact {
-			a := artifact("k", seq, id, value)
+		fresh := func(seq eventlog.Seq, value string) eventlog.Artifact {
+			a := artifact("k", seq, "i", value)
 			a.New = true
 			return a
 		}
-		h.put("s", fresh(1, "i", "first"))
+		h.put("s", fresh(1, "first"))
 		kept, err := h.s.Artifact(h.Context(), "s", "k", 1, "i")
 		h.ok(err)
 		h.same("kept", kept, artifact("k", 1, "i", "first"))
-		h.conflicts(h.s.PutArtifacts(h.Context(), "s", artifact("k", 0, "j", "x"), fresh(1, "i", "second")))
-		h.put("s", fresh(2, "i", "late"))
+		h.conflicts(h.s.PutArtifacts(h.Context(), "s", artifact("k", 0, "j", "x"), fresh(1, "second")))
+		h.put("s", fresh(2, "late"))
 		h.fork("s", 1, "t")
-		h.conflicts(h.s.PutArtifacts(h.Context(), "t", fresh(1, "i", "fork")))
-		h.put("t", fresh(2, "i", "its own"), artifact("k", 1, "i", "replaced"))
+		h.conflicts(h.s.PutArtifacts(h.Context(), "t", fresh(1, "fork")))
+		h.put("t", fresh(2, "its own"), artifact("k", 1, "i", "replaced"))
 		if h.o.reopen != nil {
 			h.reopen()
-			h.conflicts(h.s.PutArtifacts(h.Context(), "s", fresh(1, "i", "third")))
+			h.conflicts(h.s.PutArtifacts(h.Context(), "s", fresh(1, "third")))
 		}
 		h.same("parent", h.artifacts("s", eventlog.ArtifactQuery{Kind: "k"}), []string{"1/i=first", "2/i=late"})
 		h.same("fork", h.artifacts("t", eventlog.ArtifactQuery{Kind: "k"}), []string{"1/i=replaced", "2/i=its own"})

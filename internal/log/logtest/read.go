@@ -163,13 +163,13 @@ var readCases = []testCase{
 		h.same("head", h.session("s").Head, eventlog.Seq(80))
 	}},
 	{name: "turns are counted by model calls", run: func(h *harness) {
-		part := func(id, group string) eventlog.Event {
+		part := func(id string) eventlog.Event {
 			e := Call(id)
-			e.Body.(*eventlog.Message).GroupID = group
+			e.Body.(*eventlog.Message).GroupID = "g"
 			return e
 		}
-		h.append("s", Say("u"), part("a1", "g"), part("a2", "g"))
-		h.append("s", Say("v"), part("a3", "g"), Call("b"), Call("c"), part("d", "g"))
+		h.append("s", Say("u"), part("a1"), part("a2"))
+		h.append("s", Say("v"), part("a3"), Call("b"), Call("c"), part("d"))
 		var turns []uint32
 		for _, e := range h.read("s", 1, 0) {
 			turns = append(turns, e.Turn)

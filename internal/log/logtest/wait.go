@@ -7,14 +7,14 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// waiting starts a WaitPast and returns what it will end in.
-func (h *harness) waiting(ctx context.Context, id string, seq eventlog.Seq) func() (eventlog.Seq, error) {
+// waiting starts a WaitPast of the session s and returns what it will end in.
+func (h *harness) waiting(ctx context.Context, seq eventlog.Seq) func() (eventlog.Seq, error) {
 	var (
 		wg   sync.WaitGroup
 		head eventlog.Seq
 		err  error
 	)
-	wg.Go(func() { head, err = h.s.WaitPast(ctx, id, seq) })
+	wg.Go(func() { head, err = h.s.WaitPast(ctx, "s", seq) })
 	return func() (eventlog.Seq, error) {
 		wg.Wait()
 		return head, err
@@ -32,7 +32,7 @@ var waitCases = []testCase{
 	}},
 	{name: "a waiter learns of an append", run: func(h *harness) {
 		h.append("s", Say("a"))
-		one, two := h.waiting(h.Context(), "s", 1), h.waiting(h.Context(), "s", 2)
+		one, two := h.waiting(h.Context(), 1), h.waiting(h.Context(), 2)
 		h.append("s", Say("b"))
 		head, err := one()
 		h.ok(err)
@@ -46,7 +46,7 @@ var waitCases = []testCase{
 	}},
 	{name: "a waiter learns of an append that nobody waits for", run: func(h *harness) {
 		h.append("s", Say("a"))
-		past := h.waiting(h.Context(), "s", 1)
+		past := h.waiting(h.Context(), 1)
 		_, err := h.s.Append(h.Context(), "s", eventlog.Batch{Events: []eventlog.Event{Say("b")}})
 		h.ok(err)
 		head, err := past()
@@ -60,7 +60,7 @@ var waitCases = []testCase{
 	}},
 	{name: "a waiter learns of a deletion, even if the id is used again", run: func(h *harness) {
 		h.append("s", Say("a"))
-		past := h.waiting(h.Context(), "s", 5)
+		past := h.waiting(h.Context(), 5)
 		// Whether the waiter has begun or not, it ends in the same way.
 		h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
 		_, err := past()
@@ -71,7 +71,7 @@ var waitCases = []testCase{
 	{name: "a context ends the wait", run: func(h *harness) {
 		h.append("s", Say("a"))
 		ctx, cancel := context.WithCancel(h.Context())
-		past := h.waiting(ctx, "s", 1)
+		past := h.waiting(ctx, 1)
 		cancel()
 		_, err := past()
 		h.fails(err, context.Canceled)

@@ -22,13 +22,11 @@ const (
 	longestResponsesCallID = 64
 )
 
-// string reads a member that has to be a string of something.
-func (r *report) filled(line int, where string, raw json.RawMessage) string {
-	s := r.text(line, where, raw)
-	if raw != nil && blank(s) {
+// filled holds a member to being a string of something.
+func (r *report) filled(line int, where string, raw json.RawMessage) {
+	if s := r.text(line, where, raw); raw != nil && blank(s) {
 		r.add(line, "empty", "%s: nothing but whitespace", where)
 	}
-	return s
 }
 
 // arguments reads what a model wrote as the arguments of a call: any string but none.

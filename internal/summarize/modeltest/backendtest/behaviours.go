@@ -27,7 +27,7 @@ func Run(t *testing.T, api modeltest.API, open Open) {
 	t.Run("cancel", func(t *testing.T) { cancel(t, api, open) })
 	t.Run("deadline", func(t *testing.T) { deadline(t, api, open) })
 	t.Run("request", func(t *testing.T) { requests(t, api, open) })
-	t.Run("secrets", func(t *testing.T) { secrets(t, api, open) })
+	t.Run("secrets", func(t *testing.T) { secrets(t, open) })
 	t.Run("redirect", func(t *testing.T) { redirect(t, api, open) })
 	t.Run("size", func(t *testing.T) { size(t, api, open) })
 }

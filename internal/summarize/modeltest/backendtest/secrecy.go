@@ -56,7 +56,7 @@ func requests(t *testing.T, api modeltest.API, open Open) {
 // secrets: whatever an endpoint answers, however it repeats what it was sent, no
 // error and no line of the log shows the key, a header, the address's password or the
 // prompt, and neither does the backend when it is printed.
-func secrets(t *testing.T, api modeltest.API, open Open) {
+func secrets(t *testing.T, open Open) {
 	word := rapid.StringMatching(`[A-Za-z0-9]{24,40}`)
 	synctest.Test(t, func(t *testing.T) {
 		// A bubble has no deadline, and rapid must not ask for one.
