@@ -34,7 +34,7 @@ func (in Inputs) Forced(p Projected) *Collapsed {
 	if p.Through() <= start.State.CollapsedThrough {
 		return nil
 	}
-	before, err := in.Show(start)
+	before, err := in.show(start)
 	if err != nil {
 		return nil
 	}

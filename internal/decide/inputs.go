@@ -68,12 +68,12 @@ func (in Inputs) Run() (Projected, error) {
 	if err != nil {
 		return Projected{}, err
 	}
-	return in.Show(result)
+	return in.show(result)
 }
 
-// Show applies the projection policy to what was reduced, and says which reminders
+// show applies the projection policy to what was reduced, and says which reminders
 // come after it.
-func (in Inputs) Show(result reduce.Result) (Projected, error) {
+func (in Inputs) show(result reduce.Result) (Projected, error) {
 	applied := in.Policy.Apply(result.View, in.Conversation.Turns(), in.ShownBefore)
 	if err := in.Ctx.Err(); err != nil {
 		return Projected{}, err
@@ -165,5 +165,5 @@ func (in Inputs) Standing() (Projected, error) {
 	if err != nil {
 		return Projected{}, err
 	}
-	return in.Show(now)
+	return in.show(now)
 }

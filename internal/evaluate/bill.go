@@ -20,8 +20,8 @@ type Bill struct {
 	Expired int
 }
 
-// Add adds the bill of other sessions.
-func (b *Bill) Add(o Bill) {
+// add adds the bill of other sessions.
+func (b *Bill) add(o Bill) {
 	b.Tokens += o.Tokens
 	b.Read += o.Read
 	b.Spent += o.Spent

@@ -74,7 +74,7 @@ type sum struct {
 
 func (s *sum) add(o Outcome, m SessionModel) {
 	s.figures.Add(o.Figures)
-	s.bill.Add(o.Bill)
+	s.bill.add(o.Bill)
 	if usd := m.usd(o.Bill.Spent); usd != nil {
 		s.usd, s.priced = s.usd+*usd, true
 	}

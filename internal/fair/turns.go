@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -33,8 +32,7 @@ const RetryAfter = time.Second
 // Who has a turn must wait for nothing that somebody holds who waits for a turn. The methods
 // may be called from any goroutine; nil has room for everybody.
 type Turns struct {
-	o       TurnsOptions
-	refused atomic.Int64
+	o TurnsOptions
 
 	mu      sync.Mutex
 	running uint64
@@ -92,9 +90,6 @@ func (t *Turns) Running() int64 {
 	return int64(t.running)
 }
 
-// Refused counts those that waited in vain.
-func (t *Turns) Refused() int64 { return t.refused.Load() }
-
 // Take waits for a turn. The error is a *BusyError, or that of ctx. done ends the turn; it
 // may be called more than once, by one goroutine.
 func (t *Turns) Take(ctx context.Context) (done func(), err error) {
@@ -111,7 +106,6 @@ func (t *Turns) Take(ctx context.Context) (done func(), err error) {
 	case err != nil:
 		return nil, err
 	default:
-		t.refused.Add(1)
 		return nil, t.busy(w.client)
 	}
 }

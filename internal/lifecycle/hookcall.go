@@ -25,9 +25,9 @@ const (
 	ModeResumeDigest = "resume_digest"
 )
 
-// Fires says whether a compaction of this mode is any runtime's business. The
+// fires says whether a compaction of this mode is any runtime's business. The
 // others are part of something that the runtime itself started.
-func Fires(mode string) bool {
+func fires(mode string) bool {
 	return mode == ModeManual || mode == ModeHost || mode == ModeAuto
 }
 

@@ -165,7 +165,7 @@ func (h *Hooks) Overdue() int {
 
 // serving lists who is to be called.
 func (h *Hooks) serving(hook Hook, c Call) []*Subscriber {
-	if !Fires(c.Mode) {
+	if !fires(c.Mode) {
 		return nil
 	}
 	h.mu.Lock()

@@ -60,9 +60,6 @@ func NewBudget(setting string, total uint64, wait time.Duration) *Budget {
 	return &Budget{setting: setting, total: min(total, 1<<48), wait: wait, held: map[string]uint64{}}
 }
 
-// Total is how many bytes there are.
-func (b *Budget) Total() int64 { return int64(b.total) }
-
 // Used is how many bytes are taken.
 func (b *Budget) Used() int64 {
 	b.mu.Lock()

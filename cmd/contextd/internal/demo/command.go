@@ -17,8 +17,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// DefaultMaxTokens is tight for the bundled session: it fills several times.
-const DefaultMaxTokens = 16_000
+// defaultMaxTokens is tight for the bundled session: it fills several times.
+const defaultMaxTokens = 16_000
 
 // Where somebody watches, there is a pause between turns, and all of them
 // together take no longer than this.
@@ -39,7 +39,7 @@ type options struct {
 
 // NewCommand returns the command "demo".
 func NewCommand() *cobra.Command {
-	o := options{maxTokens: DefaultMaxTokens}
+	o := options{maxTokens: defaultMaxTokens}
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Replay a recorded session through a daemon under a tight budget",
@@ -55,7 +55,7 @@ check fails.`,
 		Args: cobra.NoArgs,
 	}
 	f := cmd.Flags()
-	f.Func("max-tokens", fmt.Sprintf("budget in `tokens`, such as 32000 or 32k; %d if not given", DefaultMaxTokens), func(text string) (err error) {
+	f.Func("max-tokens", fmt.Sprintf("budget in `tokens`, such as 32000 or 32k; %d if not given", defaultMaxTokens), func(text string) (err error) {
 		o.maxTokens, err = config.ParseTokens(text)
 		return err
 	})

@@ -8,8 +8,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// BlocksToDomain converts blocks; errors name the field from field[i] on.
-func BlocksToDomain(field string, blocks []*contextdv1.Block) ([]eventlog.Block, error) {
+// blocksToDomain converts blocks; errors name the field from field[i] on.
+func blocksToDomain(field string, blocks []*contextdv1.Block) ([]eventlog.Block, error) {
 	if len(blocks) == 0 {
 		return nil, nil
 	}
@@ -76,7 +76,7 @@ func toolResultToDomain(r *contextdv1.ToolResult) (eventlog.Block, error) {
 			return nil, invalid(fmt.Sprintf("content[%d]", i), "a tool result holds text, media and provider blocks only")
 		}
 	}
-	content, err := BlocksToDomain("content", r.GetContent())
+	content, err := blocksToDomain("content", r.GetContent())
 	if err != nil {
 		return nil, err
 	}
@@ -103,8 +103,8 @@ func providerToDomain(p *contextdv1.ProviderBlock) (eventlog.Block, error) {
 	return eventlog.ProviderBlock{Provider: p.GetProvider(), JSON: string(p.GetJson())}, nil
 }
 
-// BlocksToProto converts blocks of the log.
-func BlocksToProto(blocks []eventlog.Block) []*contextdv1.Block {
+// blocksToProto converts blocks of the log.
+func blocksToProto(blocks []eventlog.Block) []*contextdv1.Block {
 	if len(blocks) == 0 {
 		return nil
 	}
@@ -130,7 +130,7 @@ func BlockToProto(b eventlog.Block) *contextdv1.Block {
 		}}}
 	case eventlog.ToolResult:
 		return &contextdv1.Block{Kind: &contextdv1.Block_ToolResult{ToolResult: &contextdv1.ToolResult{
-			CallId: b.CallID, ToolName: b.ToolName, Content: BlocksToProto(b.Content), IsError: b.IsError,
+			CallId: b.CallID, ToolName: b.ToolName, Content: blocksToProto(b.Content), IsError: b.IsError,
 		}}}
 	case eventlog.Media:
 		return &contextdv1.Block{Kind: &contextdv1.Block_Media{Media: &contextdv1.Media{

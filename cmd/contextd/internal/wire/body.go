@@ -40,7 +40,7 @@ func messageToDomain(m *contextdv1.Message) (*eventlog.Message, error) {
 	if err := checkNames(named{"group_id", m.GetGroupId()}, named{"model", m.GetModel()}); err != nil {
 		return nil, err
 	}
-	blocks, err := BlocksToDomain("blocks", m.GetBlocks())
+	blocks, err := blocksToDomain("blocks", m.GetBlocks())
 	if err != nil {
 		return nil, err
 	}
@@ -56,11 +56,11 @@ func messageToDomain(m *contextdv1.Message) (*eventlog.Message, error) {
 // MessageToDomain converts a message that belongs to no event.
 func MessageToDomain(m *contextdv1.Message) (*eventlog.Message, error) { return messageToDomain(m) }
 
-// MessageToProto converts a message of the log.
-func MessageToProto(m *eventlog.Message) *contextdv1.Message {
+// messageToProto converts a message of the log.
+func messageToProto(m *eventlog.Message) *contextdv1.Message {
 	return &contextdv1.Message{
 		Role:    rolesToProto[m.Role],
-		Blocks:  BlocksToProto(m.Blocks),
+		Blocks:  blocksToProto(m.Blocks),
 		GroupId: m.GroupID,
 		Model:   m.Model,
 		Pinned:  m.Pinned,

@@ -21,7 +21,7 @@ func InjectionsToDomain(all []*contextdv1.Injection) ([]render.Injection, error)
 		if err := checkNames(named{path + ".name", in.GetName()}); err != nil {
 			return nil, err
 		}
-		blocks, err := BlocksToDomain(path+".blocks", in.GetBlocks())
+		blocks, err := blocksToDomain(path+".blocks", in.GetBlocks())
 		if err != nil {
 			return nil, err
 		}
@@ -114,7 +114,7 @@ func RenderedToProto(index int, m assemble.Message, form contextdv1.MessageForm)
 		out.Json = m.JSON
 	}
 	if form == contextdv1.MessageForm_MESSAGE_FORM_VALUE || form == contextdv1.MessageForm_MESSAGE_FORM_BOTH {
-		out.Message = &contextdv1.Message{Role: rolesToProto[m.Role], Blocks: BlocksToProto(m.Blocks)}
+		out.Message = &contextdv1.Message{Role: rolesToProto[m.Role], Blocks: blocksToProto(m.Blocks)}
 	}
 	for _, seq := range m.Seqs {
 		out.SourceSeqs = append(out.SourceSeqs, uint64(seq))

@@ -73,7 +73,7 @@ func EventToProto(e eventlog.Event) *contextdv1.Event {
 	}
 	switch b := e.Body.(type) {
 	case *eventlog.Message:
-		out.Kind = &contextdv1.Event_Message{Message: MessageToProto(b)}
+		out.Kind = &contextdv1.Event_Message{Message: messageToProto(b)}
 	case *eventlog.Reminder:
 		out.Kind = &contextdv1.Event_Reminder{Reminder: reminderToProto(b)}
 	case *eventlog.Compaction:
