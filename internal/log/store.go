@@ -93,6 +93,15 @@ type Leases interface {
 	Release(ctx context.Context, id string, of Incarnation, work string) error
 }
 
+// LeaseAlone is Leases.Lease of a store that no other process writes to: whoever asks has the work.
+func LeaseAlone(ctx context.Context, log Reader, id string, of Incarnation) (bool, error) {
+	found, err := log.Session(ctx, id)
+	if err == nil && of != 0 && of != found.Incarnation {
+		err = &NotFoundError{Kind: "session", Name: id}
+	}
+	return err == nil, err
+}
+
 // Store keeps logs and their artifacts. All methods may be called from any goroutine.
 // Errors are the types of this package; a context's error is returned as it is. Slices and
 // events that a store returns are shared and must not be changed.
