@@ -3,120 +3,134 @@ package cli
 import (
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// writeExplanation writes what became of every event, and what each reducer did.
-func writeExplanation(cmd *cobra.Command, h *contextdv1.ContextHeader) error {
-	writeSummary(cmd.OutOrStdout(), styleOf(cmd), h)
-	return writeDecisions(cmd, h.GetProjection())
+func newExplain(c *client) *cobra.Command {
+	req := &contextdv1.ExplainCallRequest{}
+	cmd := &cobra.Command{
+		Use:   "explain SESSION [TEXT]",
+		Short: "Say whether the model saw a text in a recorded call, and if not, why",
+		Long: `Say whether the model saw a text in a recorded call, and if not, why.
+
+TEXT is looked for letter by letter, in the log and in what contextd wrote: the
+summary, the ledger, the index, quotations and reminders. A pointer such as
+ctx:12.0 asks about the block that it names. Without TEXT the call is described,
+with every decision about its context.
+
+Calls are those of "contextd record" and RecordModelCall, counted from 1. Where none is
+recorded, the newest projection is explained, or else the context that would be made now.`,
+		Example: `  contextd explain my-session pkg/pool.go
+  contextd explain my-session --call 17 ctx:12.0
+  contextd explain my-session --call 17 --json`,
+		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
+			if req.SessionId = args[0]; len(args) > 1 {
+				req.Text = args[1]
+			}
+			resp, err := api.ExplainCall(cmd.Context(), req)
+			if err != nil {
+				return err
+			}
+			if c.output.structured() {
+				return c.output.write(cmd.OutOrStdout(), resp)
+			}
+			return writeCall(cmd, req, resp)
+		}),
+	}
+	sessionsFirst(cmd, cobra.RangeArgs(1, 2))
+	cmd.Flags().Uint32Var(&req.Call, "call", 0, "`number` of the call; 0 for the newest")
+	return cmd
 }
 
-func writeDecisions(cmd *cobra.Command, p *contextdv1.Projection) error {
-	t := newTable(cmd, "EVENTS", "DECISION", "TOOL", "SAVED", "BY", "WHY")
-	for _, d := range decisions(p) {
-		t.row(d.events(), d.decision, dash(d.tool), d.savedText(), dash(d.by), d.why)
+func writeCall(cmd *cobra.Command, req *contextdv1.ExplainCallRequest, resp *contextdv1.ExplainCallResponse) error {
+	w, p := cmd.OutOrStdout(), resp.GetProjection()
+	describeCall(w, req.GetSessionId(), resp.GetCall(), p)
+	describeShadow(w, p.GetShadow())
+	switch {
+	case req.GetText() != "":
+		fmt.Fprintln(w)
+		return writeSightings(cmd, req.GetText(), resp)
+	case p != nil:
+		fmt.Fprintln(w)
+		return writeDecisions(cmd, p)
+	default:
+		return nil
 	}
-	if err := t.flush(); err != nil {
-		return err
+}
+
+func describeCall(w io.Writer, session string, call *contextdv1.ModelCall, p *contextdv1.Projection) {
+	if call == nil {
+		what := "this is projection " + p.GetProjectionId() + ","
+		if p.GetProjectionId() == "" {
+			what = "nor is a context; this is the one that would be made now,"
+		}
+		fmt.Fprintf(w, "no call of %s is recorded; %s as of event %d\n", session, what, p.GetAsOfSeq())
+		return
 	}
-	fmt.Fprintln(cmd.OutOrStdout())
-	t = newTable(cmd, "REDUCER", "BEFORE", "AFTER", "TOUCHED", "NOTE")
-	for _, s := range p.GetSteps() {
-		t.row(s.GetReducer(), s.GetTokensBefore(), s.GetTokensAfter(), s.GetTouched(), s.GetNote())
+	fmt.Fprintf(w, "call %d of %s, model %s", call.GetNumber(), session, dash(call.GetModel()))
+	if p == nil {
+		fmt.Fprint(w, ", from no projection: what was sent is not known\n")
+	} else {
+		fmt.Fprintf(w, ", from projection %s as of event %d\n", p.GetProjectionId(), p.GetAsOfSeq())
+	}
+	if call.GetRejectedOverBudget() {
+		fmt.Fprintln(w, "the provider refused it as too long")
+	}
+	fmt.Fprintf(w, "tokens: %d estimated, %d counted by the provider (%d from its cache, %d into it), %d written by the model\n",
+		call.GetEstimatedTokens(), call.GetInputTokens(), call.GetCacheReadTokens(), call.GetCacheWriteTokens(), call.GetOutputTokens())
+	if call.GetCollapsedThroughSeq() > 0 {
+		fmt.Fprintf(w, "cut:    the groups through event %d, with summary %s\n", call.GetCollapsedThroughSeq(), orNone(call.GetSummaryId()))
+	}
+	if call.GetEvictedAsOfSeq() > 0 {
+		fmt.Fprintf(w, "old:    results evicted by age as of event %d\n", call.GetEvictedAsOfSeq())
+	}
+}
+
+func describeShadow(w io.Writer, s *contextdv1.ShadowProjection) {
+	switch {
+	case s == nil:
+	case s.GetOverBudget():
+		fmt.Fprintf(w, "shadow: %s would have refused, over the budget\n", s.GetPolicy())
+	default:
+		fmt.Fprintf(w, "shadow: %s would have sent %d tokens in %s, %d of them as before; prefix %s\n",
+			s.GetPolicy(), s.GetTokens(), counted(s.GetMessageCount(), "message"), s.GetStableTokens(), rewritten(s.GetBrokenBy()))
+	}
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+func writeSightings(cmd *cobra.Command, text string, resp *contextdv1.ExplainCallResponse) error {
+	w := cmd.OutOrStdout()
+	verdict := "was not seen"
+	if resp.GetSeen() {
+		verdict = "was seen"
+	}
+	fmt.Fprintf(w, "%q %s\n", text, verdict)
+	if len(resp.GetSightings()) == 0 {
+		if !resp.GetSeen() {
+			fmt.Fprintln(w, "it is neither in the log nor in what contextd wrote")
+		}
+		return nil
+	}
+	t := newTable(cmd, "EVENT", "BLOCK", "SHOWN", "SEEN", "POINTER", "WHY")
+	for _, s := range resp.GetSightings() {
+		event, block := "-", "-"
+		if s.GetSeq() > 0 {
+			event, block = fmt.Sprint(s.GetSeq()), fmt.Sprint(s.GetBlock())
+		}
+		seen := "no"
+		if s.GetSeen() {
+			seen = "yes"
+		}
+		t.row(event, block, s.GetShown(), seen, dash(s.GetPointer()), s.GetReason())
 	}
 	return t.flush()
-}
-
-func writeSummary(w io.Writer, style style, h *contextdv1.ContextHeader) {
-	b, p := h.GetBudget(), h.GetProjection()
-	fmt.Fprintf(w, "context of %s as of event %d: %s, projection %s\n",
-		h.GetSessionId(), h.GetAsOfSeq(), counted(h.GetMessageCount(), "message"), dash(h.GetProjectionId()))
-	fmt.Fprintf(w, "tokens: %d of %d (%s), %d unreduced, counted by %s\n",
-		b.GetProjectedTokens(), b.GetTargetTokens(), style.state(b.GetState()), b.GetRawTokens(), b.GetTokenizer())
-	fmt.Fprintf(w, "events: %d kept, %d of them shortened, %d dropped\n", p.GetKeptCount(), p.GetRedactedCount(), p.GetDroppedCount())
-	if cache := h.GetCache(); cache != nil {
-		fmt.Fprintf(w, "prefix: %s and %s as before; %s\n",
-			counted(cache.GetStableMessages(), "message"), counted(cache.GetStableTokens(), "token"), rewritten(cache.GetBrokenBy()))
-	}
-	fmt.Fprintf(w, "hash:   %s\n\n", h.GetPrefixHash())
-}
-
-func rewritten(by string) string {
-	if by == "" {
-		return "unchanged"
-	}
-	return "rewritten by " + by
-}
-
-// decision is what became of a run of events, or of one block.
-type decision struct {
-	from, to uint64
-	decision string
-	tool, by string
-	why      string
-	saved    *uint64
-}
-
-func (d decision) events() string {
-	if d.from == d.to {
-		return fmt.Sprint(d.from)
-	}
-	return fmt.Sprintf("%d-%d", d.from, d.to)
-}
-
-func (d decision) savedText() string {
-	if d.saved == nil {
-		return "-"
-	}
-	return fmt.Sprint(*d.saved)
-}
-
-// decisions lists every event once, in order; what was kept or dropped in runs.
-func decisions(p *contextdv1.Projection) []decision {
-	shortened := map[uint64][]*contextdv1.RedactionPointer{}
-	for _, r := range p.GetRedactionPointers() {
-		shortened[r.GetSourceSeq()] = append(shortened[r.GetSourceSeq()], r)
-	}
-	dropped := "its calls are in the ledger"
-	if p.GetSummaryId() != "" {
-		dropped += ", with summary " + p.GetSummaryId()
-	}
-	var out []decision
-	add := func(d decision) {
-		if n := len(out); n > 0 && d.by == "" && out[n-1].by == "" && out[n-1].decision == d.decision && out[n-1].to+1 == d.from {
-			out[n-1].to = d.to
-			return
-		}
-		out = append(out, d)
-	}
-	for _, seq := range merge(p.GetKeptSeqs(), p.GetDroppedSeqs()) {
-		_, left := slices.BinarySearch(p.GetDroppedSeqs(), seq)
-		switch {
-		case left:
-			add(decision{from: seq, to: seq, decision: "dropped", why: dropped})
-		case len(shortened[seq]) == 0:
-			add(decision{from: seq, to: seq, decision: "kept"})
-		default:
-			for _, r := range shortened[seq] {
-				saved := r.GetReclaimedTokens()
-				add(decision{
-					from: seq, to: seq, decision: r.GetDecision(), tool: r.GetToolName(), by: r.GetPolicy(),
-					why: r.GetReason() + ", " + r.GetPointer(), saved: &saved,
-				})
-			}
-		}
-	}
-	return out
-}
-
-// merge merges two ascending lists.
-func merge(a, b []uint64) []uint64 {
-	out := append(slices.Clone(a), b...)
-	slices.Sort(out)
-	return out
 }

@@ -315,3 +315,10 @@ func (a *api) read(t *testing.T, id string) []*contextdv1.Event {
 		out = append(out, resp.GetEvents()...)
 	}
 }
+
+func compacting(req *contextdv1.CompactSessionRequest) func(context.Context, *api) error {
+	return func(ctx context.Context, a *api) error {
+		_, err := a.compaction.CompactSession(ctx, req)
+		return err
+	}
+}
