@@ -280,7 +280,7 @@ func (s *Scheduler) drain() {
 	}
 }
 
-// survive is run, where a panic ends the job alone.
+// survive is propose, where a panic ends the job alone.
 func (s *Scheduler) survive(ctx context.Context, p Proposal) (summary Summary, err error) {
 	ended := false
 	err = guard.Run(s.o.Logger.With("session_id", p.SessionID), "summary", func() (err error) {

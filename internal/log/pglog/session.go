@@ -54,10 +54,10 @@ type state struct {
 	chain  [sha256.Size]byte
 }
 
-// sessionColumns are those that scanSession reads.
+// sessionColumns are those that columns takes.
 const sessionColumns = `s.id, s.incarnation, s.version, s.info, s.head, s.state, s.puts, s.artifact_bytes`
 
-// columns are what sessionColumns yields.
+// columns are what a row has in sessionColumns.
 type columns struct {
 	id, info, state                                []byte
 	incarnation, version, head, puts, artifactSize int64

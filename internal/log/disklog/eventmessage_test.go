@@ -6,7 +6,7 @@ import (
 )
 
 // eventMessage is the simple way to encode an event: the protobuf message that
-// appendEvent must write, for the generated code to marshal.
+// eventcodec.Append must write, for the generated code to marshal.
 func eventMessage(e eventlog.Event) *storagev1.Event {
 	m := &storagev1.Event{
 		EventId:     e.ID,
