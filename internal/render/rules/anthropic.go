@@ -43,23 +43,10 @@ type anthropicTurn struct {
 
 func checkAnthropic(r *report, lines [][]byte) {
 	c := &anthropicCheck{report: r, ids: map[string]bool{}}
-	total := 0
 	var turns []anthropicTurn
-	for i, line := range lines {
-		total += len(line)
-		o, ok := c.open(i, "line", line)
-		if !ok {
-			continue
-		}
-		if _, ok := o["system"]; ok {
-			c.system(i, o)
-			continue
-		}
-		turns = append(turns, c.message(i, o))
-	}
-	if total > anthropicBytes {
-		c.add(-1, "size", "%d bytes, more than %d", total, anthropicBytes)
-	}
+	c.request(lines, anthropicBytes, "system", c.system, func(line int, o object) {
+		turns = append(turns, c.message(line, o))
+	})
 	if len(turns) > anthropicMessages {
 		c.add(-1, "size", "%d messages, more than %d", len(turns), anthropicMessages)
 	}
@@ -69,12 +56,8 @@ func checkAnthropic(r *report, lines [][]byte) {
 	c.order(turns)
 }
 
-func (c *anthropicCheck) system(line int, o object) {
-	if line > 0 {
-		c.add(line, "system", "a system line that is not the first")
-	}
-	c.members(line, "line", o, []string{"system"}, nil)
-	blocks := c.list(line, "system", o["system"])
+func (c *anthropicCheck) system(line int, prompt json.RawMessage) {
+	blocks := c.list(line, "system", prompt)
 	if len(blocks) == 0 {
 		c.add(line, "content", "system: empty")
 	}

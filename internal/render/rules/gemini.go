@@ -31,23 +31,10 @@ type geminiTurn struct {
 
 func checkGemini(r *report, lines [][]byte) {
 	c := &geminiCheck{report: r, ids: map[string]bool{}}
-	total := 0
 	var turns []geminiTurn
-	for i, line := range lines {
-		total += len(line)
-		o, ok := c.open(i, "line", line)
-		if !ok {
-			continue
-		}
-		if _, ok := o["systemInstruction"]; ok {
-			c.system(i, o)
-			continue
-		}
-		turns = append(turns, c.content(i, o))
-	}
-	if total > geminiBytes {
-		c.add(-1, "size", "%d bytes, more than %d", total, geminiBytes)
-	}
+	c.request(lines, geminiBytes, "systemInstruction", c.system, func(line int, o object) {
+		turns = append(turns, c.content(line, o))
+	})
 	for i, t := range turns {
 		var before geminiTurn
 		if i > 0 {
@@ -66,12 +53,8 @@ func checkGemini(r *report, lines [][]byte) {
 	}
 }
 
-func (c *geminiCheck) system(line int, o object) {
-	if line > 0 {
-		c.add(line, "system", "a system line that is not the first")
-	}
-	c.members(line, "line", o, []string{"systemInstruction"}, nil)
-	o = c.object(line, "systemInstruction", o["systemInstruction"], []string{"parts"}, []string{"role"})
+func (c *geminiCheck) system(line int, prompt json.RawMessage) {
+	o := c.object(line, "systemInstruction", prompt, []string{"parts"}, []string{"role"})
 	parts := c.list(line, "parts", o["parts"])
 	if len(parts) == 0 {
 		c.add(line, "content", "no parts")

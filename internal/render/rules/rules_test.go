@@ -110,6 +110,8 @@ func TestEveryRuleIsShown(t *testing.T) {
 		}
 		if strings.HasPrefix(format, "openai") {
 			files = append(files, "openai.go")
+		} else {
+			files = append(files, "request.go")
 		}
 		for _, file := range append(files, "object.go", "rules.go") {
 			source, err := os.ReadFile(file)
