@@ -1,7 +1,6 @@
 package assemble_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/records"
-	"github.com/contextd/contextd/internal/summarize"
 )
 
 // history is sessions that begin as one, on a store in memory and one on the disk.
@@ -265,32 +263,4 @@ func pairs(c *assemble.Context) error {
 		return fmt.Errorf("%v have no results", open)
 	}
 	return nil
-}
-
-// compactedOr is compacted, or the error.
-func (w *world) compactedOr(c assemble.Compaction) (*assemble.Compacted, error) {
-	ctx := context.Background()
-	plan, err := w.engine.PlanCompaction(ctx, c)
-	if err != nil || plan.Nothing != "" {
-		return nil, err
-	}
-	c.Strategy = plan.Strategy
-	var made *summarize.Summary
-	if plan.Summary != nil {
-		var s summarize.Summary
-		if c.Summary != "" {
-			s, err = w.engine.PutSummary(ctx, *plan.Summary, c.Summary)
-		} else {
-			s, err = w.scheduler.Do(ctx, *plan.Summary)
-		}
-		if err != nil {
-			return nil, err
-		}
-		made = &s
-	}
-	done, _, err := w.engine.Compact(ctx, c, made, marking(w.tb, w.store, c.SessionID))
-	if err == nil && done != nil {
-		err = done.Unrecorded
-	}
-	return done, err
 }

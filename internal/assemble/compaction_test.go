@@ -37,16 +37,22 @@ func compaction(strategy reduce.Strategy) assemble.Compaction {
 // where there is nothing to do.
 func (w *world) compacted(c assemble.Compaction) *assemble.Compacted {
 	w.tb.Helper()
-	ctx := context.Background()
-	plan, err := w.engine.PlanCompaction(ctx, c)
+	done, err := w.compactedOr(c)
 	if err != nil {
 		w.tb.Fatal(err)
 	}
-	if plan.Nothing != "" {
-		return nil
+	return done
+}
+
+// compactedOr is compacted, or the error.
+func (w *world) compactedOr(c assemble.Compaction) (*assemble.Compacted, error) {
+	ctx := context.Background()
+	plan, err := w.engine.PlanCompaction(ctx, c)
+	if err != nil || plan.Nothing != "" {
+		return nil, err
 	}
 	c.Strategy = plan.Strategy
-	var summary *summarize.Summary
+	var made *summarize.Summary
 	if plan.Summary != nil {
 		var s summarize.Summary
 		if c.Summary != "" {
@@ -55,18 +61,15 @@ func (w *world) compacted(c assemble.Compaction) *assemble.Compacted {
 			s, err = w.scheduler.Do(ctx, *plan.Summary)
 		}
 		if err != nil {
-			w.tb.Fatal(err)
+			return nil, err
 		}
-		summary = &s
+		made = &s
 	}
-	done, _, err := w.engine.Compact(ctx, c, summary, marking(w.tb, w.store, c.SessionID))
-	if err != nil {
-		w.tb.Fatal(err)
+	done, _, err := w.engine.Compact(ctx, c, made, marking(w.tb, w.store, c.SessionID))
+	if err == nil && done != nil {
+		err = done.Unrecorded
 	}
-	if done != nil && done.Unrecorded != nil {
-		w.tb.Fatal(done.Unrecorded)
-	}
-	return done
+	return done, err
 }
 
 // marking appends what a compaction decided, as whoever compacts does.

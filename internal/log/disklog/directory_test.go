@@ -251,25 +251,31 @@ func TestOpeningOnAFailingDisk(t *testing.T) {
 	}
 }
 
+// crashInDeletion does the first half of DeleteSession to the session s, and then the power fails.
+func crashInDeletion(t *testing.T, s *Store, disk *vfs.MemFS) (crashed *vfs.MemFS, target *session) {
+	t.Helper()
+	sl, target, err := s.find("s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.forget(sl, target, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.release(sl)
+	crashed = disk.CrashClone(vfs.CrashCloneCfg{})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return crashed, target
+}
+
 // An interrupted deletion is finished by the next opening.
 func TestInterruptedDeletionIsFinished(t *testing.T) {
 	disk := vfs.NewCrashableMem()
 	s := openMem(t, disk)
 	add(t, s, "s", logtest.Say("secret-of-the-deleted-session"))
 	add(t, s, "t", logtest.Say("a"))
-	sl, target, err := s.find("s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The first half of DeleteSession, and then the power fails.
-	if err := s.forget(sl, target, nil); err != nil {
-		t.Fatal(err)
-	}
-	s.release(sl)
-	crashed := disk.CrashClone(vfs.CrashCloneCfg{})
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	crashed, _ := crashInDeletion(t, s, disk)
 	if !holds(t, crashed, "log/db", "secret-of-the-deleted-session") {
 		t.Fatal("the secret was gone before")
 	}
@@ -347,18 +353,7 @@ func interruptDeletion(t *testing.T, repaired bool) {
 		t.Fatal(err)
 	}
 	add(t, s, "s", logtest.Say("a"))
-	sl, target, err := s.find("s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.forget(sl, target, nil); err != nil {
-		t.Fatal(err)
-	}
-	s.release(sl)
-	crashed := disk.CrashClone(vfs.CrashCloneCfg{})
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	crashed, target := crashInDeletion(t, s, disk)
 	segment := uint64(target.own().segment)
 	if _, err := s.keys.Seal(nil, segment, nil, nil); err != nil {
 		t.Fatalf("the key was gone before: %v", err)

@@ -2,8 +2,6 @@ package server_test
 
 import (
 	"context"
-	"errors"
-	"io"
 	"math"
 	"slices"
 	"strings"
@@ -303,17 +301,15 @@ func (a *api) read(t *testing.T, id string) []*contextdv1.Event {
 	if err != nil {
 		t.Fatal(err)
 	}
+	parts, err := received(stream.Recv)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var out []*contextdv1.Event
-	for {
-		resp, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, resp := range parts {
 		out = append(out, resp.GetEvents()...)
 	}
+	return out
 }
 
 func compacting(req *contextdv1.CompactSessionRequest) func(context.Context, *api) error {

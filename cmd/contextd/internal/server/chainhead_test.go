@@ -1,8 +1,6 @@
 package server_test
 
 import (
-	"errors"
-	"io"
 	"testing"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -18,18 +16,16 @@ func chainsOf(t *testing.T, a *api, id string, from, to uint64) map[uint64]strin
 	if err != nil {
 		t.Fatal(err)
 	}
+	parts, err := received(stream.Recv)
+	if err != nil {
+		t.Fatal(err)
+	}
 	chains := map[uint64]string{}
-	for {
-		resp, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return chains
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, resp := range parts {
 		events := resp.GetEvents()
 		chains[events[len(events)-1].GetSeq()] = resp.GetChainHead()
 	}
+	return chains
 }
 
 func sessionOf(t *testing.T, a *api, id string) *contextdv1.Session {

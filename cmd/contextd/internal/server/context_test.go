@@ -1,9 +1,7 @@
 package server_test
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -143,14 +141,11 @@ func TestContextChunks(t *testing.T) {
 	}
 	var order []string
 	alone := false
-	for {
-		resp, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	parts, err := received(stream.Recv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, resp := range parts {
 		switch part := resp.GetPart().(type) {
 		case *contextdv1.AssembleContextResponse_Header:
 			order = append(order, "header")
@@ -194,14 +189,11 @@ func (a *api) projectsTo(t *testing.T, events []*contextdv1.Event, want string) 
 	}
 	var messages []*contextdv1.RenderedMessage
 	var header *contextdv1.ContextHeader
-	for {
-		resp, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	parts, err := received(stream.Recv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, resp := range parts {
 		messages = append(messages, resp.GetChunk().GetMessages()...)
 		if resp.GetHeader() != nil {
 			header = resp.GetHeader()

@@ -2,8 +2,6 @@ package server_test
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -21,21 +19,19 @@ func renderAgain(t *testing.T, a *api, id, projection string) (*contextdv1.Repla
 	if err != nil {
 		t.Fatal(err)
 	}
+	parts, err := received(stream.Recv)
+	if err != nil {
+		return nil, nil, err
+	}
 	var replay *contextdv1.ReplayProjectionResponse
 	var messages []*contextdv1.RenderedMessage
-	for {
-		resp, err := stream.Recv()
-		switch {
-		case errors.Is(err, io.EOF):
-			return replay, messages, nil
-		case err != nil:
-			return nil, nil, err
-		case resp.GetReplay() != nil:
+	for _, resp := range parts {
+		if resp.GetReplay() != nil {
 			replay = resp.GetReplay()
-		default:
-			messages = append(messages, resp.GetChunk().GetMessages()...)
 		}
+		messages = append(messages, resp.GetChunk().GetMessages()...)
 	}
+	return replay, messages, nil
 }
 
 // TestRenderProjection checks that what was sent can be had again, byte for byte, by

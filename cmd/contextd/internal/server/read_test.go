@@ -40,14 +40,11 @@ func TestReadRanges(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []*contextdv1.Event
-			for {
-				resp, err := stream.Recv()
-				if errors.Is(err, io.EOF) {
-					break
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
+			parts, err := received(stream.Recv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, resp := range parts {
 				got = append(got, resp.GetEvents()...)
 			}
 			if seqsOf(got) != test.want {
@@ -74,14 +71,11 @@ func TestReadChunks(t *testing.T) {
 		t.Fatal(err)
 	}
 	messages, read := 0, 0
-	for {
-		resp, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	parts, err := received(stream.Recv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, resp := range parts {
 		messages++
 		read += len(resp.GetEvents())
 		if size := proto.Size(resp); size > 31<<10 && len(resp.GetEvents()) > 1 {
