@@ -10,6 +10,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
+// maxAttempts is how often one span is tried where the failures may pass.
+const maxAttempts = 3
+
 // reasonBytes bounds what is kept of an error.
 const reasonBytes = 400
 
@@ -97,7 +100,7 @@ func (s *Scheduler) begin(ctx context.Context, p Proposal) (task, Summary, error
 	if stored.ID != "" || err != nil {
 		return t, stored, err
 	}
-	if t.Status == pending && t.Attempts >= s.o.MaxAttempts {
+	if t.Status == pending && t.Attempts >= maxAttempts {
 		// The last attempt was cut off.
 		t.Status = failed
 		if t.Reason == "" {
@@ -127,7 +130,7 @@ func (s *Scheduler) failed(ctx context.Context, p Proposal, t task, err error) e
 	case errors.As(err, &open):
 		t.Attempts--
 		t.Reason = reason(err)
-	case errors.As(err, &rejected), errors.Is(err, ErrPermanent), t.Attempts >= s.o.MaxAttempts:
+	case errors.As(err, &rejected), errors.Is(err, ErrPermanent), t.Attempts >= maxAttempts:
 		t.Status, t.Reason = failed, reason(err)
 	default:
 		t.Reason = reason(err)

@@ -24,9 +24,6 @@ type Options struct {
 	Journal *lifecycle.Journal
 	// Workers is how many spans are summarised at once; 0 means 2.
 	Workers int
-	// MaxAttempts is how often one span is tried where the failures may pass; 0 means
-	// 3.
-	MaxAttempts int
 	// MaxQueue is how many proposals wait at most; those offered beyond are dropped. 0
 	// means 1024.
 	MaxQueue int
@@ -76,9 +73,6 @@ type job struct {
 func NewScheduler(o Options) *Scheduler {
 	if o.Workers == 0 {
 		o.Workers = 2
-	}
-	if o.MaxAttempts == 0 {
-		o.MaxAttempts = 3
 	}
 	if o.MaxQueue == 0 {
 		o.MaxQueue = 1024

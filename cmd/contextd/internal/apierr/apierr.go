@@ -65,8 +65,6 @@ type LimitError struct {
 	Setting       string
 	Limit, Actual uint64
 	Unit          string
-	// RetryAfter is set where waiting helps.
-	RetryAfter time.Duration
 }
 
 func (e *LimitError) Error() string {

@@ -182,7 +182,6 @@ func capacity(err error) *answer {
 		if limit.Field != "" {
 			a = badField(codes.ResourceExhausted, ReasonLimit, limit.Field, limit.Error(), err)
 		}
-		a.retryAfter = limit.RetryAfter
 		return a.with("setting", limit.Setting).number("limit", limit.Limit).number("actual", limit.Actual)
 	}
 	var busy *fair.BusyError

@@ -116,10 +116,6 @@ func conversions(t *testing.T) map[string]conversion {
 		},
 		"no such summarizer": {&summarize.UnknownError{Summarizer: "m"}, codes.FailedPrecondition, "NOT_CONFIGURED", false, []string{"setting=summarizers"}},
 		"summaries stopped":  {summarize.ErrClosed, codes.Unavailable, "DRAINING", false, []string{"retry after 1s"}},
-		"a limit that time lifts": {
-			&apierr.LimitError{Setting: "rate", RetryAfter: time.Minute}, codes.ResourceExhausted, "LIMIT_EXCEEDED", false,
-			[]string{"setting=rate", "limit=0", "actual=0", "retry after 1m0s"},
-		},
 		"busy": {
 			&fair.BusyError{Setting: "request_memory", Limit: 5, RetryAfter: time.Second}, codes.ResourceExhausted, "BUSY", false,
 			[]string{"setting=request_memory", "limit=5", "retry after 1s"},
