@@ -54,18 +54,11 @@ func (a *api) export(t *testing.T, req *contextdv1.ExportTranscriptRequest) ([]b
 // fixtures are the files that the readers are tested with.
 func fixtures(t *testing.T) []string {
 	t.Helper()
-	var out []string
-	for _, pattern := range []string{"*.in.*"} {
-		found, err := filepath.Glob("../../../../internal/harness/*/testdata/" + pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, found...)
+	found, err := filepath.Glob("../../../../internal/harness/*/testdata/*.in.*")
+	if err != nil || len(found) < 15 {
+		t.Fatalf("there are %d fixtures: %v", len(found), err)
 	}
-	if len(out) < 15 {
-		t.Fatalf("there are %d fixtures", len(out))
-	}
-	return out
+	return found
 }
 
 // TestConvertThroughTheLog: a file that goes through the log to a writer gives the
