@@ -40,7 +40,7 @@ func prose(most int) *rapid.Generator[string] {
 	})
 }
 
-// genBody draws a result; few bodies, so that they come again.
+// genContent draws a result; few bodies, so that they come again.
 func genContent(t *rapid.T) []eventlog.Block {
 	switch rapid.IntRange(0, 9).Draw(t, "content") {
 	case 0:
