@@ -21,7 +21,7 @@ const profileSeconds = 8
 // into the folder that -profiles names. Its metrics are on, since they come with its profiles.
 func BenchmarkProfile(b *testing.B) {
 	if *profiles == "" {
-		b.Skip("-profiles names no folder")
+		b.Skip("SKIPPED: -profiles names no folder for the profiles")
 	}
 	for _, size := range []int{1 << 10, 16 << 10} {
 		metrics := freeAddress(b)

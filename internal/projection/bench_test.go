@@ -8,6 +8,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // longSession is an agent at work: so many turns of a call and a result of about 2 KiB,
@@ -15,11 +16,11 @@ import (
 func longSession(turns int) *reduce.Conversation {
 	c := newSession()
 	message := func(role eventlog.Role, blocks ...eventlog.Block) {
-		if err := c.append(eventlog.Event{ID: fmt.Sprint(c.head.Seq), Body: say(role, blocks...)}); err != nil {
+		if err := c.append(eventlog.Event{ID: fmt.Sprint(c.head.Seq), Body: reducetest.Say(role, blocks...)}); err != nil {
 			panic(err)
 		}
 	}
-	message(eventlog.RoleUser, text("Go through all modules, please."))
+	message(eventlog.RoleUser, reducetest.Text("Go through all modules, please."))
 	for turn := range turns {
 		id, file := fmt.Sprintf("call_%d", turn), turn
 		if turn%5 == 2 {
@@ -29,7 +30,7 @@ func longSession(turns int) *reduce.Conversation {
 		message(eventlog.RoleAssistant, eventlog.ToolCall{CallID: id, Name: "read_file", Arguments: arguments})
 		message(eventlog.RoleTool, eventlog.ToolResult{
 			CallID: id, IsError: turn%5 == 0,
-			Content: []eventlog.Block{text(strings.Repeat("func handle(w http.ResponseWriter)\n", 60))},
+			Content: []eventlog.Block{reducetest.Text(strings.Repeat("func handle(w http.ResponseWriter)\n", 60))},
 		})
 	}
 	return c.conv

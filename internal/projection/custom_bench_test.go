@@ -8,6 +8,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 // BenchmarkCustom applies expressions to a session of 2,000 groups as it is at a
@@ -20,11 +21,11 @@ func BenchmarkCustom(b *testing.B) {
 		seq++
 		conv.Append(eventlog.Event{Seq: seq, Turn: turn, ID: fmt.Sprint(seq), Body: body})
 	}
-	add(0, say(eventlog.RoleUser, text("Fix the parser.")))
+	add(0, reducetest.Say(eventlog.RoleUser, reducetest.Text("Fix the parser.")))
 	for turn := range uint32(groups - 1) {
 		id := fmt.Sprint("c", turn)
-		add(turn+1, say(eventlog.RoleAssistant, call(id)))
-		add(turn+1, say(eventlog.RoleTool, result(id, strings.Repeat(fmt.Sprintf("line %d\n", turn), 100))))
+		add(turn+1, reducetest.Say(eventlog.RoleAssistant, reducetest.Call(id)))
+		add(turn+1, reducetest.Say(eventlog.RoleTool, reducetest.Result(id, strings.Repeat(fmt.Sprintf("line %d\n", turn), 100))))
 	}
 	view := reduce.NewView(gauge, conv.Groups())
 	for _, c := range []struct{ name, source string }{

@@ -11,6 +11,8 @@ import (
 	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
+var gauge = reducetest.Gauge
+
 // session shows a growing log under a policy, request by request, and holds every
 // view against the invariants.
 type session struct {

@@ -24,20 +24,6 @@ import (
 
 var gauge = reducetest.Gauge
 
-func text(s string) eventlog.Block { return eventlog.Text{Text: s} }
-
-func say(role eventlog.Role, blocks ...eventlog.Block) *eventlog.Message {
-	return &eventlog.Message{Role: role, Blocks: blocks}
-}
-
-func call(id string) eventlog.Block {
-	return eventlog.ToolCall{CallID: id, Name: "read", Arguments: `{}`}
-}
-
-func result(id, body string) eventlog.Block {
-	return eventlog.ToolResult{CallID: id, Content: []eventlog.Block{text(body)}}
-}
-
 // conversation takes in bodies as events 1, 2, 3 and so on.
 func conversation(all ...eventlog.Body) *reduce.Conversation {
 	c := reduce.NewConversation(gauge)
@@ -58,13 +44,13 @@ var body = strings.Repeat("ä", 200) // 400 bytes, 100 tokens, 200 characters
 // an interrupted call (7).
 func aSession() *reduce.Conversation {
 	return conversation(
-		say(eventlog.RoleUser, text(body)),
-		say(eventlog.RoleAssistant, text("two"), call("a"), call("b")),
-		say(eventlog.RoleTool, result("a", body), result("b", body)),
+		reducetest.Say(eventlog.RoleUser, reducetest.Text(body)),
+		reducetest.Say(eventlog.RoleAssistant, reducetest.Text("two"), reducetest.Call("a"), reducetest.Call("b")),
+		reducetest.Say(eventlog.RoleTool, reducetest.Result("a", body), reducetest.Result("b", body)),
 		&eventlog.Custom{Type: "note"},
-		say(eventlog.RoleUser, text(body)),
-		say(eventlog.RoleAssistant, eventlog.Thinking{Text: body}, text("done")),
-		say(eventlog.RoleAssistant, call("c")),
+		reducetest.Say(eventlog.RoleUser, reducetest.Text(body)),
+		reducetest.Say(eventlog.RoleAssistant, eventlog.Thinking{Text: body}, reducetest.Text("done")),
+		reducetest.Say(eventlog.RoleAssistant, reducetest.Call("c")),
 	)
 }
 
@@ -136,11 +122,11 @@ func TestObserve(t *testing.T) {
 // it is in one list only.
 func TestObserveEventInSeveralGroups(t *testing.T) {
 	conv := conversation(
-		say(eventlog.RoleUser, text(body)),
-		say(eventlog.RoleAssistant, call("a")),
-		say(eventlog.RoleUser, result("a", body), text("and further")),
-		say(eventlog.RoleAssistant, text("ok")),
-		say(eventlog.RoleUser, text("at last")),
+		reducetest.Say(eventlog.RoleUser, reducetest.Text(body)),
+		reducetest.Say(eventlog.RoleAssistant, reducetest.Call("a")),
+		reducetest.Say(eventlog.RoleUser, reducetest.Result("a", body), reducetest.Text("and further")),
+		reducetest.Say(eventlog.RoleAssistant, reducetest.Text("ok")),
+		reducetest.Say(eventlog.RoleUser, reducetest.Text("at last")),
 	)
 	all := conv.Groups()
 	if len(all) != 5 || all[2].First != 3 || all[1].Last != 3 {
@@ -270,12 +256,12 @@ func oneByOne(ranges eventlog.Ranges) eventlog.Ranges {
 func TestObserveReminders(t *testing.T) {
 	once := uint32(1)
 	conv := conversation(
-		say(eventlog.RoleUser, text(body)),
+		reducetest.Say(eventlog.RoleUser, reducetest.Text(body)),
 		&eventlog.Reminder{Body: "old", DedupeKey: "k"},
 		&eventlog.Reminder{Body: "new", DedupeKey: "k"},
 		&eventlog.Reminder{Body: "over", TTLTurns: &once},
-		say(eventlog.RoleAssistant, text("done")),
-		say(eventlog.RoleAssistant, text("more")),
+		reducetest.Say(eventlog.RoleAssistant, reducetest.Text("done")),
+		reducetest.Say(eventlog.RoleAssistant, reducetest.Text("more")),
 	)
 	var r records.Projection
 	r.Observe(&records.Observation{}, reduce.NewView(gauge, conv.Groups()), conv, conv.Reminders()[1:2])
@@ -316,7 +302,7 @@ func TestObserveGoesThroughWhatIsNew(t *testing.T) {
 	n := eventlog.Seq(0)
 	grow := func() reduce.View {
 		n++
-		conv.Append(eventlog.Event{Seq: n, ID: fmt.Sprint(n), Body: say(eventlog.RoleUser, text("more"))})
+		conv.Append(eventlog.Event{Seq: n, ID: fmt.Sprint(n), Body: reducetest.Say(eventlog.RoleUser, reducetest.Text("more"))})
 		result, err := reduce.NewPipeline(reduce.DefaultPolicy(), conv).Run(budget.Budget{Target: 1 << 20, MaxTokens: 1 << 20, YellowAt: 0.5, RedAt: 0.8}, reduce.State{}, reduce.Ask{})
 		if err != nil {
 			t.Fatal(err)

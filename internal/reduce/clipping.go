@@ -162,16 +162,11 @@ func (c clipping) Free(v View, s State, d Demand) State {
 // of this one.
 func clipsOf(g *Group, limit uint64) []Clip {
 	var clips []Clip
-	for m := range g.Messages {
-		for _, b := range g.Messages[m].Blocks {
-			if _, ok := b.Block.(eventlog.Text); !ok {
-				continue
-			}
-			if last := len(clips) - 1; last >= 0 && b.Seq-clips[last].Through <= 1 {
-				clips[last].Through = b.Seq
-			} else {
-				clips = append(clips, Clip{b.Seq - 1, b.Seq, limit})
-			}
+	for b := range g.texts() {
+		if last := len(clips) - 1; last >= 0 && b.Seq-clips[last].Through <= 1 {
+			clips[last].Through = b.Seq
+		} else {
+			clips = append(clips, Clip{b.Seq - 1, b.Seq, limit})
 		}
 	}
 	return clips

@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"strconv"
 	"strings"
@@ -230,15 +231,24 @@ func (g *Group) collapses(through eventlog.Seq) bool {
 // be clipped.
 func (g *Group) isSystemPrompt() bool { return g.Kind == KindSystem && g.Anchor && !g.Pinned }
 
+// texts are the group's text blocks.
+func (g *Group) texts() iter.Seq[Block] {
+	return func(yield func(Block) bool) {
+		for m := range g.Messages {
+			for _, b := range g.Messages[m].Blocks {
+				if _, ok := b.Block.(eventlog.Text); ok && !yield(b) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // textTokens are the sizes of the group's text blocks.
 func (g *Group) textTokens() []uint64 {
 	var out []uint64
-	for m := range g.Messages {
-		for _, b := range g.Messages[m].Blocks {
-			if _, ok := b.Block.(eventlog.Text); ok {
-				out = append(out, b.Tokens)
-			}
-		}
+	for b := range g.texts() {
+		out = append(out, b.Tokens)
 	}
 	return out
 }

@@ -125,8 +125,8 @@ func (c *client) noteModel(cmd *cobra.Command, unknown string) {
 	}
 	meant := ""
 	names, _ := c.completeModel(cmd, nil, "")
-	if near, ok := errors.AsType[*mistypedError](mistyped(errors.New(""), unknown, names)); ok {
-		meant = fmt.Sprintf("; did you mean %q?", near.meant)
+	if near := nearest(unknown, names); near != "" {
+		meant = fmt.Sprintf("; did you mean %q?", near)
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "note: model %q is not known, so its prices are those of \"default\", and its window where none is given (see \"contextd models\")%s\n", unknown, meant)
 }

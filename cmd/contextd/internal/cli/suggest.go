@@ -26,6 +26,14 @@ func (e *mistypedError) Unwrap() error { return e.error }
 
 // mistyped adds to an error about a name the nearest of the names that exist, if one is near.
 func mistyped(err error, name string, exist []string) error {
+	if meant := nearest(name, exist); meant != "" {
+		return &mistypedError{err, meant}
+	}
+	return err
+}
+
+// nearest is the name that exists which is nearest to another; empty if none is near.
+func nearest(name string, exist []string) string {
 	meant, best := "", len(name)/3+2
 	for _, other := range exist {
 		distance := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(other))
@@ -36,10 +44,7 @@ func mistyped(err error, name string, exist []string) error {
 			meant, best = other, distance
 		}
 	}
-	if meant == "" {
-		return err
-	}
-	return &mistypedError{err, meant}
+	return meant
 }
 
 // onlySubcommands refuses arguments of a command that does nothing by itself.
