@@ -255,6 +255,17 @@ func TestNoDaemon(t *testing.T) {
 	}
 }
 
+// A socket that this user may not use is not taken for a daemon that is not there.
+func TestNoPermission(t *testing.T) {
+	failed := status.Error(codes.Unavailable, `connection error: desc = "transport: Error while dialing: dial unix /run/c.sock: connect: permission denied"`)
+	err := client.AsError(failed, "unix:///run/c.sock")
+	const want = "Unavailable: no permission to connect to unix:///run/c.sock (dial unix /run/c.sock: connect: permission denied): " +
+		"call as the socket's owner, or have the daemon admit others by unix_socket_mode"
+	if err.Error() != want || !errors.Is(err, client.ErrUnavailable) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 // Credentials that are not given are those of the environment.
 func TestCredentialsOfTheEnvironment(t *testing.T) {
 	t.Setenv("CONTEXTD_CA", "none.pem")

@@ -117,9 +117,17 @@ func AsError(err error, address string) error {
 		}
 	}
 	if e.unanswered() {
-		e.Message = fmt.Sprintf("no daemon answers at %s (%s): start one with \"contextd serve\", or set %s", address, dialCause(e.Message), AddressEnv)
+		e.Message = unansweredMessage(address, dialCause(e.Message))
 	}
 	return e
+}
+
+// unansweredMessage says why no daemon answered at an address, and what helps.
+func unansweredMessage(address, cause string) string {
+	if strings.HasPrefix(address, "unix:") && strings.Contains(strings.ToLower(cause), "permission denied") {
+		return fmt.Sprintf("no permission to connect to %s (%s): call as the socket's owner, or have the daemon admit others by unix_socket_mode", address, cause)
+	}
+	return fmt.Sprintf("no daemon answers at %s (%s): start one with \"contextd serve\", or set %s", address, cause, AddressEnv)
 }
 
 // dialCause is why a connection failed, without the layers of gRPC around it.

@@ -34,7 +34,7 @@ while IFS=$'\t' read -r folder package; do
 done < <(go list -f '{{.Dir}}{{"\t"}}{{.ImportPath}}' "$@" | sort)
 
 # go test shows the reason of a skipped test with -v only.
-[ -d ../shared/corpus ] || echo "SKIPPED: tests over recorded sessions: ../shared/corpus is not next to the repository"
+[ -d ../shared/corpus ] || echo "SKIPPED: tests over recorded sessions: there are none beside the repository"
 
 failed=""
 run() {

@@ -318,7 +318,7 @@ func (s *session) upTo(ctx context.Context, store eventlog.Reader, asOf *eventlo
 		return info.Head, nil
 	}
 	if *asOf > info.Head {
-		return 0, &eventlog.NotFoundError{Kind: "event", Name: fmt.Sprint(*asOf)}
+		return 0, &eventlog.NotFoundError{Kind: "event", Name: fmt.Sprint(*asOf), There: eventlog.EventsThere(info.Head)}
 	}
 	return *asOf, nil
 }

@@ -107,7 +107,7 @@ type explainer struct {
 // explain returns whether the text was sent, and where it is.
 func (x *explainer) explain(ctx context.Context) (bool, []Sighting, error) {
 	if x.pointer != nil && x.pointer.Seq > x.Head {
-		return false, nil, x.missing()
+		return false, nil, x.missing(eventlog.EventsThere(x.Head))
 	}
 	var err error
 	if x.causes, err = collapses(ctx, x.store, x.SessionID, x.Record); err != nil {
@@ -127,8 +127,9 @@ func (x *explainer) explain(ctx context.Context) (bool, []Sighting, error) {
 	return x.sent.anywhere(x.text), x.sightings, nil
 }
 
-func (x *explainer) missing() error {
-	return &eventlog.NotFoundError{Kind: "pointer", Name: x.text}
+// missing says that nothing is where the pointer points, and what there is.
+func (x *explainer) missing(there string) error {
+	return &eventlog.NotFoundError{Kind: "pointer", Name: x.text, There: there}
 }
 
 // add keeps a sighting while there is room.

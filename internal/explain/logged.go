@@ -111,7 +111,7 @@ func (x *explainer) logged(ctx context.Context) (seen bool, err error) {
 		blocks := pointers.Blocks(event)
 		if x.pointer != nil {
 			if x.pointer.Block >= len(blocks) {
-				return false, x.missing()
+				return false, x.missing(pointers.BlocksThere(event))
 			}
 			_, seen := x.block(event, x.pointer.Block, blocks[x.pointer.Block])
 			return seen, nil

@@ -13,9 +13,29 @@ var ErrClosed = errors.New("store is closed")
 type NotFoundError struct {
 	Kind string // "session", "artifact", "event"
 	Name string
+	// There says what does exist in its place, as "the log has events 1 to 7"; may be empty.
+	There string
 }
 
-func (e *NotFoundError) Error() string { return fmt.Sprintf("%s %q does not exist", e.Kind, e.Name) }
+func (e *NotFoundError) Error() string {
+	text := fmt.Sprintf("%s %q does not exist", e.Kind, e.Name)
+	if e.There != "" {
+		text += "; " + e.There
+	}
+	return text
+}
+
+// EventsThere says which events a log has.
+func EventsThere(head Seq) string {
+	switch head {
+	case 0:
+		return "the log has no events"
+	case 1:
+		return "the log has event 1 alone"
+	default:
+		return fmt.Sprintf("the log has events 1 to %d", head)
+	}
+}
 
 // NoEvent says that a log does not reach so far.
 func NoEvent(seq Seq) *NotFoundError {

@@ -47,9 +47,21 @@ func Resolve(ctx context.Context, log eventlog.Reader, sessionID, pointer string
 	}
 	blocks := Blocks(event)
 	if block >= len(blocks) {
-		return eventlog.Event{}, nil, &eventlog.NotFoundError{Kind: "pointer", Name: pointer}
+		return eventlog.Event{}, nil, &eventlog.NotFoundError{Kind: "pointer", Name: pointer, There: BlocksThere(event)}
 	}
 	return event, blocks[block], nil
+}
+
+// BlocksThere says which blocks of an event pointers name.
+func BlocksThere(e eventlog.Event) string {
+	switch n := len(Blocks(e)); n {
+	case 0:
+		return fmt.Sprintf("event %d has no blocks", e.Seq)
+	case 1:
+		return fmt.Sprintf("event %d has %s alone", e.Seq, reduce.Pointer(e.Seq, 0))
+	default:
+		return fmt.Sprintf("event %d has %s to %s", e.Seq, reduce.Pointer(e.Seq, 0), reduce.Pointer(e.Seq, n-1))
+	}
 }
 
 func eventAt(ctx context.Context, log eventlog.Reader, sessionID string, seq eventlog.Seq) (eventlog.Event, error) {
@@ -58,7 +70,7 @@ func eventAt(ctx context.Context, log eventlog.Reader, sessionID string, seq eve
 		return eventlog.Event{}, err
 	}
 	if seq > info.Head {
-		return eventlog.Event{}, &eventlog.NotFoundError{Kind: "event", Name: fmt.Sprint(seq)}
+		return eventlog.Event{}, &eventlog.NotFoundError{Kind: "event", Name: fmt.Sprint(seq), There: eventlog.EventsThere(info.Head)}
 	}
 	for event, err := range log.Read(ctx, sessionID, seq, seq) {
 		return event, err

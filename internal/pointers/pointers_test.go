@@ -55,8 +55,9 @@ func TestResolve(t *testing.T) {
 		{session: "s", pointer: "ctx:1.0", seq: 1, want: asked},
 		{session: "s", pointer: "ctx:2.1", seq: 2, want: called},
 		{session: "s", pointer: "ctx:3.0", seq: 3, want: found},
-		{session: "s", pointer: "ctx:1.1", err: (&eventlog.NotFoundError{Kind: "pointer", Name: "ctx:1.1"}).Error()},
-		{session: "s", pointer: "ctx:4.0", err: (&eventlog.NotFoundError{Kind: "event", Name: "4"}).Error()},
+		{session: "s", pointer: "ctx:1.1", err: `pointer "ctx:1.1" does not exist; event 1 has ctx:1.0 alone`},
+		{session: "s", pointer: "ctx:2.2", err: `pointer "ctx:2.2" does not exist; event 2 has ctx:2.0 to ctx:2.1`},
+		{session: "s", pointer: "ctx:4.0", err: `event "4" does not exist; the log has events 1 to 3`},
 		{session: "t", pointer: "ctx:1.0", err: (&eventlog.NotFoundError{Kind: "session", Name: "t"}).Error()},
 	} {
 		event, block, err := pointers.Resolve(t.Context(), store, c.session, c.pointer)

@@ -228,6 +228,13 @@ def test_waits_ever_longer_for_a_daemon_that_is_not_there(run: Any) -> None:
     assert "\n" not in said
 
 
+def test_a_socket_without_permission_is_no_daemon_that_is_not_there() -> None:
+    said = errors.unanswered_message("unix:///c.sock", "connect: Permission denied (13)")
+    assert said.startswith("no permission to connect to unix:///c.sock (connect: Permission denied")
+    said = errors.unanswered_message("unix:///c.sock", "connect: No such file or directory (2)")
+    assert said.startswith("no daemon answers at unix:///c.sock (")
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [("", 30), ("2", 2), ("0.5", 0.5), ("1m30s", 90), ("1.5h250ms", 5400.25), ("0", 0)],

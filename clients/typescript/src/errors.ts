@@ -177,10 +177,14 @@ export function toError(cause: unknown, address: string): unknown {
     return new BudgetExceededError(cause.rawMessage, details, targetTokens, neededTokens, parts, { cause });
   }
   const unanswered = code === Code.Unavailable && !info;
-  const message = unanswered
-    ? `no daemon answers at ${address} (${cause.rawMessage}): start one with "contextd serve", or set CONTEXTD_ADDR`
-    : cause.rawMessage;
+  const message = unanswered ? unansweredMessage(address, cause.rawMessage) : cause.rawMessage;
   return new (classOf(details, code))(message, details, { cause });
+}
+
+function unansweredMessage(address: string, cause: string): string {
+  return address.startsWith("unix:") && /EACCES|permission denied/i.test(cause)
+    ? `no permission to connect to ${address} (${cause}): call as the socket's owner, or have the daemon admit others by unix_socket_mode`
+    : `no daemon answers at ${address} (${cause}): start one with "contextd serve", or set CONTEXTD_ADDR`;
 }
 
 function classOf(details: ErrorDetails, code: Code): typeof ContextdError {

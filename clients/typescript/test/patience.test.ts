@@ -189,6 +189,12 @@ test("waits ever longer for a daemon that is not there", async () => {
   client.close();
 });
 
+test("a socket that this user may not use is no daemon that is not there", () => {
+  const said = (cause: string): string => String(toError(new ConnectError(cause, Code.Unavailable), "unix:///c.sock"));
+  assert.match(said("connect EACCES /c.sock"), /: no permission to connect to unix:\/\/\/c\.sock \(connect EACCES/);
+  assert.match(said("connect ENOENT /c.sock"), /: no daemon answers at unix:\/\/\/c\.sock \(connect ENOENT/);
+});
+
 /** For how long a client of the environment waits at least, by the last refusal that it bears. */
 async function bears(patience: string, ms: number): Promise<boolean> {
   process.env["CONTEXTD_PATIENCE"] = patience;

@@ -215,11 +215,21 @@ def from_rpc(error: grpc.RpcError, address: str) -> ApiError:
         kind = _read(detail, fields, kind)
     made = kind(**fields)
     if made.unanswered:
-        made.message = (
-            f"no daemon answers at {address} ({made.message}): "
-            'start one with "contextd serve", or set CONTEXTD_ADDR'
-        )
+        made.message = unanswered_message(address, made.message)
     return made
+
+
+def unanswered_message(address: str, cause: str) -> str:
+    """Why no daemon answered at an address, and what helps."""
+    if address.startswith("unix:") and "permission denied" in cause.lower():
+        return (
+            f"no permission to connect to {address} ({cause}): "
+            "call as the socket's owner, or have the daemon admit others by unix_socket_mode"
+        )
+    return (
+        f"no daemon answers at {address} ({cause}): "
+        'start one with "contextd serve", or set CONTEXTD_ADDR'
+    )
 
 
 def _details(trailer: Sequence[tuple[str, str | bytes]] | None) -> Sequence[Any]:

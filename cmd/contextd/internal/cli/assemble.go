@@ -41,6 +41,7 @@ object per line: exactly the bytes that the prefix hash is taken over.
 		if req.Budget, req.Policy, err = settings.resolve(); err != nil {
 			return err
 		}
+		c.noteFamily(cmd, req.GetBudget().GetModel())
 		// Cut off what is still on its way where printing fails.
 		ctx, cancel := context.WithCancel(cmd.Context())
 		defer cancel()
@@ -116,17 +117,4 @@ func (c *client) explain(cmd *cobra.Command, next receive) error {
 	}
 	c.noteModel(cmd, header.GetBudget().GetUnknownModel())
 	return writeExplanation(cmd, header)
-}
-
-// noteModel says that a model is not known. Its name may be mistyped, and its context too large.
-func (c *client) noteModel(cmd *cobra.Command, unknown string) {
-	if unknown == "" || isQuiet(cmd) {
-		return
-	}
-	meant := ""
-	names, _ := c.completeModel(cmd, nil, "")
-	if near := nearest(unknown, names); near != "" {
-		meant = fmt.Sprintf("; did you mean %q?", near)
-	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "note: model %q is not known, so its prices are those of \"default\", and its window where none is given (see \"contextd models\")%s\n", unknown, meant)
 }

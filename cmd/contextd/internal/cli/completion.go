@@ -112,12 +112,7 @@ func (c *client) completeModel(*cobra.Command, []string, string) ([]string, cobr
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	var names []string
-	for _, m := range models.All() {
-		// Of a family the name goes on.
-		names = append(names, strings.TrimSuffix(m.Name, "*"))
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return modelNames(models), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completePolicy completes the names of the policies in the configuration.

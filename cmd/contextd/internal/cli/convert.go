@@ -38,6 +38,14 @@ CONTEXTD_MAX_IMPORT_BYTES and CONTEXTD_IMPORT_MEMORY.`,
 		if err := flags.resolve(); err != nil {
 			return err
 		}
+		if err := harness.CheckWriter(flags.req.GetHarness()); err != nil {
+			return formatError("--to", err)
+		}
+		if from != "" {
+			if err := harness.CheckReader(from); err != nil {
+				return formatError("--from", err)
+			}
+		}
 		if sameFile(args[0], args[1]) {
 			return usageError{errors.New("IN and OUT are the same file, which would be lost; give OUT another name")}
 		}

@@ -85,9 +85,7 @@ the same under all policies and is left out. Summaries are those that rules writ
 			return err
 		}
 		if name := e.budget.GetModel(); name != "" {
-			if _, known := models.Lookup(name); !known {
-				(&client{program: p}).noteModel(cmd, name)
-			}
+			noteName(cmd, models, name)
 		}
 		report, err := e.run(cmd, args)
 		if err != nil {

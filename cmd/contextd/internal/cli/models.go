@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/contextd/contextd/internal/budget"
 )
 
 // shownModel is an entry of the registry.
@@ -53,8 +55,8 @@ a budget with this name would use; a model that is not known has that of "defaul
 		all := registry.All()
 		if len(args) == 1 {
 			found, _ := registry.Lookup(args[0])
-			all = all[:0]
-			all = append(all, found)
+			all = []budget.Model{found}
+			noteName(cmd, registry, args[0])
 		}
 		var shown []shownModel
 		for _, m := range all {

@@ -2,8 +2,8 @@ package cli
 
 import "github.com/spf13/cobra"
 
-// sessionsFirst makes sessions the first arguments of a command. --session, by which they were
-// named before, puts one there too.
+// sessionsFirst makes sessions the first arguments of a command. Scripts that name them by
+// --session, which no help shows, do the same.
 func sessionsFirst(cmd *cobra.Command, valid cobra.PositionalArgs) {
 	var named []string
 	cmd.Flags().StringSliceVar(&named, "session", nil, "the session")

@@ -175,6 +175,7 @@ settings.`,
 			if req.Budget, req.Policy, err = settings.resolve(); err != nil {
 				return err
 			}
+			c.noteFamily(cmd, req.GetBudget().GetModel())
 			resp, err := api.CreateSession(cmd.Context(), req)
 			if err != nil {
 				return err

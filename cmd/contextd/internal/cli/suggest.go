@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -26,25 +25,10 @@ func (e *mistypedError) Unwrap() error { return e.error }
 
 // mistyped adds to an error about a name the nearest of the names that exist, if one is near.
 func mistyped(err error, name string, exist []string) error {
-	if meant := nearest(name, exist); meant != "" {
+	if meant := config.Nearest(name, exist); meant != "" {
 		return &mistypedError{err, meant}
 	}
 	return err
-}
-
-// nearest is the name that exists which is nearest to another; empty if none is near.
-func nearest(name string, exist []string) string {
-	meant, best := "", len(name)/3+2
-	for _, other := range exist {
-		distance := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(other))
-		if len(name) > 1 && strings.HasPrefix(other, name) {
-			distance = min(distance, 1)
-		}
-		if distance < min(best, len(name)) {
-			meant, best = other, distance
-		}
-	}
-	return meant
 }
 
 // onlySubcommands refuses arguments of a command that does nothing by itself.

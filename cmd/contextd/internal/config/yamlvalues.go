@@ -32,10 +32,10 @@ func parseMessage(value map[string]any, m proto.Message) error {
 				if text := err.Error(); !strings.HasPrefix(text, name+" ") && !strings.Contains(text, strconv.Quote(name)) {
 					err = fmt.Errorf("%s: %w", name, err)
 				}
-				return err
+				return nearField(err, value, m.ProtoReflect().Descriptor())
 			}
 		}
-		return err
+		return nearField(err, value, m.ProtoReflect().Descriptor())
 	}
 	if err := protovalidate.Validate(m); err != nil {
 		st, _ := apierr.Convert(err)

@@ -96,7 +96,7 @@ const projectFactor = 3
 func asOfError(err error, req *contextdv1.AssembleContextRequest) error {
 	var missing *eventlog.NotFoundError
 	if req.AsOfSeq != nil && errors.As(err, &missing) && missing.Kind == "event" {
-		return &eventlog.InvalidError{Field: "as_of_seq", Reason: fmt.Sprintf("%d is after the log's head", req.GetAsOfSeq())}
+		return &eventlog.InvalidError{Field: "as_of_seq", Reason: fmt.Sprintf("%d is after the log's head; %s", req.GetAsOfSeq(), missing.There)}
 	}
 	return err
 }

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/spf13/cobra"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	"github.com/contextd/contextd/internal/budget"
+)
+
+// noteModel says that the daemon does not know a model, empty for none. The name that may be meant
+// is of the configuration on this machine.
+func (c *client) noteModel(cmd *cobra.Command, unknown string) {
+	if unknown == "" || isQuiet(cmd) {
+		return
+	}
+	names, _ := c.completeModel(cmd, nil, "")
+	noteUnknown(cmd, unknown, names)
+}
+
+// noteUnknown says that a model is not known. Its name may be mistyped, and its context too large.
+func noteUnknown(cmd *cobra.Command, name string, known []string) {
+	meant := ""
+	if near := config.Nearest(name, known); near != "" {
+		meant = fmt.Sprintf("; did you mean %q?", near)
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "note: model %q is not known, so its prices are those of \"default\", and its window where none is given (see \"contextd models\")%s\n", name, meant)
+}
+
+// noteFamily is noteName for a model that a daemon looks up, which may know more of them.
+func (c *client) noteFamily(cmd *cobra.Command, name string) {
+	settings, err := c.settings()
+	if err != nil {
+		return
+	}
+	if models, err := settings.Registry(); err == nil {
+		if _, known := models.Lookup(name); known {
+			noteName(cmd, models, name)
+		}
+	}
+}
+
+// noteName says of a model's name that it is not known, or that only a wide family has it and a
+// narrower one is near: with a letter more or less its prices and its window may be others.
+func noteName(cmd *cobra.Command, models budget.Models, name string) {
+	if name == "" || isQuiet(cmd) {
+		return
+	}
+	if _, known := models.Lookup(name); !known {
+		noteUnknown(cmd, name, modelNames(models))
+	} else if family, near := nearFamily(models, name); near != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: model %q is known by its family %q alone (see \"contextd models\"); did you mean %q?\n", name, family, near)
+	}
+}
+
+// modelNames lists the names of the registry; of a family's the name goes on.
+func modelNames(models budget.Models) (names []string) {
+	for _, m := range models.All() {
+		names = append(names, strings.TrimSuffix(m.Name, "*"))
+	}
+	return names
+}
+
+// nearFamily returns the family that a model is known by and, where its name would belong to a
+// narrower one but for a letter in eight or two in sixteen, that one. Another number is another
+// model, so digits must agree, and so must the ends of words: "command-light" is not "command-r".
+func nearFamily(models budget.Models, name string) (known, near string) {
+	found, ok := models.Lookup(name)
+	wide, isFamily := strings.CutSuffix(found.Name, "*")
+	if !ok || !isFamily {
+		return "", ""
+	}
+	base := strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])
+	best := 0
+	for _, m := range models.All() {
+		narrow := strings.TrimSuffix(m.Name, "*")
+		rest, within := strings.CutPrefix(narrow, wide)
+		if !within || rest == "" {
+			continue
+		}
+		for end := range len(base) + 1 {
+			if end < len(base) && !strings.ContainsRune("-.@:", rune(base[end])) {
+				continue
+			}
+			distance := levenshtein.ComputeDistance(base[:end], narrow)
+			if distance <= (len(rest)+4)/8 && digits(base[:end]) == digits(narrow) && (near == "" || distance < best || distance == best && len(m.Name) > len(near)) {
+				near, best = m.Name, distance
+			}
+		}
+	}
+	return found.Name, near
+}
+
+func digits(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsDigit(r) {
+			return r
+		}
+		return -1
+	}, s)
+}
