@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -83,27 +84,35 @@ although not everything had ended, 7 ended at once by a second signal.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(wrongFlag)
-	root.AddGroup(
-		&cobra.Group{ID: groupDaemon, Title: "Daemon:"},
-		&cobra.Group{ID: groupClient, Title: "Sessions and contexts (of a running daemon, or --embedded DIR):"},
-	)
-	for _, cmd := range []*cobra.Command{p.newServe(), demo.NewCommand(), p.newEval(), p.newConfig(), p.newModels()} {
-		cmd.GroupID = groupDaemon
-		root.AddCommand(cmd)
+	root.SetUsageFunc(usage)
+	add := func(group string, commands ...*cobra.Command) {
+		id := strings.ToLower(group)
+		root.AddGroup(&cobra.Group{ID: id, Title: group + ":"})
+		for _, cmd := range commands {
+			cmd.GroupID = id
+			root.AddCommand(cmd)
+		}
 	}
-	for _, newCommand := range []func(*client) *cobra.Command{
-		newSessions, newImport, newExport, newAppend, newAssemble, newLog, newProjections, newResolve, newTokens, newHealth,
-		newRecord, newCalls, newExplain, newInspect, newCompact, newSummaries, newWatch, newPolicy,
-		newShow, newDiff, newVerify, newGC, newBackup, newMCP,
-	} {
-		c := &client{program: p}
-		cmd := newCommand(c)
-		cmd.GroupID = groupClient
-		c.bind(cmd)
-		c.completions(cmd)
-		root.AddCommand(cmd)
+	ofClient := func(commands ...func(*client) *cobra.Command) (made []*cobra.Command) {
+		for _, newCommand := range commands {
+			c := &client{program: p}
+			cmd := newCommand(c)
+			c.bind(cmd)
+			c.completions(cmd)
+			made = append(made, cmd)
+		}
+		return made
 	}
-	root.AddCommand(p.newConvert(), p.newMigrate(), p.newCopy(), p.newRestore(), p.newRepair(), p.newKeygen(), p.newToken(), p.newVersion())
+	const daemonOrDirectory = " (of a running daemon, or --embedded DIR)"
+	add("The daemon", p.newServe(), p.newConfig(), p.newModels())
+	add("Sessions and contexts"+daemonOrDirectory, ofClient(newSessions, newAppend, newImport, newExport, newAssemble, newCompact, newRecord, newTokens, newPolicy, newMCP)...)
+	add("What models saw, and why"+daemonOrDirectory, ofClient(newLog, newShow, newDiff, newExplain, newProjections, newCalls, newSummaries, newResolve, newWatch, newInspect)...)
+	add("Care of the sessions"+daemonOrDirectory, ofClient(newHealth, newVerify, newGC, newBackup)...)
+	add("To try, measure and convert (no daemon)", demo.NewCommand(), p.newEval(), p.newConvert())
+	add("Stores and keys (no daemon)", p.newCopy(), p.newMigrate(), p.newRestore(), p.newRepair(), p.newKeygen(), p.newToken())
+	add("The program", p.newVersion())
+	root.SetHelpCommandGroupID("the program")
+	root.SetCompletionCommandGroupID("the program")
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
@@ -119,8 +128,3 @@ although not everything had ended, 7 ended at once by a second signal.`,
 	}
 	return root
 }
-
-const (
-	groupDaemon = "daemon"
-	groupClient = "client"
-)

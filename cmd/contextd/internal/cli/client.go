@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
 
 	contextdclient "github.com/contextd/contextd/client"
@@ -32,11 +33,7 @@ type client struct {
 // bind gives a command, and those below it, the flags that all of them have.
 func (c *client) bind(cmd *cobra.Command) {
 	f := cmd.PersistentFlags()
-	fromEnv, _ := c.program.LookupEnv(contextdclient.AddressEnv)
-	f.StringVar(&c.addr, "addr", cmp.Or(fromEnv, contextdclient.DefaultAddress), "`address` of the daemon, host:port or unix:///path; also "+contextdclient.AddressEnv)
-	bindCredentials(&c.credentials, f, c.program.LookupEnv)
-	f.StringVar(&c.tenant, "tenant", "", "`tenant` whose sessions --embedded is about; empty for those of no tenant")
-	f.StringVar(&c.embedded, "embedded", "", "serve the sessions of this data `directory` without a daemon")
+	bindUnder(f, topicConnection, c.bindConnection)
 	bindQuiet(f)
 	if cmd.Flags().Lookup("output") == nil {
 		c.output.bind(f)
@@ -44,6 +41,14 @@ func (c *client) bind(cmd *cobra.Command) {
 	} else {
 		c.output.bindJSON(f)
 	}
+}
+
+func (c *client) bindConnection(f *pflag.FlagSet) {
+	fromEnv, _ := c.program.LookupEnv(contextdclient.AddressEnv)
+	f.StringVar(&c.addr, "addr", cmp.Or(fromEnv, contextdclient.DefaultAddress), "`address` of the daemon, host:port or unix:///path; also "+contextdclient.AddressEnv)
+	bindCredentials(&c.credentials, f, c.program.LookupEnv)
+	f.StringVar(&c.tenant, "tenant", "", "`tenant` whose sessions --embedded is about; empty for those of no tenant")
+	f.StringVar(&c.embedded, "embedded", "", "serve the sessions of this data `directory` without a daemon")
 }
 
 // api is an open connection.

@@ -25,6 +25,7 @@ type shownSetting struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
 	From  string `json:"from"`
+	Topic string `json:"topic"`
 }
 
 func (p Program) newConfigShow() *cobra.Command {
@@ -55,7 +56,7 @@ secret is not shown. Those of a daemon that runs elsewhere, or was started other
 		var shown []shownSetting
 		redacted := c.Redacted()
 		redacted.Settings().VisitAll(func(f *pflag.Flag) {
-			s := shownSetting{config.FileKey(f.Name), f.DefValue, "default"}
+			s := shownSetting{config.FileKey(f.Name), f.DefValue, "default", config.Topic(f)}
 			if source, ok := from[f.Name]; ok {
 				s.From = source
 			}
@@ -66,7 +67,13 @@ secret is not shown. Those of a daemon that runs elsewhere, or was started other
 			return writeLines(cmd.OutOrStdout(), output, shown)
 		}
 		t := newTable(cmd, "SETTING", "VALUE", "FROM")
+		topic := ""
 		for _, s := range shown {
+			if s.Topic != topic {
+				topic = s.Topic
+				t.row("")
+				t.row("# " + topic)
+			}
 			t.row(s.Key, dash(s.Value), s.From)
 		}
 		return t.flush()

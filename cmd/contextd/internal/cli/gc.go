@@ -102,7 +102,7 @@ and so does a damaged one.`,
 	f := cmd.Flags()
 	f.Var((*ageValue)(&keep.olderThan), "older-than", "delete what nothing was appended to for this `time`, such as 30d or 12h")
 	f.Var(config.SizeValue(&keep.maxBytes), "max-bytes", "delete the oldest until the rest holds at most this, such as 10GiB")
-	f.StringToStringVar(&list.Labels, "label", nil, "only sessions with this label, as `key=value`; may be repeated")
+	bindLabels(f, &list.Labels, "only sessions with this label")
 	f.BoolVar(&dry, "dry-run", false, "delete nothing and show what would be deleted")
 	f.Lookup("older-than").DefValue, f.Lookup("max-bytes").DefValue = "", ""
 	return cmd

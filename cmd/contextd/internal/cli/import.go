@@ -54,7 +54,7 @@ digits and ._:- are written as @ and two hexadecimal digits.`,
 	})
 	f := cmd.Flags()
 	f.StringVar(&flags.session, "session", "", "`id` of the session of a file, or the prefix of the ids of several")
-	f.StringVar(&flags.harness, "harness", "", "`name` of the format; detected from the content if not given")
+	f.StringVar(&flags.harness, "harness", "", "`name` of the harness that wrote it; detected from the content if not given")
 	f.IntVar(&flags.jobs, "jobs", runtime.NumCPU(), "`files` that are imported at once")
 	f.BoolVarP(&flags.verbose, "verbose", "v", false, "name the files that are not transcripts, and the warnings on those that are")
 	f.BoolVar(&flags.follow, "follow", false, "import what is appended to the file until interrupted")

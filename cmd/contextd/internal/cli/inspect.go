@@ -50,7 +50,7 @@ would have sent. Without a budget, it is that of the model that the transcript n
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.listen, "listen", flags.listen, "loopback `address` of the page; port 0 is any that is free")
-	f.StringVar(&flags.harness, "harness", "", "`name` of the format of PATH; detected from the content if not given")
+	f.StringVar(&flags.harness, "harness", "", "`name` of the harness that wrote PATH; detected from the content if not given")
 	flags.settings.bind(f)
 	return cmd
 }

@@ -73,7 +73,7 @@ daemon has read it.`,
 	f.StringVar(&session, "session", "", "SESSION")
 	cobra.CheckErr(f.MarkHidden("session"))
 	f.StringVar(&name, "name", "", "`name` of the policy to show; the file's default if not given")
-	settings.bindBudget(f)
+	bindUnder(f, topicBudget, settings.bindBudget)
 	return cmd
 }
 

@@ -63,7 +63,7 @@ func (c *client) newListProjections() *cobra.Command {
 			return t.flush()
 		}),
 	}
-	cmd.Flags().UintVar(&limit, "limit", 0, "list at most this many; 0 for all")
+	cmd.Flags().UintVar(&limit, "limit", 0, "list at most so many `projections`; 0 for all")
 	return cmd
 }
 

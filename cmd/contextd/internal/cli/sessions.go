@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -52,8 +53,8 @@ func (c *client) newList() *cobra.Command {
 		return c.writeSessions(cmd, all)
 	})
 	f := cmd.Flags()
-	f.StringToStringVar(&req.Labels, "label", nil, "only sessions with this label, as `key=value`; may be repeated")
-	f.UintVar(&limit, "limit", 0, "list at most this many; 0 for all")
+	bindLabels(f, &req.Labels, "only sessions with this label")
+	f.UintVar(&limit, "limit", 0, "list at most so many `sessions`; 0 for all")
 	f.StringVar(&order, "sort", order, "`order`: id, or the newest or largest first: "+strings.Join(sortedKeys(sessionOrders), ", "))
 	complete(cmd, "sort", fixed(sortedKeys(sessionOrders)))
 	return cmd
@@ -157,6 +158,11 @@ func (c *client) newGet() *cobra.Command {
 	}
 }
 
+func bindLabels(f *pflag.FlagSet, to *map[string]string, usage string) {
+	f.StringToStringVar(to, "label", nil, usage+", as `key=value`; may be repeated")
+	f.Lookup("label").DefValue = "" // not "[]"
+}
+
 func (c *client) newCreate() *cobra.Command {
 	req := &contextdv1.CreateSessionRequest{}
 	var settings requestSettings
@@ -183,7 +189,7 @@ settings.`,
 			return c.writeSession(cmd, resp.GetSession())
 		}),
 	}
-	cmd.Flags().StringToStringVar(&req.Labels, "label", nil, "a label, as `key=value`; may be repeated")
+	bindLabels(cmd.Flags(), &req.Labels, "a label")
 	settings.bind(cmd.Flags())
 	return cmd
 }

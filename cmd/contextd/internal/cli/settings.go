@@ -21,9 +21,11 @@ type requestSettings struct {
 	recallTool       string
 }
 
-func (r *requestSettings) bind(f *pflag.FlagSet) {
+func (r *requestSettings) bind(f *pflag.FlagSet) { bindUnder(f, topicBudget, r.bindAll) }
+
+func (r *requestSettings) bindAll(f *pflag.FlagSet) {
 	r.bindBudget(f)
-	f.StringVar(&r.policy, "policy", "", "name of a policy of the daemon, or a `YAML` map of contextd.v1.Policy's fields")
+	f.StringVar(&r.policy, "policy", "", "name of a policy of the configuration, or a `YAML` map of contextd.v1.Policy's fields")
 	f.StringVar(&r.recallTool, "recall-tool", "", "`name` of the tool by which the model gets back what is not shown")
 }
 

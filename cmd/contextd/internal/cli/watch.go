@@ -65,7 +65,7 @@ that --json prints, as in 12@18eaa1702158735c-1, a number of another session is 
 	})
 	sessionsFirst(cmd, cobra.ArbitraryArgs)
 	cmd.Flags().StringSliceVar(&after, "after", nil, "start after this event `number` of the session, 0 for the first, or NUMBER@INCARNATION; SESSION=NUMBER where there are several; may be repeated")
-	cmd.Flags().UintVar(&limit, "limit", 0, "end after this many events; 0 for never")
+	cmd.Flags().UintVar(&limit, "limit", 0, "end after so many `events`; 0 for never")
 	return cmd
 }
 

@@ -39,11 +39,16 @@ func TestDocumentedSettings(t *testing.T) {
 	}
 }
 
+// table has the settings of each topic under a heading.
 func table() string {
 	var b strings.Builder
-	b.WriteString("| key | default | |\n| --- | --- | --- |\n")
 	c := config.Default()
+	topic := ""
 	c.Settings().VisitAll(func(f *pflag.Flag) {
+		if now := config.Topic(f); now != topic {
+			topic = now
+			fmt.Fprintf(&b, "\n### %s\n\n| key | default | |\n| --- | --- | --- |\n", topic)
+		}
 		_, usage := pflag.UnquoteUsage(f)
 		value := "`" + f.DefValue + "`"
 		if f.DefValue == "" {
@@ -51,5 +56,5 @@ func table() string {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", config.FileKey(f.Name), value, usage)
 	})
-	return b.String()
+	return b.String() + "\n"
 }

@@ -30,7 +30,7 @@ func defaultPostgres() Postgres {
 func (p *Postgres) bind(f *pflag.FlagSet) {
 	f.StringVar(&p.DSN, dsnFlag, p.DSN, "`address` of the database of the postgres store, as libpq takes it; as a flag without a password, which others could see")
 	f.StringVar(&p.DSNFile, "postgres-dsn-file", p.DSNFile, "`file` that holds postgres_dsn")
-	f.Uint64Var(&p.MaxConnections, "postgres-max-connections", p.MaxConnections, "connections to the database; one more listens")
+	f.Uint64Var(&p.MaxConnections, "postgres-max-connections", p.MaxConnections, "`connections` to the database; one more listens")
 	f.DurationVar(&p.StatementTimeout, "postgres-statement-timeout", p.StatementTimeout, "how long a statement may take")
 	f.BoolVar(&p.Migrate, "postgres-migrate", p.Migrate, "bring the database's schema up to date when the daemon starts")
 }

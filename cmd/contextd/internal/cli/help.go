@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
+)
+
+// Topics of flags that many commands have. Flags without a topic are a command's own.
+const (
+	topicBudget     = "Budget and policy"
+	topicConnection = "Which daemon, or which directory"
+)
+
+// bindUnder adds flags that are about a topic.
+func bindUnder(f *pflag.FlagSet, topic string, bind func(*pflag.FlagSet)) {
+	own := pflag.NewFlagSet(topic, pflag.ContinueOnError)
+	bind(own)
+	own.VisitAll(func(flag *pflag.Flag) {
+		config.SetTopic(flag, topic)
+		f.AddFlag(flag)
+	})
+}
+
+// usage writes how a command is called: as cobra does, with its flags by topic.
+func usage(cmd *cobra.Command) error {
+	w := cmd.OutOrStderr()
+	fmt.Fprint(w, "Usage:")
+	if !cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(w, "\n  %s", cmd.UseLine())
+	} else {
+		fmt.Fprintf(w, "\n  %s [command]", cmd.CommandPath())
+	}
+	if len(cmd.Aliases) > 0 {
+		fmt.Fprintf(w, "\n\nAliases:\n  %s", cmd.NameAndAliases())
+	}
+	if cmd.HasExample() {
+		fmt.Fprintf(w, "\n\nExamples:\n%s", cmd.Example)
+	}
+	if cmd.HasAvailableSubCommands() {
+		groups := cmd.Groups()
+		if len(groups) == 0 {
+			groups = []*cobra.Group{{Title: "Commands:"}}
+		}
+		for _, group := range groups {
+			fmt.Fprintf(w, "\n\n%s", group.Title)
+			for _, sub := range cmd.Commands() {
+				if sub.GroupID == group.ID && (sub.IsAvailableCommand() || sub.Name() == "help") {
+					fmt.Fprintf(w, "\n  %-*s %s", sub.NamePadding(), sub.Name(), sub.Short)
+				}
+			}
+		}
+	}
+	for _, topic := range flagsByTopic(cmd) {
+		fmt.Fprintf(w, "\n\n%s:\n%s", topic.Name(), strings.TrimRight(topic.FlagUsages(), "\n"))
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(w, "\n\n\"%s COMMAND --help\" says more of a command.\n", cmd.CommandPath())
+	} else {
+		fmt.Fprint(w, "\n\n\"contextd help\" lists the exit codes.\n")
+	}
+	return nil
+}
+
+// flagsByTopic are the flags that a command takes: its own, then each topic's in the order of their
+// first flags, and last those that nearly all commands have.
+func flagsByTopic(cmd *cobra.Command) []*pflag.FlagSet {
+	own := pflag.NewFlagSet("Flags", pflag.ContinueOnError)
+	byTopic, all := map[string]*pflag.FlagSet{"": own}, []*pflag.FlagSet{own}
+	last := false
+	add := func(flag *pflag.Flag) {
+		topic := config.Topic(flag)
+		if (topic == topicConnection) != last {
+			return
+		}
+		if byTopic[topic] == nil {
+			byTopic[topic] = pflag.NewFlagSet(topic, pflag.ContinueOnError)
+			byTopic[topic].SortFlags = false
+			all = append(all, byTopic[topic])
+		}
+		byTopic[topic].AddFlag(flag)
+	}
+	for _, last = range []bool{false, true} {
+		cmd.LocalFlags().VisitAll(add)
+		cmd.InheritedFlags().VisitAll(add)
+	}
+	return all
+}
