@@ -35,9 +35,6 @@ var registry = []transcript.Harness{
 	chat.Harness,
 }
 
-// All lists the registry.
-func All() []transcript.Harness { return registry }
-
 // Names lists the harnesses by the names that Read takes and Transcript.Harness
 // holds.
 func Names() []string { return namesOf(func(transcript.Harness) bool { return true }) }

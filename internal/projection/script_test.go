@@ -130,17 +130,5 @@ func (s *script) apply(t *testing.T, d *datadriven.TestData) string {
 func (s *script) show(t *testing.T, d *datadriven.TestData) string {
 	var seq uint64
 	d.MaybeScanArgs(t, "event", &seq)
-	for _, m := range reducetest.Show(s.last.applied.View) {
-		if m.Group == nil && d.HasArg("digest") || len(m.Seqs) > 0 && m.Seqs[0] == eventlog.Seq(seq) {
-			out := strings.TrimSpace(m.Text())
-			for _, e := range m.Edits {
-				if e.Kind == reduce.Redacted {
-					out += fmt.Sprintf("\n(%s: %s)", e.Reducer, e.Reason)
-				}
-			}
-			// datadriven ends its output at a blank line.
-			return strings.ReplaceAll(out, "\n\n", "\n.\n") + "\n"
-		}
-	}
-	return "not shown\n"
+	return reducetest.InFull(s.last.applied.View, eventlog.Seq(seq), d.HasArg("digest"), reduce.Redacted)
 }

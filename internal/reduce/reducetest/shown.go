@@ -2,6 +2,7 @@ package reducetest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/contextd/contextd/internal/budget"
@@ -129,6 +130,24 @@ func (s Shown) Text() string {
 		parts[i] = blockText(b)
 	}
 	return strings.Join(parts, " | ")
+}
+
+// InFull is the message of an event, or with digest that of the digest, with the edits that are of
+// one of the kinds, or of any where none is given. It holds no blank line, at which the output of a
+// script ends.
+func InFull(v reduce.View, seq eventlog.Seq, digest bool, kinds ...reduce.EditKind) string {
+	for _, m := range Show(v) {
+		if m.Group == nil && digest || len(m.Seqs) > 0 && m.Seqs[0] == seq {
+			out := strings.TrimSpace(m.Text())
+			for _, e := range m.Edits {
+				if len(kinds) == 0 || slices.Contains(kinds, e.Kind) {
+					out += fmt.Sprintf("\n(%s: %s)", e.Reducer, e.Reason)
+				}
+			}
+			return strings.ReplaceAll(out, "\n\n", "\n.\n") + "\n"
+		}
+	}
+	return "not shown\n"
 }
 
 func blockText(b eventlog.Block) string {
