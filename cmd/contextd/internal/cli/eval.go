@@ -65,7 +65,7 @@ needed next was in it. No daemon is asked, nothing is stored, and nothing is sen
 PATH is a file, - for stdin, or a folder, of which every transcript below is read. The
 harness is detected from the content. A file that cannot be read is a line of the report.
 
-Compared are the presets of contextd, the policies of --policy and --policy-file, what the
+Compared are the built-in policies, those of --policy and --policy-file, what the
 harness itself sent by its recorded compactions, and simple ones: everything, the last
 results, and a sliding window. Prices, window and tokenizer are those of the model that the
 transcript names, or of --model; "contextd models" lists them. What the model writes costs
@@ -108,7 +108,7 @@ the same under all policies and is left out. Summaries are those that rules writ
 	cmd.MarkFlagsMutuallyExclusive("json", "output")
 	bindQuiet(f)
 	bindUnder(f, topicBudget, flags.budget.bindBudget)
-	f.StringSliceVar(&flags.policies, "policy", []string{policy.FrugalName, policy.BalancedName, policy.FaithfulName}, "`names` of policies of the configuration, the presets among them")
+	f.StringSliceVar(&flags.policies, "policy", []string{policy.FrugalName, policy.BalancedName, policy.FaithfulName}, "`names` of policies of the configuration, the built-in ones among them")
 	f.StringArrayVar(&flags.files, "policy-file", nil, "YAML `file` of policies, each of which is measured; may be repeated")
 	bindConfig(cmd, &flags.config)
 	f.StringVar(&flags.harness, "harness", "", "`name` of the harness that wrote it; detected from the content if not given")
