@@ -32,7 +32,7 @@ and "contextd explain" says what the model saw in it.`,
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&req.ProjectionId, "projection", "", "`id` of the projection that was sent; without it nothing is corrected")
+	f.StringVar(&req.ProjectionId, "projection", "", "the `projection` that was sent; without it nothing is corrected")
 	f.StringVar(&req.Model, "model", "", "`name` of the model; that of the projection's budget if not given")
 	f.Uint64Var(&req.InputTokens, "input-tokens", 0, "all `tokens` of the prompt, including cached ones")
 	f.Uint64Var(&req.CacheReadTokens, "cache-read-tokens", 0, "of these, `tokens` read from the provider's cache")
