@@ -85,6 +85,7 @@ func dialBounded(t *testing.T, b transport.Bounds, s bounded) *grpc.ClientConn {
 	t.Cleanup(func() {
 		_ = conn.Close()
 		g.Stop()
+		g.GracefulStop() // waits for the handlers, which Stop does not
 		if err := <-served; err != nil {
 			t.Error(err)
 		}
