@@ -33,7 +33,9 @@ func newPolicyCheck(c *client) *cobra.Command {
 		Use:   "check FILE [SESSION]",
 		Short: "Validate a file of policies, and show what one would do to a session",
 		Long: `Validate a YAML file: the daemon's configuration, of which the policies are looked
-at, or the fields of a single policy. Every policy with an error is named.
+at, or the fields of a single policy. Every policy with an error is named, and on
+stderr what a policy switches off that the built-in one has: a part of a policy
+replaces the whole part.
 
 With a session, show what a policy of the file would do to that session, as
 "contextd assemble --preview --explain" does for the policies of the daemon; nothing
@@ -51,6 +53,9 @@ daemon has read it.`,
 		}
 		if len(file.Errors) > 0 {
 			return refusedPolicies(args[0], file)
+		}
+		if err := noteSwitchedOff(cmd, file); err != nil {
+			return err
 		}
 		if len(args) > 1 {
 			session = args[1]
