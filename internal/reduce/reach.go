@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/contextd/contextd/internal/ledger"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -20,9 +21,10 @@ type reach struct {
 	size  uint64            // of the groups taken in, in tokens
 	turns int
 	far   int // names in calls that came last so far back
+	bytes int // of memory that the names take
 }
 
-const reachBytes = 48 // for each name
+const reachBytes = 48 // for each name, beside its text
 
 // reachesBack reports whether calls name more a turn of what a cut down to goal would drop than
 // the policy allows for a cut that pays.
@@ -83,7 +85,10 @@ func (c *reach) take(g *Group) {
 func (c *reach) note(text string) (far int) {
 	ledger.Identifiers(text, func(start, end int) bool {
 		name := text[start:end]
-		if at, ok := c.at[name]; ok && c.size-at > c.tokens {
+		if at, ok := c.at[name]; !ok {
+			name = strings.Clone(name) // for a name alone the whole text must not stay in memory
+			c.bytes += reachBytes + len(name)
+		} else if c.size-at > c.tokens {
 			far++
 		}
 		c.at[name] = c.size
@@ -99,7 +104,7 @@ func (all *reaches) forget(i int) {
 
 func (all reaches) bytes() (n int) {
 	for _, of := range all {
-		n += reachBytes * len(of.at)
+		n += of.bytes
 	}
 	return n
 }
