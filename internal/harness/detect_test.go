@@ -55,11 +55,17 @@ func TestNamesTheOtherFile(t *testing.T) {
 		`[{"ts":1770577372307,"type":"say","say":"task","text":"Look.","images":[]},{"ts":1770577372309,"type":"ask","ask":"followup","text":"Where?"}]`,
 		"[\n  {\n    \"ts\": 1767644899093,\n    \"type\": \"ask\",\n    \"ask\": \"resume_task\"\n  }\n]\n",
 	} {
-		_, err := harness.Read(strings.NewReader(file), "")
-		var format *harness.FormatError
-		if !errors.As(err, &format) || !strings.Contains(err.Error(), "import api_conversation_history.json of the same folder") {
-			t.Errorf("%.40q: %v", file, err)
-		}
+		namesOther(t, file, "import api_conversation_history.json of the same folder")
+	}
+	namesOther(t, `{"kind":0,"v":{"version":3,"sessionId":"s","requests":[]}}`+"\n"+`{"kind":2,"k":["requests"],"v":[]}`, `"Chat: Export Chat..." writes`)
+}
+
+func namesOther(t *testing.T, file, want string) {
+	t.Helper()
+	_, err := harness.Read(strings.NewReader(file), "")
+	var format *harness.FormatError
+	if !errors.As(err, &format) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%.40q: %v", file, err)
 	}
 }
 
