@@ -122,6 +122,25 @@ func parseShown(text string, from int) shown {
 // match is a line that a search found: its file, unless one was searched, and its number.
 var match = regexp.MustCompile(`^(?:((?:[A-Za-z]:[\\/])?[^\s:][^:\n]*):)?(\d{1,7})[:-](.*)$`)
 
+// around is the file and the number of a line that is shown because it is near one that was found:
+// it has "-" in the place of ":", as names may, so that only files with a match are believed.
+func around(text string, named map[string]bool) (m []string) {
+	for at := 0; ; {
+		next := strings.IndexByte(text[at:], '-')
+		if next < 0 || at+next > longestName {
+			return nil
+		}
+		at += next + 1
+		digits := len(text[at:]) - len(strings.TrimLeft(text[at:], "0123456789"))
+		if end := at + digits; digits > 0 && digits <= 7 && end < len(text) && text[end] == '-' && named[text[:at-1]] {
+			return []string{text, text[:at-1], text[at:end], text[end+1:]}
+		}
+	}
+}
+
+// longestName is that of a file in what a search shows.
+const longestName = 512
+
 // found takes in the lines that a search shows, of a file if it searched one.
 func (v *Views) found(path, body string) {
 	const mostFound = 64 // files; what is spread wider is no work on files
@@ -136,9 +155,19 @@ func (v *Views) found(path, body string) {
 		run = region{}
 	}
 	lines := strings.Split(body, "\n")
-	for _, text := range lines[:min(len(lines), mostShown)] {
-		m := match.FindStringSubmatch(text)
-		if len(m) == 0 || m[1] == "" && path == "" || strings.ContainsAny(m[1], "{}()<>\"'") {
+	lines = lines[:min(len(lines), mostShown)]
+	matches, named := make([][]string, len(lines)), map[string]bool{}
+	for i, text := range lines {
+		if m := match.FindStringSubmatch(text); len(m) > 0 && (m[1] != "" || path != "") && !strings.ContainsAny(m[1], "{}()<>\"'") {
+			matches[i], named[m[1]] = m, true
+		}
+	}
+	delete(named, "")
+	for i, m := range matches {
+		if m == nil && len(named) > 0 {
+			m = around(lines[i], named)
+		}
+		if m == nil {
 			continue
 		}
 		n, _ := strconv.Atoi(m[2])

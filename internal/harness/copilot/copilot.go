@@ -244,8 +244,11 @@ func (r *reader) result(entry transcript.Entry, data jsontext.Value) error {
 // editors are Copilot's own.
 var editors = transcript.Editors{"create": {"path"}, "edit": {"path"}, "str_replace_editor": {"path"}}
 
-// filesOf are the files that a call is to change.
+// filesOf are the files that a call is to change. A patch is given as it is, without JSON.
 func filesOf(tool string, arguments []byte) []string {
+	if tool == "apply_patch" {
+		return transcript.PatchFiles(string(arguments))
+	}
 	var a struct {
 		Command string `json:"command"`
 	}
