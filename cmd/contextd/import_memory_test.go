@@ -69,6 +69,7 @@ var attacks = map[string]attack{
 	"aider lines":          {harness: "aider", begin: "# aider chat started at 2026-04-01 10:00:00\n\n", again: "a\n"},
 	"aider chats":          {harness: "aider", again: "# aider chat started at 2026-04-01 10:00:00\n#### %d  \n"},
 	"copilot records":      {harness: "copilot", again: `{"type":"user.message","id":"%d","data":{"content":"x"}}` + "\n"},
+	"vscode requests":      {harness: "vscode", begin: `{"requests":[`, again: `{"requestId":"%d","message":{"text":"x"},"response":[{"value":"y"}]},`},
 	"cursor rows":          {harness: "cursor", begin: "[", again: `{"key":"bubbleId:%d:%d","value":"{\"type\":1,\"text\":\"x\"}"},`},
 	"cursor chats":         {harness: "cursor", begin: "[", again: `{"key":"composerData:%d","value":{"conversation":[{"bubbleId":"b","type":1,"text":"x"}]}},`},
 }

@@ -1,6 +1,7 @@
 package fileview
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -60,7 +61,10 @@ func Operations(tool, arguments string) []Operation {
 	if searches(tool) && a.has("pattern", "query", "regex") {
 		return []Operation{{Kind: Search, Path: a.searched()}}
 	}
-	path := a.text("path", "filepath", "file", "filename", "absolutepath", "notebookpath", "targetfile")
+	path := a.path()
+	if path == "" && a.has("replacements") {
+		return a.listed("")
+	}
 	if path != "" {
 		if found := a.onFile(tool, path); len(found) > 0 {
 			return found
@@ -128,6 +132,11 @@ func (a arguments) text(names ...string) string {
 	return ""
 }
 
+// path is that of the one file that a call names.
+func (a arguments) path() string {
+	return a.text("path", "filepath", "file", "filename", "absolutepath", "notebookpath", "targetfile")
+}
+
 func (a arguments) has(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return a[name] != nil })
 }
@@ -161,25 +170,54 @@ func (a arguments) onFile(tool, path string) []Operation {
 		return []Operation{{Kind: Read, Path: path, From: a.firstOf("viewrange"), All: !a.has("viewrange")}}
 	case a.has(oldNames...):
 		return []Operation{a.replace(path)}
-	case a.has("edits"):
-		var all []map[string]json.RawMessage
-		_ = json.Unmarshal(a["edits"], &all) // what is in another form is no edit that is known
-		var out []Operation
-		for _, members := range all {
-			if edit := newArguments(members); edit.has(oldNames...) {
-				out = append(out, edit.replace(path))
-			}
-		}
-		return out
+	case a.has(listNames...):
+		return a.listed(path)
 	case a.has("diff"):
 		return searchReplace(path, a.text("diff"))
 	case a.has("content", "contents", "newsource") && !a.has("pattern"):
-		return []Operation{{Kind: Write, Path: path, New: a.text("content", "contents", "newsource")}}
+		return []Operation{a.write(path)}
 	case reads(tool):
-		from := a.number("offset", "startline", "start", "linestart")
-		return []Operation{{Kind: Read, Path: path, From: max(from, 1), All: from <= 1 && !a.has("limit", "endline", "end", "lineend")}}
+		from := max(a.number("offset", "startline", "start", "linestart"), a.firstOf("viewrange"))
+		return []Operation{{Kind: Read, Path: path, From: from, All: from == 1 && !a.has("limit", "endline", "end", "lineend", "viewrange")}}
 	}
 	return nil
+}
+
+// listNames are the names of the arguments that list replacements.
+var listNames = []string{"edits", "edit", "replacements"}
+
+// listed are the replacements that a call lists, of a file, or of that which each of them names.
+func (a arguments) listed(path string) []Operation {
+	var out []Operation
+	for _, name := range listNames {
+		var all []map[string]json.RawMessage
+		if json.Unmarshal(a[name], &all) != nil {
+			var one map[string]json.RawMessage
+			_ = json.Unmarshal(a[name], &one) // what is in another form is no edit that is known
+			all = append(all, one)
+		}
+		for _, members := range all {
+			edit := newArguments(members)
+			if file := cmp.Or(edit.path(), path); file != "" && edit.has(oldNames...) {
+				out = append(out, edit.replace(file))
+			}
+		}
+	}
+	return out
+}
+
+// write is what a call does that gives a text for a file: all of it, what comes at its end, or
+// what comes before a line.
+func (a arguments) write(path string) Operation {
+	op := Operation{Kind: Write, Path: path, New: a.text("content", "contents", "newsource")}
+	line := a.number("line")
+	switch {
+	case a.text("mode") == "append" || string(a["append"]) == "true" || a.has("line") && line == 0:
+		op.Kind = Append
+	case line > 0:
+		op.Kind, op.From = Insert, line-1
+	}
+	return op
 }
 
 func (a arguments) firstOf(name string) int {
@@ -211,7 +249,7 @@ func reads(tool string) bool {
 // searches reports whether a tool's name says that its result is lines that were found.
 func searches(tool string) bool {
 	name := strings.ToLower(tool)
-	return strings.Contains(name, "grep") || strings.Contains(name, "search_file_content")
+	return strings.Contains(name, "grep") || strings.Contains(name, "search_file_content") || name == "rg"
 }
 
 // searched is the one file that is searched; empty where it may be a folder.

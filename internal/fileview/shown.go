@@ -14,6 +14,7 @@ var wrappers = []struct{ begin, end string }{
 	{"\nOutput:\n", ""}, // Codex, after the exit code and the time
 	{"<output>\n", "\n</output>"},
 	{"<content>\n", "\n</content>"},
+	{"<type>file</type>\n<content>", "\n</content>"}, // OpenCode of before version 1.3
 	{"<file>\n", "\n</file>"},
 	{"] Result:\n", ""},    // Cline, after the call
 	{"OBSERVATION:\n", ""}, // SWE-agent
@@ -72,14 +73,17 @@ type shown struct {
 }
 
 // numbered is what a tool wrote before a line of a file: its number.
-var numbered = regexp.MustCompile(`^ *(\d{1,7})(?:→| ?\| ?|: ?|\t)`)
+var numbered = regexp.MustCompile(`^ *(\d{1,7})(?:→| ?\| ?|: ?|\t|(\.)(?: |$))`)
 
 // parseShown are the lines of a file that a text shows. Numbers before its lines count more
-// than from does, and what has none beside such lines is the tool's own.
+// than from does, and what has none beside such lines is the tool's own. Numbers with a full
+// stop are a tool's where they are those of the lines that were asked for, and a line after
+// one is empty or indented, as none of a list is.
 func parseShown(text string, from int) shown {
 	all := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	out := shown{}
 	filled := 0
+	listed, code := false, false // of lines with a full stop
 	for _, line := range all {
 		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "<") {
 			filled++
@@ -92,9 +96,21 @@ func parseShown(text string, from int) shown {
 		if out.from == 0 {
 			out.from = max(n, 1)
 		}
-		if n == out.from+len(out.lines) { // else a line of the file that looks like one, or after a gap
-			out.lines = append(out.lines, line[len(m[0]):])
+		if n != out.from+len(out.lines) {
+			continue // a line of the file that looks like one, or after a gap
 		}
+		rest := line[len(m[0]):]
+		if m[2] != "" {
+			listed = true
+			code = code || rest == "" || rest[0] == ' ' || rest[0] == '\t'
+		}
+		out.lines = append(out.lines, rest)
+	}
+	if listed && (!code || from > 0 && from != out.from) {
+		return shown{from, all}
+	}
+	if last := len(out.lines) - 1; listed && out.lines[last] == "" {
+		out.lines = out.lines[:last] // what follows the end of the last line, to that tool
 	}
 	own := max(filled/5, 3) // lines may be the tool's
 	if 2*len(out.lines) > filled && len(out.lines)+own >= filled {
@@ -104,7 +120,26 @@ func parseShown(text string, from int) shown {
 }
 
 // match is a line that a search found: its file, unless one was searched, and its number.
-var match = regexp.MustCompile(`^(?:([^\s:][^:\n]*):)?(\d{1,7})[:-](.*)$`)
+var match = regexp.MustCompile(`^(?:((?:[A-Za-z]:[\\/])?[^\s:][^:\n]*):)?(\d{1,7})[:-](.*)$`)
+
+// around is the file and the number of a line that is shown because it is near one that was found:
+// it has "-" in the place of ":", as names may, so that only files with a match are believed.
+func around(text string, named map[string]bool) (m []string) {
+	for at := 0; ; {
+		next := strings.IndexByte(text[at:], '-')
+		if next < 0 || at+next > longestName {
+			return nil
+		}
+		at += next + 1
+		digits := len(text[at:]) - len(strings.TrimLeft(text[at:], "0123456789"))
+		if end := at + digits; digits > 0 && digits <= 7 && end < len(text) && text[end] == '-' && named[text[:at-1]] {
+			return []string{text, text[:at-1], text[at:end], text[end+1:]}
+		}
+	}
+}
+
+// longestName is that of a file in what a search shows.
+const longestName = 512
 
 // found takes in the lines that a search shows, of a file if it searched one.
 func (v *Views) found(path, body string) {
@@ -120,9 +155,19 @@ func (v *Views) found(path, body string) {
 		run = region{}
 	}
 	lines := strings.Split(body, "\n")
-	for _, text := range lines[:min(len(lines), mostShown)] {
-		m := match.FindStringSubmatch(text)
-		if len(m) == 0 || m[1] == "" && path == "" || strings.ContainsAny(m[1], "{}()<>\"'") {
+	lines = lines[:min(len(lines), mostShown)]
+	matches, named := make([][]string, len(lines)), map[string]bool{}
+	for i, text := range lines {
+		if m := match.FindStringSubmatch(text); len(m) > 0 && (m[1] != "" || path != "") && !strings.ContainsAny(m[1], "{}()<>\"'") {
+			matches[i], named[m[1]] = m, true
+		}
+	}
+	delete(named, "")
+	for i, m := range matches {
+		if m == nil && len(named) > 0 {
+			m = around(lines[i], named)
+		}
+		if m == nil {
 			continue
 		}
 		n, _ := strconv.Atoi(m[2])

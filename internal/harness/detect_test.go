@@ -22,6 +22,11 @@ func TestDetectsItsOwn(t *testing.T) {
 		{"events of an agent that is another program", `{"role":"system","kind":"status","time":"2026-08-16T09:36:02Z","raw":{}}` + "\n" +
 			`{"role":"user","kind":"outcome","time":"2026-08-16T09:36:02Z","raw":{}}` + "\n" +
 			`{"role":"agent","kind":"message","content":"hi","time":"2026-08-16T09:36:05Z","raw":{}}`, ""},
+		{"a subagent's records of an extension of pi", `{"version":1,"recordType":"message","role":"user","text":"hi"}` + "\n" +
+			`{"version":1,"recordType":"message","role":"assistant","text":"I look.","message":{"role":"assistant","content":[{"type":"text","text":"I look."}]}}`, ""},
+		{"what OpenCode says on stderr, and its session", "Exporting session: ses_1\n{\n  \"info\": {\"id\":\"ses_1\"", "opencode"},
+		{"messages of OpenCode, one a line", `{"info":{"id":"msg_1","sessionID":"ses_1","role":"user"},"parts":[]}`, "opencode"},
+		{"a list of messages of OpenCode", `[{"info":{"id":"msg_1","sessionID":"ses_1","role":"user"},"parts":[]}]`, "opencode"},
 		{"a database of Cursor", sqlite + "\x00CREATE TABLE cursorDiskKV (key TEXT UNIQUE, value BLOB)", "cursor"},
 		{"a database of another program", sqlite + "\x00CREATE TABLE messages (id TEXT PRIMARY KEY, role TEXT)", ""},
 	} {
@@ -50,11 +55,17 @@ func TestNamesTheOtherFile(t *testing.T) {
 		`[{"ts":1770577372307,"type":"say","say":"task","text":"Look.","images":[]},{"ts":1770577372309,"type":"ask","ask":"followup","text":"Where?"}]`,
 		"[\n  {\n    \"ts\": 1767644899093,\n    \"type\": \"ask\",\n    \"ask\": \"resume_task\"\n  }\n]\n",
 	} {
-		_, err := harness.Read(strings.NewReader(file), "")
-		var format *harness.FormatError
-		if !errors.As(err, &format) || !strings.Contains(err.Error(), "import api_conversation_history.json of the same folder") {
-			t.Errorf("%.40q: %v", file, err)
-		}
+		namesOther(t, file, "import api_conversation_history.json of the same folder")
+	}
+	namesOther(t, `{"kind":0,"v":{"version":3,"sessionId":"s","requests":[]}}`+"\n"+`{"kind":2,"k":["requests"],"v":[]}`, `"Chat: Export Chat..." writes`)
+}
+
+func namesOther(t *testing.T, file, want string) {
+	t.Helper()
+	_, err := harness.Read(strings.NewReader(file), "")
+	var format *harness.FormatError
+	if !errors.As(err, &format) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%.40q: %v", file, err)
 	}
 }
 

@@ -54,6 +54,7 @@ func FuzzPi(f *testing.F)        { fuzzReader(f, "pi") }
 func FuzzGemini(f *testing.F)    { fuzzReader(f, "gemini") }
 func FuzzCopilot(f *testing.F)   { fuzzReader(f, "copilot") }
 func FuzzCursor(f *testing.F)    { fuzzReader(f, "cursor") }
+func FuzzVSCode(f *testing.F)    { fuzzReader(f, "vscode") }
 func FuzzOpenHands(f *testing.F) { fuzzReader(f, "openhands") }
 func FuzzAider(f *testing.F)     { fuzzReader(f, "aider") }
 

@@ -22,7 +22,7 @@ func TestReadByName(t *testing.T) {
 			t.Errorf("Read as %q: %+v, %v", name, tr, err)
 		}
 	}
-	for _, name := range []string{"claude", "claude-code", "codex", "pi", "opencode", "gemini", "copilot", "openhands", "aider", "cursor", "nobody"} {
+	for _, name := range []string{"claude", "claude-code", "codex", "pi", "opencode", "gemini", "copilot", "openhands", "aider", "cursor", "vscode", "nobody"} {
 		_, err := harness.Read(strings.NewReader(list), name)
 		var format *harness.FormatError
 		if !errors.As(err, &format) {

@@ -17,6 +17,7 @@ import (
 	"github.com/contextd/contextd/internal/harness/openhands"
 	"github.com/contextd/contextd/internal/harness/pi"
 	"github.com/contextd/contextd/internal/harness/transcript"
+	"github.com/contextd/contextd/internal/harness/vscode"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -32,6 +33,7 @@ var registry = []transcript.Harness{
 	openhands.Harness,
 	aider.Harness,
 	cursor.Harness,
+	vscode.Harness,
 	chat.Harness,
 }
 

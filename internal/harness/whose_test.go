@@ -25,6 +25,9 @@ func TestWhoseWords(t *testing.T) {
 	cursor := func(text string) string {
 		return `{"role":"user","message":{"content":[{"type":"text","text":"` + text + `"}]}}` + "\n" + `{"role":"assistant","message":{"content":[{"type":"text","text":"Yes."}]}}`
 	}
+	vscode := func(said string) string {
+		return `{"requests":[{"requestId":"1","message":{"text":"Go on."},"response":[],"result":{"metadata":{` + said + `}}}]}`
+	}
 	openhands := func(source string) string {
 		return `{"instance_id":"s","instruction":"x","test_result":{},"history":[{"id":1,"source":"` + source + `","action":"message","args":{"content":"Go on."}}]}`
 	}
@@ -54,6 +57,8 @@ func TestWhoseWords(t *testing.T) {
 		{"cursor", cursor(`<user_query>\nGo on.\n</user_query>`), "Go on."},
 		{"cursor", cursor(`<user_info>x</user_info>\n<rules>y</rules>`), "!<user_info>x</user_info>\n<rules>y</rules>"},
 		{"cursor", cursor(`<user_info>x</user_info>\nGo on.`), "<user_info>x</user_info>\nGo on."},
+		{"vscode", vscode(``), "Go on."},
+		{"vscode", vscode(`"renderedUserMessage":[{"type":1,"text":"<userRequest>Go on.</userRequest>"}]`), "<userRequest>Go on.</userRequest>"},
 		{"openhands", openhands("user"), "Go on."},
 		{"openhands", openhands("environment"), "!Go on."},
 		{"openhands", openhands("agent"), "Go on."},

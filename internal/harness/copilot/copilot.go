@@ -174,6 +174,7 @@ func (r *reader) assistant(entry transcript.Entry, data jsontext.Value) error {
 		OutputTokens    transcript.Count `json:"outputTokens"`
 		ParentCall      string           `json:"parentToolCallId"`
 		ToolRequests    []struct {
+			Type       string         `json:"type"` // "custom" where the arguments are free text
 			ToolCallID string         `json:"toolCallId"`
 			Name       string         `json:"name"`
 			Arguments  jsontext.Value `json:"arguments"`
@@ -190,7 +191,12 @@ func (r *reader) assistant(entry transcript.Entry, data jsontext.Value) error {
 		m.Blocks = append(m.Blocks, eventlog.Text{Text: d.Content})
 	}
 	for _, c := range d.ToolRequests {
-		arguments := r.out.Arguments(entry.Line, c.ToolCallID, c.Arguments)
+		var arguments string
+		if text, free := transcript.Text(c.Arguments); free && c.Type == "custom" {
+			arguments = transcript.Wrap("input", text)
+		} else {
+			arguments = r.out.Arguments(entry.Line, c.ToolCallID, c.Arguments)
+		}
 		r.edits.Call(c.ToolCallID, filesOf(c.Name, []byte(arguments)))
 		m.Blocks = append(m.Blocks, eventlog.ToolCall{CallID: c.ToolCallID, Name: c.Name, Arguments: arguments})
 	}
@@ -248,6 +254,10 @@ var editors = transcript.Editors{"create": {"path"}, "edit": {"path"}, "str_repl
 func filesOf(tool string, arguments []byte) []string {
 	var a struct {
 		Command string `json:"command"`
+		Input   string `json:"input"`
+	}
+	if tool == "apply_patch" && transcript.Decode(arguments, &a) == nil {
+		return transcript.PatchFiles(a.Input)
 	}
 	if tool == "str_replace_editor" && (transcript.Decode(arguments, &a) != nil || a.Command == "view") {
 		return nil

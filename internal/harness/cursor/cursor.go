@@ -56,7 +56,7 @@ func detect(p transcript.Probe) bool {
 			}
 		}
 	}
-	return p.Has("role", "message.content[].type") && !p.Has("type", "uuid") && !p.Has("type", "message.role") && !p.Has("sessionId")
+	return p.Has("role", "message.content[].type") && !p.Has("type", "uuid") && !p.Has("message.role") && !p.Has("sessionId")
 }
 
 // read reads all chats of a file of JSON. A database is read through openDatabase, since

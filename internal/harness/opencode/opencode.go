@@ -4,7 +4,6 @@
 package opencode
 
 import (
-	"io"
 	"strconv"
 	"time"
 
@@ -26,12 +25,6 @@ var Harness = transcript.Harness{
 	Name: Name, Detect: detect, Read: read, Write: write, NotKept: notKept, LabelUnseen: labelFailed,
 }
 
-// detect recognises a session by its first members.
-func detect(p transcript.Probe) bool {
-	return p.Has("messages[].info.role") || p.Has("messages[].parts[].type") ||
-		p.Has("info.id", "info.projectID") || p.Has("info.id", "info.directory")
-}
-
 type reader struct {
 	out     *transcript.Builder
 	session *transcript.SessionBuilder
@@ -44,17 +37,6 @@ type reader struct {
 	// again are the messages that say once more what a compaction of the writer's kept.
 	again  map[string]bool
 	render renderer
-}
-
-// read reads a whole session.
-func read(in io.Reader) (transcript.Transcript, error) {
-	out := transcript.NewBuilder(Name, in)
-	r := &reader{out: out, session: out.Session(""), again: map[string]bool{}, render: renderer{warn: func(string, ...any) {}}}
-	r.session.Label(transcript.LabelHarness, Name)
-	err := transcript.ReadObject(in, out.Warn, "messages", r.field, r.message)
-	r.flush()
-	r.prune(0)
-	return out.Finish(err)
 }
 
 func (r *reader) field(name string, value jsontext.Value, line int) {

@@ -178,10 +178,11 @@ func ReadObject(r io.Reader, warn Warn, list string,
 	field func(name string, value jsontext.Value, line int), element func(value jsontext.Value, line int),
 ) error {
 	doc := NewDocument(r, warn)
-	return doc.Settle(doc.object(list, field, element))
+	return doc.Settle(doc.Object(list, field, element))
 }
 
-func (d *Document) object(list string, field func(string, jsontext.Value, int), element func(jsontext.Value, int)) error {
+// Object reads one object, as ReadObject does.
+func (d *Document) Object(list string, field func(string, jsontext.Value, int), element func(jsontext.Value, int)) error {
 	kind, err := d.Open()
 	if err != nil {
 		return err

@@ -1,0 +1,91 @@
+package opencode
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+)
+
+// preamble is what `opencode export` says on stderr, which is the file's first line where a shell
+// wrote both to it.
+const preamble = "Exporting session: "
+
+// beginning is how much of a file shows its shape, in bytes.
+const beginning = 64 << 10
+
+// detect recognises a session by its first members, and messages without one.
+func detect(p transcript.Probe) bool {
+	return p.Has("messages[].info.role") || p.Has("messages[].parts[].type") ||
+		p.Has("info.id", "info.projectID") || p.Has("info.id", "info.directory") ||
+		p.Has("info.role", "info.sessionID") || p.Has("[].info.role", "[].info.sessionID") ||
+		strings.HasPrefix(p.Line, preamble)
+}
+
+// read reads a whole session, or the messages of one: a list of them, or one a line.
+func read(in io.Reader) (transcript.Transcript, error) {
+	out := transcript.NewBuilder(Name, in)
+	r := &reader{out: out, session: out.Session(""), again: map[string]bool{}, render: renderer{warn: func(string, ...any) {}}}
+	r.session.Label(transcript.LabelHarness, Name)
+	buffered := transcript.Ahead(in, beginning)
+	start, err := buffered.Peek(beginning)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return transcript.Transcript{}, fmt.Errorf("read transcript: %w", err)
+	}
+	line := 1
+	if said := preambleOf(start); said > 0 {
+		if _, err := buffered.Discard(said); err != nil {
+			return transcript.Transcript{}, fmt.Errorf("read transcript: %w", err)
+		}
+		start, line = start[said:], 2
+	}
+	switch probe := transcript.NewProbe(start); {
+	case probe.Has("[].info.role"):
+		doc := transcript.NewDocument(buffered, out.Warn)
+		err = doc.Each(func(kind byte) (bool, error) {
+			if kind != '[' {
+				out.Warn(doc.Line(), "no list of messages; not read")
+				return false, nil
+			}
+			return true, doc.Rest(r.alone)
+		})
+	case probe.Has("info.role"):
+		err = transcript.ReadLines(buffered, out.Warn, func(one transcript.Record) { r.alone(one.JSON, one.Line) })
+	default:
+		doc := transcript.NewDocument(buffered, out.Warn).StartingAt(line)
+		err = doc.Settle(doc.Object("messages", r.field, r.message))
+	}
+	r.flush()
+	r.prune(0)
+	return out.Finish(err)
+}
+
+// preambleOf is how many bytes the preamble takes with its line.
+func preambleOf(start []byte) int {
+	if !bytes.HasPrefix(start, []byte(preamble)) {
+		return 0
+	}
+	return bytes.IndexByte(start, '\n') + 1
+}
+
+// alone reads a message of a file that does not say of what session it is, but in its messages.
+func (r *reader) alone(raw jsontext.Value, line int) {
+	var rec struct {
+		Info struct {
+			SessionID transcript.Word `json:"sessionID"`
+			Path      struct {
+				Directory transcript.Word `json:"cwd"`
+			} `json:"path"`
+		} `json:"info"`
+	}
+	if transcript.Decode(raw, &rec) == nil {
+		r.session.Label(transcript.LabelSessionID, string(rec.Info.SessionID))
+		r.session.Label(transcript.LabelWorkingDirectory, string(rec.Info.Path.Directory))
+	}
+	r.message(raw, line)
+}

@@ -1,0 +1,88 @@
+package opencode_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"reflect"
+	"testing"
+
+	"github.com/contextd/contextd/internal/harness/opencode"
+)
+
+// TestReadsTheSameMessages: messages have the same events in each form that they are found in, and
+// the line of what is wrong with one is that of the file.
+func TestReadsTheSameMessages(t *testing.T) {
+	file, err := os.ReadFile("testdata/session.in.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Messages []json.RawMessage `json:"messages"`
+	}
+	if err := json.Unmarshal(file, &document); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := opencode.Harness.Read(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := "Exporting session: ses_1\n"
+	for _, form := range []struct {
+		name, file, session string
+	}{
+		{"after what the command says", said + string(file), whole.Sessions[0].Labels["harness.session_id"]},
+		{"a list", "[" + string(bytes.Join(compacted(t, document.Messages), []byte(",\n"))) + "]", sessionOf(t, document.Messages)},
+		{"one a line", string(bytes.Join(compacted(t, document.Messages), []byte("\n"))) + "\n", sessionOf(t, document.Messages)},
+	} {
+		t.Run(form.name, func(t *testing.T) {
+			got, err := opencode.Harness.Read(bytes.NewReader([]byte(form.file)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got.Sessions[0].Events, whole.Sessions[0].Events) {
+				t.Errorf("%d events differ from %d", len(got.Sessions[0].Events), len(whole.Sessions[0].Events))
+			}
+			if id := got.Sessions[0].Labels["harness.session_id"]; id != form.session {
+				t.Errorf("session %q instead of %q", id, form.session)
+			}
+		})
+	}
+	damaged, err := opencode.Harness.Read(bytes.NewReader([]byte(said + `{"info":{"id":"ses_1"},"messages":[
+{"info":{"id":"msg_1","role":"user"},"parts":[{"type":"text","text":"hi"}]},
+{"info":{"id":"msg_2","role":7},"parts":[]}]}`)))
+	if err != nil || len(damaged.Warnings) == 0 || damaged.Warnings[0].Line != 4 {
+		t.Errorf("warnings %v, %v", damaged.Warnings, err)
+	}
+}
+
+func compacted(t *testing.T, messages []json.RawMessage) (out [][]byte) {
+	t.Helper()
+	for _, m := range messages {
+		var one bytes.Buffer
+		if err := json.Compact(&one, m); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, one.Bytes())
+	}
+	return out
+}
+
+// sessionOf is the session that the messages name.
+func sessionOf(t *testing.T, messages []json.RawMessage) string {
+	t.Helper()
+	for _, m := range messages {
+		var one struct {
+			Info struct {
+				SessionID string `json:"sessionID"`
+			} `json:"info"`
+		}
+		if err := json.Unmarshal(m, &one); err != nil {
+			t.Fatal(err)
+		}
+		if one.Info.SessionID != "" {
+			return one.Info.SessionID
+		}
+	}
+	return ""
+}

@@ -1,0 +1,221 @@
+// Package vscode reads chats of VS Code's Copilot: one JSON object with a list of requests.
+// docs/harness/vscode.md describes the format and the mapping.
+package vscode
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/contextd/contextd/internal/harness/content"
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// Name of the harness.
+const Name = "vscode"
+
+// format is what LabelHarness says of the harness's own sessions.
+const format = "vscode-chat"
+
+// Harness is the chat of VS Code.
+var Harness = transcript.Harness{Name: Name, Aliases: []string{format}, Detect: detect, Instead: instead, Read: read}
+
+// editors are VS Code's own that name one file.
+var editors = transcript.Editors{"create_file": {"filePath"}, "insert_edit_into_file": {"filePath"}, "replace_string_in_file": {"filePath"}}
+
+// detect recognises a chat by its requests.
+func detect(p transcript.Probe) bool {
+	return p.Has("requests[].requestId", "requests[].message.text") || p.Has("requests[].requestId", "requests[].message.parts")
+}
+
+// instead is said of the log of changes that newer versions keep on disk.
+func instead(p transcript.Probe) string {
+	if p.Has("kind", "v.requests") {
+		return `these are the changes of a chat of VS Code, one a line; import the file that its command "Chat: Export Chat..." writes`
+	}
+	return ""
+}
+
+type request struct {
+	ID       string           `json:"requestId"`
+	Message  message          `json:"message"`
+	Time     milliseconds     `json:"timestamp"`
+	Model    transcript.Word  `json:"modelId"`
+	Response []jsontext.Value `json:"response"`
+	Result   struct {
+		Metadata transcript.Maybe[metadata] `json:"metadata"`
+	} `json:"result"`
+}
+
+// message is what a user typed.
+type message struct {
+	Text string `json:"text"`
+}
+
+// milliseconds of the epoch; 0 if the file has something else there.
+type milliseconds = transcript.Maybe[int64]
+
+// metadata is what was sent to the model and came from it.
+type metadata struct {
+	Context []rendered                          `json:"renderedGlobalContext"`
+	User    []rendered                          `json:"renderedUserMessage"`
+	Rounds  []round                             `json:"toolCallRounds"`
+	Results map[string]transcript.Maybe[result] `json:"toolCallResults"`
+}
+
+// rendered is a part of a message as it was sent; only those with a text say something.
+type rendered struct {
+	Text string `json:"text"`
+}
+
+// round is a reply of the model, and the calls that it made.
+type round struct {
+	ID       string       `json:"id"`
+	Text     string       `json:"response"`
+	Time     milliseconds `json:"timestamp"`
+	Thinking transcript.Maybe[struct {
+		ID        transcript.Word `json:"id"`
+		Text      jsontext.Value  `json:"text"` // one, or a list of them
+		Encrypted transcript.Word `json:"encrypted"`
+	}] `json:"thinking"`
+	Calls []struct {
+		ID        string         `json:"id"`
+		Name      string         `json:"name"`
+		Arguments jsontext.Value `json:"arguments"`
+	} `json:"toolCalls"`
+}
+
+type reader struct {
+	out     *transcript.Builder
+	session *transcript.SessionBuilder
+	count   int
+}
+
+// read reads a whole chat.
+func read(in io.Reader) (transcript.Transcript, error) {
+	out := transcript.NewBuilder(Name, in)
+	r := &reader{out: out, session: out.Session("")}
+	r.session.Label(transcript.LabelHarness, format)
+	return out.Finish(transcript.ReadObject(in, out.Warn, "requests", r.field, r.request))
+}
+
+func (r *reader) field(name string, value jsontext.Value, _ int) {
+	if text, ok := transcript.Text(value); ok && name == "sessionId" {
+		r.session.Label(transcript.LabelSessionID, text)
+		return
+	}
+	r.out.Skip("member " + name)
+}
+
+func (r *reader) request(raw jsontext.Value, line int) {
+	r.count++
+	entry := transcript.Entry{Line: line, Native: raw, ID: "request-" + strconv.Itoa(r.count)}
+	var rec request
+	if err := transcript.Decode(raw, &rec); err != nil {
+		r.session.Unreadable(entry, err)
+		return
+	}
+	entry.ID = cmp.Or(rec.ID, entry.ID)
+	entry.Time = at(rec.Time)
+	said := rec.Result.Metadata.Value
+	r.context(entry, said.Context)
+	r.append(entry, "", &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: cmp.Or(joined(said.User), rec.Message.Text)}}})
+	if len(said.Rounds) == 0 {
+		r.shown(entry, &rec)
+		return
+	}
+	answered := 0
+	for i := range said.Rounds {
+		answered += r.round(entry, fmt.Sprintf("/round-%d", i+1), rec.model(), &said.Rounds[i], said.Results)
+	}
+	if extra := len(said.Results) - answered; extra > 0 {
+		r.out.Warn(line, "%d results answer no call of their request and were not read", extra)
+	}
+}
+
+// model is the model's name without who gives it.
+func (r *request) model() string { return strings.TrimPrefix(string(r.Model), "copilot/") }
+
+// context appends what VS Code said of the surroundings before the first prompt.
+func (r *reader) context(entry transcript.Entry, parts []rendered) {
+	if text := joined(parts); text != "" {
+		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
+		r.append(entry, "/context", &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: text}}})
+	}
+}
+
+// append appends a message with an id that has an end of its own. The JSON of the whole request
+// is not kept with it, should the log refuse it.
+func (r *reader) append(entry transcript.Entry, end string, m *eventlog.Message) {
+	entry.ID += end
+	entry.Body = m
+	r.session.Append(entry)
+}
+
+// round appends a reply and the results of its calls, and returns how many there are.
+func (r *reader) round(entry transcript.Entry, end, model string, reply *round, results map[string]transcript.Maybe[result]) (answered int) {
+	if t := at(reply.Time); !t.IsZero() {
+		entry.Time = t
+	}
+	m := &eventlog.Message{Role: eventlog.RoleAssistant, Model: model, GroupID: reply.ID}
+	if t := reply.thinking(); t != (eventlog.Thinking{}) {
+		m.Blocks = append(m.Blocks, t)
+	}
+	m.Blocks = append(m.Blocks, eventlog.Text{Text: reply.Text})
+	arguments := make([]string, len(reply.Calls))
+	for i, c := range reply.Calls {
+		arguments[i] = r.out.Arguments(entry.Line, c.ID, c.Arguments)
+		m.Blocks = append(m.Blocks, eventlog.ToolCall{CallID: c.ID, Name: c.Name, Arguments: arguments[i]})
+	}
+	r.append(entry, end, m)
+	for i, c := range reply.Calls {
+		if answer, ok := results[c.ID]; ok {
+			answered++
+			said := eventlog.ToolResult{CallID: c.ID, Content: answer.Value.blocks()}
+			said.IsError = failed(said.Content)
+			done := entry
+			if !said.IsError {
+				done.Labels = transcript.WithFilesChanged(nil, editors.Files(c.Name, []byte(arguments[i])))
+			}
+			r.append(done, fmt.Sprintf("%s/result-%d", end, i+1), &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{said}})
+		}
+	}
+	return answered
+}
+
+func (r *round) thinking() eventlog.Thinking {
+	said := r.Thinking.Value
+	t := eventlog.Thinking{EncryptedContent: string(said.Encrypted)}
+	if content.IsReasoningID(string(said.ID)) {
+		t.Signature = string(said.ID)
+	}
+	var texts []string
+	if one, ok := transcript.Text(said.Text); ok {
+		t.Text = one
+	} else if transcript.Decode(said.Text, &texts) == nil {
+		t.Text = strings.Join(texts, "\n")
+	}
+	return t
+}
+
+// joined is the text of a message as it was sent.
+func joined(parts []rendered) string {
+	var b strings.Builder
+	for _, p := range parts {
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
+
+func at(ms milliseconds) time.Time {
+	if ms.Value <= 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms.Value).UTC()
+}
