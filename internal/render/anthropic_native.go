@@ -61,7 +61,7 @@ func anthropicNativeItem(c *content, i int, b eventlog.ProviderBlock, types map[
 	case (head.Type == "image" || head.Type == "document") && !soundSource(head.Source):
 		return anthropicTextItem(c.describe(i, "not a valid "+head.Type))
 	default:
-		return appendRaw(nil, b.JSON)
+		return appendNative(nil, b.JSON)
 	}
 }
 

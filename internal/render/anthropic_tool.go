@@ -12,11 +12,7 @@ func anthropicCall(c *content, i int, call eventlog.ToolCall) []byte {
 	o.always("id", c.callID(i, call.CallID))
 	o.always("name", c.toolName(i, call.Name, longestAnthropicName, wordByte))
 	o.name("input")
-	var wrapped bool
-	if o.dst, wrapped = appendArguments(o.dst, call.Arguments); wrapped {
-		c.converted(i, Wrapped, "arguments that are no object")
-	}
-	return append(o.dst, '}')
+	return append(c.arguments(o.dst, i, call.Arguments), '}')
 }
 
 // toolName is the name of a tool in the provider's format.

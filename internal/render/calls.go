@@ -76,17 +76,22 @@ func wordByte(_ int, c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
 }
 
-// appendArguments appends a call's arguments where a format takes a JSON object alone,
-// and reports whether they had to be wrapped: whatever is no object, as when a model
-// broke off, is the text in {"raw_arguments":"…"}. No arguments are an empty object.
-func appendArguments(dst []byte, arguments string) (out []byte, wrapped bool) {
+// arguments appends a call's arguments where a format takes a JSON object alone: whatever
+// is no object, as when a model broke off, is the text in {"raw_arguments":"…"}. No
+// arguments are an empty object.
+func (c *content) arguments(dst []byte, i int, arguments string) []byte {
 	switch {
 	case arguments == "":
-		return append(dst, '{', '}'), false
+		return append(dst, '{', '}')
 	case eventlog.IsJSONObject(arguments):
-		return appendRaw(dst, arguments), false
+		whole, changed := wholePairs(arguments)
+		if changed {
+			c.converted(i, LeftOut, "half of a surrogate pair")
+		}
+		return appendRaw(dst, whole)
 	default:
+		c.converted(i, Wrapped, "arguments that are no object")
 		dst = append(dst, `{"`+eventlog.WrappedArguments+`":`...)
-		return append(appendString(dst, arguments), '}'), true
+		return append(appendString(dst, arguments), '}')
 	}
 }

@@ -26,7 +26,7 @@ const (
 	// Described: a text that says what it was, with a pointer, is in its place.
 	Described ConversionKind = iota + 1
 	// LeftOut: nothing is in its place, such as another provider's reasoning or
-	// empty text.
+	// empty text; for half of a surrogate pair, U+FFFD.
 	LeftOut
 	// Renamed: a call id or tool name that the provider does not take has another.
 	Renamed

@@ -104,11 +104,7 @@ func (t *modelTurn) call(i int, b eventlog.ToolCall) {
 	o.always("id", t.callID(i, b.CallID))
 	o.always("name", t.toolName(i, b.Name, longestGeminiName, geminiNameByte))
 	o.name("args")
-	var wrapped bool
-	if o.dst, wrapped = appendArguments(o.dst, b.Arguments); wrapped {
-		t.converted(i, Wrapped, "arguments that are no object")
-	}
-	o.dst = append(o.dst, '}')
+	o.dst = append(t.arguments(o.dst, i, b.Arguments), '}')
 	o.str("thoughtSignature", signature)
 	t.add(called, i, append(o.dst, '}'))
 }
@@ -178,5 +174,5 @@ func geminiNative(b eventlog.ProviderBlock, carried map[string]bool) ([]byte, bo
 			return nil, false
 		}
 	}
-	return appendRaw(nil, b.JSON), kinds == 1
+	return appendNative(nil, b.JSON), kinds == 1
 }

@@ -53,6 +53,12 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
+// appendNative appends the JSON of a provider's own block as the provider takes it.
+func appendNative(dst []byte, raw string) []byte {
+	whole, _ := wholePairs(raw)
+	return appendRaw(dst, whole)
+}
+
 // appendRaw appends a JSON text without the whitespace between its tokens. Every
 // other byte stays: numbers, escapes, duplicate members and their order.
 func appendRaw(dst []byte, raw string) []byte {

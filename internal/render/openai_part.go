@@ -112,11 +112,11 @@ func chatPart(dst []byte, raw string) ([]byte, bool) {
 		audio, ok := members(string(m["input_audio"]), []string{"data", "format"}, nil)
 		format := textIn(audio["format"])
 		if ok && (format == "wav" || format == "mp3") && isBase64(textIn(audio["data"])) {
-			return appendRaw(dst, raw), true
+			return appendNative(dst, raw), true
 		}
 	}
 	if _, ok := readChatFile(raw); ok {
-		return appendRaw(dst, raw), true
+		return appendNative(dst, raw), true
 	}
 	return dst, false
 }
@@ -157,14 +157,15 @@ func responsesPart(dst []byte, raw string) ([]byte, bool) {
 		textIn(m["type"]) == "input_file" && texts(m) {
 		data := textIn(m["file_data"])
 		if m["file_id"] != nil || onTheWeb(textIn(m["file_url"])) || dataURL(data, func(string) bool { return true }) && m["filename"] != nil {
-			return appendRaw(dst, raw), true
+			return appendNative(dst, raw), true
 		}
 	}
 	if file, ok := readChatFile(raw); ok {
 		o := object{dst: append(dst, '{')}
 		o.always("type", "input_file")
 		for _, name := range []string{"file_id", "filename", "file_data"} {
-			o.raw(name, string(file[name]))
+			whole, _ := wholePairs(string(file[name]))
+			o.raw(name, whole)
 		}
 		return append(o.dst, '}'), true
 	}

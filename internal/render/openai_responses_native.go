@@ -56,7 +56,7 @@ func (t *responsesTurn) native(i int, b eventlog.ProviderBlock) {
 			ID string `json:"id"`
 		}
 		_ = json.Unmarshal([]byte(b.JSON), &of) // ownItem has read it
-		t.emitNamed(i, of.ID, appendRaw(nil, b.JSON), nativeKind(b))
+		t.emitNamed(i, of.ID, appendNative(nil, b.JSON), nativeKind(b))
 	case said:
 		o := object{dst: []byte{'{'}}
 		o.always("type", "message")
@@ -64,7 +64,8 @@ func (t *responsesTurn) native(i int, b eventlog.ProviderBlock) {
 		o.always("id", id)
 		o.always("role", "assistant")
 		o.always("status", "completed")
-		o.raw("content", parts)
+		whole, _ := wholePairs(parts)
+		o.raw("content", whole)
 		t.emitNamed(i, id, append(o.dst, '}'), nativeKind(b))
 	default:
 		t.others(i, b)

@@ -18,7 +18,7 @@ func reasoningItem(model string, b eventlog.Thinking) (item []byte, id string, o
 		return nil, "", false
 	}
 	if id, ok := wholeReasoning(b.Signature); ok {
-		return appendRaw(nil, b.Signature), id, true
+		return appendNative(nil, b.Signature), id, true
 	}
 	if b.EncryptedContent == "" {
 		return nil, "", false

@@ -4,7 +4,8 @@
 //
 // Of every format:
 //
-//	json     a line is one JSON value in UTF-8, without whitespace between tokens
+//	json     a line is one JSON value in UTF-8, without whitespace between tokens, and
+//	         escapes no half of a surrogate pair
 //	members  an object has what it requires, nothing unknown, and nothing twice
 //	type     a member has the JSON type it is to have
 //	base64   inline data is base64 with padding, and not empty

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -21,7 +22,20 @@ func (r *report) canonical(line int, raw []byte) {
 		r.add(line, "json", "whitespace between tokens")
 	case !utf8.Valid(raw):
 		r.add(line, "json", "no UTF-8")
+	case halfPair(raw):
+		r.add(line, "json", "half of a surrogate pair")
 	}
+}
+
+// The escapes of which each is a character, and what is half of one.
+var (
+	wholeEscapes = regexp.MustCompile(`\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..`)
+	halfEscape   = regexp.MustCompile(`\\u[dD][89a-fA-F]`)
+)
+
+// halfPair reports whether JSON escapes half of a surrogate pair, which is no character.
+func halfPair(raw []byte) bool {
+	return bytes.Contains(raw, []byte(`\u`)) && halfEscape.Match(wholeEscapes.ReplaceAll(raw, []byte(" ")))
 }
 
 // object is a JSON object by its members, of which none may be there twice.

@@ -52,7 +52,7 @@ func (p Program) Run(ctx context.Context, args []string) int {
 		return err
 	}
 	root.SetArgs(args)
-	root.SetIn(p.Stdin)
+	root.SetIn(interruptible(ctx, p.Stdin))
 	root.SetOut(p.Stdout)
 	root.SetErr(p.Stderr)
 	cmd, err := root.ExecuteContextC(ctx)

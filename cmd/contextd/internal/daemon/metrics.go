@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	"github.com/contextd/contextd/cmd/contextd/internal/inspect"
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -44,9 +45,9 @@ func (d *Daemon) newMetricsServer(c config.Config, logger *slog.Logger) (*metric
 		return err == nil && answer.GetStatus() == serving
 	}))
 	if c.Pprof {
-		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+		mux.Handle("GET /debug/pprof/", profile(pprof.Index))
+		mux.Handle("GET /debug/pprof/profile", profile(pprof.Profile))
+		mux.Handle("GET /debug/pprof/trace", profile(pprof.Trace))
 	}
 	return &metricsServer{l, &http.Server{
 		Handler:           mux,
@@ -54,6 +55,18 @@ func (d *Daemon) newMetricsServer(c config.Config, logger *slog.Logger) (*metric
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       time.Minute,
 	}}, nil
+}
+
+// profile answers to names of this machine alone: a site that a browser shows could have a
+// name of its own lead here, and read what profiles hold.
+func profile(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !inspect.Local(r.Host) {
+			http.Error(w, "profiles are served to localhost and loopback addresses", http.StatusMisdirectedRequest)
+			return
+		}
+		next(w, r)
+	}
 }
 
 // failed reports whether a store that is not well stays so.

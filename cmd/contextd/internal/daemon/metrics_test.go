@@ -98,6 +98,18 @@ func TestProfiles(t *testing.T) {
 	if got := statusAt(t, "http://"+address+"/debug/pprof/heap"); got != 200 {
 		t.Errorf("got %d", got)
 	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/debug/pprof/heap", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host = "evil.example"
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := resp.Body.Close(); err != nil || resp.StatusCode != http.StatusMisdirectedRequest {
+		t.Errorf("under the name of another site: %d, %v", resp.StatusCode, err)
+	}
 	r.end(t)
 }
 

@@ -37,7 +37,7 @@ func NewHandler(o Options) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		protect(w.Header())
 		switch {
-		case o.Loopback && !local(r.Host):
+		case o.Loopback && !Local(r.Host):
 			http.Error(w, "The inspector answers to localhost and to loopback addresses, not to "+quoted(r.Host)+".", http.StatusMisdirectedRequest)
 		case r.Method == http.MethodGet || r.Method == http.MethodHead:
 			page.ServeHTTP(w, r)
@@ -63,8 +63,8 @@ func protect(h http.Header) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// local reports whether a Host header names this machine and no name that others give out.
-func local(host string) bool {
+// Local reports whether a Host header names this machine and no name that others give out.
+func Local(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}

@@ -143,6 +143,8 @@ func asMembers(t *testing.T, format contextdv1.Format, arguments string) string 
 		return `"arguments_text":` + asText
 	case arguments == "":
 		return `:{}}`
+	case valid && compact.Bytes()[0] == '{' && strings.Contains(strings.ToLower(arguments), `\ud`):
+		return `:{` // perhaps half of a surrogate pair, which the format's Check refuses
 	case valid && compact.Bytes()[0] == '{':
 		return `:` + compact.String() + `}`
 	default:

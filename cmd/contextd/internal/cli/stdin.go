@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+)
+
+// stdinBytes is how much of stdin is read at once.
+const stdinBytes = 64 << 10
+
+// stdin is an input whose Read ends with a context: what waits for a person or a pipe would
+// wait on otherwise, though the command was interrupted.
+type stdin struct {
+	ctx  context.Context //nolint:containedctx // a Read is given none
+	in   io.Reader
+	rest bytes.Reader
+	// reading has what the read that is under way comes to; nil if there is none.
+	reading chan stdinRead
+	err     error
+}
+
+type stdinRead struct {
+	content []byte
+	err     error
+}
+
+// interruptible is in, until ctx ends. Of in nothing is read before it is asked for.
+func interruptible(ctx context.Context, in io.Reader) io.Reader { return &stdin{ctx: ctx, in: in} }
+
+func (s *stdin) Read(p []byte) (int, error) {
+	for s.rest.Len() == 0 && s.err == nil && len(p) > 0 {
+		if err := s.ctx.Err(); err != nil {
+			return 0, err
+		}
+		if s.reading == nil {
+			s.reading = make(chan stdinRead, 1)
+			go func(done chan<- stdinRead) {
+				content := make([]byte, stdinBytes)
+				n, err := s.in.Read(content)
+				done <- stdinRead{content[:n], err}
+			}(s.reading)
+		}
+		select {
+		case <-s.ctx.Done():
+			return 0, s.ctx.Err()
+		case got := <-s.reading:
+			s.reading, s.err = nil, got.err
+			s.rest.Reset(got.content)
+		}
+	}
+	if s.rest.Len() == 0 && len(p) > 0 {
+		return 0, s.err
+	}
+	n, _ := s.rest.Read(p) // nothing is at its end
+	return n, nil
+}
