@@ -18,7 +18,7 @@ const (
 	Replace         // Old becomes New
 	Insert          // New comes after line From
 	Change          // in a way that is not known; with All, of what is in a folder, too
-	Search          // the result shows lines that were found, of Path or of any file, or how files differ
+	Search          // the result shows lines that were found, of Path or of any file
 	Append          // New comes at the end
 	Remove          // with All, of what is in a folder, too
 	Move            // Path is To from then on

@@ -85,10 +85,8 @@ func parsePatch(text string) []Operation {
 	return h.end(out, kind, path)
 }
 
-// nowhere is the name in a diff of a file that was not there before, or is not there after.
-const nowhere = "/dev/null"
-
 func parseDiff(text string) []Operation {
+	const nowhere = "/dev/null"
 	var out []Operation
 	var h hunk
 	from, path, kind, inside := "", "", Replace, false

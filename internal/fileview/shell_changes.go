@@ -20,13 +20,8 @@ func (s *shell) call(words []string, at statement) {
 	case program == "cp":
 		s.changed(moved(words, Copy)...)
 	case program == "git":
-		words = subcommand(words)
 		s.changed(byGit(words)...)
-		if comparesWorkTree(words) {
-			s.show(Operation{Kind: Search}, at)
-		} else {
-			s.show(Operation{Kind: Print}, at)
-		}
+		s.show(Operation{Kind: Print}, at)
 	case program == "tee":
 		s.changed(teed(words, at)...)
 		s.show(Operation{Kind: Print}, at)
@@ -143,6 +138,61 @@ func moved(words []string, kind Kind) []Operation {
 			name = path.Join(to, path.Base(file)) // into a folder
 		}
 		out = append(out, Operation{Kind: kind, Path: file, To: name})
+	}
+	return out
+}
+
+// byGit are the files that git puts back, removes or moves.
+func byGit(words []string) []Operation {
+	words = words[1:]
+	for len(words) > 1 && (words[0] == "-C" || words[0] == "-c") {
+		words = words[2:]
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	everything := []Operation{{Kind: Change, Path: ".", All: true}}
+	switch words[0] {
+	case "rm":
+		if !slices.Contains(words, "--cached") {
+			return removed(words)
+		}
+	case "mv":
+		return moved(words, Move)
+	case "reset":
+		if slices.Contains(words, "--hard") {
+			return everything
+		}
+	case "stash":
+		if len(words) > 1 && slices.Contains([]string{"list", "show", "drop", "clear", "create", "store", "branch"}, words[1]) {
+			return nil
+		}
+		if at := slices.Index(words, "--"); at >= 0 {
+			return putBack(words[at+1:])
+		}
+		return everything
+	case "restore":
+		if !slices.Contains(words, "--staged") || slices.Contains(words, "--worktree") {
+			return putBack(operandsOf(words))
+		}
+	case "checkout":
+		if at := slices.Index(words, "--"); at >= 0 {
+			return putBack(words[at+1:])
+		}
+		if !slices.ContainsFunc(words, func(w string) bool { return w == "-b" || w == "-B" || w == "--orphan" }) {
+			return putBack(operandsOf(words))
+		}
+	}
+	return nil
+}
+
+// putBack are changes of files, or of what is in folders, to a text that may never have been seen.
+func putBack(files []string) []Operation {
+	var out []Operation
+	for _, file := range files {
+		if file != "" && !strings.ContainsAny(file, "*?[{") {
+			out = append(out, Operation{Kind: Change, Path: file, All: true})
+		}
 	}
 	return out
 }

@@ -141,16 +141,9 @@ func around(text string, named map[string]bool) (m []string) {
 // longestName is that of a file in what a search shows.
 const longestName = 512
 
-// mostFound is how many files a search or a diff shows at the most; what is spread wider is no
-// work on files.
-const mostFound = 64
-
-// found takes in the lines that a search or a diff shows, of a file if it searched one.
+// found takes in the lines that a search shows, of a file if it searched one.
 func (v *Views) found(path, body string) {
-	if isDiff(body) {
-		v.compared(body)
-		return
-	}
+	const mostFound = 64 // files; what is spread wider is no work on files
 	var run region
 	name, files := "", 0
 	end := func() {
