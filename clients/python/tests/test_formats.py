@@ -116,7 +116,7 @@ def test_arguments_that_no_encoder_takes(client: contextd_client.Client, session
     client.append(session_id, events.assistant(events.tool_call("c", "f", ARGUMENTS)))
     client.append(session_id, events.tool_result("c", "done"))
     context = client.assemble(session_id, "anthropic")
-    assert ARGUMENTS in b"".join(context.lines)
+    assert ARGUMENTS.replace(rb"\ud800", rb"\ufffd") in b"".join(context.lines)
     (call,) = (b for m in context.messages() for b in m["content"] if b["type"] == "tool_use")
     assert call["input"]["big"] == 10**400
     encoded = json.dumps(call, ensure_ascii=False, allow_nan=False).encode()
@@ -219,6 +219,18 @@ def test_a_response_comes_back(
 def test_nothing_is_left_out(format: Any, messages: Any, wrong: str) -> None:
     with pytest.raises(ValueError, match=wrong):
         contextd_client.message_events(messages, format)
+
+
+def test_model_of_messages() -> None:
+    messages = [
+        {"role": "user", "content": "a"},
+        {
+            "role": "assistant",
+            "content": [{"type": "thinking", "thinking": "b", "signature": "Yw=="}],
+        },
+    ]
+    made = contextd_client.message_events(messages, "anthropic", "claude-opus-4-5")
+    assert [e.message.model for e in made] == ["", "claude-opus-4-5"]
 
 
 @pytest.mark.parametrize(

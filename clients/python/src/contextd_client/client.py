@@ -170,10 +170,14 @@ class Client(Compactions, Records, Transcripts):
         return self.append(session_id, *events, expected_head=expected_head)
 
     def append_messages(
-        self, session_id: str, messages: Any, format: FormatName
+        self, session_id: str, messages: Any, format: FormatName, *, model: str = ""
     ) -> AppendEventsResponse:
-        """Append messages that are in the form of a provider's API."""
-        return self.append(session_id, *_read.message_events(messages, format))
+        """Append messages that are in the form of a provider's API.
+
+        Signed reasoning goes back only to the provider of the model that wrote it, so
+        name the model where the messages do not.
+        """
+        return self.append(session_id, *_read.message_events(messages, format, model))
 
     def append_tool_result(
         self,

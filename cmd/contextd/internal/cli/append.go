@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,7 @@ func newAppend(c *client) *cobra.Command {
 	atomic := false
 	var expected uint64
 	var format contextdv1.Format
+	var model string
 	cmd := &cobra.Command{
 		Use:   "append SESSION",
 		Short: "Append events, or messages of a provider's format, from stdin",
@@ -25,13 +27,14 @@ protobuf's JSON form, as "contextd log --json" writes it. seq and turn are
 ignored. Half a surrogate pair, and bytes that are not UTF-8, become U+FFFD.
 
 With --format they are messages as a provider's API has them: one after another, as
-"contextd assemble --format" writes them, or a list of them.
+"contextd assemble --format" writes them, or a list of them. Signed reasoning goes back only
+to the provider of the model that wrote it, which such messages do not name: --model does.
 
 Each event is appended as it is read, so that another program may feed a pipe;
 with --atomic all of them are one batch, whole or not at all. Messages are appended when
 all of them are read.`,
 		Example: `  contextd log old --json | contextd append new
-  contextd assemble old --format anthropic | contextd append new --format anthropic
+  contextd assemble old --format anthropic | contextd append new --format anthropic --model claude-opus-4-5
   echo '{"message":{"role":"ROLE_USER","blocks":[{"text":{"text":"Hello"}}]}}' | contextd append my-session`,
 		Args: cobra.ExactArgs(1),
 	}
@@ -54,8 +57,12 @@ all of them are read.`,
 		return errors.Join(err, sum.write())
 	})
 	cmd.Flags().Var(formatFlag{&format}, "format", "`format` of the input: contextd for events, or that of messages: "+strings.Join(formatNames()[1:], ", "))
+	cmd.Flags().StringVar(&model, "model", "", "`name` of the model that wrote the messages, where they name none")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		if next, err = eventsOf(cmd.InOrStdin(), format); err == nil && c.embedded != "" {
+		if model != "" && format == contextdv1.Format_FORMAT_UNSPECIFIED {
+			return usageError{errors.New("--model: goes with --format; an event names its model itself")}
+		}
+		if next, err = eventsOf(cmd, format, model); err == nil && c.embedded != "" {
 			next, c.creates, err = ahead(next) // where there is nothing to append, no store begins
 		}
 		if err != nil {
@@ -147,8 +154,9 @@ func ahead(next nextEvent) (all nextEvent, some bool, err error) {
 	}, true, err
 }
 
-// eventsOf reads events, or messages of a format.
-func eventsOf(in io.Reader, format contextdv1.Format) (nextEvent, error) {
+// eventsOf reads events from stdin, or messages of a format that a model wrote.
+func eventsOf(cmd *cobra.Command, format contextdv1.Format, model string) (nextEvent, error) {
+	in := cmd.InOrStdin()
 	if format == contextdv1.Format_FORMAT_UNSPECIFIED {
 		return newEventReader(in).next, nil
 	}
@@ -162,6 +170,20 @@ func eventsOf(in io.Reader, format contextdv1.Format) (nextEvent, error) {
 	}
 	if err != nil {
 		return nil, usageError{fmt.Errorf("stdin: %w", err)}
+	}
+	signed := 0
+	for _, e := range events {
+		m := e.GetMessage()
+		if m.GetRole() != contextdv1.Role_ROLE_ASSISTANT || m.GetModel() != "" {
+			continue
+		}
+		m.Model = model
+		if slices.ContainsFunc(m.GetBlocks(), func(b *contextdv1.Block) bool { return b.GetThinking().GetSignature() != "" }) {
+			signed++
+		}
+	}
+	if signed > 0 && model == "" && !isQuiet(cmd) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s with signed reasoning and no model: contexts leave the reasoning out; --model names it\n", counted(signed, "message"))
 	}
 	return func() (*contextdv1.Event, error) {
 		if len(events) == 0 {

@@ -10,7 +10,7 @@ from contextd_client import events
 from contextd_client._formats import FormatName
 from contextd_client._rawjson import Raw
 from contextd_client._read import anthropic, gemini, openai_chat, openai_responses
-from contextd_client.v1.event_pb2 import Event
+from contextd_client.v1.event_pb2 import ROLE_ASSISTANT, Event
 
 
 def response_events(response: Any) -> list[Event]:
@@ -41,11 +41,20 @@ def _response_events(raw: Raw) -> list[Event]:
     raise ValueError("the response is none of Anthropic's, OpenAI's or Gemini's")
 
 
-def message_events(messages: Any, format: FormatName) -> list[Event]:
+def message_events(messages: Any, format: FormatName, model: str = "") -> list[Event]:
     """The events of messages as a provider's API takes them: one, or a sequence.
 
-    What cannot be read is an error: nothing of what was said is left out without a word.
+    The model is the one that wrote those of the assistant that name none. What cannot be
+    read is an error: nothing of what was said is left out without a word.
     """
+    events = _message_events(messages, format)
+    for event in events:
+        if event.message.role == ROLE_ASSISTANT and not event.message.model:
+            event.message.model = model
+    return events
+
+
+def _message_events(messages: Any, format: FormatName) -> list[Event]:
     if isinstance(messages, Mapping | str | bytes) or not isinstance(messages, Sequence):
         messages = [messages]
     raws = [raw for m in messages for raw in _each(to_raw(m))]
