@@ -73,7 +73,7 @@ type shown struct {
 }
 
 // numbered is what a tool wrote before a line of a file: its number.
-var numbered = regexp.MustCompile(`^ *(\d{1,7})(?:→| ?\| ?|: ?|\t|(\.)(?: |$))`)
+var numbered = regexp.MustCompile(`^ *(\d{1,7})(?:→| ?\| ?|: ?|\t|\.(?: |$))`)
 
 // parseShown are the lines of a file that a text shows. Numbers before its lines count more
 // than from does, and what has none beside such lines is the tool's own. Numbers with a full
@@ -100,7 +100,7 @@ func parseShown(text string, from int) shown {
 			continue // a line of the file that looks like one, or after a gap
 		}
 		rest := line[len(m[0]):]
-		if m[2] != "" {
+		if strings.Contains(m[0], ".") {
 			listed = true
 			code = code || rest == "" || rest[0] == ' ' || rest[0] == '\t'
 		}

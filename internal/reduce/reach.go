@@ -2,7 +2,6 @@ package reduce
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/contextd/contextd/internal/ledger"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -21,10 +20,10 @@ type reach struct {
 	size  uint64            // of the groups taken in, in tokens
 	turns int
 	far   int // names in calls that came last so far back
-	bytes int // of memory that the names take
+	kept  int // bytes of decoded arguments, in which names are
 }
 
-const reachBytes = 48 // for each name, beside its text
+const reachBytes = 48 // for each name, beside the text it is in
 
 // reachesBack reports whether calls name more a turn of what a cut down to goal would drop than
 // the policy allows for a cut that pays.
@@ -74,7 +73,10 @@ func (c *reach) take(g *Group) {
 		}
 	}
 	for i := range g.Calls {
-		c.far += c.note(ledger.Decode(g.Calls[i].Arguments))
+		arguments, names := ledger.Decode(g.Calls[i].Arguments), len(c.at)
+		if c.far += c.note(arguments); len(c.at) > names {
+			c.kept += len(arguments)
+		}
 	}
 	for i := range g.Calls {
 		c.note(g.Calls[i].Body)
@@ -85,10 +87,7 @@ func (c *reach) take(g *Group) {
 func (c *reach) note(text string) (far int) {
 	ledger.Identifiers(text, func(start, end int) bool {
 		name := text[start:end]
-		if at, ok := c.at[name]; !ok {
-			name = strings.Clone(name) // for a name alone the whole text must not stay in memory
-			c.bytes += reachBytes + len(name)
-		} else if c.size-at > c.tokens {
+		if at, ok := c.at[name]; ok && c.size-at > c.tokens {
 			far++
 		}
 		c.at[name] = c.size
@@ -104,7 +103,7 @@ func (all *reaches) forget(i int) {
 
 func (all reaches) bytes() (n int) {
 	for _, of := range all {
-		n += of.bytes
+		n += reachBytes*len(of.at) + of.kept
 	}
 	return n
 }
