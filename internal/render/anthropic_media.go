@@ -2,7 +2,6 @@ package render
 
 import (
 	"encoding/base64"
-	"strings"
 	"unicode/utf8"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -33,7 +32,7 @@ func anthropicMediaItem(c *content, i int, m eventlog.Media) []byte {
 func anthropicSource(m eventlog.Media, name string) (kind string, source []byte) {
 	o := object{dst: []byte{'{'}}
 	switch {
-	case m.Data == "" && (anthropicImages[name] || name == "application/pdf") && strings.HasPrefix(m.URI, "https://"):
+	case m.Data == "" && (anthropicImages[name] || name == "application/pdf") && addressed(m.URI, "https"):
 		o.always("type", "url")
 		o.always("url", m.URI)
 	case m.Data == "":

@@ -1,10 +1,6 @@
 package render
 
-import (
-	"strings"
-
-	eventlog "github.com/contextd/contextd/internal/log"
-)
+import eventlog "github.com/contextd/contextd/internal/log"
 
 // geminiTypes are the kinds of media that Gemini reads.
 var geminiTypes = set(
@@ -37,7 +33,7 @@ func geminiMediaPart(m eventlog.Media, signature string) (part []byte, name stri
 	switch {
 	case m.Data != "":
 		inner.base64("data", m.Data)
-	case strings.HasPrefix(m.URI, "https://"), strings.HasPrefix(m.URI, "gs://"):
+	case addressed(m.URI, "https", "gs"):
 		kind = "fileData"
 		inner.always("fileUri", m.URI)
 	default:

@@ -3,6 +3,8 @@ package render
 import (
 	"encoding/base64"
 	"fmt"
+	"net/url"
+	"slices"
 	"strings"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -35,6 +37,14 @@ func mediaType(m eventlog.Media) string {
 		return ""
 	}
 	return name
+}
+
+// addressed reports whether a URI is an address of one of these schemes, as a provider fetches it: with
+// a host, and without what none has. Another is refused, with every request from then on.
+func addressed(uri string, schemes ...string) bool {
+	u, err := url.Parse(uri)
+	return err == nil && u.Host != "" && slices.ContainsFunc(schemes, func(scheme string) bool { return strings.HasPrefix(uri, scheme+"://") }) &&
+		!strings.ContainsFunc(uri, func(r rune) bool { return r <= ' ' || strings.ContainsRune("\"<>\\^`{|}\x7f", r) })
 }
 
 // begun are the types that are known by what they begin with.

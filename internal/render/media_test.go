@@ -33,6 +33,13 @@ func TestMediaThatIsNone(t *testing.T) {
 		"no webp":           eventlog.Media{MIMEType: "IMAGE/WEBP", Data: "RIFF1234WAVE"},
 		"no pdf":            eventlog.Media{MIMEType: "application/pdf", Data: "%PD"},
 		"nothing":           eventlog.Media{MIMEType: "image/png"},
+		"no host":           eventlog.Media{MIMEType: "image/png", URI: "https:///a.png"},
+		"a blank":           eventlog.Media{MIMEType: "image/png", URI: "https://example.org/a b.png"},
+		"a new line":        eventlog.Media{MIMEType: "image/png", URI: "https://example.org/a.png\n"},
+		"a quote":           eventlog.Media{MIMEType: "image/png", URI: "https://example.org/\"a.png"},
+		"no port":           eventlog.Media{MIMEType: "image/png", URI: "https://example.org:port/a.png"},
+		"no escape":         eventlog.Media{MIMEType: "image/png", URI: "https://example.org/%zz.png"},
+		"openai, no url":    ownBlock("openai", `{"type":"image_url","image_url":{"url":"https://example.org/a b.png"}}`),
 		"anthropic, broken": native("anthropic", image, "image/png", "iVBORw0KGgo"),
 		"anthropic, empty":  native("anthropic", image, "image/png", ""),
 		"anthropic, other":  native("anthropic", image, "image/png", encode("<html>")),
@@ -60,7 +67,7 @@ func TestMediaThatIsNone(t *testing.T) {
 		}
 		for name, block := range broken {
 			json, conversions := of(block)
-			for _, carried := range []string{`:"image"`, `:"document"`, `"image_url":`, `:"input_image"`, `:"input_file"`, `"inlineData":`, `"data":`, `base64,`} {
+			for _, carried := range []string{`:"image"`, `:"document"`, `"image_url":`, `:"input_image"`, `:"input_file"`, `"inlineData":`, `"fileData":`, `"data":`, `base64,`} {
 				if strings.Contains(json, carried) {
 					t.Errorf("%s, %s: %s is in\n%s", format.Name, name, carried, json)
 				}

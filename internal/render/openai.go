@@ -173,9 +173,7 @@ func openAIImage(dst []byte, b eventlog.Media) ([]byte, bool) {
 	return dst, false
 }
 
-func onTheWeb(uri string) bool {
-	return strings.HasPrefix(uri, "https://") || strings.HasPrefix(uri, "http://")
-}
+func onTheWeb(uri string) bool { return addressed(uri, "https", "http") }
 
 // appendDataURL appends a JSON string that holds the data.
 func appendDataURL(dst []byte, mime, data string) []byte {

@@ -3,7 +3,6 @@ package rules
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 )
 
 // sources are the ways in which media come, each with the types of media.
@@ -54,7 +53,7 @@ func (c *anthropicCheck) source(line int, where string, raw json.RawMessage, all
 		}
 	case "url":
 		c.members(line, where, o, []string{"type", "url"}, nil)
-		if url := c.text(line, where, o["url"]); !strings.HasPrefix(url, "https://") {
+		if url := c.text(line, where, o["url"]); !isAddress(url, "https") {
 			c.add(line, "source", "%s: %.40q is no HTTPS address", where, url)
 		}
 	case "file":

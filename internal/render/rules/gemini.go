@@ -146,7 +146,7 @@ func (c *geminiCheck) part(line int, where string, raw json.RawMessage, t *gemin
 	case "fileData":
 		o = c.object(line, where, o[kind], []string{"fileUri", "mimeType"}, []string{"displayName"})
 		c.mime(line, where, c.text(line, where, o["mimeType"]))
-		if uri := c.text(line, where, o["fileUri"]); !strings.HasPrefix(uri, "https://") && !strings.HasPrefix(uri, "gs://") {
+		if uri := c.text(line, where, o["fileUri"]); !isAddress(uri, "https", "gs") {
 			c.add(line, "source", "%s: %.40q", where, uri)
 		}
 	}

@@ -132,4 +132,13 @@ func (r *report) base64(line int, where, data string) {
 	}
 }
 
+// address is a URI with a host, of characters that RFC 3986 has, or of other languages.
+var address = regexp.MustCompile(`^([a-z]+)://[^/?#\x00-\x20\x7f"<>\\^{|}` + "`" + `]+[^\x00-\x20\x7f"<>\\^{|}` + "`" + `]*$`)
+
+// isAddress reports whether a URI is an address of one of these schemes.
+func isAddress(uri string, schemes ...string) bool {
+	m := address.FindStringSubmatch(uri)
+	return len(m) > 0 && slices.Contains(schemes, m[1])
+}
+
 func blank(s string) bool { return strings.TrimSpace(s) == "" }

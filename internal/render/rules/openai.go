@@ -48,7 +48,7 @@ func (r *report) choice(line int, where string, raw json.RawMessage, of ...strin
 // imageURL holds an image's URL: on the web, or data of an image.
 func (r *report) imageURL(line int, where string, raw json.RawMessage) {
 	url := r.text(line, where, raw)
-	if strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") {
+	if isAddress(url, "https", "http") {
 		return
 	}
 	r.dataURL(line, where, url, openAIImages)

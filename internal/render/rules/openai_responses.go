@@ -177,7 +177,7 @@ func (c *responses) file(line int, where string, part json.RawMessage) {
 	case p["file_id"] != nil:
 		c.filled(line, where+".file_id", p["file_id"])
 	case p["file_url"] != nil:
-		if url := c.text(line, where+".file_url", p["file_url"]); !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
+		if url := c.text(line, where+".file_url", p["file_url"]); !isAddress(url, "http", "https") {
 			c.add(line, "media", "%s.file_url: no address on the web", where)
 		}
 	default:
