@@ -44,7 +44,7 @@ func instead(p transcript.Probe) string {
 
 type request struct {
 	ID       string           `json:"requestId"`
-	Message  message          `json:"message"`
+	Message  said             `json:"message"`
 	Time     milliseconds     `json:"timestamp"`
 	Model    transcript.Word  `json:"modelId"`
 	Response []jsontext.Value `json:"response"`
@@ -53,24 +53,19 @@ type request struct {
 	} `json:"result"`
 }
 
-// message is what a user typed.
-type message struct {
-	Text string `json:"text"`
-}
-
 // milliseconds of the epoch; 0 if the file has something else there.
 type milliseconds = transcript.Maybe[int64]
 
 // metadata is what was sent to the model and came from it.
 type metadata struct {
-	Context []rendered                          `json:"renderedGlobalContext"`
-	User    []rendered                          `json:"renderedUserMessage"`
+	Context []said                              `json:"renderedGlobalContext"`
+	User    []said                              `json:"renderedUserMessage"`
 	Rounds  []round                             `json:"toolCallRounds"`
 	Results map[string]transcript.Maybe[result] `json:"toolCallResults"`
 }
 
-// rendered is a part of a message as it was sent; only those with a text say something.
-type rendered struct {
+// said is what a user typed, or a part of a message as it was sent; only one with a text says something.
+type said struct {
 	Text string `json:"text"`
 }
 
@@ -123,18 +118,18 @@ func (r *reader) request(raw jsontext.Value, line int) {
 	}
 	entry.ID = cmp.Or(rec.ID, entry.ID)
 	entry.Time = at(rec.Time)
-	said := rec.Result.Metadata.Value
-	r.context(entry, said.Context)
-	r.append(entry, "", &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: cmp.Or(joined(said.User), rec.Message.Text)}}})
-	if len(said.Rounds) == 0 {
+	sent := rec.Result.Metadata.Value
+	r.context(entry, sent.Context)
+	r.append(entry, "", &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: cmp.Or(joined(sent.User), rec.Message.Text)}}})
+	if len(sent.Rounds) == 0 {
 		r.shown(entry, &rec)
 		return
 	}
 	answered := 0
-	for i := range said.Rounds {
-		answered += r.round(entry, fmt.Sprintf("/round-%d", i+1), rec.model(), &said.Rounds[i], said.Results)
+	for i := range sent.Rounds {
+		answered += r.round(entry, fmt.Sprintf("/round-%d", i+1), rec.model(), &sent.Rounds[i], sent.Results)
 	}
-	if extra := len(said.Results) - answered; extra > 0 {
+	if extra := len(sent.Results) - answered; extra > 0 {
 		r.out.Warn(line, "%d results answer no call of their request and were not read", extra)
 	}
 }
@@ -143,7 +138,7 @@ func (r *reader) request(raw jsontext.Value, line int) {
 func (r *request) model() string { return strings.TrimPrefix(string(r.Model), "copilot/") }
 
 // context appends what VS Code said of the surroundings before the first prompt.
-func (r *reader) context(entry transcript.Entry, parts []rendered) {
+func (r *reader) context(entry transcript.Entry, parts []said) {
 	if text := joined(parts); text != "" {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 		r.append(entry, "/context", &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: text}}})
@@ -205,7 +200,7 @@ func (r *round) thinking() eventlog.Thinking {
 }
 
 // joined is the text of a message as it was sent.
-func joined(parts []rendered) string {
+func joined(parts []said) string {
 	var b strings.Builder
 	for _, p := range parts {
 		b.WriteString(p.Text)

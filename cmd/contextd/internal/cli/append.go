@@ -171,18 +171,7 @@ func eventsOf(cmd *cobra.Command, format contextdv1.Format, model string) (nextE
 	if err != nil {
 		return nil, usageError{fmt.Errorf("stdin: %w", err)}
 	}
-	signed := 0
-	for _, e := range events {
-		m := e.GetMessage()
-		if m.GetRole() != contextdv1.Role_ROLE_ASSISTANT || m.GetModel() != "" {
-			continue
-		}
-		m.Model = model
-		if slices.ContainsFunc(m.GetBlocks(), func(b *contextdv1.Block) bool { return b.GetThinking().GetSignature() != "" }) {
-			signed++
-		}
-	}
-	if signed > 0 && model == "" && !isQuiet(cmd) {
+	if signed := nameModel(events, model); signed > 0 && model == "" && !isQuiet(cmd) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "note: %s with signed reasoning and no model: contexts leave the reasoning out; --model names it\n", counted(signed, "message"))
 	}
 	return func() (*contextdv1.Event, error) {
@@ -193,6 +182,22 @@ func eventsOf(cmd *cobra.Command, format contextdv1.Format, model string) (nextE
 		events = events[1:]
 		return e, nil
 	}, nil
+}
+
+// nameModel gives a model to an assistant's messages that name none, and returns how many of these
+// have signed reasoning.
+func nameModel(events []*contextdv1.Event, model string) (signed int) {
+	for _, e := range events {
+		m := e.GetMessage()
+		if m.GetRole() != contextdv1.Role_ROLE_ASSISTANT || m.GetModel() != "" {
+			continue
+		}
+		m.Model = model
+		if slices.ContainsFunc(m.GetBlocks(), func(b *contextdv1.Block) bool { return b.GetThinking().GetSignature() != "" }) {
+			signed++
+		}
+	}
+	return signed
 }
 
 // appendSum adds up what was appended.

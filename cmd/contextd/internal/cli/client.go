@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	contextdclient "github.com/contextd/contextd/client"
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	adminv1 "github.com/contextd/contextd/proto/contextd/admin/v1"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -33,7 +34,7 @@ type client struct {
 // bind gives a command, and those below it, the flags that all of them have.
 func (c *client) bind(cmd *cobra.Command) {
 	f := cmd.PersistentFlags()
-	bindUnder(f, topicConnection, c.bindConnection)
+	config.BindUnder(f, topicConnection, c.bindConnection)
 	bindQuiet(f)
 	if cmd.Flags().Lookup("output") == nil {
 		c.output.bind(f)

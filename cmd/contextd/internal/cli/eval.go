@@ -107,7 +107,7 @@ the same under all policies and is left out. Summaries are those that rules writ
 	flags.output.bindJSON(f)
 	cmd.MarkFlagsMutuallyExclusive("json", "output")
 	bindQuiet(f)
-	bindUnder(f, topicBudget, flags.budget.bindBudget)
+	config.BindUnder(f, topicBudget, flags.budget.bindBudget)
 	f.StringSliceVar(&flags.policies, "policy", []string{policy.FrugalName, policy.BalancedName, policy.FaithfulName}, "`names` of policies of the configuration, the built-in ones among them")
 	f.StringArrayVar(&flags.files, "policy-file", nil, "YAML `file` of policies, each of which is measured; may be repeated")
 	bindConfig(cmd, &flags.config)

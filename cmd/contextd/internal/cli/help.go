@@ -16,16 +16,6 @@ const (
 	topicConnection = "Which daemon, or which directory"
 )
 
-// bindUnder adds flags that are about a topic.
-func bindUnder(f *pflag.FlagSet, topic string, bind func(*pflag.FlagSet)) {
-	own := pflag.NewFlagSet(topic, pflag.ContinueOnError)
-	bind(own)
-	own.VisitAll(func(flag *pflag.Flag) {
-		config.SetTopic(flag, topic)
-		f.AddFlag(flag)
-	})
-}
-
 // usage writes how a command is called: as cobra does, with its flags by topic.
 func usage(cmd *cobra.Command) error {
 	w := cmd.OutOrStderr()

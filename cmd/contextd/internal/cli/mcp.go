@@ -44,7 +44,7 @@ that of each request's header ` + mcpserver.SessionHeader + `.`,
 	f := cmd.Flags()
 	f.StringVar(&session, "session", "", "`session` that the tools are about")
 	f.StringVar(&at.Listen, "listen", "", "`address` for streamable HTTP, such as 127.0.0.1:7272; empty for stdin and stdout")
-	bindUnder(f, config.TopicCallers, at.BindCallers)
+	config.BindUnder(f, config.TopicCallers, at.BindCallers)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if at.Listen == "" && session == "" {
 			return usageError{errors.New("--session must be set: on stdin there is nothing else that names it")}

@@ -9,9 +9,14 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/decide"
 	"github.com/contextd/contextd/internal/policy"
+	"github.com/contextd/contextd/internal/reduce"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -78,7 +83,7 @@ daemon has read it.`,
 	f.StringVar(&session, "session", "", "SESSION")
 	cobra.CheckErr(f.MarkHidden("session"))
 	f.StringVar(&name, "name", "", "`name` of the policy to show; the file's default if not given")
-	bindUnder(f, topicBudget, settings.bindBudget)
+	config.BindUnder(f, topicBudget, settings.bindBudget)
 	return cmd
 }
 
@@ -144,4 +149,51 @@ func (c *client) writeChecked(cmd *cobra.Command, file config.PolicyFile) error 
 		t.row(name, projection, is)
 	}
 	return t.flush()
+}
+
+// noteSwitchedOff says what policies switch off that the built-in one has on: a field that
+// somebody forgot to repeat in a part looks the same as one that is to be off.
+func noteSwitchedOff(cmd *cobra.Command, file config.PolicyFile) error {
+	if isQuiet(cmd) {
+		return nil
+	}
+	builtIn := wire.PolicyFromDomain(reduce.DefaultPolicy(), decide.SummaryPolicy{})
+	for _, name := range slices.Sorted(maps.Keys(file.Policies)) {
+		says := file.Policies[name]
+		alone := proto.CloneOf(says)
+		if alone.Summarization != nil {
+			alone.Summarization.Summarizer = "" // those of the configuration are not known here
+		}
+		overlay, err := wire.PolicyToDomain(alone, "policy")
+		if err != nil {
+			return err
+		}
+		resolved, err := policy.Set{}.Resolve(policy.Overlay{}, overlay)
+		if err != nil {
+			return err
+		}
+		effective := wire.PolicyFromDomain(resolved.Reduction, resolved.Summaries)
+		if off := switchedOff("", says.ProtoReflect(), effective.ProtoReflect(), builtIn.ProtoReflect()); len(off) > 0 {
+			fmt.Fprintf(cmd.ErrOrStderr(), "note: policy %s switches off: %s (built in: on)\n", name, strings.Join(off, ", "))
+		}
+	}
+	return nil
+}
+
+// switchedOff names the fields that a built-in message has and an effective one has not, in the
+// parts of which a policy says something.
+func switchedOff(at string, says, effective, builtIn protoreflect.Message) []string {
+	var off []string
+	fields := builtIn.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		switch path := at + string(f.Name()); {
+		case !builtIn.Has(f):
+		case f.Message() != nil && !f.IsMap() && says.Has(f) && effective.Has(f):
+			off = append(off, switchedOff(path+".", says.Get(f).Message(), effective.Get(f).Message(), builtIn.Get(f).Message())...)
+		case at != "" && !effective.Has(f):
+			off = append(off, path)
+		}
+	}
+	return off
 }

@@ -21,7 +21,7 @@ type requestSettings struct {
 	recallTool       string
 }
 
-func (r *requestSettings) bind(f *pflag.FlagSet) { bindUnder(f, topicBudget, r.bindAll) }
+func (r *requestSettings) bind(f *pflag.FlagSet) { config.BindUnder(f, topicBudget, r.bindAll) }
 
 func (r *requestSettings) bindAll(f *pflag.FlagSet) {
 	r.bindBudget(f)

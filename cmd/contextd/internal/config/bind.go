@@ -22,12 +22,18 @@ const TopicCallers = "Who may call over TCP"
 // topicKey is the annotation of a flag that names its topic.
 const topicKey = "topic"
 
-// SetTopic says what a flag is about.
-func SetTopic(f *pflag.Flag, topic string) {
-	if f.Annotations == nil {
-		f.Annotations = map[string][]string{}
-	}
-	f.Annotations[topicKey] = []string{topic}
+// BindUnder makes flags that are about a topic.
+func BindUnder(f *pflag.FlagSet, topic string, bind func(*pflag.FlagSet)) {
+	own := pflag.NewFlagSet(topic, pflag.ContinueOnError)
+	own.SortFlags = false
+	bind(own)
+	own.VisitAll(func(flag *pflag.Flag) {
+		if flag.Annotations == nil {
+			flag.Annotations = map[string][]string{}
+		}
+		flag.Annotations[topicKey] = []string{topic}
+		f.AddFlag(flag)
+	})
 }
 
 // Topic is what a flag is about; empty if nothing was said.
@@ -58,13 +64,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 		{"Memory", c.bindMemory},
 		{"The log and stopping", c.bindProcess},
 	} {
-		own := pflag.NewFlagSet(topic.name, pflag.ContinueOnError)
-		own.SortFlags = false
-		topic.bind(own)
-		own.VisitAll(func(flag *pflag.Flag) {
-			SetTopic(flag, topic.name)
-			f.AddFlag(flag)
-		})
+		BindUnder(f, topic.name, topic.bind)
 	}
 }
 
