@@ -161,7 +161,7 @@ func (p *evalPage) days() {
 	}
 	dollars := p.report.Priced > 0
 	sums := make([][]float64, len(p.report.Policies))
-	a := plot{width: 1000, height: 340, left: 64, right: 250, top: 14, bottom: 32, toX: float64(len(days) - 1)}
+	a := plot{width: 1000, height: 340, left: 64, right: 280, top: 14, bottom: 32, toX: float64(len(days) - 1)}
 	for i := range sums {
 		total := 0.0
 		for _, d := range days {
@@ -178,7 +178,12 @@ func (p *evalPage) days() {
 	text := func(v float64) string { return thousands(uint64(v)) }
 	p.Raw("<h2>Cost over time</h2>\n")
 	if dollars {
-		text = func(v float64) string { return "$" + evalUSD(&v) }
+		text = func(v float64) string {
+			if v == 0 {
+				return "$0"
+			}
+			return "$" + evalUSD(&v)
+		}
 		p.In("p", "soft small", "The sum in US dollars, by the days of the transcripts that have times and a known price.")
 	} else {
 		p.In("p", "soft small", "The sum in new tokens of the prompt, by the days of the transcripts that have times: the price of no model is known.")
