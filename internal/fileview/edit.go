@@ -3,6 +3,8 @@ package fileview
 import (
 	"slices"
 	"strings"
+
+	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
 // maxReplaced is in how many places of a region one edit is laid over.
@@ -13,7 +15,7 @@ const mostLaid = 64 << 20
 
 // replace lays an edit over what is known. Where its place is not, the new text is kept by
 // itself, and the edit is one that what else is known may lack.
-func (v *Views) replace(f *file, op Operation) {
+func (v *Views) replace(f *file, op fileop.Operation) {
 	whole := strings.HasSuffix(op.Old, "\n")
 	oldText, newText := strings.TrimSuffix(op.Old, "\n"), strings.TrimSuffix(op.New, "\n")
 	before, done := f.size(), false
@@ -41,7 +43,7 @@ func (v *Views) replace(f *file, op Operation) {
 
 // substitute lays an edit over what is known, unless its place is not known, or not the only one that may
 // be the first.
-func (v *Views) substitute(f *file, op Operation) {
+func (v *Views) substitute(f *file, op fileop.Operation) {
 	e := edit{old: op.Old, new: op.New}
 	if strings.HasSuffix(e.old, "\n") {
 		e = edit{strings.TrimSuffix(e.old, "\n"), strings.TrimSuffix(e.new, "\n"), e.new == "", true, e.new == ""}
@@ -73,12 +75,6 @@ func (v *Views) substitute(f *file, op Operation) {
 type edit struct {
 	old, new          string
 	begins, ends, cut bool
-}
-
-// substitution is an edit of a text that may be nowhere in a file. It is not known where it joins lines.
-func substitution(path, before, after string) (Operation, bool) {
-	known := before != "" && (!strings.HasSuffix(before, "\n") || after == "" || strings.HasSuffix(after, "\n"))
-	return Operation{Kind: Substitute, Path: path, Old: before, New: after}, known
 }
 
 // layEdit replaces the first place of an edit in a region from a byte on. It returns the byte
@@ -159,7 +155,7 @@ func (r *region) nextLine(at int) int {
 }
 
 // insert puts lines after the one that an operation names.
-func (v *Views) insert(f *file, op Operation) {
+func (v *Views) insert(f *file, op fileop.Operation) {
 	put := v.fresh(split(op.New), true)
 	for i := range f.regions {
 		r := &f.regions[i]

@@ -5,6 +5,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/contextd/contextd/internal/fileview/fileop"
+	"github.com/contextd/contextd/internal/fileview/program"
 )
 
 // mostScans is how many of a call's operations may look at all names.
@@ -12,10 +15,10 @@ const mostScans = 100
 
 // follow takes in what happens to files as they are, whatever their text. Of files that no call
 // showed or wrote nothing is known that could become wrong.
-func (v *Views) follow(op Operation) {
+func (v *Views) follow(op fileop.Operation) {
 	f := v.known(op.Path)
 	switch op.Kind {
-	case Change:
+	case fileop.Change:
 		if f != nil {
 			f.touched = v.now()
 			v.miss(f)
@@ -26,12 +29,12 @@ func (v *Views) follow(op Operation) {
 				}
 			})
 		}
-	case Substitute:
+	case fileop.Substitute:
 		if f != nil {
 			f.touched = v.now()
 			v.substitute(f, op)
 		}
-	case Remove:
+	case fileop.Remove:
 		if f != nil {
 			v.empty(f)
 		} else if op.All {
@@ -43,9 +46,9 @@ func (v *Views) follow(op Operation) {
 				}
 			})
 		}
-	case Move:
+	case fileop.Move:
 		v.move(f, op)
-	case Copy:
+	case fileop.Copy:
 		if to := v.known(op.To); to != nil && to != f {
 			v.copy(f, to)
 		}
@@ -57,7 +60,7 @@ var stops = regexp.MustCompile(`(?m)^(?:Traceback \(most recent call last\)|  Fi
 
 // stopped reports whether a script of a call did not run to its end.
 func stopped(c Call) bool {
-	scripts := slices.ContainsFunc(c.Operations, func(op Operation) bool { return op.Kind == Substitute || op.Kind == Run })
+	scripts := slices.ContainsFunc(c.Operations, func(op fileop.Operation) bool { return op.Kind == fileop.Substitute || op.Kind == fileop.Run })
 	return scripts && stops.MatchString(unwrap(c.Body))
 }
 
@@ -68,12 +71,9 @@ func (v *Views) run(name string, stopped bool) {
 		return
 	}
 	text, _ := f.regions[0].text()
-	if len(text) > mostScript {
-		return
-	}
-	for _, op := range scriptIn(f.name, text) {
+	for _, op := range program.Changes(f.name, text) {
 		if stopped {
-			op = uncertain(op)
+			op = op.Uncertain()
 		}
 		v.follow(op)
 	}
@@ -98,7 +98,7 @@ func (v *Views) within(folder string, visit func(f *file, certain bool)) {
 	if v.scans++; v.scans > mostScans {
 		return
 	}
-	folder = path.Clean(slashed(folder))
+	folder = path.Clean(fileop.Slashed(folder))
 	seen := map[*file]bool{}
 	for name, f := range v.files {
 		certain := strings.HasPrefix(name, folder+"/")
@@ -110,7 +110,7 @@ func (v *Views) within(folder string, visit func(f *file, certain bool)) {
 }
 
 // move gives a file another name.
-func (v *Views) move(f *file, op Operation) {
+func (v *Views) move(f *file, op fileop.Operation) {
 	from, to := keyOf(op.Path), keyOf(op.To)
 	if f == nil {
 		if other := v.known(to); other != nil {
@@ -122,7 +122,7 @@ func (v *Views) move(f *file, op Operation) {
 		v.empty(f)
 		return
 	}
-	if before, ok := strings.CutSuffix(slashed(f.name), from); ok && !path.IsAbs(to) {
+	if before, ok := strings.CutSuffix(fileop.Slashed(f.name), from); ok && !path.IsAbs(to) {
 		to = path.Join(before, to)
 	}
 	if other := v.files[to]; other != nil && other != f {
@@ -159,7 +159,7 @@ func (v *Views) copy(f, to *file) {
 }
 
 // add puts lines at the end of a file. Their place is known where all of the file is.
-func (v *Views) add(f *file, op Operation) {
+func (v *Views) add(f *file, op fileop.Operation) {
 	put := v.fresh(split(op.New), true)
 	switch {
 	case f.whole && len(f.regions) == 1 && strings.HasSuffix(op.New, "\n"):

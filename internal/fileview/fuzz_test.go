@@ -6,6 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/contextd/contextd/internal/fileview/fileop"
+	"github.com/contextd/contextd/internal/fileview/program"
+	"github.com/contextd/contextd/internal/fileview/shell"
 )
 
 // seeds are the arguments of the calls in the scripts of a folder, with their results if they have any.
@@ -45,9 +49,9 @@ func FuzzScripts(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, script string) {
-		for _, ops := range [][]Operation{code(script), commands("bash", script), powerShell(script), python(script), javaScript(script)} {
+		for _, ops := range [][]fileop.Operation{toolCalls(script), shell.Commands("bash", script), shell.Commands("powershell", script), program.Python(script), program.JavaScript(script)} {
 			for _, op := range ops {
-				if op.Path == "" && op.Kind != Search && op.Kind != Print || op.Kind == 0 || op.From < 0 || op.Lines < 0 {
+				if op.Path == "" && op.Kind != fileop.Search && op.Kind != fileop.Print || op.Kind == 0 || op.From < 0 || op.Lines < 0 {
 					t.Errorf("%q: %+v", script, op)
 				}
 			}

@@ -1,55 +1,20 @@
 package fileview
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/contextd/contextd/internal/fileview/fileop"
+	"github.com/contextd/contextd/internal/fileview/program"
+	"github.com/contextd/contextd/internal/fileview/shell"
 )
-
-// Kind says what an operation does to a file.
-type Kind uint8
-
-// The kinds of operation.
-const (
-	Read       Kind = iota + 1
-	Write           // New is the whole file
-	Replace         // Old becomes New
-	Insert          // New comes after line From
-	Change          // in a way that is not known; with All, of what is in a folder, too
-	Search          // the result shows lines that were found, of Path or of any file
-	Append          // New comes at the end
-	Remove          // with All, of what is in a folder, too
-	Move            // Path is To from then on
-	Copy            // To is as Path
-	Print           // the result shows New, which is of no file; if New is empty, what is not known
-	Substitute      // Old becomes New where it is; nothing says that it is
-	Run             // does what the script in it says; with All, nothing says that it does
-)
-
-// Operation is what a call does to a file, by its arguments.
-type Operation struct {
-	Kind Kind
-	Path string
-	To   string
-	// From is the first line of what is read, counted from 1, or the line after which
-	// something is inserted; 0 is not known.
-	From int
-	// Lines is how many lines of the file are shown at the most; 0 is any number.
-	Lines int
-	// Old is what must be in the file to the letter, and New what is there after.
-	Old, New string
-	// All is set where every place of Old is replaced, or the whole file is read.
-	All bool
-	// ByLine is set where the first place of each line is replaced.
-	ByLine bool
-}
 
 // Operations are what a call does to files, in order; none where it does nothing that can be
 // read off its arguments. Tools are known by the names of their arguments, which harnesses
 // choose alike, and patches and shell commands by their form.
-func Operations(tool, arguments string) []Operation {
+func Operations(tool, arguments string) []fileop.Operation {
 	if len(arguments) > mostBytes {
 		return nil
 	}
@@ -57,24 +22,24 @@ func Operations(tool, arguments string) []Operation {
 	if json.Unmarshal([]byte(arguments), &members) != nil {
 		return given(tool, "input", arguments)
 	}
-	a := newArguments(members)
-	if searches(tool) && a.has("pattern", "query", "regex") {
-		return []Operation{{Kind: Search, Path: a.searched()}}
+	a := fileop.NewArguments(members)
+	if searches(tool) && a.Has("pattern", "query", "regex") {
+		return []fileop.Operation{{Kind: fileop.Search, Path: searched(a)}}
 	}
-	path := a.path()
-	if path == "" && a.has("replacements") {
-		return a.listed("")
+	path := a.Path()
+	if path == "" && a.Has("replacements") {
+		return a.Listed("")
 	}
 	if path != "" {
-		if found := a.onFile(tool, path); len(found) > 0 {
+		if found := a.OnFile(tool, path); len(found) > 0 {
 			return found
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		if name == "command" || name == "cmd" || name == "script" {
-			return a.commands(tool, name)
+			return commands(tool, a, name)
 		}
-		if found := given(tool, name, a.text(name)); len(found) > 0 {
+		if found := given(tool, name, a.Text(name)); len(found) > 0 {
 			return found
 		}
 	}
@@ -83,14 +48,53 @@ func Operations(tool, arguments string) []Operation {
 
 // given are the operations of an argument that is neither a path nor a command. A patch changes
 // something only where it is given to what applies it: prompts, notes and plans quote patches.
-func given(tool, argument, text string) []Operation {
+func given(tool, argument, text string) []fileop.Operation {
 	if runsCode(tool) && (argument == "input" || argument == "code") {
-		return code(text)
+		return toolCalls(text)
 	}
 	if patching(tool) || argument == "patch" || argument == "diff" || argument == "input" && strings.HasPrefix(strings.TrimSpace(text), "*** Begin Patch") {
-		return patches(text)
+		return fileop.Patches(text)
 	}
 	return nil
+}
+
+// commands are what an argument does that has a script, or a program with its arguments.
+func commands(tool string, a fileop.Arguments, name string) []fileop.Operation {
+	var words []string
+	if !strings.HasPrefix(string(a[name]), "[") || json.Unmarshal(a[name], &words) != nil {
+		return shell.Commands(tool, a.Text(name))
+	}
+	return shell.Argv(words)
+}
+
+// toolCalls are the operations of the tools that a program calls. What these show counts where nothing
+// else is printed.
+func toolCalls(text string) []fileop.Operation {
+	calls, printed := program.ToolCalls(text)
+	var out []fileop.Operation
+	for _, call := range calls {
+		if arguments, ok := argumentsOf(call); ok && !runsCode(call.Tool) {
+			out = append(out, Operations(call.Tool, arguments)...)
+		}
+	}
+	if !printed {
+		out = slices.DeleteFunc(out, func(op fileop.Operation) bool { return op.Shows() })
+	}
+	return out
+}
+
+// argumentsOf are those of a call in a program as a call in a log has them; false where none is known.
+func argumentsOf(call program.ToolCall) (string, bool) {
+	members := call.Members
+	if members == nil {
+		name := "cmd"
+		if patching(call.Tool) {
+			name = "input"
+		}
+		members = map[string]any{name: call.Text}
+	}
+	text, err := json.Marshal(members)
+	return string(text), err == nil && len(members) > 0
 }
 
 // runsCode reports whether a tool runs a program that calls tools.
@@ -102,150 +106,6 @@ func patching(tool string) bool {
 	return strings.Contains(name, "patch") && !strings.Contains(name, "dispatch") || strings.Contains(name, "diff") || strings.Contains(name, "edit")
 }
 
-// arguments are a call's, by their names in small letters without separators.
-type arguments map[string]json.RawMessage
-
-// separators are what names of arguments have between their words.
-var separators = strings.NewReplacer("_", "", "-", "")
-
-// newArguments has, of names that are alike, the last in the order of bytes.
-func newArguments(members map[string]json.RawMessage) arguments {
-	out := make(arguments, len(members))
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		out[strings.ToLower(separators.Replace(name))] = members[name]
-	}
-	return out
-}
-
-// text is the first of these arguments that is a text, or the last of texts.
-func (a arguments) text(names ...string) string {
-	for _, name := range names {
-		var one string
-		if json.Unmarshal(a[name], &one) == nil && one != "" {
-			return one
-		}
-		var words []string
-		if json.Unmarshal(a[name], &words) == nil && len(words) > 0 {
-			return words[len(words)-1] // of a shell's arguments, the script is the last
-		}
-	}
-	return ""
-}
-
-// path is that of the one file that a call names.
-func (a arguments) path() string {
-	return a.text("path", "filepath", "file", "filename", "absolutepath", "notebookpath", "targetfile")
-}
-
-func (a arguments) has(names ...string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return a[name] != nil })
-}
-
-// number is the first of these arguments that is a number, or 0.
-func (a arguments) number(names ...string) int {
-	for _, name := range names {
-		var n float64
-		if json.Unmarshal(a[name], &n) == nil && n > 0 && n < 1<<31 {
-			return int(n)
-		}
-	}
-	return 0
-}
-
-// The names of the arguments of tools that edit.
-var (
-	oldNames = []string{"oldstring", "oldstr", "oldtext", "search", "old"}
-	newNames = []string{"newstring", "newstr", "newtext", "replace", "new"}
-)
-
-// onFile are the operations of a call that names one file.
-func (a arguments) onFile(tool, path string) []Operation {
-	command := a.text("command")
-	switch {
-	case command == "insert" || a.has("insertline"):
-		return []Operation{{Kind: Insert, Path: path, From: a.number("insertline"), New: a.text(slices.Concat(newNames, []string{"inserttext"})...)}}
-	case command == "create" || a.has("filetext"):
-		return []Operation{{Kind: Write, Path: path, New: a.text("filetext", "content")}}
-	case command == "view" || command == "str_replace" && a.text(oldNames...) == "":
-		return []Operation{{Kind: Read, Path: path, From: a.firstOf("viewrange"), All: !a.has("viewrange")}}
-	case a.has(oldNames...):
-		return []Operation{a.replace(path)}
-	case a.has(listNames...):
-		return a.listed(path)
-	case a.has("diff"):
-		return searchReplace(path, a.text("diff"))
-	case a.has("content", "contents", "newsource") && !a.has("pattern"):
-		return []Operation{a.write(path)}
-	case reads(tool):
-		from := max(a.number("offset", "startline", "start", "linestart"), a.firstOf("viewrange"))
-		return []Operation{{Kind: Read, Path: path, From: from, All: from == 1 && !a.has("limit", "endline", "end", "lineend", "viewrange")}}
-	}
-	return nil
-}
-
-// listNames are the names of the arguments that list replacements.
-var listNames = []string{"edits", "edit", "replacements"}
-
-// listed are the replacements that a call lists, of a file, or of that which each of them names.
-func (a arguments) listed(path string) []Operation {
-	var out []Operation
-	for _, name := range listNames {
-		var all []map[string]json.RawMessage
-		if json.Unmarshal(a[name], &all) != nil {
-			var one map[string]json.RawMessage
-			_ = json.Unmarshal(a[name], &one) // what is in another form is no edit that is known
-			all = append(all, one)
-		}
-		for _, members := range all {
-			edit := newArguments(members)
-			if file := cmp.Or(edit.path(), path); file != "" && edit.has(oldNames...) {
-				out = append(out, edit.replace(file))
-			}
-		}
-	}
-	return out
-}
-
-// write is what a call does that gives a text for a file: all of it, what comes at its end, or
-// what comes before a line.
-func (a arguments) write(path string) Operation {
-	op := Operation{Kind: Write, Path: path, New: a.text("content", "contents", "newsource")}
-	line := a.number("line")
-	switch {
-	case a.text("mode") == "append" || string(a["append"]) == "true" || a.has("line") && line == 0:
-		op.Kind = Append
-	case line > 0:
-		op.Kind, op.From = Insert, line-1
-	}
-	return op
-}
-
-func (a arguments) firstOf(name string) int {
-	var numbers []int
-	if json.Unmarshal(a[name], &numbers) == nil && len(numbers) > 0 {
-		return max(numbers[0], 1)
-	}
-	return 1
-}
-
-func (a arguments) replace(path string) Operation {
-	var all bool
-	_ = json.Unmarshal(a["replaceall"], &all)
-	return Operation{Kind: Replace, Path: path, Old: a.text(oldNames...), New: a.text(newNames...), All: all}
-}
-
-// reads reports whether a tool's name says that its result is the text of a file.
-func reads(tool string) bool {
-	name := strings.ToLower(tool)
-	if at := strings.LastIndex(name, "__"); at >= 0 {
-		name = name[at+2:]
-	}
-	if strings.Contains(name, "image") {
-		return false
-	}
-	return strings.HasPrefix(name, "read") || strings.HasPrefix(name, "view") || strings.HasPrefix(name, "open") || name == "cat"
-}
-
 // searches reports whether a tool's name says that its result is lines that were found.
 func searches(tool string) bool {
 	name := strings.ToLower(tool)
@@ -253,8 +113,8 @@ func searches(tool string) bool {
 }
 
 // searched is the one file that is searched; empty where it may be a folder.
-func (a arguments) searched() string {
-	path := a.text("path")
+func searched(a fileop.Arguments) string {
+	path := a.Text("path")
 	if strings.Contains(path[strings.LastIndexByte(path, '/')+1:], ".") {
 		return path
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+
+	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
 // TestOperations runs the scripts of testdata/operations: a tool's name and the arguments of
@@ -19,10 +21,10 @@ func TestOperations(t *testing.T) {
 	})
 }
 
-func describe(ops []Operation) string {
+func describe(ops []fileop.Operation) string {
 	var out strings.Builder
 	for _, op := range ops {
-		kind := [...]string{Read: "read", Write: "write", Replace: "replace", Insert: "insert", Change: "change", Search: "search", Append: "append", Remove: "remove", Move: "move", Copy: "copy", Print: "print", Substitute: "substitute", Run: "run"}[op.Kind]
+		kind := [...]string{fileop.Read: "read", fileop.Write: "write", fileop.Replace: "replace", fileop.Insert: "insert", fileop.Change: "change", fileop.Search: "search", fileop.Append: "append", fileop.Remove: "remove", fileop.Move: "move", fileop.Copy: "copy", fileop.Print: "print", fileop.Substitute: "substitute", fileop.Run: "run"}[op.Kind]
 		fmt.Fprintf(&out, "%s %s from=%d all=%t", kind, op.Path, op.From, op.All)
 		if op.Lines > 0 {
 			fmt.Fprintf(&out, " lines=%d", op.Lines)
@@ -66,7 +68,7 @@ func FuzzOperations(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, tool, arguments string) {
 		for _, op := range Operations(tool, arguments) {
-			if op.Path == "" && op.Kind != Search && op.Kind != Print || op.Kind == 0 || op.From < 0 {
+			if op.Path == "" && op.Kind != fileop.Search && op.Kind != fileop.Print || op.Kind == 0 || op.From < 0 {
 				t.Errorf("%q %q: %+v", tool, arguments, op)
 			}
 		}

@@ -1,14 +1,18 @@
 package fileview
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/contextd/contextd/internal/fileview/fileop"
+)
 
 // parts are what of a result each of some operations shows; empty is not known. Where several show
 // something, what is printed between them divides the result, or how many lines each shows.
-func parts(ops []Operation, body string) []string {
+func parts(ops []fileop.Operation, body string) []string {
 	out := make([]string, len(ops))
 	shows, only := 0, 0
 	for i, op := range ops {
-		if op.Kind == Read || op.Kind == Search || op.Kind == Print {
+		if op.Shows() {
 			shows++
 			only = i
 		}
@@ -25,7 +29,7 @@ func parts(ops []Operation, body string) []string {
 
 // division divides the lines of a result among operations.
 type division struct {
-	ops   []Operation
+	ops   []fileop.Operation
 	out   []string
 	lines []string
 }
@@ -77,8 +81,8 @@ func (d *division) divide() {
 }
 
 // mark is the one line that an operation prints, without the blanks around it.
-func mark(op Operation) string {
-	if text := strings.TrimSpace(op.New); op.Kind == Print && !strings.Contains(text, "\n") {
+func mark(op fileop.Operation) string {
+	if text := strings.TrimSpace(op.New); op.Kind == fileop.Print && !strings.Contains(text, "\n") {
 		return text
 	}
 	return ""
@@ -96,9 +100,9 @@ func (d *division) give(from, to int, lines []string) {
 	sum := 0
 	for i := from; i < to; i++ {
 		switch op := d.ops[i]; op.Kind {
-		case Read, Search, Print:
+		case fileop.Read, fileop.Search, fileop.Print:
 			shows = append(shows, i)
-			if op.Kind != Read || op.Lines == 0 {
+			if op.Kind != fileop.Read || op.Lines == 0 {
 				sum = -1
 			} else if sum >= 0 {
 				sum += op.Lines

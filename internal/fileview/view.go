@@ -2,6 +2,9 @@
 // its calls: what they read, found, wrote and changed. No file is opened. What a call did is
 // read off its arguments and its result, so a view may be older than the file: it says of what
 // call it is, and which later changes it could not follow.
+//
+// [Operations] says what a call does to files. Package shell reads that off commands, program off
+// programs, and fileop has the operations. [Views] keeps what is known of files after them.
 package fileview
 
 import (
@@ -9,12 +12,14 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
 // Call is a tool call with its result. Views keep its texts.
 type Call struct {
 	// Operations is what it does, as the function of this name says.
-	Operations []Operation
+	Operations []fileop.Operation
 	Body       string
 	// Failed is set where it did nothing: its result is an error, or there is none.
 	Failed bool
@@ -92,20 +97,20 @@ func (v *Views) Add(c Call) {
 	stopped := stopped(c)
 	for i, op := range c.Operations {
 		if stopped {
-			op = uncertain(op)
+			op = op.Uncertain()
 		}
 		switch op.Kind {
-		case Print:
-		case Search:
+		case fileop.Print:
+		case fileop.Search:
 			v.found(op.Path, texts[i])
-		case Run:
+		case fileop.Run:
 			v.run(op.Path, op.All)
-		case Change, Remove, Move, Copy, Substitute:
+		case fileop.Change, fileop.Remove, fileop.Move, fileop.Copy, fileop.Substitute:
 			v.follow(op)
 		default:
 			f := v.file(op.Path)
 			f.touched = v.now()
-			if op.Kind == Read {
+			if op.Kind == fileop.Read {
 				v.read(f, op, texts[i])
 			} else {
 				f.edited = v.now()
@@ -117,7 +122,7 @@ func (v *Views) Add(c Call) {
 }
 
 // read takes in the text that a call shows of a file.
-func (v *Views) read(f *file, op Operation, text string) {
+func (v *Views) read(f *file, op fileop.Operation, text string) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
@@ -134,18 +139,18 @@ func (v *Views) read(f *file, op Operation, text string) {
 }
 
 // write takes in what a call writes to a file.
-func (v *Views) write(f *file, op Operation) {
+func (v *Views) write(f *file, op fileop.Operation) {
 	switch op.Kind {
-	case Write:
+	case fileop.Write:
 		v.lines -= f.size()
 		f.regions, f.missed = nil, nil
 		f.whole = op.New == "" || strings.HasSuffix(op.New, "\n")
 		v.show(f, region{1, v.fresh(split(op.New), true)})
-	case Append:
+	case fileop.Append:
 		v.add(f, op)
-	case Replace:
+	case fileop.Replace:
 		v.replace(f, op)
-	case Insert:
+	case fileop.Insert:
 		v.insert(f, op)
 	}
 }
@@ -176,7 +181,7 @@ func (v *Views) known(name string) *file {
 }
 
 // keyOf is what names of a file have alike.
-func keyOf(name string) string { return strings.TrimPrefix(slashed(name), "./") }
+func keyOf(name string) string { return strings.TrimPrefix(fileop.Slashed(name), "./") }
 
 // same is the only file that a name may be another name of; nil where there is none, or
 // several.

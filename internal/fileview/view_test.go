@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
 // TestViews runs the scripts of testdata/views: calls with their arguments and, after a line
@@ -71,8 +72,8 @@ func TestViewsAreBounded(t *testing.T) {
 // TestEditsAreBounded: a script of many edits of a large file takes no minutes; what is not followed is a change.
 func TestEditsAreBounded(t *testing.T) {
 	v := NewViews()
-	v.Add(Call{Operations: []Operation{{Kind: Write, Path: "a.go", New: strings.Repeat(strings.Repeat("a line of a file\n", 150)+"one\n", 60)}}})
-	v.Add(Call{Operations: slices.Repeat([]Operation{{Kind: Substitute, Path: "a.go", Old: "one", New: "one", All: true}}, 400)})
+	v.Add(Call{Operations: []fileop.Operation{{Kind: fileop.Write, Path: "a.go", New: strings.Repeat(strings.Repeat("a line of a file\n", 150)+"one\n", 60)}}})
+	v.Add(Call{Operations: slices.Repeat([]fileop.Operation{{Kind: fileop.Substitute, Path: "a.go", Old: "one", New: "one", All: true}}, 400)})
 	if f := v.known("a.go"); len(f.missed) == 0 || v.laid > mostLaid+1<<20 {
 		t.Errorf("laid over %d bytes, and not followed: %v", v.laid, f.missed)
 	}

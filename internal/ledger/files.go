@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/internal/budget"
-	"github.com/contextd/contextd/internal/fileview"
+	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
 // Files gathers the files that calls read and changed, as far as their arguments show.
@@ -39,7 +39,7 @@ func NewFiles(gauge budget.Accountant) *Files { return &Files{gauge: gauge, at: 
 // Add takes in a call. An argument whose name ends in path or file names a file, and the tool's
 // name says whether it changes what it names. What it does beside, as patches and commands say
 // themselves, are its operations.
-func (f *Files) Add(tool, arguments string, operations []fileview.Operation) {
+func (f *Files) Add(tool, arguments string, operations []fileop.Operation) {
 	f.clock++
 	f.lists = nil
 	changes := ChangesFiles(tool)
@@ -57,11 +57,11 @@ func (f *Files) Add(tool, arguments string, operations []fileview.Operation) {
 	for _, op := range operations {
 		name := op.Path
 		switch op.Kind {
-		case fileview.Read, fileview.Search, fileview.Print, fileview.Run:
+		case fileop.Read, fileop.Search, fileop.Print, fileop.Run:
 			continue
-		case fileview.Move, fileview.Copy:
+		case fileop.Move, fileop.Copy:
 			name = op.To
-		case fileview.Change: // logs, and branches, are no files that are worked on
+		case fileop.Change: // logs, and branches, are no files that are worked on
 			if _, ok := f.at[name]; !ok {
 				continue
 			}

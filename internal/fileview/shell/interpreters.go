@@ -1,4 +1,4 @@
-package fileview
+package shell
 
 import (
 	"path"
@@ -6,10 +6,13 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/contextd/contextd/internal/fileview/fileop"
+	"github.com/contextd/contextd/internal/fileview/program"
 )
 
 // interpreters are the programs that run scripts in these languages, by their names without versions.
-var interpreters = map[string]func(text string) []Operation{"python": python, "pypy": python, "node": javaScript, "bun": javaScript}
+var interpreters = map[string]func(text string) []fileop.Operation{"python": program.Python, "pypy": program.Python, "node": program.JavaScript, "bun": program.JavaScript}
 
 // versions are what ends the name of an interpreter.
 const versions = ".0123456789"
@@ -25,7 +28,7 @@ var evaluates = regexp.MustCompile(`^-[a-zA-Z]*[cep]$|^--eval$|^--print$`)
 
 // interpreted are the changes that a script makes which a command runs: one of its words, what it is
 // given, or a file.
-func interpreted(words []string, at statement) (ops []Operation, ok bool) {
+func interpreted(words []string, at statement) (ops []fileop.Operation, ok bool) {
 	first := 0
 	for runners[words[0]] && first+1 < len(words) && interpreters[nameOf(words[first])] == nil {
 		first++
@@ -45,34 +48,34 @@ func interpreted(words []string, at statement) (ops []Operation, ok bool) {
 		case takesOne.MatchString(flag) && len(rest) > 1:
 			rest = rest[1:]
 		case !strings.HasPrefix(flag, "-") && flag != "":
-			return []Operation{{Kind: Run, Path: flag}}, true
+			return []fileop.Operation{{Kind: fileop.Run, Path: flag}}, true
 		}
 	}
 	return fed(run, at), true
 }
 
 // fed are the changes that the script makes which a command is given.
-func fed(run func(string) []Operation, at statement) []Operation {
+func fed(run func(string) []fileop.Operation, at statement) []fileop.Operation {
 	if at.input != "" {
 		return run(at.input)
 	}
 	ops := run(at.script)
 	for i := range ops {
-		ops[i] = uncertain(ops[i])
+		ops[i] = ops[i].Uncertain()
 	}
 	return ops
 }
 
 // unknown takes in a command of which some words are not known: it edits files in place, or runs a script.
 func (s *shell) unknown(words []string, at statement) {
-	var ops []Operation
+	var ops []fileop.Operation
 	if inPlace(words) {
 		ops = inPlaceEdits(words)
 	} else {
 		ops, _ = interpreted(words, at)
 	}
 	for _, op := range ops {
-		op = uncertain(op)
+		op = op.Uncertain()
 		if known(op.Path) != "" {
 			s.changed(op)
 			continue
@@ -99,67 +102,4 @@ func (s *shell) loop(node *syntax.ForClause) {
 	}
 }
 
-// uncertain is a change of which the text is not certain.
-func uncertain(op Operation) Operation {
-	switch op.Kind {
-	case Substitute:
-		return Operation{Kind: Change, Path: op.Path}
-	case Run:
-		op.All = true
-	}
-	return op
-}
-
 func nameOf(program string) string { return strings.TrimRight(path.Base(program), versions) }
-
-// scriptIn are the changes that the script in a file makes.
-func scriptIn(name, text string) []Operation {
-	switch path.Ext(name) {
-	case ".py":
-		return python(text)
-	case ".js", ".mjs", ".cjs":
-		return javaScript(text)
-	}
-	return nil
-}
-
-// jsWrites are functions by which a program in JavaScript may change a file.
-var jsWrites = regexp.MustCompile(`^(?:(?:writeFile|appendFile|rename|unlink|rm|copyFile|cp|truncate)(?:Sync)?|createWriteStream|writeTextFile|(?:exec|spawn|execFile)(?:Sync)?)$`)
-
-// javaScript are the changes that a program in JavaScript makes to files: if it changes any, each file
-// may be that it names.
-func javaScript(text string) []Operation {
-	tokens := scan(text)
-	for i, t := range tokens {
-		called := i+1 < len(tokens) && tokens[i+1].text == "("
-		if t.kind == word && called && (jsWrites.MatchString(t.text) || t.text == "write" && i > 1 && tokens[i-2].text == "Bun") {
-			return changesOf(fileNames(tokens))
-		}
-	}
-	return nil
-}
-
-// fileNames are the literals of a program that may be names of files.
-func fileNames(tokens []token) []string {
-	const longest = 256 // bytes
-	var out []string
-	for _, t := range tokens {
-		if t.kind == literal && len(t.text) <= longest && strings.ContainsAny(t.text, "./") && !strings.ContainsAny(t.text, " \t\r\n*?[{(<>=,\"'\\"+unknownPart) && !strings.HasPrefix(t.text, "-") && !strings.Contains(t.text, "://") && strings.Trim(t.text, "./") != "" {
-			out = append(out, t.text)
-		}
-	}
-	return out
-}
-
-// changesOf are changes of files, or of what is in folders, each once.
-func changesOf(names []string) []Operation {
-	var out []Operation
-	once := map[string]bool{}
-	for _, name := range names {
-		if name != "" && !once[name] {
-			once[name] = true
-			out = append(out, Operation{Kind: Change, Path: name, All: true})
-		}
-	}
-	return out
-}

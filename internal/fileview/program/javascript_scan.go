@@ -1,4 +1,4 @@
-package fileview
+package program
 
 import (
 	"slices"
@@ -24,26 +24,27 @@ type token struct {
 	text string
 }
 
-// place is one in a program.
-type place struct {
+// cursor is a place in a program.
+type cursor struct {
 	tokens []token
 	at     int
 }
 
-func (p *place) is(at int, mark string) bool {
-	return p.kind(at) == punctuation && p.tokens[at].text == mark
+// is reports whether a token is a mark.
+func (c *cursor) is(at int, mark string) bool {
+	return c.kind(at) == punctuation && c.tokens[at].text == mark
 }
 
-func (p *place) kind(at int) tokenKind {
-	if at >= 0 && at < len(p.tokens) {
-		return p.tokens[at].kind
+func (c *cursor) kind(at int) tokenKind {
+	if at >= 0 && at < len(c.tokens) {
+		return c.tokens[at].kind
 	}
 	return unknown
 }
 
-// scan are the tokens of a program in JavaScript, without comments. It goes over the text once; a
+// scanJavaScript are the tokens of a program in JavaScript, without comments. It goes over the text once; a
 // literal that does not end hides the rest of its line, or a template the rest of the program.
-func scan(text string) []token {
+func scanJavaScript(text string) []token {
 	s := scanner{text: text}
 	for s.at < len(text) {
 		s.next()
@@ -130,7 +131,7 @@ func (s *scanner) quoted(quote byte) {
 			s.at = i
 			return
 		case quote:
-			s.add(literal, unescape(s.text[s.at+1:i]))
+			s.add(literal, Unescape(s.text[s.at+1:i]))
 			s.at = i + 1
 			return
 		}
@@ -144,7 +145,7 @@ func (s *scanner) template() {
 	raw := s.last() == "raw"
 	take := func(text string) {
 		if !raw {
-			text = unescape(text)
+			text = Unescape(text)
 		}
 		s.add(literal, text)
 	}
@@ -229,8 +230,8 @@ func (s *scanner) regex() {
 	s.at = len(s.text)
 }
 
-// unescape is the text of a literal.
-func unescape(text string) string {
+// Unescape is the text of a literal.
+func Unescape(text string) string {
 	at := strings.IndexByte(text, '\\')
 	if at < 0 {
 		return text

@@ -1,10 +1,12 @@
-package fileview
+package shell
 
 import (
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
 // cmdlets are words of which one is in each script for PowerShell that works on files.
@@ -20,7 +22,7 @@ func forPowerShell(tool, script string) bool {
 }
 
 // powerShell are what a script for PowerShell does to files.
-func powerShell(script string) []Operation {
+func powerShell(script string) []fileop.Operation {
 	s := shell{inOrder: true}
 	s.powerShell(script, map[string]string{}, true)
 	return s.operations()
@@ -53,7 +55,7 @@ func (s *shell) powerShell(script string, texts map[string]string, outer bool) {
 				if len(text) > 0 {
 					shown = text + "\n"
 				}
-				s.show(Operation{Kind: Print, New: shown}, at)
+				s.show(fileop.Operation{Kind: fileop.Print, New: shown}, at)
 				continue
 			}
 			c := psCall{words: words, at: at, texts: texts}
@@ -194,17 +196,17 @@ var numbering = regexp.MustCompile(`\{0(?:,-?\d+)?(?::[dD]\d+)?\}(?:: ?| ?\| ?|\
 
 // cmdlet takes in a command.
 func (s *shell) cmdlet(c *psCall, outer bool) {
-	unknown := Operation{Kind: Print}
+	unknown := fileop.Operation{Kind: fileop.Print}
 	if c.at.output != "" {
-		s.changed(Operation{Kind: Change, Path: c.at.output})
+		s.changed(fileop.Operation{Kind: fileop.Change, Path: c.at.output})
 	}
 	switch c.name {
 	case "set-location", "out-null", "push-location", "pop-location":
 		if c.name == "out-null" {
-			s.show(Operation{}, statement{piped: c.at.piped})
+			s.show(fileop.Operation{}, statement{piped: c.at.piped})
 		}
 	case "get-content":
-		op := Operation{Kind: Read, Path: c.file(0, "path", "literalpath", "filepath"), From: 1, Lines: c.number("totalcount", "first", "head")}
+		op := fileop.Operation{Kind: fileop.Read, Path: c.file(0, "path", "literalpath", "filepath"), From: 1, Lines: c.number("totalcount", "first", "head")}
 		op.All = op.Lines == 0
 		if c.number("tail", "last") > 0 {
 			op.From, op.All = 0, false
@@ -214,7 +216,7 @@ func (s *shell) cmdlet(c *psCall, outer bool) {
 		}
 		s.show(op, c.at)
 	case "select-object":
-		op := Operation{Kind: Read, From: 1 + c.number("skip"), Lines: c.number("first")}
+		op := fileop.Operation{Kind: fileop.Read, From: 1 + c.number("skip"), Lines: c.number("first")}
 		if c.number("last") > 0 {
 			op.From = 0
 		}
@@ -225,26 +227,26 @@ func (s *shell) cmdlet(c *psCall, outer bool) {
 	case "foreach-object":
 		op := unknown
 		if len(c.operands) == 1 && c.operands[0].kind == psGroup && numbering.MatchString(c.operands[0].text) && strings.Contains(c.operands[0].text, "$_") {
-			op = Operation{Kind: Read, From: 1, All: true}
+			op = fileop.Operation{Kind: fileop.Read, From: 1, All: true}
 		}
 		s.show(op, c.at)
 	case "select-string":
 		op := unknown
 		if !c.at.piped {
-			op = Operation{Kind: Search}
+			op = fileop.Operation{Kind: fileop.Search}
 		}
 		s.show(op, c.at)
 	case "set-content", "out-file", "add-content", "new-item":
 		s.changed(c.written())
-		s.show(Operation{}, c.at)
+		s.show(fileop.Operation{}, c.at)
 	case "remove-item":
-		s.changed(Operation{Kind: Remove, Path: c.file(0, "path", "literalpath"), All: c.switches["recurse"]})
+		s.changed(fileop.Operation{Kind: fileop.Remove, Path: c.file(0, "path", "literalpath"), All: c.switches["recurse"]})
 	case "move-item", "copy-item", "rename-item":
 		s.relocate(c)
 	case "write-output":
 		text, ok := c.value(0, "object", "message")
 		if ok && len(c.operands) < 2 {
-			s.show(Operation{Kind: Print, New: text + "\n"}, c.at)
+			s.show(fileop.Operation{Kind: fileop.Print, New: text + "\n"}, c.at)
 		} else {
 			s.show(unknown, c.at)
 		}
@@ -254,7 +256,7 @@ func (s *shell) cmdlet(c *psCall, outer bool) {
 		case !outer || !ok && !c.switches["command"]:
 			s.show(unknown, c.at)
 		case c.at.input != "" && (script == "-" || c.switches["command"]):
-			s.show(Operation{}, c.at)
+			s.show(fileop.Operation{}, c.at)
 			s.powerShell(c.at.input, map[string]string{}, false)
 		default:
 			s.powerShell(script, map[string]string{}, false)
@@ -265,22 +267,22 @@ func (s *shell) cmdlet(c *psCall, outer bool) {
 }
 
 // written is what a command does that writes a file.
-func (c *psCall) written() Operation {
-	op := Operation{Kind: Change, Path: c.file(0, "filepath", "path", "literalpath")}
+func (c *psCall) written() fileop.Operation {
+	op := fileop.Operation{Kind: fileop.Change, Path: c.file(0, "filepath", "path", "literalpath")}
 	text, ok := c.value(1, "value", "inputobject")
 	if c.at.piped {
 		text, ok = c.at.input, c.at.input != ""
 	}
 	if !ok && c.name == "new-item" {
-		return Operation{}
+		return fileop.Operation{}
 	}
 	if ok {
-		op.Kind, op.New = Write, text
+		op.Kind, op.New = fileop.Write, text
 		if !c.switches["nonewline"] && c.name != "new-item" {
 			op.New += "\n"
 		}
 		if c.name == "add-content" || c.switches["append"] {
-			op.Kind = Append
+			op.Kind = fileop.Append
 		}
 	}
 	return op
@@ -292,19 +294,16 @@ func (s *shell) relocate(c *psCall) {
 	if from == "" || to == "" {
 		return
 	}
-	kind := Move
+	kind := fileop.Move
 	if c.name == "copy-item" {
-		kind = Copy
+		kind = fileop.Copy
 	}
-	from, to = slashed(from), slashed(to)
+	from, to = fileop.Slashed(from), fileop.Slashed(to)
 	if at := strings.LastIndexByte(from, '/'); c.name == "rename-item" && at >= 0 {
 		to = from[:at+1] + to
 	}
 	s.changed(moved([]string{"mv", from, to}, kind)...)
 }
-
-// slashed is a name with the separators that all systems know.
-func slashed(name string) string { return strings.ReplaceAll(name, `\`, "/") }
 
 // other takes in a command that is no cmdlet: a program, or a method.
 func (s *shell) other(c *psCall) {
@@ -315,7 +314,7 @@ func (s *shell) other(c *psCall) {
 	var words []string
 	for i, w := range c.words {
 		if w.kind != psBare && (w.kind != psText || i == 0) { // a text that is first has operators after it
-			s.show(Operation{Kind: Print}, c.at)
+			s.show(fileop.Operation{Kind: fileop.Print}, c.at)
 			return
 		}
 		words = append(words, w.text)
@@ -332,13 +331,13 @@ func (s *shell) method(name string, c *psCall) {
 		return
 	}
 	given := psCall{texts: c.texts, operands: arguments.out[0].commands[0]}
-	op := Operation{Kind: Change, Path: given.file(0)}
+	op := fileop.Operation{Kind: fileop.Change, Path: given.file(0)}
 	text, ok := given.value(1)
 	switch {
 	case name == "::writealltext" && ok:
-		op.Kind, op.New = Write, text
+		op.Kind, op.New = fileop.Write, text
 	case name == "::appendalltext" && ok:
-		op.Kind, op.New = Append, text
+		op.Kind, op.New = fileop.Append, text
 	case name != "::writealltext" && name != "::appendalltext" && name != "::writealllines":
 		return
 	}

@@ -1,4 +1,4 @@
-package fileview
+package program
 
 import (
 	"encoding/json"
@@ -11,33 +11,35 @@ const (
 	mostNesting = 32
 )
 
-// code are the operations of the tools that a program in JavaScript calls, as Codex writes them:
-// tools.NAME({...}) or tools.NAME("..."). The program is not run: what its calls are given counts
-// where it is made of literals, and what they show where nothing else is printed.
-func code(text string) []Operation {
-	p := program{place: place{tokens: scan(text)}, texts: map[string]value{}}
+// ToolCall is a call of a tool in a program, with what it is given as far as that is made of literals:
+// an object, or one text.
+type ToolCall struct {
+	Tool    string
+	Members map[string]any
+	Text    string
+}
+
+// ToolCalls are those of a program in JavaScript, as Codex writes them: tools.NAME({...}) or
+// tools.NAME("..."). printed is set where there is one call, and what it returns is all that the
+// program prints.
+func ToolCalls(text string) (calls []ToolCall, printed bool) {
+	p := newJSProgram(text)
 	for p.at < len(p.tokens) {
 		p.step()
 	}
-	if p.calls == 1 && p.prints == 1 && !p.edits {
-		return p.found
-	}
-	var changes []Operation
-	for _, op := range p.found {
-		if op.Kind != Read && op.Kind != Search && op.Kind != Print {
-			changes = append(changes, op)
-		}
-	}
-	return changes
+	return p.calls, len(p.calls) == 1 && p.prints == 1 && !p.edits
 }
 
-// program is what is known of one up to a place in it.
-type program struct {
-	place
+func newJSProgram(text string) jsProgram {
+	return jsProgram{cursor: cursor{tokens: scanJavaScript(text)}, texts: map[string]value{}}
+}
+
+// jsProgram is what is known of one up to a place in it.
+type jsProgram struct {
+	cursor
 	texts  map[string]value // of variables
-	found  []Operation
+	calls  []ToolCall
 	built  int // bytes
-	calls  int // of tools
 	prints int // of all that a tool said
 	edits  bool
 }
@@ -53,7 +55,7 @@ type value struct {
 var editing = map[string]bool{"for": true, "while": true, "map": true, "forEach": true, "filter": true, "slice": true, "split": true, "substring": true}
 
 // step takes in a statement, or a token of one that says nothing.
-func (p *program) step() {
+func (p *jsProgram) step() {
 	at := p.at
 	p.at++
 	if p.tokens[at].kind != word {
@@ -90,7 +92,7 @@ func (p *program) step() {
 
 // print takes in what is printed. What is printed beside the output under a condition is about a
 // command that goes on.
-func (p *program) print(at int) {
+func (p *jsProgram) print(at int) {
 	if p.is(at-1, ")") && p.prints > 0 {
 		return
 	}
@@ -104,30 +106,20 @@ func (p *program) print(at int) {
 }
 
 // call takes in a call of a tool, of which the first argument comes next.
-func (p *program) call(tool string) {
-	p.calls++
-	members := map[string]any{}
+func (p *jsProgram) call(tool string) {
+	call := ToolCall{Tool: tool}
 	if p.is(p.at, "{") {
 		p.at++
-		p.members(members)
+		call.Members = map[string]any{}
+		p.members(call.Members)
 	} else if v, ok := p.sum(0); ok && v.list == nil && (p.is(p.at, ")") || p.is(p.at, ",")) {
-		name := "cmd"
-		if patching(tool) {
-			name = "input"
-		}
-		members[name] = v.text
+		call.Text = v.text
 	}
-	if len(members) == 0 || runsCode(tool) {
-		return
-	}
-	arguments, err := json.Marshal(members)
-	if err == nil {
-		p.found = append(p.found, Operations(tool, string(arguments))...)
-	}
+	p.calls = append(p.calls, call)
 }
 
 // members takes in an object's, up to its end, as far as they are literals.
-func (p *program) members(into map[string]any) {
+func (p *jsProgram) members(into map[string]any) {
 	for p.at < len(p.tokens) && !p.is(p.at, "}") {
 		name := p.tokens[p.at]
 		p.at++
@@ -156,7 +148,7 @@ func (p *program) members(into map[string]any) {
 }
 
 // plain is a number or a truth.
-func (p *program) plain() (any, bool) {
+func (p *jsProgram) plain() (any, bool) {
 	if p.kind(p.at) != word {
 		return nil, false
 	}
@@ -170,7 +162,7 @@ func (p *program) plain() (any, bool) {
 }
 
 // skip goes on after the next comma, or to the end of what the comma would be in.
-func (p *program) skip() {
+func (p *jsProgram) skip() {
 	for depth := 0; p.at < len(p.tokens); p.at++ {
 		if p.tokens[p.at].kind != punctuation {
 			continue
@@ -192,13 +184,13 @@ func (p *program) skip() {
 }
 
 // build reports whether so many bytes more may be built.
-func (p *program) build(bytes int) bool {
+func (p *jsProgram) build(bytes int) bool {
 	p.built += bytes
 	return p.built <= mostBuilt
 }
 
 // sum is the value of what comes next, joined by +. It stops at what it does not know.
-func (p *program) sum(depth int) (value, bool) {
+func (p *jsProgram) sum(depth int) (value, bool) {
 	v, ok := p.product(depth)
 	if !ok || !p.is(p.at, "+") {
 		return v, ok
@@ -217,7 +209,7 @@ func (p *program) sum(depth int) (value, bool) {
 
 // product is a literal, a variable, a list or what is in brackets, with the methods that are called
 // on it.
-func (p *program) product(depth int) (value, bool) {
+func (p *jsProgram) product(depth int) (value, bool) {
 	var v value
 	switch t := p.token(); {
 	case depth > mostNesting:
@@ -270,7 +262,7 @@ func (p *program) product(depth int) (value, bool) {
 	return v, true
 }
 
-func (p *program) token() token {
+func (p *jsProgram) token() token {
 	if p.at < len(p.tokens) {
 		return p.tokens[p.at]
 	}
@@ -278,7 +270,7 @@ func (p *program) token() token {
 }
 
 // method is what a method makes of a value.
-func (p *program) method(v value, depth int) (value, bool) {
+func (p *jsProgram) method(v value, depth int) (value, bool) {
 	if p.kind(p.at+1) != word || !p.is(p.at+2, "(") {
 		return v, false
 	}

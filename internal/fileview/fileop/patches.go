@@ -1,10 +1,10 @@
-package fileview
+package fileop
 
 import "strings"
 
-// patches are the operations of all patches in a text: those that begin *** Begin Patch, and
+// Patches are the operations of all patches in a text: those that begin *** Begin Patch, and
 // those of diff -u and git diff.
-func patches(text string) []Operation {
+func Patches(text string) []Operation {
 	switch {
 	case strings.Contains(text, "*** Begin Patch"):
 		return parsePatch(text)
@@ -140,9 +140,9 @@ func diffName(line string) string {
 	return strings.TrimPrefix(name, "b/")
 }
 
-// searchReplace are the operations of the SEARCH and REPLACE blocks in a text, as Cline and Roo Code
+// SearchReplace are the operations of the SEARCH and REPLACE blocks in a text, as Cline and Roo Code
 // write them, on one file.
-func searchReplace(path, text string) []Operation {
+func SearchReplace(path, text string) []Operation {
 	const (
 		outside = iota
 		searched

@@ -1,4 +1,4 @@
-package fileview
+package program
 
 import "strings"
 
@@ -131,5 +131,5 @@ func unescapePython(text string, bytes bool) (string, bool) {
 		}
 		doubled.WriteByte(text[i])
 	}
-	return unescape(doubled.String()), true
+	return Unescape(doubled.String()), true
 }

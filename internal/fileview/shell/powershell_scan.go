@@ -1,6 +1,9 @@
-package fileview
+package shell
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // psWord is a word of a script for PowerShell.
 type psWord struct {
@@ -206,7 +209,7 @@ func (s *psScanner) group() {
 // variable takes in a variable, or that what follows is kept in it.
 func (s *psScanner) variable() {
 	i := s.at + 1
-	for i < len(s.text) && (isWord(s.text[i]) && s.text[i] != '$' || s.text[i] == ':') {
+	for i < len(s.text) && isInName(s.text[i]) {
 		i++
 	}
 	name := strings.ToLower(s.text[s.at+1 : i])
@@ -222,6 +225,11 @@ func (s *psScanner) variable() {
 	default:
 		s.add(psVariable, name)
 	}
+}
+
+// isInName reports whether a byte is one of a variable's name.
+func isInName(c byte) bool {
+	return c == '_' || c == ':' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf
 }
 
 // bare takes in a word without quotes.

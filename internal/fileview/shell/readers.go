@@ -1,4 +1,4 @@
-package fileview
+package shell
 
 import (
 	"path"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
 var (
@@ -18,8 +20,8 @@ var (
 
 // reader is the file that a command shows, and from which line. Path is empty where it shows
 // lines of what is piped to it.
-func reader(words []string) (Operation, bool) {
-	op := Operation{Kind: Read, From: 1}
+func reader(words []string) (fileop.Operation, bool) {
+	op := fileop.Operation{Kind: fileop.Read, From: 1}
 	operands := operandsOf(words)
 	switch program := path.Base(words[0]); program {
 	case "cat", "nl", "bat", "batcat":
@@ -61,7 +63,7 @@ func reader(words []string) (Operation, bool) {
 		op.Lines = linesOf(op.From, m[2])
 		operands = operands[1:]
 	case "rg", "grep", "egrep":
-		op = Operation{Kind: Search}
+		op = fileop.Operation{Kind: fileop.Search}
 		if len(operands) == 2 && strings.Contains(operands[1], ".") {
 			op.Path = operands[1]
 		}

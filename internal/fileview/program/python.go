@@ -1,16 +1,18 @@
-package fileview
+package program
 
 import (
 	"regexp"
 	"slices"
+
+	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
-// python are the changes that a program in Python makes to files. It is not run. Variables are followed
+// Python are the changes that a program in Python makes to files. It is not run. Variables are followed
 // where they are texts, files or what was read from these, and only by statements that run once. A file
 // that is written with a text that is not known is changed; where it is not known which file that is,
 // each may be that the program names.
-func python(text string) []Operation {
-	p := pyProgram{place: place{tokens: scanPython(text)}, known: map[string]pyValue{}, written: map[string]int{}, used: map[int]bool{}}
+func Python(text string) []fileop.Operation {
+	p := pyProgram{cursor: cursor{tokens: scanPython(text)}, known: map[string]pyValue{}, written: map[string]int{}, used: map[int]bool{}}
 	for p.at < len(p.tokens) {
 		p.step(0)
 	}
@@ -19,7 +21,7 @@ func python(text string) []Operation {
 
 // pyProgram is what is known of one up to a place in it.
 type pyProgram struct {
-	place
+	cursor
 	begun  int // where its statement begins
 	known  map[string]pyValue
 	blocks []pyBlock
@@ -46,7 +48,7 @@ type pyEffect struct {
 	path  string
 	begun bool // something was written
 	known bool // the edits are all
-	edits []Operation
+	edits []fileop.Operation
 }
 
 type pyKind uint8
@@ -73,7 +75,7 @@ type pyValue struct {
 
 // pyEdit is the newest of some edits.
 type pyEdit struct {
-	op     Operation
+	op     fileop.Operation
 	before *pyEdit
 }
 
@@ -224,12 +226,12 @@ func (p *pyProgram) forget(from, to int) {
 }
 
 // changes are what becomes of files.
-func (p *pyProgram) changes() []Operation {
+func (p *pyProgram) changes() []fileop.Operation {
 	changed := map[string]bool{}
 	for _, e := range p.effects {
 		changed[e.path] = changed[e.path] || !e.known || p.ends
 	}
-	var out []Operation
+	var out []fileop.Operation
 	for _, e := range p.effects {
 		if !changed[e.path] {
 			out = append(out, e.edits...)
@@ -244,5 +246,5 @@ func (p *pyProgram) changes() []Operation {
 	if p.unclear {
 		names = slices.Concat(names, p.folders, fileNames(p.tokens))
 	}
-	return append(out, changesOf(names)...)
+	return append(out, fileop.Changes(names)...)
 }

@@ -1,10 +1,12 @@
-package fileview
+package shell
 
 import (
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/contextd/contextd/internal/fileview/program"
 )
 
 // heredoc is a text in a script.
@@ -21,7 +23,7 @@ func heredoc(r *syntax.Redirect) string {
 	for _, part := range r.Hdoc.Parts {
 		lit, ok := part.(*syntax.Lit)
 		if !ok {
-			text += unknownPart
+			text += program.UnknownPart
 			continue
 		}
 		if quoted {
@@ -62,12 +64,9 @@ func unquote(text, before string) string {
 	return out.String()
 }
 
-// unknownPart is in a word for what is put into it and not known. No script has this character.
-const unknownPart = "\x00"
-
 // known is a text of which all is known; empty where it is not.
 func known(text string) string {
-	if strings.Contains(text, unknownPart) {
+	if strings.Contains(text, program.UnknownPart) {
 		return ""
 	}
 	return text
@@ -76,7 +75,7 @@ func known(text string) string {
 // literals are words without expansions; none where there is one with.
 func literals(words []*syntax.Word) []string {
 	out := wordsOf(words)
-	if slices.ContainsFunc(out, func(w string) bool { return strings.Contains(w, unknownPart) }) {
+	if slices.ContainsFunc(out, func(w string) bool { return strings.Contains(w, program.UnknownPart) }) {
 		return nil
 	}
 	return out
@@ -93,7 +92,7 @@ func wordsOf(words []*syntax.Word) []string {
 				text.WriteString(unquote(part.Value, ""))
 			case *syntax.SglQuoted:
 				if part.Dollar {
-					text.WriteString(unescape(part.Value))
+					text.WriteString(program.Unescape(part.Value))
 				} else {
 					text.WriteString(part.Value)
 				}
@@ -102,11 +101,11 @@ func wordsOf(words []*syntax.Word) []string {
 					if lit, ok := inner.(*syntax.Lit); ok {
 						text.WriteString(unquote(lit.Value, "$`\"\\"))
 					} else {
-						text.WriteString(unknownPart)
+						text.WriteString(program.UnknownPart)
 					}
 				}
 			default:
-				text.WriteString(unknownPart)
+				text.WriteString(program.UnknownPart)
 			}
 		}
 		out = append(out, text.String())

@@ -1,4 +1,4 @@
-package fileview
+package shell
 
 import (
 	"math"

@@ -1,9 +1,12 @@
-package fileview
+package shell
 
 import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/contextd/contextd/internal/fileview/fileop"
+	"github.com/contextd/contextd/internal/fileview/program"
 )
 
 // quiet are programs that show nothing where they succeed, and change no file's text.
@@ -16,29 +19,29 @@ func (s *shell) call(words []string, at statement) {
 	case program == "rm":
 		s.changed(removed(words)...)
 	case program == "mv":
-		s.changed(moved(words, Move)...)
+		s.changed(moved(words, fileop.Move)...)
 	case program == "cp":
-		s.changed(moved(words, Copy)...)
+		s.changed(moved(words, fileop.Copy)...)
 	case program == "git":
 		s.changed(byGit(words)...)
-		s.show(Operation{Kind: Print}, at)
+		s.show(fileop.Operation{Kind: fileop.Print}, at)
 	case program == "tee":
 		s.changed(teed(words, at)...)
-		s.show(Operation{Kind: Print}, at)
+		s.show(fileop.Operation{Kind: fileop.Print}, at)
 	case strings.HasPrefix(program, "powershell") || strings.HasPrefix(program, "pwsh"):
 		if len(words) > 2 && shellFlag.MatchString(words[len(words)-2]) {
 			s.powerShell(words[len(words)-1], map[string]string{}, false)
 		} else {
-			s.show(Operation{Kind: Print}, at)
+			s.show(fileop.Operation{Kind: fileop.Print}, at)
 		}
 	case program == editor:
 		op := edited(words)
-		if op.Kind == Read {
+		if op.Kind == fileop.Read {
 			s.show(op, at)
 			return
 		}
 		s.changed(op)
-		s.show(Operation{Kind: Print}, at)
+		s.show(fileop.Operation{Kind: fileop.Print}, at)
 	case inPlace(words):
 		s.changed(inPlaceEdits(words)...)
 	default:
@@ -46,18 +49,18 @@ func (s *shell) call(words []string, at statement) {
 			s.changed(changes...)
 		}
 		if text, ok := printed(words); ok {
-			s.show(Operation{Kind: Print, New: text}, at)
+			s.show(fileop.Operation{Kind: fileop.Print, New: text}, at)
 		} else if op, ok := reader(words); ok {
 			s.show(op, at)
 		} else {
-			s.show(Operation{Kind: Print}, at)
+			s.show(fileop.Operation{Kind: fileop.Print}, at)
 		}
 	}
 }
 
 // written is what a command does to the file that its output goes to.
-func written(words []string, at statement) Operation {
-	op := Operation{Kind: Change, Path: at.output}
+func written(words []string, at statement) fileop.Operation {
+	op := fileop.Operation{Kind: fileop.Change, Path: at.output}
 	if len(words) == 0 {
 		return op
 	}
@@ -68,11 +71,11 @@ func written(words []string, at statement) Operation {
 	}
 	switch {
 	case ok && at.adds:
-		op.Kind, op.New = Append, text
+		op.Kind, op.New = fileop.Append, text
 	case ok:
-		op.Kind, op.New = Write, text
+		op.Kind, op.New = fileop.Write, text
 	case cat && len(words) == 2 && !at.adds && !strings.HasPrefix(words[1], "-"):
-		return Operation{Kind: Copy, Path: words[1], To: at.output}
+		return fileop.Operation{Kind: fileop.Copy, Path: words[1], To: at.output}
 	}
 	return op
 }
@@ -96,7 +99,7 @@ func printed(words []string) (string, bool) {
 		format, text := words[1], words[2:]
 		switch {
 		case len(text) == 0 && !strings.Contains(format, "%"):
-			return unescape(format), true
+			return program.Unescape(format), true
 		case format == `%s\n`:
 			return strings.Join(text, "\n") + "\n", true
 		case format == "%s" && len(text) == 1:
@@ -107,28 +110,28 @@ func printed(words []string) (string, bool) {
 }
 
 // removed are the files that rm removes. What the shell makes of a pattern is not known.
-func removed(words []string) []Operation {
-	var out []Operation
+func removed(words []string) []fileop.Operation {
+	var out []fileop.Operation
 	recursive := slices.ContainsFunc(words[1:], func(w string) bool {
 		return strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.ContainsAny(w, "rR") || w == "--recursive"
 	})
 	for _, file := range operandsOf(words) {
 		if !strings.ContainsAny(file, "*?[{") {
-			out = append(out, Operation{Kind: Remove, Path: file, All: recursive})
+			out = append(out, fileop.Operation{Kind: fileop.Remove, Path: file, All: recursive})
 		}
 	}
 	return out
 }
 
 // moved are the files that mv moves, or that cp copies.
-func moved(words []string, kind Kind) []Operation {
+func moved(words []string, kind fileop.Kind) []fileop.Operation {
 	files := operandsOf(words)
 	if len(files) < 2 || slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "-t") || strings.HasPrefix(w, "--target") }) {
 		return nil
 	}
 	to := files[len(files)-1]
 	files = files[:len(files)-1]
-	var out []Operation
+	var out []fileop.Operation
 	for _, file := range files {
 		if strings.ContainsAny(file, "*?[{") || file == "" || to == "" {
 			continue
@@ -137,13 +140,13 @@ func moved(words []string, kind Kind) []Operation {
 		if len(files) > 1 || strings.HasSuffix(to, "/") || to == "." || to == ".." || path.Ext(to) == "" && path.Ext(file) != "" {
 			name = path.Join(to, path.Base(file)) // into a folder
 		}
-		out = append(out, Operation{Kind: kind, Path: file, To: name})
+		out = append(out, fileop.Operation{Kind: kind, Path: file, To: name})
 	}
 	return out
 }
 
 // byGit are the files that git puts back, removes or moves.
-func byGit(words []string) []Operation {
+func byGit(words []string) []fileop.Operation {
 	words = words[1:]
 	for len(words) > 1 && (words[0] == "-C" || words[0] == "-c") {
 		words = words[2:]
@@ -151,14 +154,14 @@ func byGit(words []string) []Operation {
 	if len(words) == 0 {
 		return nil
 	}
-	everything := []Operation{{Kind: Change, Path: ".", All: true}}
+	everything := []fileop.Operation{{Kind: fileop.Change, Path: ".", All: true}}
 	switch words[0] {
 	case "rm":
 		if !slices.Contains(words, "--cached") {
 			return removed(words)
 		}
 	case "mv":
-		return moved(words, Move)
+		return moved(words, fileop.Move)
 	case "reset":
 		if slices.Contains(words, "--hard") {
 			return everything
@@ -187,27 +190,27 @@ func byGit(words []string) []Operation {
 }
 
 // putBack are changes of files, or of what is in folders, to a text that may never have been seen.
-func putBack(files []string) []Operation {
-	var out []Operation
+func putBack(files []string) []fileop.Operation {
+	var out []fileop.Operation
 	for _, file := range files {
 		if file != "" && !strings.ContainsAny(file, "*?[{") {
-			out = append(out, Operation{Kind: Change, Path: file, All: true})
+			out = append(out, fileop.Operation{Kind: fileop.Change, Path: file, All: true})
 		}
 	}
 	return out
 }
 
 // teed are the files that tee writes.
-func teed(words []string, at statement) []Operation {
-	op := Operation{Kind: Change}
+func teed(words []string, at statement) []fileop.Operation {
+	op := fileop.Operation{Kind: fileop.Change}
 	switch adds := slices.Contains(words, "-a") || slices.Contains(words, "--append"); {
 	case at.input == "":
 	case adds:
-		op.Kind, op.New = Append, at.input
+		op.Kind, op.New = fileop.Append, at.input
 	default:
-		op.Kind, op.New = Write, at.input
+		op.Kind, op.New = fileop.Write, at.input
 	}
-	var out []Operation
+	var out []fileop.Operation
 	for _, file := range operandsOf(words) {
 		if !strings.HasPrefix(file, "/dev/") {
 			op.Path = file

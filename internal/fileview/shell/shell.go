@@ -1,37 +1,36 @@
-package fileview
+// Package shell reads off commands what they do to files: those of POSIX shells, and of PowerShell. None
+// is run.
+package shell
 
 import (
-	"encoding/json"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/contextd/contextd/internal/fileview/fileop"
+	"github.com/contextd/contextd/internal/fileview/program"
 )
 
 const (
 	// longestScript is above what a command that shows a file has, in bytes.
 	longestScript = 4 << 10
-	// mostScript is above what one has that writes some, and mostBrackets above how deep its brackets
-	// go: the parser calls itself for each.
-	mostScript   = 64 << 10
+	// mostBrackets is above how deep the brackets of a script go: the parser calls itself for each.
 	mostBrackets = 500
 )
 
-// commands are what the words of a command do, or what a script does where the argument is one.
-func (a arguments) commands(tool, name string) []Operation {
-	var words []string
-	if !strings.HasPrefix(string(a[name]), "[") || json.Unmarshal(a[name], &words) != nil {
-		return commands(tool, a.text(name))
-	}
+// Argv is what a program does that is given these arguments, its own name first. The script that a shell
+// is given is the last of them.
+func Argv(words []string) []fileop.Operation {
 	switch {
 	case len(words) == 0:
 		return nil
 	case len(words) > 1 && appliers[path.Base(words[0])]:
-		return patches(strings.Join(words[1:], "\n"))
+		return fileop.Patches(strings.Join(words[1:], "\n"))
 	case len(words) == 1, slices.ContainsFunc(words, func(w string) bool { return shellFlag.MatchString(w) }):
-		return commands(path.Base(slashed(words[0])), words[len(words)-1]) // of a shell's arguments, the script is the last
+		return Commands(path.Base(fileop.Slashed(words[0])), words[len(words)-1])
 	}
 	s := shell{inOrder: true}
 	s.call(words, statement{})
@@ -47,10 +46,10 @@ var shellFlag = regexp.MustCompile(`^(?:-[a-z]{0,4}c|/c|(?i:-command))$`)
 // holdsMore finds what a long command has that may write files: a text, or a program.
 var holdsMore = regexp.MustCompile(`<<| -[ce] |^` + editor + ` `)
 
-// commands are what a shell command does to files.
-func commands(tool, script string) []Operation {
+// Commands are what a script does to files, by the tool that runs it.
+func Commands(tool, script string) []fileop.Operation {
 	if strings.Contains(script, "apply") || strings.Contains(script, "patch") {
-		if found := patches(script); len(found) > 0 && applied(script) {
+		if found := fileop.Patches(script); len(found) > 0 && applied(script) {
 			return found
 		}
 	}
@@ -60,7 +59,7 @@ func commands(tool, script string) []Operation {
 	if len(script) > longestScript && !holdsMore.MatchString(script) {
 		return nil
 	}
-	if len(script) > mostScript || nesting(script) > mostBrackets {
+	if len(script) > program.MostBytes || nesting(script) > mostBrackets {
 		return nil
 	}
 	file, err := syntax.NewParser().Parse(strings.NewReader(script), "")
@@ -125,7 +124,7 @@ type shell struct {
 // step is what a command does: a change, or what it shows, of which the kind is 0 where that is
 // nothing and Print where it is not known.
 type step struct {
-	op    Operation
+	op    fileop.Operation
 	piped bool // it is given what the step before shows
 }
 
@@ -177,7 +176,7 @@ func (s *shell) take(stmt *syntax.Stmt) {
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	if !ok {
 		if at.output != "" {
-			s.changed(Operation{Kind: Change, Path: at.output})
+			s.changed(fileop.Operation{Kind: fileop.Change, Path: at.output})
 		}
 		return
 	}
@@ -192,16 +191,16 @@ func (s *shell) take(stmt *syntax.Stmt) {
 		s.changed(written(words, at))
 	}
 	if len(words) == 0 {
-		s.show(Operation{Kind: Print}, at)
+		s.show(fileop.Operation{Kind: fileop.Print}, at)
 		return
 	}
 	s.call(words, at)
 }
 
-func (s *shell) changed(ops ...Operation) {
+func (s *shell) changed(ops ...fileop.Operation) {
 	for _, op := range ops {
 		if s.doubts.uncertain {
-			op = uncertain(op)
+			op = op.Uncertain()
 		}
 		if op.Path != "" {
 			s.steps = append(s.steps, step{op: op})
@@ -210,12 +209,12 @@ func (s *shell) changed(ops ...Operation) {
 }
 
 // show takes in what a command shows, if anything. Programs that only print are taken to succeed.
-func (s *shell) show(op Operation, at statement) {
+func (s *shell) show(op fileop.Operation, at statement) {
 	if at.hidden {
-		if op.Kind == Print && op.New == "" && !at.silent && !at.piped {
-			op = Operation{Kind: Print} // errors
+		if op.Kind == fileop.Print && op.New == "" && !at.silent && !at.piped {
+			op = fileop.Operation{Kind: fileop.Print} // errors
 		} else {
-			op = Operation{}
+			op = fileop.Operation{}
 		}
 	}
 	s.steps = append(s.steps, step{op, at.piped})
@@ -256,29 +255,29 @@ func redirections(stmt *syntax.Stmt, at statement) statement {
 }
 
 // operations are what all commands do. What they show counts where it can be taken apart.
-func (s *shell) operations() []Operation {
+func (s *shell) operations() []fileop.Operation {
 	s.fold()
 	shows := 0
 	files, marks, counted := false, false, true
 	for _, st := range s.steps {
 		switch op := st.op; op.Kind {
-		case Read, Search:
+		case fileop.Read, fileop.Search:
 			shows++
 			files = true
-			counted = counted && op.Kind == Read && op.Lines > 0
-		case Print:
+			counted = counted && op.Kind == fileop.Read && op.Lines > 0
+		case fileop.Print:
 			shows++
 			marks = marks || op.New != ""
 			counted = false
 		}
 	}
 	keep := files && (shows == 1 || s.inOrder && (marks || counted))
-	var out []Operation
+	var out []fileop.Operation
 	for _, st := range s.steps {
 		if s.branches {
-			st.op = uncertain(st.op)
+			st.op = st.op.Uncertain()
 		}
-		if kind := st.op.Kind; kind != 0 && (keep || kind != Read && kind != Search && kind != Print) {
+		if st.op.Kind != 0 && (keep || !st.op.Shows()) {
 			out = append(out, st.op)
 		}
 	}
@@ -291,7 +290,7 @@ func (s *shell) fold() {
 	last := -1 // the step that showed something
 	for _, st := range s.steps {
 		kind := st.op.Kind
-		shows := kind == Read || kind == Search || kind == Print || kind == 0
+		shows := kind == 0 || st.op.Shows()
 		switch {
 		case !shows:
 			out = append(out, st)
@@ -299,8 +298,8 @@ func (s *shell) fold() {
 			out[last].op = pipe(out[last].op, st.op)
 		default:
 			last = len(out)
-			if kind == Read && st.op.Path == "" {
-				st.op = Operation{Kind: Print}
+			if kind == fileop.Read && st.op.Path == "" {
+				st.op = fileop.Operation{Kind: fileop.Print}
 			}
 			out = append(out, st)
 		}
@@ -309,11 +308,11 @@ func (s *shell) fold() {
 }
 
 // pipe is what a command shows of what another one showed.
-func pipe(from, to Operation) Operation {
+func pipe(from, to fileop.Operation) fileop.Operation {
 	switch {
 	case to.Kind == 0:
 		return to
-	case from.Kind == Read && to.Kind == Read && to.Path == "":
+	case from.Kind == fileop.Read && to.Kind == fileop.Read && to.Path == "":
 		if from.From > 0 && to.From > 0 {
 			from.From += to.From - 1
 		} else {
@@ -324,10 +323,10 @@ func pipe(from, to Operation) Operation {
 			from.Lines = to.Lines
 		}
 		return from
-	case from.Kind == Search && to.Kind == Read && to.Path == "":
+	case from.Kind == fileop.Search && to.Kind == fileop.Read && to.Path == "":
 		return from
-	case from.Kind == Read && from.From == 1 && to.Kind == Search && to.Path == "":
-		return Operation{Kind: Search, Path: from.Path}
+	case from.Kind == fileop.Read && from.From == 1 && to.Kind == fileop.Search && to.Path == "":
+		return fileop.Operation{Kind: fileop.Search, Path: from.Path}
 	}
-	return Operation{Kind: Print}
+	return fileop.Operation{Kind: fileop.Print}
 }

@@ -1,4 +1,4 @@
-package fileview
+package program
 
 import (
 	"encoding/json"
@@ -24,7 +24,7 @@ func TestPythonTexts(t *testing.T) {
 			forms = append(forms, `r'`+text+`'`)
 		}
 		for _, form := range forms {
-			p := pyProgram{place: place{tokens: scanPython(form)[1:]}}
+			p := pyProgram{cursor: cursor{tokens: scanPython(form)[1:]}}
 			if v, ok := p.sum(0); !ok || v.kind != pyText || v.text != text || p.at != len(p.tokens) {
 				t.Fatalf("%s is %q, %t", form, v.text, ok)
 			}
@@ -38,7 +38,7 @@ func TestPythonEscapes(t *testing.T) {
 		`'\d\.\w'`: `\d\.\w`, `'\x41\u00e9'`: "Aé", "'a\\\nb'": "ab", `'\0'`: "\x00", `rb'\d'`: `\d`, `f'a'`: "a",
 		`'\N{DASH}'`: "", `'\101'`: "", `f'{a}'`: "", `'a`: "", `'''a`: "",
 	} {
-		p := pyProgram{place: place{tokens: scanPython(form)[1:]}}
+		p := pyProgram{cursor: cursor{tokens: scanPython(form)[1:]}}
 		if v, ok := p.sum(0); v.text != want || ok != (want != "") {
 			t.Errorf("%s is %q, %t", form, v.text, ok)
 		}

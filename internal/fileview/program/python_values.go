@@ -1,9 +1,15 @@
-package fileview
+package program
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/contextd/contextd/internal/fileview/fileop"
 )
+
+// pyInteger is a number that may say how many places are replaced.
+var pyInteger = regexp.MustCompile(`^\d+$`)
 
 // sum is the value of what comes next, joined by +. It stops at what it does not know, and never
 // inside of brackets.
@@ -94,7 +100,7 @@ func (p *pyProgram) first(depth int) (pyValue, bool) {
 		p.at += 2
 		given := p.arguments(depth)
 		return p.open(given.at(0, "file"), given.mode(1), given.plain(3))
-	case number.MatchString(t.text):
+	case pyInteger.MatchString(t.text):
 		p.at++
 		return pyValue{kind: pyNumber, text: t.text}, true
 	}
@@ -286,7 +292,7 @@ func (p *pyProgram) replace(v pyValue, given pyArguments) (pyValue, bool) {
 	if from.kind != pyText || to.kind != pyText || len(given) > 2 && (most.kind != pyNumber || most.text != "1") {
 		return pyValue{}, false
 	}
-	op, ok := substitution(v.text, from.text, to.text)
+	op, ok := fileop.Substitution(v.text, from.text, to.text)
 	op.All = len(given) == 2
 	v.edits = &pyEdit{op, v.edits}
 	return v, ok

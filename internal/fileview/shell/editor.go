@@ -1,19 +1,21 @@
-package fileview
+package shell
 
 import (
 	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
 // editor is the program by which SWE-agent's models view and edit files in a shell.
 const editor = "str_replace_editor"
 
 // edited is what a command of the editor does: its task, a file, and flags with what follows them.
-func edited(words []string) Operation {
+func edited(words []string) fileop.Operation {
 	if len(words) < 3 {
-		return Operation{}
+		return fileop.Operation{}
 	}
 	members := map[string]json.RawMessage{}
 	set := func(name string, value any) {
@@ -49,10 +51,10 @@ func edited(words []string) Operation {
 		}
 	}
 	if !slices.Contains([]string{"view", "create", "str_replace", "insert"}, words[1]) {
-		return Operation{}
+		return fileop.Operation{}
 	}
-	if found := newArguments(members).onFile(editor, words[2]); len(found) == 1 {
+	if found := fileop.NewArguments(members).OnFile(editor, words[2]); len(found) == 1 {
 		return found[0]
 	}
-	return Operation{}
+	return fileop.Operation{}
 }

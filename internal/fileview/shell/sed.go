@@ -1,8 +1,10 @@
-package fileview
+package shell
 
 import (
 	"slices"
 	"strings"
+
+	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
 // inPlace reports whether sed or perl edits files.
@@ -51,14 +53,14 @@ func scripted(words []string) (files, scripts []string) {
 
 // inPlaceEdits are what sed or perl does to files: texts that become others, where its scripts say no more,
 // or changes.
-func inPlaceEdits(words []string) []Operation {
+func inPlaceEdits(words []string) []fileop.Operation {
 	files, scripts := scripted(words)
 	edits, ok := substitutions(words, scripts)
-	var out []Operation
+	var out []fileop.Operation
 	for _, file := range files {
 		name, folder := matching(file)
 		if !ok || folder {
-			out = append(out, Operation{Kind: Change, Path: name, All: folder})
+			out = append(out, fileop.Operation{Kind: fileop.Change, Path: name, All: folder})
 			continue
 		}
 		for _, op := range edits {
@@ -71,7 +73,7 @@ func inPlaceEdits(words []string) []Operation {
 
 // substitutions are the commands s/old/new/ of scripts for sed. They are known where old is no pattern
 // but a text, and new as all versions of sed read it.
-func substitutions(words, scripts []string) (edits []Operation, ok bool) {
+func substitutions(words, scripts []string) (edits []fileop.Operation, ok bool) {
 	flag := func(letters string) bool {
 		return slices.ContainsFunc(words, func(w string) bool {
 			return strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.ContainsAny(w, letters)
@@ -106,19 +108,19 @@ type sedCommand struct {
 }
 
 // substitution is what a command s does.
-func (s *sedCommand) substitution() (Operation, bool) {
+func (s *sedCommand) substitution() (fileop.Operation, bool) {
 	if len(s.rest) < 2 || s.rest[0] != 's' || strings.IndexByte("\\\n \t;", s.rest[1]) >= 0 {
-		return Operation{}, false
+		return fileop.Operation{}, false
 	}
 	mark := s.rest[1]
 	s.rest = s.rest[2:]
 	old, ok := s.part(mark, s.special, "]")
 	if !ok {
-		return Operation{}, false
+		return fileop.Operation{}, false
 	}
 	text, ok := s.part(mark, "&", `\.*[]^$(){}"'`)
 	if !ok {
-		return Operation{}, false
+		return fileop.Operation{}, false
 	}
 	end := strings.IndexAny(s.rest, "; \t\n")
 	if end < 0 {
@@ -126,7 +128,7 @@ func (s *sedCommand) substitution() (Operation, bool) {
 	}
 	flags := s.rest[:end]
 	s.rest = s.rest[end:]
-	op, ok := substitution("", old, text)
+	op, ok := fileop.Substitution("", old, text)
 	op.All, op.ByLine = flags == "g", flags == ""
 	return op, ok && (op.All || op.ByLine)
 }

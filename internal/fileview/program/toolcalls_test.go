@@ -1,4 +1,4 @@
-package fileview
+package program
 
 import (
 	"encoding/json"
@@ -22,7 +22,7 @@ func TestLiteralsOfPrograms(t *testing.T) {
 		first, _ := json.Marshal(string([]rune(text)[:half]))
 		second, _ := json.Marshal(string([]rune(text)[half:]))
 		for _, literal := range []string{string(quoted), single, template, string(first) + " + " + string(second), "[" + string(first) + ", " + string(second) + "].join('')"} {
-			p := program{place: place{tokens: scan(literal)}, texts: map[string]value{}}
+			p := newJSProgram(literal)
 			if got, ok := p.sum(0); !ok || got.text != text || p.at != len(p.tokens) {
 				t.Fatalf("%s is %q, %t", literal, got.text, ok)
 			}
@@ -39,7 +39,7 @@ func TestProgramsThatGrow(t *testing.T) {
 		strings.Repeat("(", 1<<16) + strings.Repeat("[", 1<<16) + strings.Repeat("x=(", 1<<16),
 		strings.Repeat("{tools.a({b:", 1<<14),
 	} {
-		p := program{place: place{tokens: scan(text)}, texts: map[string]value{}}
+		p := newJSProgram(text)
 		for p.at < len(p.tokens) {
 			p.step()
 		}

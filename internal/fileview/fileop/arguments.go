@@ -1,0 +1,154 @@
+package fileop
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Arguments are a call's, by their names in small letters without separators.
+type Arguments map[string]json.RawMessage
+
+// separators are what names of arguments have between their words.
+var separators = strings.NewReplacer("_", "", "-", "")
+
+// NewArguments has, of names that are alike, the last in the order of bytes.
+func NewArguments(members map[string]json.RawMessage) Arguments {
+	out := make(Arguments, len(members))
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		out[strings.ToLower(separators.Replace(name))] = members[name]
+	}
+	return out
+}
+
+// Text is the first of these arguments that is a text, or the last of texts.
+func (a Arguments) Text(names ...string) string {
+	for _, name := range names {
+		var one string
+		if json.Unmarshal(a[name], &one) == nil && one != "" {
+			return one
+		}
+		var words []string
+		if json.Unmarshal(a[name], &words) == nil && len(words) > 0 {
+			return words[len(words)-1] // of a shell's arguments, the script is the last
+		}
+	}
+	return ""
+}
+
+// Path is that of the one file that a call names.
+func (a Arguments) Path() string {
+	return a.Text("path", "filepath", "file", "filename", "absolutepath", "notebookpath", "targetfile")
+}
+
+// Has reports whether a call has one of these arguments.
+func (a Arguments) Has(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return a[name] != nil })
+}
+
+// number is the first of these arguments that is a number, or 0.
+func (a Arguments) number(names ...string) int {
+	for _, name := range names {
+		var n float64
+		if json.Unmarshal(a[name], &n) == nil && n > 0 && n < 1<<31 {
+			return int(n)
+		}
+	}
+	return 0
+}
+
+// The names of the arguments of tools that edit.
+var (
+	oldNames = []string{"oldstring", "oldstr", "oldtext", "search", "old"}
+	newNames = []string{"newstring", "newstr", "newtext", "replace", "new"}
+)
+
+// OnFile are the operations of a call that names one file.
+func (a Arguments) OnFile(tool, path string) []Operation {
+	command := a.Text("command")
+	switch {
+	case command == "insert" || a.Has("insertline"):
+		return []Operation{{Kind: Insert, Path: path, From: a.number("insertline"), New: a.Text(slices.Concat(newNames, []string{"inserttext"})...)}}
+	case command == "create" || a.Has("filetext"):
+		return []Operation{{Kind: Write, Path: path, New: a.Text("filetext", "content")}}
+	case command == "view" || command == "str_replace" && a.Text(oldNames...) == "":
+		return []Operation{{Kind: Read, Path: path, From: a.firstOf("viewrange"), All: !a.Has("viewrange")}}
+	case a.Has(oldNames...):
+		return []Operation{a.replace(path)}
+	case a.Has(listNames...):
+		return a.Listed(path)
+	case a.Has("diff"):
+		return SearchReplace(path, a.Text("diff"))
+	case a.Has("content", "contents", "newsource") && !a.Has("pattern"):
+		return []Operation{a.write(path)}
+	case reads(tool):
+		from := max(a.number("offset", "startline", "start", "linestart"), a.firstOf("viewrange"))
+		return []Operation{{Kind: Read, Path: path, From: from, All: from == 1 && !a.Has("limit", "endline", "end", "lineend", "viewrange")}}
+	}
+	return nil
+}
+
+// listNames are the names of the arguments that list replacements.
+var listNames = []string{"edits", "edit", "replacements"}
+
+// Listed are the replacements that a call lists, of a file, or of that which each of them names.
+func (a Arguments) Listed(path string) []Operation {
+	var out []Operation
+	for _, name := range listNames {
+		var all []map[string]json.RawMessage
+		if json.Unmarshal(a[name], &all) != nil {
+			var one map[string]json.RawMessage
+			_ = json.Unmarshal(a[name], &one) // what is in another form is no edit that is known
+			all = append(all, one)
+		}
+		for _, members := range all {
+			edit := NewArguments(members)
+			if file := cmp.Or(edit.Path(), path); file != "" && edit.Has(oldNames...) {
+				out = append(out, edit.replace(file))
+			}
+		}
+	}
+	return out
+}
+
+// write is what a call does that gives a text for a file: all of it, what comes at its end, or
+// what comes before a line.
+func (a Arguments) write(path string) Operation {
+	op := Operation{Kind: Write, Path: path, New: a.Text("content", "contents", "newsource")}
+	line := a.number("line")
+	switch {
+	case a.Text("mode") == "append" || string(a["append"]) == "true" || a.Has("line") && line == 0:
+		op.Kind = Append
+	case line > 0:
+		op.Kind, op.From = Insert, line-1
+	}
+	return op
+}
+
+func (a Arguments) firstOf(name string) int {
+	var numbers []int
+	if json.Unmarshal(a[name], &numbers) == nil && len(numbers) > 0 {
+		return max(numbers[0], 1)
+	}
+	return 1
+}
+
+func (a Arguments) replace(path string) Operation {
+	var all bool
+	_ = json.Unmarshal(a["replaceall"], &all)
+	return Operation{Kind: Replace, Path: path, Old: a.Text(oldNames...), New: a.Text(newNames...), All: all}
+}
+
+// reads reports whether a tool's name says that its result is the text of a file.
+func reads(tool string) bool {
+	name := strings.ToLower(tool)
+	if at := strings.LastIndex(name, "__"); at >= 0 {
+		name = name[at+2:]
+	}
+	if strings.Contains(name, "image") {
+		return false
+	}
+	return strings.HasPrefix(name, "read") || strings.HasPrefix(name, "view") || strings.HasPrefix(name, "open") || name == "cat"
+}

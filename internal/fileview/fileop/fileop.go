@@ -1,0 +1,81 @@
+// Package fileop has what calls do to files, as operations, and reads those off a call that it states
+// to the letter: in a patch, or in the arguments of a tool that works on one file.
+package fileop
+
+import "strings"
+
+// Kind says what an operation does to a file.
+type Kind uint8
+
+// The kinds of operation.
+const (
+	Read       Kind = iota + 1
+	Write           // New is the whole file
+	Replace         // Old becomes New
+	Insert          // New comes after line From
+	Change          // in a way that is not known; with All, of what is in a folder, too
+	Search          // the result shows lines that were found, of Path or of any file
+	Append          // New comes at the end
+	Remove          // with All, of what is in a folder, too
+	Move            // Path is To from then on
+	Copy            // To is as Path
+	Print           // the result shows New, which is of no file; if New is empty, what is not known
+	Substitute      // Old becomes New where it is; nothing says that it is
+	Run             // does what the script in it says; with All, nothing says that it does
+)
+
+// Operation is what a call does to a file, by its arguments.
+type Operation struct {
+	Kind Kind
+	Path string
+	To   string
+	// From is the first line of what is read, counted from 1, or the line after which
+	// something is inserted; 0 is not known.
+	From int
+	// Lines is how many lines of the file are shown at the most; 0 is any number.
+	Lines int
+	// Old is what must be in the file to the letter, and New what is there after.
+	Old, New string
+	// All is set where every place of Old is replaced, or the whole file is read; see Kind for what it
+	// says of others.
+	All bool
+	// ByLine is set where the first place of each line is replaced.
+	ByLine bool
+}
+
+// Shows reports whether it changes nothing: a part of the result is what it shows.
+func (op Operation) Shows() bool { return op.Kind == Read || op.Kind == Search || op.Kind == Print }
+
+// Uncertain is the operation where nothing says that it is done as it is written: the text of the file
+// is not known then.
+func (op Operation) Uncertain() Operation {
+	switch op.Kind {
+	case Substitute:
+		return Operation{Kind: Change, Path: op.Path}
+	case Run:
+		op.All = true
+	}
+	return op
+}
+
+// Substitution is an edit of a text that may be nowhere in a file. It is not known where it joins lines.
+func Substitution(path, before, after string) (op Operation, known bool) {
+	known = before != "" && (!strings.HasSuffix(before, "\n") || after == "" || strings.HasSuffix(after, "\n"))
+	return Operation{Kind: Substitute, Path: path, Old: before, New: after}, known
+}
+
+// Changes are changes of files, or of what is in folders, each once.
+func Changes(names []string) []Operation {
+	var out []Operation
+	once := map[string]bool{}
+	for _, name := range names {
+		if name != "" && !once[name] {
+			once[name] = true
+			out = append(out, Operation{Kind: Change, Path: name, All: true})
+		}
+	}
+	return out
+}
+
+// Slashed is a name with the separators that all systems know.
+func Slashed(name string) string { return strings.ReplaceAll(name, `\`, "/") }
