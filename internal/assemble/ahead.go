@@ -27,6 +27,25 @@ type ahead struct {
 // later at most.
 const aheadStep = 1.0 / 64
 
+// nextSummary is the summary that is worth making before the next cut. A conversation that was begun at its
+// digest may have too little to say so: the whole log is read then.
+func (e *Engine) nextSummary(ctx context.Context, s *session, in decide.Inputs, p decide.Projected) (*summarize.Proposal, decide.Pressure, error) {
+	proposed, pressure := s.lookAhead(in, p)
+	if !in.Conversation.Incomplete() {
+		return proposed, pressure, nil
+	}
+	asOf := in.Conversation.Head()
+	var err error
+	if in.Conversation, err = s.shown(ctx, e.store, in.Conversation.Gauge(), &asOf, in.Projection, ""); err != nil {
+		return nil, decide.Pressure{}, err
+	}
+	if p, err = in.Run(); err != nil {
+		return nil, decide.Pressure{}, err
+	}
+	proposed, pressure = in.Ahead(p)
+	return proposed, pressure, nil
+}
+
 // lookAhead is Inputs.Ahead, which goes over all that is shown: while a context only grows, it is
 // asked again with each step.
 func (s *session) lookAhead(in decide.Inputs, p decide.Projected) (*summarize.Proposal, decide.Pressure) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/contextd/contextd/internal/decide"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
@@ -71,4 +72,37 @@ func (e *Engine) answerOrAttempt(ctx context.Context, s *session, req Request) (
 	default:
 		return e.attempt(ctx, s, in, req)
 	}
+}
+
+// attempt answers a request that was not answered before, unless a summary is due that the
+// request waits for.
+func (e *Engine) attempt(ctx context.Context, s *session, in decide.Inputs, req Request) (*Context, *summarize.Proposal, error) {
+	p, err := in.Run()
+	if err != nil {
+		return nil, nil, err
+	}
+	if req.Wait != nil {
+		if due := in.Due(p); due != nil {
+			return nil, due, nil
+		}
+	}
+	out, laid, err := e.answer(ctx, s, p, req, req.newRecord(in, p, e.opts.Clock()))
+	if err != nil {
+		return nil, nil, err
+	}
+	if req.Preview {
+		_, err := s.look(ctx, e.store)
+		return out, nil, err
+	}
+	out.Collapsed = in.Forced(p)
+	if err := e.record(ctx, s, p, out, laid, req.shadow); err != nil {
+		return nil, nil, err
+	}
+	if req.shadow != nil { // it has no summaries made
+		return out, nil, nil
+	}
+	if out.Proposed, out.Pressure, err = e.nextSummary(ctx, s, in, p); err != nil {
+		return nil, nil, err
+	}
+	return out, nil, nil
 }

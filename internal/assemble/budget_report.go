@@ -99,3 +99,15 @@ func (s *session) grown(gauge budget.Accountant, policy projection.Options, of e
 	}
 	return conv, !conv.Incomplete()
 }
+
+// BudgetReport says how the budget was used, in tokens as the provider is expected to
+// count them: the gauge's times Calibration.
+type BudgetReport struct {
+	Calibration float64
+	State       budget.State
+	Target      uint64
+	Raw         uint64 // the whole log, unreduced
+	Projected   uint64
+	Tiers       map[budget.Tier]uint64
+	Tokenizer   string
+}

@@ -80,52 +80,79 @@ func (e *Engine) compactable(ctx context.Context, s *session, c Compaction) (in 
 	if err != nil {
 		return in, "", err
 	}
-	of := Request{SessionID: c.SessionID, Policy: c.Request.Policy}
-	var b budget.Budget
-	if previous != "" && !c.Measured {
-		newest, err := records.Get(ctx, e.store, c.SessionID, previous)
-		if err != nil {
-			return in, "", err
-		}
-		if err := newest.LoadTexts(ctx, e.store, c.SessionID); err != nil {
-			return in, "", err
-		}
-		b, of.Policy.Reduction, of.Policy.Projection = newest.Budget, newest.Reduction, newest.Projection
-	} else if b, err = e.measure(ctx, c, info.Head); err != nil {
+	policy, b, err := e.measuredBy(ctx, c, info.Head, previous)
+	if err != nil {
 		return in, "", err
 	}
-	of.Policy.Projection = of.Policy.Projection.WithScrubber(e.opts.Scrub)
+	policy.Projection = policy.Projection.WithScrubber(e.opts.Scrub)
 	gauge, err := e.gauge(b)
 	if err != nil {
 		return in, "", err
 	}
-	if of.Policy.Projection.Name == projection.HarnessView && c.Summary != "" {
-		return in, "", &eventlog.InvalidError{Field: "summary", Reason: "under harness_view the summaries are the harness's; use mask or window"}
+	if err := c.check(policy.Projection); err != nil {
+		return in, "", err
 	}
-	if of.Policy.Projection.Name == projection.HarnessView && c.Strategy == reduce.Summarize {
-		return in, "", &eventlog.InvalidError{Field: "strategy", Reason: "under harness_view the summaries are the harness's; use mask or window"}
-	}
-	conv, err := s.shown(ctx, e.store, gauge, nil, of.Policy.Projection, "")
+	conv, err := s.shown(ctx, e.store, gauge, nil, policy.Projection, "")
 	if err != nil {
 		return in, "", err
 	}
-	if in, err = e.inputs(ctx, s, conv, b, of, e.fingerprint(of.Policy, b)); err != nil {
+	if in, err = e.inputs(ctx, s, conv, b, policy, e.fingerprint(policy, b)); err != nil {
 		return in, "", err
 	}
-	in.Caller = reduce.Ask{Goal: c.TargetTokens, Strategy: c.Strategy, KeepLastTurns: c.KeepLastTurns}
-	switch {
-	case c.Summary != "":
-		in.Caller.Strategy = reduce.Summarize
-	case in.Caller.Goal == 0 && c.Strategy == "":
-		in.Caller.Goal = b.Share(in.Reduction.Collapse.Depth())
-	}
-	if in.Caller.KeepLastTurns == 0 {
-		in.Caller.KeepLastTurns = max(in.Reduction.Collapse.KeepLastTurns, 1)
-	}
+	in.Caller = c.ask(in.Reduction.Collapse, b)
 	if in.Summaries, err = e.offered(ctx, s, in); err == nil {
 		_, err = s.look(ctx, e.store)
 	}
 	return in, previous, err
+}
+
+// measuredBy is the policy and the budget by which a context is measured: the request's, or those of the
+// newest projection. How summaries are made the request says in any case.
+func (e *Engine) measuredBy(ctx context.Context, c Compaction, head eventlog.Seq, previous string) (Policy, budget.Budget, error) {
+	policy := c.Request.Policy
+	if previous == "" || c.Measured {
+		b, err := e.measure(ctx, c, head)
+		return policy, b, err
+	}
+	newest, err := records.Get(ctx, e.store, c.SessionID, previous)
+	if err != nil {
+		return policy, budget.Budget{}, err
+	}
+	if err := newest.LoadTexts(ctx, e.store, c.SessionID); err != nil {
+		return policy, budget.Budget{}, err
+	}
+	policy.Reduction, policy.Projection = newest.Reduction, newest.Projection
+	return policy, newest.Budget, nil
+}
+
+// check refuses summaries where the harness has its own.
+func (c Compaction) check(by projection.Options) error {
+	const reason = "under harness_view the summaries are the harness's; use mask or window"
+	switch {
+	case by.Name != projection.HarnessView:
+		return nil
+	case c.Summary != "":
+		return &eventlog.InvalidError{Field: "summary", Reason: reason}
+	case c.Strategy == reduce.Summarize:
+		return &eventlog.InvalidError{Field: "strategy", Reason: reason}
+	default:
+		return nil
+	}
+}
+
+// ask is what the compaction asks for, with what it leaves to the policy.
+func (c Compaction) ask(policy reduce.Collapse, b budget.Budget) reduce.Ask {
+	ask := reduce.Ask{Goal: c.TargetTokens, Strategy: c.Strategy, KeepLastTurns: c.KeepLastTurns}
+	switch {
+	case c.Summary != "":
+		ask.Strategy = reduce.Summarize
+	case ask.Goal == 0 && c.Strategy == "":
+		ask.Goal = b.Share(policy.Depth())
+	}
+	if ask.KeepLastTurns == 0 {
+		ask.KeepLastTurns = max(policy.KeepLastTurns, 1)
+	}
+	return ask
 }
 
 // measure is the budget of a request, as an assembly would have it.
@@ -205,7 +232,7 @@ func (e *Engine) showCompacted(ctx context.Context, s *session, in decide.Inputs
 	if err != nil {
 		return err
 	}
-	record := Request{Policy: Policy{Reason: "compaction"}}.record(in, p, e.opts.Clock())
+	record := Request{Policy: Policy{Reason: "compaction"}}.newRecord(in, p, e.opts.Clock())
 	made, messages, err := e.answer(ctx, s, p, Request{SessionID: s.id}, record)
 	if err == nil {
 		err = e.record(ctx, s, p, made, messages, nil)
@@ -249,6 +276,6 @@ func (e *Engine) PutSummary(ctx context.Context, p summarize.Proposal, text stri
 	if err := summarize.Put(ctx, e.store, p.SessionID, p.Of, s); err != nil {
 		return summarize.Summary{}, err
 	}
-	e.summarized(p.SessionID)
+	e.forgetSummaries(p.SessionID)
 	return s, nil
 }

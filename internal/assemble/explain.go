@@ -76,7 +76,7 @@ func (e *Engine) Explain(ctx context.Context, sessionID string, asked Asked, tex
 func (e *Engine) explained(ctx context.Context, s *session, asked Asked, preview Request) (call records.ModelCall, r records.Projection, p decide.Projected, err error) {
 	if asked.Projection != "" {
 		if r, err = records.Get(ctx, e.store, s.id, asked.Projection); err == nil {
-			p, err = e.again(ctx, s, r, "")
+			p, err = e.recompute(ctx, s, r, "")
 		}
 		return call, r, p, err
 	}
@@ -99,7 +99,7 @@ func (e *Engine) explained(ctx context.Context, s *session, asked Asked, preview
 		return call, r, p, err
 	}
 	if err == nil {
-		p, err = e.again(ctx, s, r, "")
+		p, err = e.recompute(ctx, s, r, "")
 	}
 	return call, r, p, err
 }
@@ -114,7 +114,7 @@ func (e *Engine) previewed(ctx context.Context, s *session, req Request) (r reco
 	if err != nil {
 		return r, p, err
 	}
-	return req.record(in, p, e.opts.Clock()), p, nil
+	return req.newRecord(in, p, e.opts.Clock()), p, nil
 }
 
 // remade is the record with what its projection came out as this time.

@@ -2,7 +2,6 @@ package assemble
 
 import (
 	"context"
-	"slices"
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/harness"
@@ -12,24 +11,9 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// shown returns the log up to asOf, or to its head, as the policy has it read: whole, or
-// as the harness that compacted it last goes on. The error is a *NothingShownError if that
-// leaves nothing of a log that has messages.
-func (s *session) shown(ctx context.Context, store Store, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options, fingerprint string) (*reduce.Conversation, error) {
-	conv, err := s.read(ctx, store, gauge, asOf, policy, fingerprint)
-	if err != nil {
-		return nil, err
-	}
-	if len(conv.Groups()) == 0 && len(conv.Reminders()) == 0 && conv.Tokens() > 0 {
-		return nil, &NothingShownError{SessionID: s.id, Tokens: conv.Tokens()}
-	}
-	return conv, nil
-}
-
-func (s *session) read(ctx context.Context, store Store, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options, fingerprint string) (*reduce.Conversation, error) {
-	if policy.Name != projection.HarnessView {
-		return s.conversation(ctx, store, gauge, asOf, policy, fingerprint)
-	}
+// harnessConversation is conversation under harness_view. Where what was appended changes what is shown of
+// earlier events, the whole log is read again.
+func (s *session) harnessConversation(ctx context.Context, store Store, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options) (*reduce.Conversation, error) {
 	to, err := s.upTo(ctx, store, asOf)
 	if err != nil {
 		return nil, err
@@ -51,8 +35,8 @@ func (s *session) read(ctx context.Context, store Store, gauge budget.Accountant
 	if err := s.reserve(ctx, have, to); err != nil {
 		return nil, err
 	}
-	if ok && to > conv.Head() {
-		fresh, err := events(ctx, store, s.id, conv.Head()+1, to)
+	if ok && to > own {
+		fresh, err := events(ctx, store, s.id, own+1, to)
 		if err != nil {
 			return nil, err
 		}
@@ -73,42 +57,6 @@ func (s *session) read(ctx context.Context, store Store, gauge budget.Accountant
 	return conv, nil
 }
 
-// conversationKey names how a log is read: counted by what, and by which policy.
-func conversationKey(gauge budget.Accountant, policy projection.Options) string {
-	key := gauge.Name()
-	if policy.Name == projection.HarnessView {
-		key += "/" + projection.HarnessView
-	}
-	if policy.Scrub {
-		key += "/scrub"
-	}
-	return key
-}
-
-// atHand reports whether the log is read, but for what takes next to nothing.
-func (s *session) atHand(ctx context.Context, store eventlog.Reader, gauge budget.Accountant, policy projection.Options) (bool, error) {
-	to, err := s.upTo(ctx, store, nil)
-	if err != nil {
-		return false, err
-	}
-	conv, ok := s.convs.get(conversationKey(gauge, policy))
-	return ok && s.workFor(conv.Head(), to) < leastWork, nil
-}
-
-func events(ctx context.Context, store eventlog.Reader, id string, from, to eventlog.Seq) ([]eventlog.Event, error) {
-	if from > to {
-		return nil, nil
-	}
-	var all []eventlog.Event
-	for e, err := range store.Read(ctx, id, from, to) {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, e)
-	}
-	return all, nil
-}
-
 // lastBoundary is the index of the last compaction that says what replaces what was dropped,
 // or -1. One that does not, such as one whose summary never left its provider's
 // servers, is passed over: after it nobody but the harness can go on. So is a caller's
@@ -122,42 +70,6 @@ func lastBoundary(all []eventlog.Event) (int, harness.Boundary) {
 		}
 	}
 	return -1, harness.Boundary{}
-}
-
-// Extend goes on reading a log as the policy has it read. It reports false, with nothing
-// done, where the new events change what is shown of earlier ones: all is to be read again.
-func Extend(ctx context.Context, conv *reduce.Conversation, fresh []eventlog.Event, policy projection.Options) (bool, error) {
-	whole := policy.Name != projection.HarnessView
-	if at, _ := lastBoundary(fresh); !whole && (at >= 0 || slices.ContainsFunc(fresh, harness.Follows)) {
-		return false, nil
-	}
-	for _, e := range fresh {
-		if err := ctx.Err(); err != nil {
-			return true, err
-		}
-		if whole {
-			conv.Append(e)
-		} else {
-			appendSeen(conv, e, nil)
-		}
-	}
-	return true, nil
-}
-
-// ConversationOf reads a whole log as the policy has it read. The events must have been
-// admitted.
-func ConversationOf(ctx context.Context, gauge budget.Accountant, all []eventlog.Event, policy projection.Options) (*reduce.Conversation, error) {
-	if policy.Name == projection.HarnessView {
-		return harnessView(ctx, gauge, all, policy)
-	}
-	conv := policy.NewConversation(gauge)
-	for _, e := range all {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		conv.Append(e)
-	}
-	return conv, nil
 }
 
 // harnessView reads a log as its harness goes on after the last boundary: the system
@@ -233,4 +145,18 @@ func appendSeen(conv *reduce.Conversation, e eventlog.Event, left map[string]boo
 		return
 	}
 	conv.Append(harness.Sent(e))
+}
+
+func events(ctx context.Context, store eventlog.Reader, id string, from, to eventlog.Seq) ([]eventlog.Event, error) {
+	if from > to {
+		return nil, nil
+	}
+	var all []eventlog.Event
+	for e, err := range store.Read(ctx, id, from, to) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
 }

@@ -44,7 +44,7 @@ func (e *Engine) Project(ctx context.Context, events []eventlog.Event, req Reque
 	if err != nil {
 		return nil, err
 	}
-	out, _, err := build(s, p, req, req.record(in, p, e.opts.Clock()))
+	out, _, err := build(s, p, req, req.newRecord(in, p, e.opts.Clock()))
 	if err == nil {
 		err = ctx.Err()
 	}

@@ -86,20 +86,20 @@ func (e *Engine) compare(ctx context.Context, s *session, now encoding, record r
 		if err != nil {
 			return CacheReport{}, err
 		}
-		if last, err = e.encodeAgain(ctx, s, r); err != nil {
+		if last, err = e.reencode(ctx, s, r); err != nil {
 			return CacheReport{}, err
 		}
 	}
 	return last.compare(now), nil
 }
 
-// encodeAgain computes the messages of a recorded projection.
-func (e *Engine) encodeAgain(ctx context.Context, s *session, r records.Projection) (lastProjection, error) {
+// reencode computes the messages of a recorded projection.
+func (e *Engine) reencode(ctx context.Context, s *session, r records.Projection) (lastProjection, error) {
 	f, err := format(r)
 	if err != nil {
 		return lastProjection{}, err
 	}
-	p, err := e.again(ctx, s, r, r.Fingerprint)
+	p, err := e.recompute(ctx, s, r, r.Fingerprint)
 	if err != nil {
 		return lastProjection{}, err
 	}
@@ -137,10 +137,20 @@ func breaker(now []Message, at int) string {
 	return causeLog
 }
 
-// The causes of a break that no reducer and no policy made: an event, or reminders and
-// injections that came after the newest message.
-const (
-	causeLog        = "log"
-	causeReminders  = "reminders"
-	causeInjections = "injections"
-)
+// CacheReport compares with the projection recorded before.
+type CacheReport struct {
+	StableMessages int
+	StableTokens   uint64
+	// BrokenBy is the reducer that rewrote the first differing message, "log" if a
+	// late result did; empty if the old prefix is unchanged.
+	BrokenBy string
+}
+
+// Breakpoint is a place for a mark of the provider's cache.
+type Breakpoint struct {
+	// Message is the index in the whole context.
+	Message int
+	// Item is that of its content where what follows will not be there next time; nil is
+	// the last.
+	Item *int
+}

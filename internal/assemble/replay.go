@@ -11,9 +11,9 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// again computes a recorded projection from the log. With a fingerprint it may go by what is
+// recompute computes a recorded projection from the log. With a fingerprint it may go by what is
 // stored of what a digest replaces.
-func (e *Engine) again(ctx context.Context, s *session, r records.Projection, fingerprint string) (decide.Projected, error) {
+func (e *Engine) recompute(ctx context.Context, s *session, r records.Projection, fingerprint string) (decide.Projected, error) {
 	if err := r.LoadTexts(ctx, e.store, s.id); err != nil {
 		return decide.Projected{}, err
 	}
@@ -52,7 +52,7 @@ func (e *Engine) again(ctx context.Context, s *session, r records.Projection, fi
 	}
 	p, err := run()
 	if errors.Is(err, reduce.ErrIncomplete) {
-		return e.again(ctx, s, r, "")
+		return e.recompute(ctx, s, r, "")
 	}
 	return p, err
 }
@@ -70,7 +70,7 @@ func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Re
 	if err != nil {
 		return Replay{}, err
 	}
-	p, err := e.again(ctx, s, r, "")
+	p, err := e.recompute(ctx, s, r, "")
 	if err != nil {
 		return Replay{}, err
 	}
@@ -103,4 +103,13 @@ func difference(a, b records.Projection) string {
 	default:
 		return ""
 	}
+}
+
+// Replay is a recorded projection and the same computed again.
+type Replay struct {
+	Same               bool
+	Recorded, Replayed records.Projection
+	// Messages are those that Replayed describes; injections are not recorded.
+	Messages   []Message
+	Difference string
 }

@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
-	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/decide"
 	"github.com/contextd/contextd/internal/fair"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -28,12 +26,12 @@ type session struct {
 	// What pool.mu guards: the sessions of the same engine, the place among the recent ones,
 	// how many callers use the session or wait for it, whether what it holds, or the list of
 	// summaries, must be forgotten first, and its share of pool.bytes.
-	home       map[string]*session
-	place      *list.Element
-	users      int
-	stale      bool
-	summarized bool
-	bytes      int
+	home         map[string]*session
+	place        *list.Element
+	users        int
+	stale        bool
+	newSummaries bool
+	bytes        int
 
 	// room is how many bytes all sessions may hold, and work what reading a log takes from;
 	// grant is what the request that has the turn took.
@@ -253,74 +251,6 @@ func (s *session) projector(o projection.Options, by reduce.Recall) (projection.
 	}
 	s.projectors.put(key, p, projectorBytes)
 	return p, nil
-}
-
-// conversation returns the log up to asOf, or to its head, as groups. The
-// session's own conversation only grows: an earlier asOf gets one of its own. With a fingerprint it
-// may be one that was begun at the digest under it.
-func (s *session) conversation(ctx context.Context, store Store, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options, fingerprint string) (*reduce.Conversation, error) {
-	to, err := s.upTo(ctx, store, asOf)
-	if err != nil {
-		return nil, err
-	}
-	key := conversationKey(gauge, policy)
-	begin := func() (*reduce.Conversation, error) {
-		conv, err := s.begun(ctx, store, gauge, to, policy, fingerprint)
-		if conv == nil && err == nil {
-			conv = policy.NewConversation(gauge)
-		}
-		return conv, err
-	}
-	conv, ok := s.convs.get(key)
-	if !ok || conv.Incomplete() || !conv.Whole() && (fingerprint == "" || s.whole) {
-		s.makeRoom()
-		if conv, err = begin(); err != nil {
-			return nil, err
-		}
-		s.convs.put(key, conv, 0)
-		s.observed.keep(0) // they would keep the one before
-		s.ahead.keep(0)
-	}
-	if to < conv.Head() {
-		if conv, err = begin(); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.reserve(ctx, conv.Head(), to); err != nil {
-		return nil, err
-	}
-	if err := s.computing.Begin(ctx); err != nil {
-		return nil, err
-	}
-	if to == conv.Head() {
-		return conv, nil
-	}
-	for event, err := range store.Read(ctx, s.id, conv.Head()+1, to) {
-		if err != nil {
-			return nil, err
-		}
-		conv.Append(event)
-	}
-	if conv.Incomplete() { // an event belongs to a group that was not read
-		return s.conversation(ctx, store, gauge, asOf, policy, "")
-	}
-	return conv, nil
-}
-
-// upTo is asOf, or the log's head.
-func (s *session) upTo(ctx context.Context, store eventlog.Reader, asOf *eventlog.Seq) (eventlog.Seq, error) {
-	info, err := s.look(ctx, store)
-	if err != nil {
-		return 0, err
-	}
-	s.head, s.logBytes = info.Head, info.LogBytes
-	if asOf == nil {
-		return info.Head, nil
-	}
-	if *asOf > info.Head {
-		return 0, &eventlog.NotFoundError{Kind: "event", Name: fmt.Sprint(*asOf), There: eventlog.EventsThere(info.Head)}
-	}
-	return *asOf, nil
 }
 
 // look returns the session's current state, and forgets everything about another that had

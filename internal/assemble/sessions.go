@@ -78,13 +78,13 @@ func (all *sessions) tryAcquire(id string) (s *session, release func(), ok bool)
 // take is for who has just got the turn of the session. What it returns gives that back.
 func (all *pool) take(s *session) (release func()) {
 	all.mu.Lock()
-	stale, summarized := s.stale, s.summarized
-	s.stale, s.summarized = false, false
+	stale, newSummaries := s.stale, s.newSummaries
+	s.stale, s.newSummaries = false, false
 	all.mu.Unlock()
 	if stale {
 		s.reset()
 	}
-	if summarized || all.shared {
+	if newSummaries || all.shared {
 		s.summaries = nil
 	}
 	if all.shared {
@@ -184,12 +184,12 @@ func (all *sessions) forget(id string) {
 	}
 }
 
-// summarize has a session read its summaries again.
-func (all *sessions) summarize(id string) {
+// forgetSummaries has a session read its summaries again.
+func (all *sessions) forgetSummaries(id string) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if s := all.byID[id]; s != nil {
-		s.summarized = true
+		s.newSummaries = true
 	}
 }
 
@@ -213,8 +213,8 @@ func (e *Engine) Forget(sessionID string) {
 	e.shadow.sessions.forget(sessionID)
 }
 
-// summarized has a session read its summaries again.
-func (e *Engine) summarized(sessionID string) {
-	e.sessions.summarize(sessionID)
-	e.shadow.sessions.summarize(sessionID)
+// forgetSummaries has a session read its summaries again.
+func (e *Engine) forgetSummaries(sessionID string) {
+	e.sessions.forgetSummaries(sessionID)
+	e.shadow.sessions.forgetSummaries(sessionID)
 }

@@ -15,7 +15,7 @@ import (
 // offered returns the summaries that a projection may quote: the one in use and the
 // newest.
 func (e *Engine) offered(ctx context.Context, s *session, in decide.Inputs) ([]summarize.Summary, error) {
-	if in.Before.Summary == "" && in.Reduction.Collapse.StartAt == 0 && in.Caller.Strategy != reduce.Summarize && in.Ask.Strategy != reduce.Summarize {
+	if in.Before.Summary == "" && in.Reduction.Collapse.StartAt == 0 && in.Caller.Strategy != reduce.Summarize {
 		return nil, nil
 	}
 	all, err := e.summariesOf(ctx, s, in.Conversation.Head())
@@ -136,5 +136,5 @@ const recordTarget = 128_000
 
 // Summarized implements summarize.Sessions.
 func (e *Engine) Summarized(_ context.Context, sessionID string, _ summarize.Summary) {
-	e.summarized(sessionID)
+	e.forgetSummaries(sessionID)
 }

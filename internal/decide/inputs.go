@@ -28,7 +28,8 @@ type Inputs struct {
 	Reduction    reduce.Policy
 	Budget       budget.Budget
 	Before       reduce.State
-	Ask          reduce.Ask
+	// Ask is what is asked for beside coming under the budget.
+	Ask reduce.Ask
 	// Summaries are those that may be quoted, oldest first, and Summarizing says how others
 	// are made.
 	Summaries   []summarize.Summary

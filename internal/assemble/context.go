@@ -2,8 +2,6 @@ package assemble
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/decide"
@@ -34,8 +32,6 @@ type Request struct {
 	// Wait, if not nil, is called with the summary that the budget cuts the context
 	// without, before it is cut. Other assemblies of the session go on meanwhile.
 	Wait func(context.Context, summarize.Proposal)
-	// ask is what a compaction asks for.
-	ask reduce.Ask
 	// shadow is what the context is computed for; nil for one that somebody gets.
 	shadow *Shadow
 }
@@ -66,12 +62,6 @@ func (p Policy) ReductionFor(model budget.Model) reduce.Policy {
 		r = reduce.Policy{Whole: true, ToolResults: r.ToolResults, Collapse: r.Collapse, Recall: r.Recall}
 	}
 	return r
-}
-
-// Have is what the caller holds of the prefix already.
-type Have struct {
-	MessageCount int
-	PrefixHash   string
 }
 
 // Message is a rendered message and its canonical bytes.
@@ -112,74 +102,3 @@ type Context struct {
 	Pressure  decide.Pressure
 	Collapsed *decide.Collapsed
 }
-
-// BudgetReport says how the budget was used, in tokens as the provider is expected to
-// count them: the gauge's times Calibration.
-type BudgetReport struct {
-	Calibration float64
-	State       budget.State
-	Target      uint64
-	Raw         uint64 // the whole log, unreduced
-	Projected   uint64
-	Tiers       map[budget.Tier]uint64
-	Tokenizer   string
-}
-
-// CacheReport compares with the projection recorded before.
-type CacheReport struct {
-	StableMessages int
-	StableTokens   uint64
-	// BrokenBy is the reducer that rewrote the first differing message, "log" if a
-	// late result did; empty if the old prefix is unchanged.
-	BrokenBy string
-}
-
-// Breakpoint is a place for a mark of the provider's cache.
-type Breakpoint struct {
-	// Message is the index in the whole context.
-	Message int
-	// Item is that of its content where what follows will not be there next time; nil is
-	// the last.
-	Item *int
-}
-
-// Break is where what the caller has is no prefix of the context any more.
-type Break struct {
-	// Index is the first message that differs.
-	Index int
-	// Cause is what rewrote it, as in CacheReport.BrokenBy; CauseUnknown if the daemon
-	// does not know what the caller has.
-	Cause string
-}
-
-// CauseUnknown is the cause of a break where no recorded projection begins with what
-// the caller says that it has.
-const CauseUnknown = "unknown"
-
-// Reason says the cause in a sentence.
-func (b *Break) Reason() string {
-	switch b.Cause {
-	case CauseUnknown:
-		return "no recorded projection in this format begins with these messages; everything is sent"
-	case causeReminders:
-		return fmt.Sprintf("a reminder after message %d was replaced by what was said since", b.Index)
-	case causeInjections:
-		return fmt.Sprintf("an injection after message %d was replaced by what was said since", b.Index)
-	case causeLog:
-		return fmt.Sprintf("an event changed message %d, such as a late result", b.Index)
-	default:
-		return fmt.Sprintf("%s rewrote message %d", b.Cause, b.Index)
-	}
-}
-
-// Replay is a recorded projection and the same computed again.
-type Replay struct {
-	Same               bool
-	Recorded, Replayed records.Projection
-	// Messages are those that Replayed describes; injections are not recorded.
-	Messages   []Message
-	Difference string
-}
-
-// Clock gives the time for records; nothing that is rendered depends on it.
-type Clock func() time.Time

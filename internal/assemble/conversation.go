@@ -1,0 +1,161 @@
+package assemble
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/harness"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/reduce"
+)
+
+// shown returns the log up to asOf, or to its head, as the policy has it read: whole, or
+// as the harness that compacted it last goes on. The error is a *NothingShownError if that
+// leaves nothing of a log that has messages.
+func (s *session) shown(ctx context.Context, store Store, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options, fingerprint string) (*reduce.Conversation, error) {
+	var conv *reduce.Conversation
+	var err error
+	if policy.Name == projection.HarnessView {
+		conv, err = s.harnessConversation(ctx, store, gauge, asOf, policy)
+	} else {
+		conv, err = s.conversation(ctx, store, gauge, asOf, policy, fingerprint)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(conv.Groups()) == 0 && len(conv.Reminders()) == 0 && conv.Tokens() > 0 {
+		return nil, &NothingShownError{SessionID: s.id, Tokens: conv.Tokens()}
+	}
+	return conv, nil
+}
+
+// conversation returns the log up to asOf, or to its head, as groups. The
+// session's own conversation only grows: an earlier asOf gets one of its own. With a fingerprint it
+// may be one that was begun at the digest under it.
+func (s *session) conversation(ctx context.Context, store Store, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options, fingerprint string) (*reduce.Conversation, error) {
+	to, err := s.upTo(ctx, store, asOf)
+	if err != nil {
+		return nil, err
+	}
+	key := conversationKey(gauge, policy)
+	begin := func() (*reduce.Conversation, error) {
+		conv, err := s.begun(ctx, store, gauge, to, policy, fingerprint)
+		if conv == nil && err == nil {
+			conv = policy.NewConversation(gauge)
+		}
+		return conv, err
+	}
+	conv, ok := s.convs.get(key)
+	if !ok || conv.Incomplete() || !conv.Whole() && (fingerprint == "" || s.whole) {
+		s.makeRoom()
+		if conv, err = begin(); err != nil {
+			return nil, err
+		}
+		s.convs.put(key, conv, 0)
+		s.observed.keep(0) // they would keep the one before
+		s.ahead.keep(0)
+	}
+	if to < conv.Head() {
+		if conv, err = begin(); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.reserve(ctx, conv.Head(), to); err != nil {
+		return nil, err
+	}
+	if err := s.computing.Begin(ctx); err != nil {
+		return nil, err
+	}
+	if to == conv.Head() {
+		return conv, nil
+	}
+	for event, err := range store.Read(ctx, s.id, conv.Head()+1, to) {
+		if err != nil {
+			return nil, err
+		}
+		conv.Append(event)
+	}
+	if conv.Incomplete() { // an event belongs to a group that was not read
+		return s.conversation(ctx, store, gauge, asOf, policy, "")
+	}
+	return conv, nil
+}
+
+// upTo is asOf, or the log's head.
+func (s *session) upTo(ctx context.Context, store eventlog.Reader, asOf *eventlog.Seq) (eventlog.Seq, error) {
+	info, err := s.look(ctx, store)
+	if err != nil {
+		return 0, err
+	}
+	s.head, s.logBytes = info.Head, info.LogBytes
+	if asOf == nil {
+		return info.Head, nil
+	}
+	if *asOf > info.Head {
+		return 0, &eventlog.NotFoundError{Kind: "event", Name: fmt.Sprint(*asOf), There: eventlog.EventsThere(info.Head)}
+	}
+	return *asOf, nil
+}
+
+// atHand reports whether the log is read, but for what takes next to nothing.
+func (s *session) atHand(ctx context.Context, store eventlog.Reader, gauge budget.Accountant, policy projection.Options) (bool, error) {
+	to, err := s.upTo(ctx, store, nil)
+	if err != nil {
+		return false, err
+	}
+	conv, ok := s.convs.get(conversationKey(gauge, policy))
+	return ok && s.workFor(conv.Head(), to) < leastWork, nil
+}
+
+// conversationKey names how a log is read: counted by what, and by which policy.
+func conversationKey(gauge budget.Accountant, policy projection.Options) string {
+	key := gauge.Name()
+	if policy.Name == projection.HarnessView {
+		key += "/" + projection.HarnessView
+	}
+	if policy.Scrub {
+		key += "/scrub"
+	}
+	return key
+}
+
+// ConversationOf reads a whole log as the policy has it read. The events must have been
+// admitted.
+func ConversationOf(ctx context.Context, gauge budget.Accountant, all []eventlog.Event, policy projection.Options) (*reduce.Conversation, error) {
+	if policy.Name == projection.HarnessView {
+		return harnessView(ctx, gauge, all, policy)
+	}
+	conv := policy.NewConversation(gauge)
+	for _, e := range all {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		conv.Append(e)
+	}
+	return conv, nil
+}
+
+// Extend goes on reading a log as the policy has it read. It reports false, with nothing
+// done, where the new events change what is shown of earlier ones: all is to be read again.
+func Extend(ctx context.Context, conv *reduce.Conversation, fresh []eventlog.Event, policy projection.Options) (bool, error) {
+	whole := policy.Name != projection.HarnessView
+	if !whole {
+		if at, _ := lastBoundary(fresh); at >= 0 || slices.ContainsFunc(fresh, harness.Follows) {
+			return false, nil
+		}
+	}
+	for _, e := range fresh {
+		if err := ctx.Err(); err != nil {
+			return true, err
+		}
+		if whole {
+			conv.Append(e)
+		} else {
+			appendSeen(conv, e, nil)
+		}
+	}
+	return true, nil
+}
