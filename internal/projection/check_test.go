@@ -50,7 +50,7 @@ func checkApplied(t fataler, conv *reduce.Conversation, o projection.Options, r 
 		checkRedacted(t, got, i)
 		delete(was, g)
 	}
-	for at, inForce := range v.InForces() {
+	for at, inForce := range v.AllInForce() {
 		if inForce != v.InForce(at) {
 			t.Fatalf("the group at %d is in force: %t by itself, %t among all", v.Group(at).First, v.InForce(at), inForce)
 		}

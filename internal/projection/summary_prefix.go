@@ -99,7 +99,7 @@ type front struct {
 
 func (p *summaryPrefix) front(v reduce.View, keep int) front {
 	f := front{keep: map[*reduce.Group]bool{}, safety: newSafety(v, p.options)}
-	inForce := v.InForces()
+	inForce := v.AllInForce()
 	for i := range v.Len() - keep {
 		if v.Ended() != nil {
 			break

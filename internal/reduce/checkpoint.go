@@ -108,8 +108,8 @@ func (c *Conversation) changed(i int, tokens uint64) {
 	if c.begun == nil || !c.begun.settled {
 		return
 	}
-	c.missing = c.missing || i < c.digests.memos[0].next
-	if i < c.digests.seen {
+	c.missing = c.missing || i < c.digestMemos.memos[0].next
+	if i < c.digestMemos.seen {
 		c.begun.AllFiles = false
 		c.begun.FileTokens -= min(c.begun.FileTokens, tokens)
 	}
@@ -183,7 +183,7 @@ func (c *Conversation) Checkpoint(v View) (f Checkpoint, ok bool) {
 		AsOf: c.head, Sum: m.sum, Gauge: c.gauge.Name(), Turns: c.turns, Tokens: c.tokens, Chars: c.chars, Call: c.lastAt.call, Newest: c.lastAt.newest,
 		Groups: m.dropped.Groups, Messages: m.dropped.Messages, Calls: m.dropped.Calls, RawTokens: m.dropped.RawTokens,
 		Through: m.key.through, Turn: m.turn, Changed: m.changed, Opens: m.opens,
-		Events: slices.Clone(c.sources.ranges), FileTokens: c.digests.fileWork, AllFiles: c.digests.seen == len(c.groups),
+		Events: slices.Clone(c.sources.ranges), FileTokens: c.digestMemos.fileWork, AllFiles: c.digestMemos.seen == len(c.groups),
 	}
 	for _, g := range m.stay {
 		f.Stay = append(f.Stay, g.First)
@@ -285,8 +285,8 @@ func (c *Conversation) Settle() bool {
 	c.head, c.turns, c.tokens, c.chars = f.AsOf, f.Turns, f.Tokens, f.Chars
 	c.lastAt = eventTimes{call: f.Call, newest: f.Newest}
 	c.sources.ranges = slices.Clone(f.Events)
-	c.digests.fileWork, c.digests.seen = f.FileTokens, len(all)
-	m := &c.digests.memos[0]
+	c.digestMemos.fileWork, c.digestMemos.seen = f.FileTokens, len(all)
+	m := &c.digestMemos.memos[0]
 	m.next, m.turn, m.changed, m.opens = c.after(f.Through), f.Turn, f.Changed, f.Opens
 	m.dropped = Digest{Groups: f.Groups, Messages: f.Messages, Calls: f.Calls, RawTokens: f.RawTokens}
 	for _, g := range all[:m.next] {
@@ -305,8 +305,8 @@ func (d DroppedGroup) group() *Group { return &Group{First: d.First, Last: d.Las
 
 // memoOf is the memo of the digest that a view shows; nil if there is none.
 func (c *Conversation) memoOf(v View) *digestMemo {
-	for i := range c.digests.memos {
-		if m := &c.digests.memos[i]; m.key != (digestKey{}) && m.key.through == v.digest.Through && m.text == v.digest.Text {
+	for i := range c.digestMemos.memos {
+		if m := &c.digestMemos.memos[i]; m.key != (digestKey{}) && m.key.through == v.digest.Through && m.text == v.digest.Text {
 			return m
 		}
 	}
@@ -314,7 +314,7 @@ func (c *Conversation) memoOf(v View) *digestMemo {
 }
 
 // restored is the memo of the one digest that a conversation knows which was begun at it.
-func (d *digests) restored(key digestKey, quoted Summary) *digestMemo {
+func (d *digestWriter) restored(key digestKey, quoted Summary) *digestMemo {
 	m := &d.memos.memos[0]
 	if m.key == key {
 		return m

@@ -1,9 +1,10 @@
 package reduce
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 
+	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -113,22 +114,7 @@ const (
 func (c clipping) Free(v View, s State, d Demand) State {
 	e := v.Editor()
 	before := e.Tokens()
-	var from, through eventlog.Seq
-	largest := uint64(0)
-	for i := range e.v.Len() {
-		g := e.v.Group(i)
-		for k := range g.Calls {
-			call := &g.Calls[k]
-			if edit, ok := e.v.Edit(i, call.Result, 0); call.Interrupted || ok && edit.Kind == Stubbed || v.protects(call) {
-				continue
-			}
-			if through == 0 {
-				from = call.Seq - 1
-			}
-			from, through = min(from, call.Seq-1), max(through, call.Seq)
-			largest = max(largest, g.Messages[call.Result].Tokens)
-		}
-	}
+	from, through, largest := v.clippable()
 	if through == 0 {
 		return s
 	}
@@ -140,16 +126,8 @@ func (c clipping) Free(v View, s State, d Demand) State {
 		if limit /= 2; limit < clipFloor {
 			limit = pointerAlone
 		}
-		for i := range e.v.Len() {
-			if e.v.Ended() != nil {
-				return s
-			}
-			g := e.v.Group(i)
-			for k := range g.Calls {
-				if seq := g.Calls[k].Seq; seq > from && seq <= through {
-					c.clipResult(e, i, &g.Calls[k], limit)
-				}
-			}
+		if !c.clipBetween(e, from, through, limit) {
+			return s
 		}
 	}
 	if limit < largest {
@@ -158,41 +136,40 @@ func (c clipping) Free(v View, s State, d Demand) State {
 	return s
 }
 
-// clipsOf limits the texts of one group. An event may hold another group's text beside a result
-// of this one.
-func clipsOf(g *Group, limit uint64) []Clip {
-	var clips []Clip
-	for b := range g.texts() {
-		if last := len(clips) - 1; last >= 0 && b.Seq-clips[last].Through <= 1 {
-			clips[last].Through = b.Seq
-		} else {
-			clips = append(clips, Clip{b.Seq - 1, b.Seq, limit})
+// clippable are the events (from, through] of the results in a view that clipping may shorten, and the size
+// of the largest; through is 0 where there is none.
+func (v View) clippable() (from, through eventlog.Seq, largest uint64) {
+	for i := range v.Len() {
+		g := v.Group(i)
+		for k := range g.Calls {
+			call := &g.Calls[k]
+			if edit, ok := v.Edit(i, call.Result, 0); call.Interrupted || ok && edit.Kind == Stubbed || v.protects(call) {
+				continue
+			}
+			if through == 0 {
+				from = call.Seq - 1
+			}
+			from, through = min(from, call.Seq-1), max(through, call.Seq)
+			largest = max(largest, g.Messages[call.Result].Tokens)
 		}
 	}
-	return clips
+	return from, through, largest
 }
 
-// clipLevel is the size at which texts must be cut for the groups to take limit.
-func clipLevel(groups []*Group, limit uint64) uint64 {
-	var texts []uint64
-	var rest uint64
-	for _, g := range groups {
-		rest += g.Tokens
-		for _, tokens := range g.textTokens() {
-			texts = append(texts, tokens)
-			rest -= tokens
+// clipBetween clips the results in events (from, through]; false where the run should end.
+func (c clipping) clipBetween(e *Editor, from, through eventlog.Seq, limit uint64) bool {
+	for i := range e.v.Len() {
+		if e.v.Ended() != nil {
+			return false
+		}
+		g := e.v.Group(i)
+		for k := range g.Calls {
+			if seq := g.Calls[k].Seq; seq > from && seq <= through {
+				c.clipResult(e, i, &g.Calls[k], limit)
+			}
 		}
 	}
-	room := limit - min(rest, limit)
-	slices.Sort(texts)
-	for i, tokens := range texts {
-		level := room / uint64(len(texts)-i)
-		if tokens > level {
-			return level
-		}
-		room -= tokens
-	}
-	return limit
+	return true
 }
 
 // names is what names may take of a clip of so many tokens.
@@ -202,4 +179,28 @@ func (c Clipping) names(limit uint64) uint64 {
 		return 0
 	}
 	return min(c.NameTokens, limit/part)
+}
+
+// What a result may take under small targets: so many tokens, if these are no more than so
+// many times its share.
+const (
+	leastClip = 1_600
+	leastPart = 2.5
+)
+
+// Limit is the size above which a result is clipped when it first appears; 0 is none.
+func (c Clipping) Limit(b budget.Budget) uint64 {
+	const eighth = 0.125
+	share := b.Share(cmp.Or(c.Share, eighth))
+	if c.Share > 0 {
+		share = max(share, min(leastClip, b.Share(leastPart*c.Share)))
+	}
+	switch {
+	case c.Exact:
+		return c.MaxTokens
+	case c.MaxTokens > 0:
+		return min(c.MaxTokens, share)
+	default:
+		return share
+	}
 }

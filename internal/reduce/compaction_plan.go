@@ -80,7 +80,7 @@ func (d *decider) reached(v View) bool { return d.ask.Goal > 0 && v.Tokens() <= 
 func (d *decider) mask() (c *eventlog.Compaction, nothing string) {
 	before := d.start.View.Tokens()
 	demand := d.demand(before - min(d.goal(), before))
-	demand.AnySize, demand.KeepTurns = true, d.keep()
+	demand.AnySize, demand.KeepTurns = true, d.spareTurns()
 	e := d.start.View.Editor()
 	d.retention.stubOldest(e, d.start.State, demand)
 	if e.Tokens() >= before {
@@ -89,48 +89,73 @@ func (d *decider) mask() (c *eventlog.Compaction, nothing string) {
 	return d.compaction(d.start.State, e.View(), Summary{}), ""
 }
 
-// collapse finds the shortest of the runs, which are in order, that comes down to the
-// goal, and otherwise the last, with as small a record as the goal needs. Where what the
-// caller does not allow to drop takes the goal by itself, the record keeps to its shares of
-// the goal. Without a text of the caller's it must make the view smaller.
+// collapse drops the shortest of the runs, which are in order, that comes down to the
+// goal, and otherwise the last, with as small a record as the goal needs. Without a text of the caller's it
+// must make the view smaller.
 func (d *decider) collapse(runs []eventlog.Seq, text Summary) (c *eventlog.Compaction, nothing string) {
 	size := d.sizeFor(text)
+	through := d.shortest(runs, size, text)
+	best := d.try(through, size, text)
+	for ; !d.sparesIn(best.View) && size < d.start.State.CollapsedFor; best = d.try(through, size, text) {
+		size = min(size*2, d.start.State.CollapsedFor)
+	}
+	best = d.smaller(best, through, size, text)
+	best = d.larger(best, through, size, text)
+	if text.ID == "" && best.View.Tokens() >= d.start.View.Tokens() && !d.settles(best, through) {
+		return nil, d.noGain()
+	}
+	return d.compaction(best.State, best.View, text), ""
+}
+
+// shortest is the first of the runs that comes down to the goal, or the last where none does.
+func (d *decider) shortest(runs []eventlog.Seq, size uint64, text Summary) eventlog.Seq {
 	last := len(runs) - 1
 	if d.ask.Goal > 0 {
 		last = min(last, sort.Search(len(runs), func(i int) bool { return d.reached(d.try(runs[i], size, text).View) }))
 	}
-	best := d.try(runs[last], size, text)
-	for ; !d.sparesIn(best.View) && size < d.start.State.CollapsedFor; best = d.try(runs[last], size, text) {
-		size = min(size*2, d.start.State.CollapsedFor)
-	}
-	enough := func(v View) bool {
-		return v.Tokens() < d.start.View.Tokens() && (d.ask.Goal == 0 || d.reached(v))
-	}
-	least := best
-	for smaller := size / 2; !enough(best.View) && smaller >= leastDigest; smaller /= 2 {
-		now := d.try(runs[last], smaller, text)
+	return runs[last]
+}
+
+// enough reports whether a view is smaller than the one before, and as small as asked for if that was said.
+func (d *decider) enough(v View) bool {
+	return v.Tokens() < d.start.View.Tokens() && (d.ask.Goal == 0 || d.reached(v))
+}
+
+// smaller halves the record's size until the view is small enough. Where what the
+// caller does not allow to drop takes the goal by itself, the record keeps to its shares of
+// the goal.
+func (d *decider) smaller(best Result, through eventlog.Seq, size uint64, text Summary) Result {
+	before, least := d.start.View.Tokens(), best
+	for size /= 2; !d.enough(best.View) && size >= leastDigest; size /= 2 {
+		now := d.try(through, size, text)
 		if !d.sparesIn(now.View) {
 			break
 		}
-		if least = now; enough(now.View) || best.View.Tokens() >= d.start.View.Tokens() && now.View.Tokens() < d.start.View.Tokens() {
+		if least = now; d.enough(now.View) || best.View.Tokens() >= before && now.View.Tokens() < before {
 			best = now
 		}
 	}
-	if digest := least.View.digest; !enough(best.View) && least.View.Tokens()-digest.Tokens+digest.SummaryTokens < d.goal() {
-		best = least
+	if digest := least.View.digest; !d.enough(best.View) && least.View.Tokens()-digest.Tokens+digest.SummaryTokens < d.goal() {
+		return least
 	}
-	for larger := size * 2; d.reached(best.View) && best.State.CollapsedFor == larger/2 && larger <= d.window.sizeFor(d.budget, 0); larger *= 2 {
-		if now := d.try(runs[last], larger, text); enough(now.View) {
+	return best
+}
+
+// larger doubles the record's size as long as the view stays small enough.
+func (d *decider) larger(best Result, through eventlog.Seq, size uint64, text Summary) Result {
+	for size *= 2; d.reached(best.View) && best.State.CollapsedFor == size/2 && size <= d.window.sizeFor(d.budget, 0); size *= 2 {
+		if now := d.try(through, size, text); d.enough(now.View) {
 			best = now
 		}
 	}
-	before, dropped := d.start.View.Tokens(), d.start.State.CollapsedThrough
-	// What was dropped for one policy and budget alone is decided for all, if it frees no more.
-	settles := runs[last] == dropped && best.View.digest.Through == dropped && dropped > d.digests.decided.through() && best.View.Tokens() == before
-	if text.ID == "" && best.View.Tokens() >= before && !settles {
-		return nil, d.noGain()
-	}
-	return d.compaction(best.State, best.View, text), ""
+	return best
+}
+
+// settles reports whether what was dropped for one policy and budget alone is decided for all by a result
+// that frees no more.
+func (d *decider) settles(r Result, through eventlog.Seq) bool {
+	dropped := d.start.State.CollapsedThrough
+	return through == dropped && r.View.digest.Through == dropped && dropped > d.digests.decided.through() && r.View.Tokens() == d.start.View.Tokens()
 }
 
 // noGain is why a run is not dropped whose record would be as large.
@@ -233,11 +258,11 @@ func (d *decider) sparesIn(v View) bool {
 	})
 }
 
-// keep is how many turns are spared, and spares says it.
-func (r *run) keep() uint32 { return max(r.keepTurns(), 1) }
+// spareTurns is how many turns a compaction spares, and spares says it.
+func (r *run) spareTurns() uint32 { return max(r.keepTurns(), 1) }
 
 func (r *run) spares() string {
-	if n := r.keep(); n > 1 {
+	if n := r.spareTurns(); n > 1 {
 		return fmt.Sprintf("the last %d turns", n)
 	}
 	return "the last turn"
@@ -263,7 +288,7 @@ func (d *decider) compaction(s State, v View, text Summary) *eventlog.Compaction
 	masked := map[eventlog.Place]bool{}
 	for i := range v.items {
 		g := v.items[i].group
-		if v.lastTurn()-g.Turn < d.keep() {
+		if v.lastTurn()-g.Turn < d.spareTurns() {
 			break // what is a pointer there was the last resort of one policy and budget
 		}
 		for c := range g.Calls {
@@ -326,7 +351,7 @@ func (d *decider) whyNotMasked() string {
 	masked, pinned, small, results := 0, 0, 0, 0
 	for i := range v.items {
 		g := v.items[i].group
-		if v.lastTurn()-g.Turn < d.keep() {
+		if v.lastTurn()-g.Turn < d.spareTurns() {
 			break
 		}
 		for c := range g.Calls {

@@ -133,8 +133,8 @@ func (d *Decided) shown(s State, v View) State {
 	return s
 }
 
-// over is a state that shows no more than what remains by what was decided.
-func (d *Decided) over(s State, known summaries) State {
+// applied is a state that shows no more than what remains by what was decided.
+func (d *Decided) applied(s State, known summaries) State {
 	switch {
 	case d.through() == 0:
 		return s
@@ -152,7 +152,7 @@ func (d *Decided) over(s State, known summaries) State {
 // From is a state as every run starts from it: no group is shown that a caller's
 // decision drops.
 func (p *Pipeline) From(s State) State {
-	return p.digests.decided.over(s, p.digests.summaries)
+	return p.digests.decided.applied(s, p.digests.summaries)
 }
 
 // Compactions are the callers' compactions of a log, as far as it was read. The zero

@@ -17,12 +17,12 @@ type Conversation struct {
 	// ends are those that endsOfAll returns, as far as they are known.
 	ends []eventlog.Seq
 	// lent is how many groups were given out: who has one keeps it as it is.
-	lent      int
-	reminders []Reminder
-	texts     *texts
-	digests   digestMemos
-	runs      lastRuns
-	reach     reaches
+	lent        int
+	reminders   []Reminder
+	texts       *texts
+	digestMemos digestMemos
+	runs        lastRuns
+	reach       reaches
 	// begun is what is known of groups that were not read; nil if all were. missing says that
 	// one of them is needed. names are the ids that the log uses.
 	begun       *begun
@@ -56,15 +56,15 @@ type Conversation struct {
 // gauge.
 func NewConversation(gauge budget.Accountant) *Conversation {
 	return &Conversation{
-		gauge:     gauge,
-		byGroupID: map[string]int{},
-		open:      map[string]int{},
-		live:      map[string]Live{},
-		made:      map[string]uint32{},
-		first:     opening{group: -1},
-		texts:     newTexts(gauge),
-		results:   results{number: map[result]int{}},
-		digests:   newDigestMemos(gauge),
+		gauge:       gauge,
+		byGroupID:   map[string]int{},
+		open:        map[string]int{},
+		live:        map[string]Live{},
+		made:        map[string]uint32{},
+		first:       opening{group: -1},
+		texts:       newTexts(gauge),
+		results:     results{number: map[result]int{}},
+		digestMemos: newDigestMemos(gauge),
 	}
 }
 
@@ -326,7 +326,7 @@ func (c *Conversation) replace(i int, change func(*Group)) {
 		g.Chars += g.Messages[i].Chars
 	}
 	c.changed(i, before)
-	c.digests.forget(i)
+	c.digestMemos.forget(i)
 	c.runs.forget(i)
 	c.reach.forget(i)
 	c.ends = c.ends[:min(i, len(c.ends))]

@@ -30,9 +30,9 @@ const (
 	reminderShare = 0.01
 )
 
-// digests writes what replaces a collapsed run: a function of the
+// digestWriter writes what replaces a collapsed run: a function of the
 // run, the target and the policy.
-type digests struct {
+type digestWriter struct {
 	conv      *Conversation
 	groups    []*Group
 	reminders []Reminder
@@ -56,7 +56,7 @@ type digests struct {
 // resume returns the view after a run: every group that stays in full, and the digest
 // unless it is larger than what it replaces. What callers decided is dropped in any case.
 // It does not look at the groups of the run again.
-func (d *digests) resume(s State) View {
+func (d *digestWriter) resume(s State) View {
 	if s.CollapsedThrough == 0 {
 		return d.inFull()
 	}
@@ -75,7 +75,7 @@ func (d *digests) resume(s State) View {
 }
 
 // inFull is the view in which every group is in full. A run asks for it several times.
-func (d *digests) inFull() View {
+func (d *digestWriter) inFull() View {
 	d.conv.missing = d.conv.missing || d.conv.begun != nil
 	if d.full.Len() < len(d.groups) {
 		d.full = NewView(d.gauge, d.groups)
@@ -84,7 +84,7 @@ func (d *digests) inFull() View {
 }
 
 // collapse returns the view after a run, and false where nothing is dropped.
-func (d *digests) collapse(s State) (View, bool) {
+func (d *digestWriter) collapse(s State) (View, bool) {
 	m := d.memo(s)
 	digest := m.dropped
 	for _, g := range m.stay {
@@ -102,7 +102,7 @@ func (d *digests) collapse(s State) (View, bool) {
 }
 
 // memo writes the digest of a state, if it was not written last.
-func (d *digests) memo(s State) *digestMemo {
+func (d *digestWriter) memo(s State) *digestMemo {
 	protected := d.protection(s)
 	key := digestKey{s.CollapsedThrough, s.CollapsedFor, s.Summary, d.policy, d.recall, s.SummaryTokens, d.decided, protected.key()}
 	if d.conv.begun != nil {
@@ -137,7 +137,7 @@ func (d *digests) memo(s State) *digestMemo {
 
 // keepProtected are the groups of a run that stay because of a result in them, beside those
 // that stay in any case.
-func (d *digests) keepProtected(m *digestMemo, by *protection) []*Group {
+func (d *digestWriter) keepProtected(m *digestMemo, by *protection) []*Group {
 	if by == nil {
 		return nil
 	}
@@ -153,7 +153,7 @@ func (d *digests) keepProtected(m *digestMemo, by *protection) []*Group {
 
 // kept are the first events of the groups in the run of a state that stay, and of standing
 // ones in the anchor: they stay, too, once a human speaks and takes their place there.
-func (d *digests) kept(s State) []eventlog.Seq {
+func (d *digestWriter) kept(s State) []eventlog.Seq {
 	var out []eventlog.Seq
 	m := d.memo(s)
 	for _, g := range m.stay {
@@ -169,7 +169,7 @@ func (d *digests) kept(s State) []eventlog.Seq {
 }
 
 // known is the summary with an id: a caller's, or one of those that were made.
-func (d *digests) known(id string) Summary {
+func (d *digestWriter) known(id string) Summary {
 	if s := d.decided.summary(); s.ID == id {
 		return s
 	}
@@ -179,7 +179,7 @@ func (d *digests) known(id string) Summary {
 // succeeds reports whether a summary that was made may take the place of the one with an id:
 // it covers as much, or more than one that a caller decided for, which every run quotes until
 // then.
-func (d *digests) succeeds(made Summary, id string) bool {
+func (d *digestWriter) succeeds(made Summary, id string) bool {
 	quoted := d.known(id)
 	if by := d.decided.summary(); by.ID != "" && by.ID == quoted.ID {
 		return made.Through > quoted.Through
@@ -196,7 +196,7 @@ func inOrder(a, b []*Group) []*Group {
 
 // sizeFor is the target whose shares the digest is written for, beside a summary of
 // so many tokens: the budget's, or less where the tier has a cap of its own.
-func (d *digests) sizeFor(b budget.Budget, prose uint64) uint64 {
+func (d *digestWriter) sizeFor(b budget.Budget, prose uint64) uint64 {
 	target := b.Target
 	if limit, ok := b.Caps[budget.TierSummary]; ok {
 		if most := d.most(target); most+prose > limit {
@@ -207,7 +207,7 @@ func (d *digests) sizeFor(b budget.Budget, prose uint64) uint64 {
 }
 
 // proseLimit is the size up to which the text of a summary is quoted.
-func (d *digests) proseLimit(b budget.Budget) uint64 {
+func (d *digestWriter) proseLimit(b budget.Budget) uint64 {
 	limit := b.Share(quotedShare)
 	if most, ok := b.Caps[budget.TierSummary]; ok {
 		limit = min(limit, most/3)
@@ -217,7 +217,7 @@ func (d *digests) proseLimit(b budget.Budget) uint64 {
 
 // most is the largest size of a digest and of what is kept next to it, in tokens,
 // without the summary.
-func (d *digests) most(target uint64) uint64 {
+func (d *digestWriter) most(target uint64) uint64 {
 	b := budget.Budget{Target: target}
 	return digestFrame + d.gauge.Text(string(d.recall)) + b.Share(d.policy.LedgerShare) + d.policy.list(b, d.policy.IndexShare) + b.Share(quoteShare) + b.Share(userShare) +
 		b.Share(fileShare) + b.Share(reminderShare) + d.mostWork(b)
@@ -225,7 +225,7 @@ func (d *digests) most(target uint64) uint64 {
 
 // mostWork is the most that the files in work take: their share, or less where little was
 // done to files.
-func (d *digests) mostWork(b budget.Budget) uint64 {
+func (d *digestWriter) mostWork(b budget.Budget) uint64 {
 	limit := d.policy.list(b, d.policy.WorkingSetShare)
 	if f := d.conv.begun; f != nil && !f.AllFiles {
 		d.conv.missing = d.conv.missing || limit > f.FileTokens
@@ -234,7 +234,7 @@ func (d *digests) mostWork(b budget.Budget) uint64 {
 	return d.memos.mostOfFiles(d.groups, limit)
 }
 
-func (d *digests) compose(m *digestMemo, key digestKey, b budget.Budget, said, put []*Group, summary budget.Piece) *budget.Draft {
+func (d *digestWriter) compose(m *digestMemo, key digestKey, b budget.Budget, said, put []*Group, summary budget.Piece) *budget.Draft {
 	out := d.gauge.Draft(len(m.text)) // most are about as long as the last
 	section := func(title string, text []budget.Piece) {
 		if len(text) > 0 {
@@ -283,7 +283,7 @@ func (d *digests) compose(m *digestMemo, key digestKey, b budget.Budget, said, p
 }
 
 // callsBeside are the calls of the run but for those of groups that stay.
-func (d *digests) callsBeside(m *digestMemo) *ledger.Calls {
+func (d *digestWriter) callsBeside(m *digestMemo) *ledger.Calls {
 	if !slices.ContainsFunc(m.stay, func(g *Group) bool { return len(g.Calls) > 0 }) {
 		return m.calls
 	}
@@ -298,7 +298,7 @@ func (d *digests) callsBeside(m *digestMemo) *ledger.Calls {
 
 // prose quotes a summary. One that a caller decided for is quoted in full, or clipped;
 // others are omitted where they do not fit.
-func (d *digests) prose(key digestKey, b budget.Budget, s Summary) string {
+func (d *digestWriter) prose(key digestKey, b budget.Budget, s Summary) string {
 	quote := s.quote()
 	tokens := d.gauge.Text(quote)
 	if decided := d.decided.summary(); decided.ID == "" || decided.ID != s.ID {

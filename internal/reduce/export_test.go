@@ -41,7 +41,7 @@ func (c *Conversation) InForce() []eventlog.Seq { return c.compactions.InForce()
 func (c *Conversation) ToolsDecided() int { return len(c.rules.decided) }
 
 // TextsRead is of how many groups the texts were read for a digest.
-func TextsRead(c *Conversation) int { return c.digests.memos[0].read + c.digests.memos[1].read }
+func TextsRead(c *Conversation) int { return c.digestMemos.memos[0].read + c.digestMemos.memos[1].read }
 
 // DigestRules is the version of the rules of a digest.
 const DigestRules = digestRules

@@ -1,10 +1,8 @@
 package reduce
 
 import (
-	"fmt"
 	"iter"
 	"maps"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -158,25 +156,6 @@ func BodyText(b eventlog.Block) string {
 	}
 }
 
-// Pointer names a block of a session's log: "ctx:SEQ.BLOCK". It is short because
-// it is part of the context, and means the same in every fork.
-func Pointer(seq eventlog.Seq, block int) string {
-	return "ctx:" + strconv.FormatUint(uint64(seq), 10) + "." + strconv.Itoa(block)
-}
-
-// ParsePointer is the inverse of Pointer. The error says what a pointer looks
-// like.
-func ParsePointer(s string) (eventlog.Seq, int, error) {
-	rest, ok := strings.CutPrefix(s, "ctx:")
-	seqText, blockText, found := strings.Cut(rest, ".")
-	seq, errSeq := strconv.ParseUint(seqText, 10, 63)
-	block, errBlock := strconv.ParseUint(blockText, 10, 31)
-	if !ok || !found || errSeq != nil || errBlock != nil || seq == 0 || Pointer(eventlog.Seq(seq), int(block)) != s {
-		return 0, 0, fmt.Errorf("%q is not a pointer; pointers look like ctx:12.0", s)
-	}
-	return eventlog.Seq(seq), int(block), nil
-}
-
 // SealedBy is the provider whose rules hold for a group with sealed reasoning. It is
 // Unknown where its blocks name several, or none is sealed.
 func (g *Group) SealedBy() provider.Provider {
@@ -287,45 +266,4 @@ func (c *Call) shortEntry() ledger.Call {
 	}
 	entry.Pointer = c.pointer()
 	return entry
-}
-
-// pointer names the call's result; empty where there is none.
-func (c *Call) pointer() string {
-	if c.Interrupted {
-		return ""
-	}
-	return Pointer(c.Seq, c.Block)
-}
-
-// Memo keeps what was computed of groups, which never change, so that whoever does the same
-// with every request computes only what is new. It has one owner. The zero value is empty
-// and ready.
-type Memo[T any] struct{ kept map[*Group]*T }
-
-// Of returns what is kept of a group; a new zero T where nothing is.
-func (m *Memo[T]) Of(g *Group) *T {
-	t, ok := m.kept[g]
-	if !ok {
-		if m.kept == nil {
-			m.kept = map[*Group]*T{}
-		}
-		t = new(T)
-		m.kept[g] = t
-	}
-	return t
-}
-
-// Prune forgets all other groups once they are the most.
-func (m *Memo[T]) Prune(groups []*Group) {
-	const slack = 64
-	if len(m.kept) <= 2*len(groups)+slack {
-		return
-	}
-	kept := make(map[*Group]*T, len(groups))
-	for _, g := range groups {
-		if t, ok := m.kept[g]; ok {
-			kept[g] = t
-		}
-	}
-	m.kept = kept
 }

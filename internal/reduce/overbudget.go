@@ -96,8 +96,8 @@ func (p *Pipeline) InTheWay(v View, reserved uint64) []IrreduciblePart {
 	return parts
 }
 
-// reminders refuses reminders that leave no room for any message.
-func (p *Pipeline) reminders(target, reserved uint64) error {
+// checkReminders refuses reminders that leave no room for any message.
+func (p *Pipeline) checkReminders(target, reserved uint64) error {
 	if reserved == 0 {
 		return nil
 	}
@@ -115,4 +115,17 @@ func (p *Pipeline) reminders(target, reserved uint64) error {
 
 func largestFirst(parts []IrreduciblePart) {
 	slices.SortStableFunc(parts, func(a, b IrreduciblePart) int { return cmp.Compare(b.Tokens, a.Tokens) })
+}
+
+// refuseOver refuses a result over the target, of which nothing is to be reduced.
+func (r *run) refuseOver(now Result) error {
+	const mostParts = 20 // the largest say enough
+	if !r.over(now) {
+		return nil
+	}
+	parts := r.InTheWay(now.View, r.ask.Reserved)
+	return &OverBudgetError{
+		Target: r.budget.Target + r.ask.Reserved, Needed: now.View.Tokens() + r.ask.Reserved,
+		Parts: parts[:min(len(parts), mostParts)], Whole: true,
+	}
 }

@@ -26,7 +26,7 @@ import (
 type Pipeline struct {
 	policy  Policy
 	conv    *Conversation
-	digests *digests
+	digests *digestWriter
 	// The reducers that are asked for tokens; stages lists all.
 	retention retention
 	clipping  clipping
@@ -44,9 +44,9 @@ func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipel
 	policy.ToolResults.Strict = policy.ToolResults.Strict && !policy.Whole
 	p := &Pipeline{policy: policy, conv: conv}
 	conv.runs.tried = nil
-	p.digests = &digests{
+	p.digests = &digestWriter{
 		conv: conv, groups: conv.lend(), reminders: conv.reminders, gauge: conv.gauge, policy: policy.Collapse, recall: policy.Recall,
-		memos: &conv.digests, summaries: summaries, decided: conv.Decided(), ended: p.ended,
+		memos: &conv.digestMemos, summaries: summaries, decided: conv.Decided(), ended: p.ended,
 		boundary: conv.boundary.seq,
 	}
 	texts := writer{conv.texts, policy.Recall}
@@ -143,7 +143,7 @@ func (p *Pipeline) Current(b budget.Budget, s State, ask Ask) (Result, error) {
 // Run reduces the conversation under b.Target, starting from the state of the
 // last run. The error is an *OverBudgetError, or that of Until's context.
 func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
-	if err := p.reminders(b.Target, ask.Reserved); err != nil {
+	if err := p.checkReminders(b.Target, ask.Reserved); err != nil {
 		return Result{}, err
 	}
 	r, now, err := p.start(b, s, ask)
@@ -153,22 +153,14 @@ func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
 	start := now
 	if r.policy.Whole {
 		now.Start = &start
-		return now, r.whole(now)
+		return now, r.refuseOver(now)
 	}
-	now = r.batch(now)
-	switch share := r.budget.Share(p.policy.Collapse.Depth()); {
-	case ask.Goal == 0 && r.cutPays(now, share):
-		now = r.cut(now, share, "", "a cut pays")
-	case r.budget.Target < r.limit:
-		now = r.cut(now, ask.Goal, ask.Strategy, fmt.Sprintf("the context before was refused as too long at %d tokens", ask.Rejected))
-	default:
-		now = r.cut(now, ask.Goal, ask.Strategy, "the budget forced it")
-	}
+	now = r.cutAsNeeded(r.batch(now))
 	now.State.AskedAsOf = p.conv.head
 	if err := p.ended(); err != nil {
 		return Result{}, err
 	}
-	if now.View.Tokens() > r.budget.Target {
+	if r.over(now) {
 		now = r.lastResort(now)
 	}
 	if err := p.ended(); err != nil {
@@ -177,12 +169,8 @@ func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
 	if now.View.Tokens() > r.limit {
 		return Result{}, &OverBudgetError{Target: b.Target, Needed: now.View.Tokens() + ask.Reserved, Parts: irreducible(now.View, ask.Reserved)}
 	}
-	if s.CollapsedThrough > 0 && now.State.CollapsedThrough > s.CollapsedThrough {
-		p.conv.texts.forget(now.State.CollapsedThrough) // where it begins, others may, too
-	}
-	p.conv.texts.bound(p.conv.bytes)
-	p.conv.runs.keep(p, now.State)
-	r.overCap(&now)
+	r.keepForNext(s, now)
+	r.noteOverCap(&now)
 	if r.over(now) {
 		now.note(fmt.Sprintf("nothing makes it smaller, though a context of %d tokens was refused as too long", ask.Rejected))
 	}

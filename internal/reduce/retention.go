@@ -17,7 +17,7 @@ type retention struct {
 	head  eventlog.Seq
 	turns uint32
 	// digests knows what callers decided.
-	digests *digests
+	digests *digestWriter
 	// ended returns why the run should end, if it should.
 	ended func() error
 }
@@ -43,55 +43,81 @@ func (r retention) Reduce(v View, s State) (View, Step) {
 // sparedResults counts results that were old enough but stayed, by reason.
 type sparedResults struct{ errors, never, small, rooted int }
 
+// stubByAge stubs what the rules by age let go as of the last batch. It goes from the newest group to the
+// oldest, because the rules count the results of each tool.
 func (r retention) stubByAge(e *Editor, s State) sparedResults {
 	var left sparedResults
-	seen := map[string]uint32{} // results of each tool from the newest on
-	reasons := map[uint32]string{}
-	count := func(call *Call) (rule decidedRule, due bool) {
-		if call.Interrupted || call.Seq > s.EvictedAsOf {
-			return rule, false
-		}
-		if rule = r.rules.rule(call.Name, r.ended); rule.Last > 0 {
-			seen[call.Name]++
-		}
-		return rule, true
+	if s.EvictedAsOf == 0 {
+		return left
 	}
+	age := ages{retention: r, state: s, seen: map[string]uint32{}, reasons: map[uint32]string{}}
 	log := len(r.digests.groups)
-	for i := e.v.Len() - 1; i >= 0 && s.EvictedAsOf > 0 && r.ended() == nil; i-- {
+	for i := e.v.Len() - 1; i >= 0 && r.ended() == nil; i-- {
 		g := e.v.Group(i)
 		for log--; e.v.protection != nil && r.digests.groups[log] != g; log-- { // it outlasts those
-			for c := range r.digests.groups[log].Calls {
-				count(&r.digests.groups[log].Calls[c])
-			}
+			age.countAll(r.digests.groups[log])
 		}
 		if g.First > s.EvictedAsOf {
 			continue
 		}
 		for c := len(g.Calls) - 1; c >= 0; c-- {
 			call := &g.Calls[c]
-			rule, due := count(call)
-			if !due {
+			rule, counts := age.count(call)
+			if !counts || !age.tooOld(call, rule) && !age.tooMany(g, call, rule) || r.spares(e.v, g, call, rule, false, &left) {
 				continue
 			}
-			tooOld := rule.Turns > 0 && s.EvictedTurn-call.Turn >= rule.Turns
-			tooMany := rule.Last > 0 && seen[call.Name] > rule.Last && !g.outlasts() // those seen may be dropped before it
-			if !tooOld && !tooMany {
-				continue
-			}
-			if r.spares(e.v, g, call, rule, false, &left) {
-				continue
-			}
-			if _, ok := reasons[rule.Turns]; !ok {
-				reasons[rule.Turns] = fmt.Sprintf("older than %d turns", rule.Turns)
-			}
-			reason := reasons[rule.Turns]
-			if !tooOld {
-				reason = fmt.Sprintf("not among the last %d results of %s", rule.Last, call.Name)
-			}
-			e.replace(i, call, Stubbed, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), reason)
+			e.replace(i, call, Stubbed, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), age.reason(call, rule))
 		}
 	}
 	return left
+}
+
+// ages applies the rules by age to results, from the newest on.
+type ages struct {
+	retention
+	state   State
+	seen    map[string]uint32 // results of each tool
+	reasons map[uint32]string // by turns
+}
+
+// count takes in a result. It does not count where it is none, or came after the last batch.
+func (a *ages) count(call *Call) (rule decidedRule, counts bool) {
+	if call.Interrupted || call.Seq > a.state.EvictedAsOf {
+		return rule, false
+	}
+	if rule = a.rules.rule(call.Name, a.ended); rule.Last > 0 {
+		a.seen[call.Name]++
+	}
+	return rule, true
+}
+
+func (a *ages) countAll(g *Group) {
+	for c := range g.Calls {
+		a.count(&g.Calls[c])
+	}
+}
+
+func (a *ages) tooOld(call *Call, rule decidedRule) bool {
+	return rule.Turns > 0 && a.state.EvictedTurn-call.Turn >= rule.Turns
+}
+
+// tooMany reports whether there are enough newer results of the tool. Those may be dropped before a group
+// that outlasts them.
+func (a *ages) tooMany(g *Group, call *Call, rule decidedRule) bool {
+	return rule.Last > 0 && a.seen[call.Name] > rule.Last && !g.outlasts()
+}
+
+// reason says which rule lets a result go.
+func (a *ages) reason(call *Call, rule decidedRule) string {
+	if !a.tooOld(call, rule) {
+		return fmt.Sprintf("not among the last %d results of %s", rule.Last, call.Name)
+	}
+	reason, ok := a.reasons[rule.Turns]
+	if !ok {
+		reason = fmt.Sprintf("older than %d turns", rule.Turns)
+		a.reasons[rule.Turns] = reason
+	}
+	return reason
 }
 
 // spares reports whether a result stays whatever its age, and counts why. With anySize the

@@ -2,37 +2,11 @@ package reduce
 
 import (
 	"fmt"
-	"reflect"
-	"slices"
-
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"reflect"
+	"slices"
 )
-
-// overCap says where results exceed their cap that nothing may evict.
-func (r *run) overCap(now *Result) {
-	limit, ok := r.budget.Caps[budget.TierToolResults]
-	if !ok {
-		return
-	}
-	used := now.View.TierTokens()[budget.TierToolResults]
-	if held := r.retention.heldTokens(now.View); used > limit && held > 0 {
-		now.note(fmt.Sprintf("results take %d tokens, %d more than their cap; %d of them may not be evicted", used, used-limit, held))
-	}
-}
-
-// whole refuses a result over the target.
-func (r *run) whole(now Result) error {
-	const mostParts = 20 // the largest say enough
-	if !r.over(now) {
-		return nil
-	}
-	parts := r.InTheWay(now.View, r.ask.Reserved)
-	return &OverBudgetError{
-		Target: r.budget.Target + r.ask.Reserved, Needed: now.View.Tokens() + r.ask.Reserved,
-		Parts: parts[:min(len(parts), mostParts)], Whole: true,
-	}
-}
 
 // run is one run of a pipeline.
 type run struct {
@@ -166,6 +140,19 @@ func (r *run) evict(s State) State {
 	return r.unroot(s, s.CollapsedThrough)
 }
 
+// cutAsNeeded cuts because that pays, or as the budget forces it and as it is asked for, if any of these
+// is so.
+func (r *run) cutAsNeeded(now Result) Result {
+	switch share := r.budget.Share(r.policy.Collapse.Depth()); {
+	case r.ask.Goal == 0 && r.cutPays(now, share):
+		return r.cut(now, share, "", "a cut pays")
+	case r.budget.Target < r.limit:
+		return r.cut(now, r.ask.Goal, r.ask.Strategy, fmt.Sprintf("the context before was refused as too long at %d tokens", r.ask.Rejected))
+	default:
+		return r.cut(now, r.ask.Goal, r.ask.Strategy, "the budget forced it")
+	}
+}
+
 // cut takes what the budget forces, and what a goal asks for that is to be reached by a
 // strategy: it brings the view, or the tier that is over its cap, down to the fraction
 // that a forced cut leaves, so that the next is many turns away. The prefix is written
@@ -242,4 +229,26 @@ func (r *run) adopt(now Result, s State) Result {
 		return next
 	}
 	return now
+}
+
+// keepForNext keeps what the next run goes on from, and forgets what it has no use for. before is the
+// state that this one began with.
+func (r *run) keepForNext(before State, now Result) {
+	if before.CollapsedThrough > 0 && now.State.CollapsedThrough > before.CollapsedThrough {
+		r.conv.texts.forget(now.State.CollapsedThrough) // where it begins, others may, too
+	}
+	r.conv.texts.bound(r.conv.bytes)
+	r.conv.runs.keep(r.Pipeline, now.State)
+}
+
+// noteOverCap says where results exceed their cap that nothing may evict.
+func (r *run) noteOverCap(now *Result) {
+	limit, ok := r.budget.Caps[budget.TierToolResults]
+	if !ok {
+		return
+	}
+	used := now.View.TierTokens()[budget.TierToolResults]
+	if held := r.retention.heldTokens(now.View); used > limit && held > 0 {
+		now.note(fmt.Sprintf("results take %d tokens, %d more than their cap; %d of them may not be evicted", used, used-limit, held))
+	}
 }

@@ -63,7 +63,7 @@ func (p *Pipeline) SpanFor(b budget.Budget, s State, ask Ask, own bool) (span Sp
 		return Span{}, Summary{}, err.Error()
 	}
 	quoted, spared := p.digests.known(d.start.State.Summary), d.spared()
-	all := p.boundary(spared)
+	all := p.closedThrough(spared)
 	if p.conv.firstIn(quoted.Through, all) == 0 {
 		all = spared // a result of an older call came later than the newest turns
 	}
@@ -77,7 +77,7 @@ func (p *Pipeline) SpanFor(b budget.Budget, s State, ask Ask, own bool) (span Sp
 	if used := d.start.View.Tokens(); !own && used > d.goal() && ask.Goal > 0 {
 		demand := d.demand(used - d.goal())
 		demand.Budget = d.sized()
-		if cut := min(all, p.boundary(p.window.cut(d.start.View, demand, p.SummaryTokensFor(b, ask)))); p.conv.firstIn(quoted.Through, cut) > 0 {
+		if cut := min(all, p.closedThrough(p.window.cut(d.start.View, demand, p.SummaryTokensFor(b, ask)))); p.conv.firstIn(quoted.Through, cut) > 0 {
 			to = cut
 		}
 	}
@@ -101,7 +101,7 @@ func (r *run) spanFor(now Result, goal uint64) (span Span, ok bool) {
 	}
 	d := r.demand(used - goal)
 	older := r.window.summary(now.View, d)
-	to := r.boundary(min(r.window.cut(now.View, d, r.SummaryTokens(r.budget)), now.View.beforeTurns(d.KeepTurns)))
+	to := r.closedThrough(min(r.window.cut(now.View, d, r.SummaryTokens(r.budget)), now.View.beforeTurns(d.KeepTurns)))
 	if to <= older.Through || older.ID != "" && r.window.covers(now.View, r.budget, older, to, most) {
 		return Span{}, false
 	}
@@ -160,9 +160,9 @@ func (p *Pipeline) SummaryTokensFor(b budget.Budget, ask Ask) uint64 {
 // whoever wrote it.
 func (p *Pipeline) QuotableTokens(b budget.Budget) uint64 { return p.digests.proseLimit(b) }
 
-// boundary is the last event up to through after which no group is open: all
+// closedThrough is the last event up to through after which no group is open: all
 // groups that begin up to it also end there.
-func (p *Pipeline) boundary(through eventlog.Seq) eventlog.Seq {
+func (p *Pipeline) closedThrough(through eventlog.Seq) eventlog.Seq {
 	groups, ends := p.conv.groups, p.conv.endsOfAll()
 	for i := p.conv.after(through) - 1; i >= 0 && !p.conv.needs(i); i-- {
 		if next := i + 1; next == len(groups) || groups[next].First > ends[i] {

@@ -166,8 +166,8 @@ func (v View) InForce(i int) bool {
 	return name != "" && !slices.ContainsFunc(v.items[i+1:], func(it item) bool { return it.group.Standing == name })
 }
 
-// InForces is InForce of each group, in time linear in their number.
-func (v View) InForces() []bool {
+// AllInForce is InForce of each group, in time linear in their number.
+func (v View) AllInForce() []bool {
 	is := make([]bool, len(v.items))
 	newer := map[string]bool{}
 	for i := len(v.items) - 1; i >= 0; i-- {
@@ -356,4 +356,13 @@ func (v View) Excerpt(i int, call *Call, limit uint64) (text string, ok bool) {
 	tokens := v.items[i].group.Messages[call.Result].Blocks[0].Tokens
 	short, ok := cutter{gauge: v.gauge}.cut(call.Body, tokens, limit, v.recall.Result(call))
 	return short.Text, ok
+}
+
+// Shares is how many of the first groups two views show alike, as far as that is known without
+// a look at them: a view that grew from another shares its items.
+func (v View) Shares(w View) int {
+	if len(v.items) == 0 || len(w.items) == 0 || &v.items[0] != &w.items[0] {
+		return 0
+	}
+	return min(len(v.items), len(w.items))
 }

@@ -14,7 +14,7 @@ import (
 type window struct {
 	policy   Window
 	collapse Collapse
-	digests  *digests
+	digests  *digestWriter
 	// retention knows which results nothing may evict.
 	retention retention
 }

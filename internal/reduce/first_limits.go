@@ -1,8 +1,6 @@
 package reduce
 
 import (
-	"cmp"
-
 	"github.com/contextd/contextd/internal/budget"
 )
 
@@ -39,30 +37,6 @@ func (r *run) firstLimits(s State, target uint64) (State, error) {
 	}
 	s.AnchorTokens = r.budget.Target / 2
 	return s, nil
-}
-
-// What a result may take under small targets: so many tokens, if these are no more than so
-// many times its share.
-const (
-	leastClip = 1_600
-	leastPart = 2.5
-)
-
-// Limit is the size above which a result is clipped when it first appears; 0 is none.
-func (c Clipping) Limit(b budget.Budget) uint64 {
-	const eighth = 0.125
-	share := b.Share(cmp.Or(c.Share, eighth))
-	if c.Share > 0 {
-		share = max(share, min(leastClip, b.Share(leastPart*c.Share)))
-	}
-	switch {
-	case c.Exact:
-		return c.MaxTokens
-	case c.MaxTokens > 0:
-		return min(c.MaxTokens, share)
-	default:
-		return share
-	}
 }
 
 // decidedLimits keeps what replaces the groups of callers' compactions within the shares

@@ -69,3 +69,40 @@ func (l clipLimits) at(seq eventlog.Seq) uint64 {
 	}
 	return l.limits[i-1]
 }
+
+// clipsOf limits the texts of one group. An event may hold another group's text beside a result
+// of this one.
+func clipsOf(g *Group, limit uint64) []Clip {
+	var clips []Clip
+	for b := range g.texts() {
+		if last := len(clips) - 1; last >= 0 && b.Seq-clips[last].Through <= 1 {
+			clips[last].Through = b.Seq
+		} else {
+			clips = append(clips, Clip{b.Seq - 1, b.Seq, limit})
+		}
+	}
+	return clips
+}
+
+// clipLevel is the size at which texts must be cut for the groups to take limit.
+func clipLevel(groups []*Group, limit uint64) uint64 {
+	var texts []uint64
+	var rest uint64
+	for _, g := range groups {
+		rest += g.Tokens
+		for _, tokens := range g.textTokens() {
+			texts = append(texts, tokens)
+			rest -= tokens
+		}
+	}
+	room := limit - min(rest, limit)
+	slices.Sort(texts)
+	for i, tokens := range texts {
+		level := room / uint64(len(texts)-i)
+		if tokens > level {
+			return level
+		}
+		room -= tokens
+	}
+	return limit
+}

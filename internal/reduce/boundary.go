@@ -1,0 +1,68 @@
+package reduce
+
+import (
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// boundary is what a conversation shows instead of the events that a harness dropped.
+type boundary struct {
+	seq     eventlog.Seq // of the compaction; 0 if there is none
+	skipped eventlog.Ranges
+}
+
+// Boundary is the event of the compaction in whose blocks AppendBoundary showed, or 0.
+func (c *Conversation) Boundary() eventlog.Seq { return c.boundary.seq }
+
+// Skipped reports whether an event was a message and passed to Skip.
+func (c *Conversation) Skipped(seq eventlog.Seq) bool {
+	return c.boundary.skipped.Has(seq)
+}
+
+// Skip takes note of the next event without showing it: it counts among Events, and for
+// the size of the whole log. Like Append, it must follow on the head.
+func (c *Conversation) Skip(e eventlog.Event) {
+	e = c.filtered(e)
+	c.head, c.turns = e.Seq, e.Turn
+	c.lastAt.observe(e)
+	m, ok := e.Body.(*eventlog.Message)
+	if !ok {
+		return
+	}
+	c.sources.add(e.Seq, nil)
+	c.boundary.skipped.Add(e.Seq)
+	msg := c.message(m.Role, c.blocks(e, m), e.Seq, m.Model)
+	c.tokens += msg.Tokens
+	c.chars += msg.Chars
+}
+
+// AppendBoundary shows what replaces events that were skipped, as a message of the
+// user's. first is the first of them: the group takes its place, and must be appended
+// before any later event. It is a part of the anchor. The blocks are those of the
+// compaction's event, which is still to come and is appended by AppendBoundaryEvent.
+func (c *Conversation) AppendBoundary(compaction eventlog.Event, first eventlog.Seq, blocks []eventlog.Block) {
+	if c.filter != nil { // what it replaces is counted with the compaction's event
+		e, _ := c.filter(eventlog.Event{Body: &eventlog.Message{Role: eventlog.RoleUser, Blocks: blocks}})
+		blocks = e.Body.(*eventlog.Message).Blocks
+	}
+	all := make([]Block, len(blocks))
+	for i, b := range blocks {
+		all[i] = Block{Block: b, Seq: compaction.Seq, Index: i, Tokens: c.gauge.Block(b)}
+	}
+	msg := c.message(eventlog.RoleUser, all, compaction.Seq, "")
+	g := &Group{
+		Kind: KindUser, Turn: c.turns, First: first, Last: first, Anchor: true, Opens: c.first.group < 0,
+		Messages: []Message{msg}, Tokens: msg.Tokens, Chars: msg.Chars,
+	}
+	c.boundary.seq = compaction.Seq
+	c.groups = append(c.groups, g) // the size of the log does not change
+	if c.first.group < 0 {
+		// It takes the place of the first words of a human.
+		c.first = opening{group: len(c.groups) - 1, human: true}
+	}
+}
+
+// AppendBoundaryEvent takes the event of a compaction in whose blocks AppendBoundary showed.
+func (c *Conversation) AppendBoundaryEvent(compaction eventlog.Event) {
+	c.Append(compaction)
+	c.sources.add(compaction.Seq, nil)
+}
