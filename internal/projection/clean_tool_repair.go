@@ -27,7 +27,7 @@ func (p *cleanToolRepair) Apply(v reduce.View, _ uint32, before State) Applied {
 		if v.Ended() != nil {
 			break
 		}
-		if calls[i] == nil || len(calls[i].failed) == 0 || !may(v, i) {
+		if calls[i] == nil || len(calls[i].failed) == 0 || !mayTouch(v, i) {
 			continue
 		}
 		var done []*reduce.Call

@@ -12,14 +12,6 @@ import (
 // defaultKeepLast is how many of the newest groups stay as they are.
 const defaultKeepLast = 2
 
-// keepLast is how many of the newest groups the policy leaves alone.
-func (o Options) keepLast(byDefault uint32) int {
-	if o.KeepLast == 0 {
-		return int(byDefault)
-	}
-	return int(o.KeepLast)
-}
-
 // cleaning takes failed calls out of a view. Whether something goes is decided on
 // the group with what failed redacted, which is smaller than what reduction writes in
 // its place as the log grows. So what went stays gone.
@@ -37,8 +29,8 @@ func newCleaning(name string, o Options, v reduce.View) *cleaning {
 	return &cleaning{name: name, view: v, edit: v.Editor(), smallest: v.Editor(), safety: newSafety(v, o)}
 }
 
-// may reports whether group i is any policy's to touch.
-func may(v reduce.View, i int) bool {
+// mayTouch reports whether group i is any policy's to touch.
+func mayTouch(v reduce.View, i int) bool {
 	return !v.Spared(i) && v.Dropped(i) == nil
 }
 

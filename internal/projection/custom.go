@@ -79,7 +79,7 @@ type customRun struct {
 }
 
 func (r *customRun) visit(i int) {
-	if !may(r.view, i) {
+	if !mayTouch(r.view, i) {
 		return
 	}
 	g := r.view.Group(i)

@@ -252,3 +252,19 @@ func (p rawFallback) WithRoots(o Options) Policy {
 	}
 	return p
 }
+
+// Lasting are the options without what may change from request to request: the
+// caller's roots and the writes that it knows of. Decisions that stick belong to
+// these.
+func (o Options) Lasting() Options {
+	o.Roots, o.ActivePlan, o.Scratchpad, o.PendingToolArgs, o.UnresolvedFindings, o.WriteBarrierRefs = nil, "", "", nil, nil, nil
+	return o
+}
+
+// keepLast is how many of the newest groups the policy leaves alone.
+func (o Options) keepLast(byDefault uint32) int {
+	if o.KeepLast == 0 {
+		return int(byDefault)
+	}
+	return int(o.KeepLast)
+}

@@ -60,14 +60,6 @@ func (p *reachability) WithRoots(o Options) Policy {
 	return newReachability(o, p.index)
 }
 
-// Lasting are the options without what may change from request to request: the
-// caller's roots and the writes that it knows of. Decisions that stick belong to
-// these.
-func (o Options) Lasting() Options {
-	o.Roots, o.ActivePlan, o.Scratchpad, o.PendingToolArgs, o.UnresolvedFindings, o.WriteBarrierRefs = nil, "", "", nil, nil, nil
-	return o
-}
-
 func (p *reachability) Apply(v reduce.View, turns uint32, before State) Applied {
 	p.index.mu.Lock()
 	defer p.index.mu.Unlock()
@@ -136,7 +128,7 @@ func (c *collection) candidates() {
 			return
 		}
 		g := c.view.Group(i)
-		mayGo := may(c.view, i)
+		touchable := mayTouch(c.view, i)
 		for n := range g.Calls {
 			call := &g.Calls[n]
 			if call.Name != last { // most sessions call one tool many times
@@ -153,16 +145,21 @@ func (c *collection) candidates() {
 			}
 			place := call.Place()
 			h.redacted, h.restored = redacted.has(place), restored.has(place)
-			if i >= c.start && !h.redacted || !mayGo || h.opaque && !h.sealed || h.chars < c.minChars || c.gone(i, call) {
-				continue
-			}
-			if h.failed {
+			switch {
+			case !touchable || !c.eligible(i, call, h):
+			case h.failed:
 				c.failed++
-				continue
+			default:
+				h.pass = c.index.pass
 			}
-			h.pass = c.index.pass
 		}
 	}
+}
+
+// eligible reports whether a result of group i is one that is redacted where nothing refers to it.
+func (c *collection) eligible(i int, call *reduce.Call, h *heldResult) bool {
+	recent := i >= c.start && !h.redacted
+	return !recent && (!h.opaque || h.sealed) && h.chars >= c.minChars && !c.gone(i, call)
 }
 
 // gone reports whether reduction kept nothing but a pointer of the result.

@@ -28,10 +28,10 @@ func (c *collection) decide(turns uint32) {
 			return
 		}
 		for _, at := range held.results {
-			if at < 0 || c.index.results[at].pass != c.index.pass {
+			h := c.candidate(at)
+			if h == nil {
 				continue
 			}
-			h := &c.index.results[at]
 			if h.fate = c.fateOf(h); h.fate == unreferred && c.safety.alone(i).Results && !h.sealed {
 				frees += c.view.Frees(i, c.pointer(i, h))
 			}
@@ -42,11 +42,19 @@ func (c *collection) decide(turns uint32) {
 		if c.view.Ended() != nil {
 			return
 		}
-		c.group(i, held, goes)
+		c.takeOut(i, held, goes)
 	}
 	if c.after.BatchTurn = c.before.BatchTurn; c.fresh > 0 {
 		c.after.BatchTurn = turns
 	}
+}
+
+// candidate is what is known of a result, by its index, if it may go; nil otherwise.
+func (c *collection) candidate(at int32) *heldResult {
+	if at < 0 || c.index.results[at].pass != c.index.pass {
+		return nil
+	}
+	return &c.index.results[at]
 }
 
 // batchGoes reports whether what nothing refers to goes now. What goes changes the prefix
@@ -93,17 +101,15 @@ func (c *collection) written(call *reduce.Call) bool {
 	return known || call.Seq < c.options.written || c.lastWrite != nil && older(call, c.lastWrite)
 }
 
-// group takes out the results of group i that go. Those that hold a provider's own
+// takeOut takes out the results of group i that go. Those that hold a provider's own
 // blocks go with the whole group or not at all.
-func (c *collection) group(i int, held *heldGroup, goes bool) {
+func (c *collection) takeOut(i int, held *heldGroup, goes bool) {
 	leave := c.leave[:0]
 	sealed := false
 	for _, at := range held.results {
-		if at < 0 || c.index.results[at].pass != c.index.pass {
-			continue
-		}
-		h := &c.index.results[at]
+		h := c.candidate(at)
 		switch {
+		case h == nil:
 		case h.fate == unreferred && !goes:
 			c.waiting++
 		case h.fate != stays:

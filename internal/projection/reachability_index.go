@@ -1,11 +1,11 @@
 package projection
 
 import (
-	"strings"
 	"sync"
 
 	"github.com/contextd/contextd/internal/ledger"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection/reference"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -125,12 +125,12 @@ func (x *nameIndex) hold(g *reduce.Group, call *reduce.Call) heldResult {
 			r.names = append(r.names, id)
 		}
 	}
-	eachName(call.Body, show)
-	eachField(call.Body, show)
+	reference.EachName(call.Body, show)
+	reference.EachField(call.Body, show)
 	keep := func(name string) { hold(name) }
-	eachLine(call.Body, keep)
-	eachName(unescaped(call.Arguments), keep)
-	eachField(call.Arguments, keep)
+	reference.EachLine(call.Body, keep)
+	reference.EachName(reference.Unescaped(call.Arguments), keep)
+	reference.EachField(call.Arguments, keep)
 	return r
 }
 
@@ -162,56 +162,14 @@ func (known *heldGroup) names(g *reduce.Group) []string {
 		for _, b := range g.Messages[m].Blocks {
 			switch b := b.Block.(type) {
 			case eventlog.Text:
-				eachReference(b.Text, yield)
+				reference.EachReference(b.Text, yield)
 			case eventlog.Thinking:
-				eachReference(b.Text, yield)
+				reference.EachReference(b.Text, yield)
 			case eventlog.ToolCall:
-				eachReference(b.Arguments, yield)
-				eachReference(unescaped(b.Arguments), yield)
+				reference.EachReference(b.Arguments, yield)
+				reference.EachReference(reference.Unescaped(b.Arguments), yield)
 			}
 		}
 	}
 	return known.said
-}
-
-// eachReference yields everything by which a text may refer to a result: names, plain
-// words that a result's field may hold, lines and quotations.
-func eachReference(text string, yield func(string)) {
-	eachName(text, yield)
-	eachField(text, yield)
-	eachLine(text, yield)
-	eachQuotation(text, yield)
-	eachWord(text, yield)
-}
-
-// eachWord yields plain words.
-func eachWord(text string, yield func(string)) {
-	for i := 0; i < len(text); {
-		if nameClass(text[i])&wordByte == 0 {
-			i++
-			continue
-		}
-		start := i
-		for i < len(text) && (nameClass(text[i])&wordByte != 0 || text[i] == '-') {
-			n := letterBytes(text, i)
-			if n == 0 {
-				break
-			}
-			i += n
-		}
-		if i-start >= 3 && !structural[text[start:i]] {
-			yield(text[start:i])
-		}
-		i = max(i, start+1)
-	}
-}
-
-var escapes = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\r`, "\r", `\"`, `"`, `\/`, "/", `\\`, `\`)
-
-// unescaped writes the strings in JSON as they would be read.
-func unescaped(arguments string) string {
-	if strings.IndexByte(arguments, '\\') < 0 {
-		return arguments
-	}
-	return escapes.Replace(arguments)
 }

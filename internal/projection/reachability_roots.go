@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/projection/reference"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -80,9 +81,9 @@ func (r *reach) given(o Options, ended func() bool) {
 		if ended() {
 			return
 		}
-		eachReference(text, r.every)
+		reference.EachReference(text, r.every)
 		if strings.IndexByte(text, '\\') >= 0 {
-			eachReference(unescaped(text), r.every)
+			reference.EachReference(reference.Unescaped(text), r.every)
 		}
 	}
 	for _, root := range o.Roots {
@@ -153,7 +154,7 @@ func (r *reach) mark(at, id int32, back bool) {
 // phrase reaches every result whose body has the words of a short root, whole.
 func (r *reach) phrase(words string, ended func() bool) {
 	const longest = 100 // bytes
-	if len(words) < 3 || len(words) > longest || structural[words] || r.tools[words] {
+	if len(words) < 3 || len(words) > longest || reference.Structural(words) || r.tools[words] {
 		return
 	}
 	id := int32(-1)
@@ -162,30 +163,13 @@ func (r *reach) phrase(words string, ended func() bool) {
 			return
 		}
 		h := &r.results[at]
-		if h.pass != r.pass || h.reached == r.pass || !holdsPhrase(h.call.Body, words) {
+		if h.pass != r.pass || h.reached == r.pass || !reference.HoldsPhrase(h.call.Body, words) {
 			continue
 		}
 		if id < 0 {
 			id = r.id(words)
 		}
 		r.mark(int32(at), id, true)
-	}
-}
-
-// holdsPhrase reports whether text has the words with no letter, digit or
-// underscore on either side.
-func holdsPhrase(text, words string) bool {
-	for from := 0; ; {
-		at := strings.Index(text[from:], words)
-		if at < 0 {
-			return false
-		}
-		start := from + at
-		end := start + len(words)
-		if (start == 0 || nameClass(text[start-1])&wordByte == 0) && (end == len(text) || nameClass(text[end])&wordByte == 0) {
-			return true
-		}
-		from = start + 1
 	}
 }
 

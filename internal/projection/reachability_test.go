@@ -11,6 +11,7 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/projection/reference"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -187,13 +188,13 @@ func naiveReachability(o projection.Options, v reduce.View, turns uint32, before
 		}
 	}
 	for _, text := range append([]string{o.ActivePlan, o.Scratchpad}, o.Roots...) {
-		for _, n := range projection.References(text) {
+		for _, n := range yielded(reference.EachReference, text) {
 			name(n, true, true)
 		}
 	}
 	for _, root := range o.Roots {
 		for _, h := range may {
-			if projection.Phrase(h.body, root) && !tools[root] {
+			if reference.HoldsPhrase(h.body, root) && !tools[root] {
 				h.reached, h.back = true, true
 			}
 		}
@@ -212,7 +213,7 @@ func naiveReachability(o projection.Options, v reduce.View, turns uint32, before
 					text = b.Arguments
 				}
 				if i >= window || v.Spared(i) {
-					for _, n := range projection.References(text) {
+					for _, n := range yielded(reference.EachReference, text) {
 						name(n, false, true)
 					}
 				}
@@ -222,7 +223,7 @@ func naiveReachability(o projection.Options, v reduce.View, turns uint32, before
 	for i := window; i < v.Len(); i++ {
 		for c := range v.Group(i).Calls {
 			if body := v.Group(i).Calls[c].Body; !v.Group(i).Calls[c].Interrupted {
-				for _, n := range slices.Concat(projection.Names(body), projection.Fields(body)) {
+				for _, n := range slices.Concat(yielded(reference.EachName, body), yielded(reference.EachField, body)) {
 					if n != v.Group(i).Calls[c].Name {
 						name(n, false, false)
 					}
@@ -247,8 +248,8 @@ type held struct {
 func newHeld(v reduce.View, i int, call *reduce.Call) *held {
 	h := &held{place: call.Place(), group: i, call: call, body: call.Body, names: map[string]bool{}}
 	for _, list := range [][]string{
-		projection.Names(call.Body), projection.Fields(call.Body), projection.Lines(call.Body),
-		projection.Names(call.Arguments), projection.Fields(call.Arguments),
+		yielded(reference.EachName, call.Body), yielded(reference.EachField, call.Body), yielded(reference.EachLine, call.Body),
+		yielded(reference.EachName, call.Arguments), yielded(reference.EachField, call.Arguments),
 	} {
 		for _, n := range list {
 			h.names[n] = n != call.Name || h.names[n]
@@ -320,4 +321,11 @@ func after(a, b eventlog.Place) bool {
 func pointerLike(h *held) string {
 	return fmt.Sprintf("[contextd: %s result redacted, nothing recent refers to it: %d chars, sha256 0123456789ab; read again if needed: %s]",
 		h.call.Name, len(h.body), reduce.Pointer(h.place.Seq, h.place.Block))
+}
+
+// yielded is what a scanner yields of a text.
+func yielded(each func(string, func(string)), text string) []string {
+	var all []string
+	each(text, func(name string) { all = append(all, name) })
+	return all
 }

@@ -17,7 +17,7 @@ func (p *squashFailedCalls) Apply(v reduce.View, _ uint32, before State) Applied
 		if v.Ended() != nil {
 			break
 		}
-		if calls[i] == nil || len(calls[i].failed) == 0 || !may(v, i) {
+		if calls[i] == nil || len(calls[i].failed) == 0 || !mayTouch(v, i) {
 			continue
 		}
 		if g := v.Group(i); len(calls[i].failed) < len(g.Calls) || speaks(g) {

@@ -1,4 +1,4 @@
-package projection_test
+package reference_test
 
 import (
 	"slices"
@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/projection/reference"
 )
 
 func TestNames(t *testing.T) {
@@ -43,7 +43,7 @@ func TestNames(t *testing.T) {
 		"…lib/util.go…":                           {"lib/util.go"},
 		"@scope/pkg and a@b.example":              {"@scope/pkg", "a@b.example"},
 	} {
-		if diff := cmp.Diff(want, projection.Names(text), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(want, names(text), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
 	}
@@ -61,14 +61,14 @@ func TestFields(t *testing.T) {
 		`"id"`:                                                     nil,
 		`{"a": "x\"id\": \"abc\""}`:                                nil,
 	} {
-		if diff := cmp.Diff(want, projection.Fields(text), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(want, fields(text), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
 	}
 }
 
 func TestLines(t *testing.T) {
-	got := projection.Lines("short line\n  > a line that is long enough to quote\n   12→\treturn nil, errors.New(\"x\")\n" +
+	got := lines("short line\n  > a line that is long enough to quote\n   12→\treturn nil, errors.New(\"x\")\n" +
 		strings.Repeat("x", 100) + "\n------- --------- --------- -----")
 	want := []string{"a line that is long enough to quote", `return nil, errors.New("x")`}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -84,7 +84,7 @@ func TestPhrase(t *testing.T) {
 		{"see issue 12.", "issue 2", false}, {"see issue 2.", "issue 2", true}, {"tissue 2", "issue 2", false},
 		{"issue 20 and issue 2", "issue 2", true}, {"", "x", false},
 	} {
-		if projection.Phrase(c.text, c.words) != c.want {
+		if reference.HoldsPhrase(c.text, c.words) != c.want {
 			t.Errorf("%q in %q: want %v", c.words, c.text, c.want)
 		}
 	}
@@ -97,19 +97,34 @@ func FuzzNames(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, name := range projection.Names(text) {
+		for _, name := range names(text) {
 			if !strings.Contains(text, name) && !strings.Contains(text, name[1:]) && !strings.Contains(name, "#") {
 				t.Fatalf("%q does not stand in %q", name, text)
 			}
-			if !slices.Contains(projection.Names("see "+name+" there"), name) {
-				t.Fatalf("%q, of %q, is not found alone: %q", name, text, projection.Names("see "+name+" there"))
+			if !slices.Contains(names("see "+name+" there"), name) {
+				t.Fatalf("%q, of %q, is not found alone: %q", name, text, names("see "+name+" there"))
 			}
 		}
-		for _, name := range slices.Concat(projection.Fields(text), projection.Lines(text)) {
+		for _, name := range slices.Concat(fields(text), lines(text)) {
 			if !strings.Contains(text, name) {
 				t.Fatalf("%q does not stand in %q", name, text)
 			}
 		}
-		projection.References(projection.Unescaped(text))
+		references(reference.Unescaped(text))
 	})
+}
+
+var (
+	names      = gather(reference.EachName)
+	fields     = gather(reference.EachField)
+	lines      = gather(reference.EachLine)
+	references = gather(reference.EachReference)
+)
+
+func gather(each func(string, func(string))) func(string) []string {
+	return func(text string) []string {
+		var all []string
+		each(text, func(name string) { all = append(all, name) })
+		return all
+	}
 }

@@ -1,11 +1,11 @@
-package projection
+package reference
 
 import "strings"
 
-// eachField calls yield for the values of members that hold an id, a path, a symbol
+// EachField calls yield for the values of members that hold an id, a path, a symbol
 // or a reference, in JSON that may be anywhere in text: of strings without spaces
 // and escapes, and of lists of such strings.
-func eachField(text string, yield func(string)) {
+func EachField(text string, yield func(string)) {
 	for i := 0; ; {
 		open := strings.IndexByte(text[i:], '"')
 		if open < 0 {
@@ -89,9 +89,9 @@ func holdsName(field string) bool {
 	return false
 }
 
-// eachLine yields what may be quoted of a text: its lines, trimmed, that are more
+// EachLine yields what may be quoted of a text: its lines, trimmed, that are more
 // than a few words.
-func eachLine(text string, yield func(string)) {
+func EachLine(text string, yield func(string)) {
 	for line := range strings.SplitSeq(text, "\n") {
 		line = trimLine(line)
 		if quotable(line) {

@@ -1,17 +1,18 @@
-package projection
-
-import "strings"
-
-// A name is what one message can refer to another by, letter by letter: a path or
+// Package reference finds in texts what one of them may refer to another by.
+//
+// A name is what is matched letter by letter: a path or
 // URL, a::b, #12, a git id, a UUID, name.ext, snake_case, mixedCase, an abbreviation
 // such as SQLDB, a long number, an issue with its number, and the value of a field that
 // holds an id, a path, a symbol or a reference. It is matched as a whole: src/a.go does
 // not name src/a.gold, nor issue 12 issue 2.
-//
-// eachName calls yield for the names in text, in order, with repeats. Members' names
+package reference
+
+import "strings"
+
+// EachName calls yield for the names in text, in order, with repeats. Members' names
 // in JSON are structure and no names. What is yielded shares text's memory where it
 // can.
-func eachName(text string, yield func(string)) {
+func EachName(text string, yield func(string)) {
 	previous := ""
 	for i := 0; i < len(text); {
 		if nameClass(text[i]) == 0 {

@@ -1,4 +1,4 @@
-package projection
+package reference
 
 import "strings"
 
@@ -101,6 +101,9 @@ func isPath(s string, w shape) bool {
 	return w.slashes >= 2 || s[0] == '/' || s[0] == '~' || s[0] == '@' || strings.HasPrefix(s, "../") ||
 		w.extension > 0 || w.underscores > 0 || w.digits > 0 || w.mixed || w.dashes > 0 || len(s) >= 12
 }
+
+// Structural reports whether a word is one that every session is full of, and so names nothing.
+func Structural(word string) bool { return structural[word] }
 
 // structural are words that every session is full of, because protocols and
 // harnesses write them; they name nothing.
