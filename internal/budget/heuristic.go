@@ -10,7 +10,7 @@ import "unicode/utf8"
 // The text is taken apart into the things that tokenizers of this family treat
 // alike: words by length, digits in groups of three, symbols, blanks, letters by
 // script, and runs of letters and digits that look random (base64, hashes, keys).
-// Each thing has a cost; weights.go says where the costs come from.
+// Each thing has a cost; heuristic_weights.go says where the costs come from.
 type Heuristic struct{}
 
 // Name implements Counter.

@@ -61,12 +61,9 @@ func newFailure(tool, arguments string) (failure, bool) {
 	if !ChangesFiles(tool) && looksOnly(tool) {
 		return now, false
 	}
-	for _, name := range sortedNames(members) {
-		var value string
-		if namesFile(name) && json.Unmarshal(members[name], &value) == nil && isFileName(value) {
-			now.subject, now.what = value, value
-			return now, true
-		}
+	if file, ok := fileIn(members); ok {
+		now.subject, now.what = file, file
+		return now, true
 	}
 	now.what = Shorten(arguments)
 	now.subject = now.what

@@ -47,10 +47,7 @@ func (f *Files) Add(tool, arguments string, operations []fileop.Operation) {
 	_ = json.Unmarshal([]byte(arguments), &members) // what is none has no names
 	for _, name := range sortedNames(members) {
 		var value string
-		if json.Unmarshal(members[name], &value) != nil {
-			continue
-		}
-		if namesFile(name) && isFileName(value) {
+		if namesFile(name) && json.Unmarshal(members[name], &value) == nil && isFileName(value) {
 			f.note(value, changes)
 		}
 	}
@@ -98,6 +95,17 @@ var separators = strings.NewReplacer("_", "", "-", "")
 func namesFile(argument string) bool {
 	a := strings.ToLower(separators.Replace(argument))
 	return strings.HasSuffix(a, "path") || strings.HasSuffix(a, "file") || strings.HasSuffix(a, "filename")
+}
+
+// fileIn is the file that a call's arguments name first.
+func fileIn(members map[string]json.RawMessage) (string, bool) {
+	for _, name := range sortedNames(members) {
+		var value string
+		if namesFile(name) && json.Unmarshal(members[name], &value) == nil && isFileName(value) {
+			return value, true
+		}
+	}
+	return "", false
 }
 
 func isFileName(value string) bool {

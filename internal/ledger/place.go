@@ -37,11 +37,6 @@ func ending(path string) string {
 	return path[at+1:]
 }
 
-// NewIndex returns an empty index whose names are measured by a gauge.
-func NewIndex(gauge budget.Accountant) *Index {
-	return &Index{gauge: gauge, entries: map[string]*entry{}, places: map[string]*place{}}
-}
-
 // namesHeading names a place over names.
 func (x *Index) namesHeading(p *place, shown *Shown) budget.Piece {
 	kept := &p.names[0]
@@ -99,11 +94,8 @@ func Place(tool, arguments string) string {
 		}
 		return oneLine(tool)
 	}
-	for _, name := range sortedNames(members) {
-		var value string
-		if namesFile(name) && json.Unmarshal(members[name], &value) == nil && isFileName(value) {
-			return oneLine(value)
-		}
+	if file, ok := fileIn(members); ok {
+		return oneLine(file)
 	}
 	return oneLine(tool)
 }
