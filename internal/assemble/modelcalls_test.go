@@ -3,6 +3,7 @@ package assemble_test
 import (
 	"context"
 	"errors"
+	"math"
 	"reflect"
 	"strings"
 	"sync"
@@ -47,7 +48,7 @@ func known(t *testing.T, store eventlog.Artifacts, sessionID string, asOf eventl
 
 func mustCalls(t *testing.T, store eventlog.Artifacts, sessionID string) []records.ModelCall {
 	t.Helper()
-	all, err := records.Calls(context.Background(), store, sessionID)
+	all, _, err := records.CallsAfter(context.Background(), store, sessionID, 0, math.MaxInt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +246,7 @@ func TestCallsThatCannotBeRecorded(t *testing.T) {
 		if calls := mustCalls(t, store, "s"); len(calls) > 0 {
 			t.Errorf("recorded %+v", calls)
 		}
-		if _, err := records.Calls(context.Background(), store, "nobody"); !errors.As(err, new(*eventlog.NotFoundError)) {
+		if _, _, err := records.CallsAfter(context.Background(), store, "nobody", 0, math.MaxInt); !errors.As(err, new(*eventlog.NotFoundError)) {
 			t.Errorf("calls of nobody: %v", err)
 		}
 	})

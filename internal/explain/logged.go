@@ -159,21 +159,37 @@ func (x *explainer) block(e eventlog.Event, index int, b eventlog.Block) (added,
 		s.Shown, s.Reason = ShownOmitted, "not sent: the format leaves it out"
 	case x.sent.described[at]:
 		s.Shown, s.Reason = ShownStubbed, "the format shows a text in its place"
-	case scrubbed && !seen:
-		s.Shown, s.Reason = ShownVerbatim, scrubbedReason
-	case !seen && !x.in(readableOf(b)):
-		s.Shown, s.Reason = ShownVerbatim, "it is where no model reads it: in a seal, in binary data or in markup"
-	case !seen:
-		s.Shown, s.Reason = ShownVerbatim, "JSON is sent without the whitespace between its tokens"
-	case !held && !x.in(textsOf(b, asSent)) && x.in(framed(e, index)):
-		s.Shown, s.Reason = ShownVerbatim, "the harness added it"
-	case !held && !x.in(textsOf(b, asSent)):
-		s.Shown, s.Reason = ShownVerbatim, "contextd added it"
+	case seen:
+		s.Shown, s.Reason = ShownVerbatim, x.added(e, index, b, held)
 	default:
-		s.Shown = ShownVerbatim
+		s.Shown, s.Reason = ShownVerbatim, x.unread(b, scrubbed)
 	}
 	x.add(s)
 	return true, seen
+}
+
+// unread says why a text that a block holds, which was sent as it is, cannot be read there.
+func (x *explainer) unread(b eventlog.Block, scrubbed bool) string {
+	switch {
+	case scrubbed:
+		return scrubbedReason
+	case !x.in(readableOf(b)):
+		return "it is where no model reads it: in a seal, in binary data or in markup"
+	default:
+		return "JSON is sent without the whitespace between its tokens"
+	}
+}
+
+// added says who added a text that can be read in a block; empty if the block itself holds it.
+func (x *explainer) added(e eventlog.Event, index int, b eventlog.Block, held bool) string {
+	switch {
+	case held || x.in(textsOf(b, asSent)):
+		return ""
+	case x.in(framed(e, index)):
+		return "the harness added it"
+	default:
+		return addedText
+	}
 }
 
 const scrubbedReason = "scrub: credentials in it were replaced"

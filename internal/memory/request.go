@@ -29,7 +29,7 @@ func (r *Request) Hold(g *Grant) {
 	old.Release()
 }
 
-// Add keeps a further part of the new request, with the first.
+// Add keeps a further part of the new request, with the first; one at the most for each request.
 func (r *Request) Add(g *Grant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -155,34 +155,43 @@ func NewReader(log eventlog.Reader, sessionID string) *Reader {
 
 // Read completes pointers; those to nothing in the log are left out.
 func (r *Reader) Read(ctx context.Context, pointers []records.Pointer) ([]Facts, error) {
-	var event eventlog.Event
+	var event eventlog.Event // of the pointer before
 	out := make([]Facts, 0, len(pointers))
 	for _, p := range pointers {
 		f, ok := r.known[eventlog.Place{Seq: p.Seq, Block: p.Block}]
 		if !ok {
+			var err error
 			if event.Seq != p.Seq {
-				var err error
 				if event, err = eventAt(ctx, r.log, r.sessionID, p.Seq); err != nil {
 					return nil, err
 				}
 			}
-			blocks := Blocks(event)
-			if p.Block >= len(blocks) {
-				continue
+			if f, ok, err = r.describe(ctx, event, p); err != nil {
+				return nil, err
 			}
-			f = factsOf(p, blocks[p.Block])
-			if f.CallID != "" && f.ToolName == "" {
-				var err error
-				if f.ToolName, err = r.toolOf(ctx, f.CallID, p.Seq); err != nil {
-					return nil, err
-				}
-			}
-			r.known[eventlog.Place{Seq: p.Seq, Block: p.Block}] = f
 		}
-		f.Pointer = p
-		out = append(out, f)
+		if ok {
+			f.Pointer = p
+			out = append(out, f)
+		}
 	}
 	return out, nil
+}
+
+// describe completes a pointer into an event, and keeps what it found; false where it names nothing.
+func (r *Reader) describe(ctx context.Context, event eventlog.Event, p records.Pointer) (f Facts, ok bool, err error) {
+	blocks := Blocks(event)
+	if p.Block >= len(blocks) {
+		return f, false, nil
+	}
+	f = factsOf(p, blocks[p.Block])
+	if f.CallID != "" && f.ToolName == "" {
+		if f.ToolName, err = r.toolOf(ctx, f.CallID, p.Seq); err != nil {
+			return f, false, err
+		}
+	}
+	r.known[eventlog.Place{Seq: p.Seq, Block: p.Block}] = f
+	return f, true, nil
 }
 
 // toolOf is the tool of the newest call with an id that is not after an event.

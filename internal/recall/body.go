@@ -92,34 +92,13 @@ func (s Session) parsePointer(written string) (eventlog.Place, error) {
 
 // missing says which pointers there are near one that names nothing.
 func (s Session) missing(ctx context.Context, at eventlog.Place) error {
-	const around, named = 16, 3
 	info, err := s.Log.Session(ctx, s.ID)
 	if err != nil {
 		return err
 	}
-	middle := min(at.Seq, info.Head)
-	facts := pointers.NewReader(s.Log, s.ID)
-	near := make([]string, 0, named)
-	for distance := eventlog.Seq(0); distance <= around && len(near) < named; distance++ {
-		for _, seq := range []eventlog.Seq{middle - min(distance, middle), middle + distance} {
-			if seq == 0 || seq > info.Head || distance == 0 && len(near) > 0 {
-				continue
-			}
-			for event, err := range s.Log.Read(ctx, s.ID, seq, seq) {
-				if err != nil {
-					return err
-				}
-				for i, b := range pointers.Blocks(event) {
-					tool, err := toolOf(ctx, facts, seq, i, b)
-					if err != nil {
-						return err
-					}
-					if len(near) < named {
-						near = append(near, reduce.Pointer(seq, i)+" ("+describe(event, b, tool)+")")
-					}
-				}
-			}
-		}
+	near, err := s.near(ctx, min(at.Seq, info.Head), info.Head)
+	if err != nil {
+		return err
 	}
 	ends := ""
 	if at.Seq > info.Head {
@@ -129,6 +108,44 @@ func (s Session) missing(ctx context.Context, at eventlog.Place) error {
 		return mistaken("%s names nothing%s", reduce.Pointer(at.Seq, at.Block), ends)
 	}
 	return mistaken("%s names nothing%s; near it are %s", reduce.Pointer(at.Seq, at.Block), ends, strings.Join(near, ", "))
+}
+
+// near names the first blocks that there are around an event, with what they are.
+func (s Session) near(ctx context.Context, middle, head eventlog.Seq) ([]string, error) {
+	const around, most = 16, 3
+	facts := pointers.NewReader(s.Log, s.ID)
+	var near []string
+	for distance := eventlog.Seq(0); distance <= around && len(near) < most; distance++ {
+		for _, seq := range []eventlog.Seq{middle - min(distance, middle), middle + distance} {
+			if seq == 0 || seq > head || distance == 0 && len(near) > 0 {
+				continue
+			}
+			here, err := s.blocksOf(ctx, facts, seq)
+			if err != nil {
+				return nil, err
+			}
+			near = append(near, here...)
+		}
+	}
+	return near[:min(len(near), most)], nil
+}
+
+// blocksOf names the blocks of an event, with what they are.
+func (s Session) blocksOf(ctx context.Context, facts *pointers.Reader, seq eventlog.Seq) ([]string, error) {
+	var out []string
+	for event, err := range s.Log.Read(ctx, s.ID, seq, seq) {
+		if err != nil {
+			return nil, err
+		}
+		for i, b := range pointers.Blocks(event) {
+			tool, err := toolOf(ctx, facts, seq, i, b)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, reduce.Pointer(seq, i)+" ("+describe(event, b, tool)+")")
+		}
+	}
+	return out, nil
 }
 
 // toolOf is the tool of a call or of a result; empty for any other block.

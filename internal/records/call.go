@@ -158,22 +158,6 @@ func (c ModelCall) learn(ctx context.Context, store eventlog.Artifacts) (budget.
 	}
 }
 
-// Calls lists the recorded calls of a session in the order of their numbers.
-func Calls(ctx context.Context, store eventlog.Artifacts, sessionID string) ([]ModelCall, error) {
-	var out []ModelCall
-	for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: callKind}) {
-		if err != nil {
-			return nil, err
-		}
-		c, err := decodeCall(sessionID, a)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, c)
-	}
-	return out, nil
-}
-
 // CallsAfter lists at most limit recorded calls, those after a number, in the order of their
 // numbers; next is the last of them where there are more, or else 0.
 func CallsAfter(ctx context.Context, store eventlog.Artifacts, sessionID string, after uint32, limit int) (page []ModelCall, next uint32, err error) {
