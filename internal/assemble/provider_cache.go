@@ -86,15 +86,15 @@ func (e *Engine) compare(ctx context.Context, s *session, now encoding, record r
 		if err != nil {
 			return CacheReport{}, err
 		}
-		if last, err = e.reencode(ctx, s, r); err != nil {
+		if last, err = e.encodeAgain(ctx, s, r); err != nil {
 			return CacheReport{}, err
 		}
 	}
 	return last.compare(now), nil
 }
 
-// reencode computes the messages of a recorded projection.
-func (e *Engine) reencode(ctx context.Context, s *session, r records.Projection) (lastProjection, error) {
+// encodeAgain computes the messages of a recorded projection.
+func (e *Engine) encodeAgain(ctx context.Context, s *session, r records.Projection) (lastProjection, error) {
 	f, err := format(r)
 	if err != nil {
 		return lastProjection{}, err

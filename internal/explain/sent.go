@@ -87,47 +87,48 @@ var standsAsJSON = map[string]bool{
 // readable are the texts in a message: all strings but those that are opaque, and the JSON
 // of arguments.
 func readable(raw []byte) []string {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) == 0 {
-		return nil
-	}
 	var out []string
-	switch raw[0] {
-	case '"':
-		var s string
-		if json.Unmarshal(raw, &s) == nil && !strings.HasPrefix(s, "data:") {
-			out = append(out, s)
+	var walk func(raw json.RawMessage)
+	walk = func(raw json.RawMessage) {
+		raw = bytes.TrimSpace(raw)
+		if len(raw) == 0 {
+			return
 		}
-	case '[':
-		var all []json.RawMessage
-		_ = json.Unmarshal(raw, &all) // what is none has no texts
-		for _, one := range all {
-			out = append(out, readable(one)...)
-		}
-	case '{':
-		var members map[string]json.RawMessage
-		_ = json.Unmarshal(raw, &members) // what is none has no texts
-		for name, value := range members {
-			out = append(out, readableIn(name, value)...)
+		switch raw[0] {
+		case '"':
+			var s string
+			if json.Unmarshal(raw, &s) == nil && !strings.HasPrefix(s, "data:") {
+				out = append(out, s)
+			}
+		case '[':
+			var all []json.RawMessage
+			if json.Unmarshal(raw, &all) == nil {
+				for _, one := range all {
+					walk(one)
+				}
+			}
+		case '{':
+			var members map[string]json.RawMessage
+			if json.Unmarshal(raw, &members) != nil {
+				return
+			}
+			for name, value := range members {
+				switch {
+				case unreadable[name]:
+				case standsAsJSON[name]:
+					text := string(value)
+					if json.Unmarshal(value, &text) != nil {
+						text = string(value)
+					}
+					out = append(append(out, text), stringsIn(text)...)
+				default:
+					walk(value)
+				}
+			}
 		}
 	}
+	walk(raw)
 	return out
-}
-
-// readableIn are the texts in a member.
-func readableIn(name string, value json.RawMessage) []string {
-	switch {
-	case unreadable[name]:
-		return nil
-	case standsAsJSON[name]:
-		text := string(value)
-		if json.Unmarshal(value, &text) != nil {
-			text = string(value)
-		}
-		return append([]string{text}, stringsIn(text)...)
-	default:
-		return readable(value)
-	}
 }
 
 // readableOf are the texts of a block that a model can read.
