@@ -1,8 +1,6 @@
 package assemble
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Have is what the caller holds of the prefix already.
 type Have struct {
