@@ -15,10 +15,7 @@ provider counted and what was estimated.`,
 		Example: `  contextd calls my-session
   contextd calls my-session --json | jq .cache_read_tokens`,
 		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
-			var t *table
-			if !c.output.structured() {
-				t = newTable(cmd, "CALL", "PROJECTION", "MODEL", "INPUT", "CACHE READ", "CACHE WRITTEN", "OUTPUT", "ESTIMATED", "TIME")
-			}
+			list := c.newListing(cmd, "CALL", "PROJECTION", "MODEL", "INPUT", "CACHE READ", "CACHE WRITTEN", "OUTPUT", "ESTIMATED", "TIME")
 			req := &contextdv1.ListModelCallsRequest{SessionId: args[0], PageSize: 1000}
 			for {
 				page, err := api.ListModelCalls(cmd.Context(), req)
@@ -26,23 +23,16 @@ provider counted and what was estimated.`,
 					return err
 				}
 				for _, m := range page.GetCalls() {
-					if t == nil {
-						if err := c.output.write(cmd.OutOrStdout(), m); err != nil {
-							return err
-						}
-						continue
-					}
-					t.row(m.GetNumber(), dash(m.GetProjectionId()), dash(m.GetModel()), m.GetInputTokens(), m.GetCacheReadTokens(), m.GetCacheWriteTokens(),
+					err := list.add(m, m.GetNumber(), dash(m.GetProjectionId()), dash(m.GetModel()), m.GetInputTokens(), m.GetCacheReadTokens(), m.GetCacheWriteTokens(),
 						m.GetOutputTokens(), m.GetEstimatedTokens(), when(m.GetTime()))
+					if err != nil {
+						return err
+					}
 				}
 				if req.PageToken = page.GetNextPageToken(); req.GetPageToken() == "" {
-					break
+					return list.end(nil)
 				}
 			}
-			if t == nil {
-				return nil
-			}
-			return t.flush()
 		}),
 	}
 	sessionsFirst(cmd, cobra.ExactArgs(1))

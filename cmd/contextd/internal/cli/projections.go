@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -30,41 +31,37 @@ func (c *client) newListProjections() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
 			req := &contextdv1.ListProjectionsRequest{SessionId: args[0], Brief: !c.output.structured()}
-			var t *table
-			if !c.output.structured() {
-				t = newTable(cmd, "PROJECTION", "AS OF", "KEPT", "SHORTENED", "DROPPED", "RECLAIMED", "TIME", "HASH")
-			}
-			for n := uint(0); ; {
-				page, err := api.ListProjections(cmd.Context(), req)
-				if err != nil {
-					return err
+			list := c.newListing(cmd, "PROJECTION", "AS OF", "KEPT", "SHORTENED", "DROPPED", "RECLAIMED", "TIME", "HASH")
+			n := uint(0)
+			return list.end(eachProjection(cmd.Context(), api, req, func(p *contextdv1.Projection) error {
+				err := list.add(p, p.GetProjectionId(), p.GetAsOfSeq(), p.GetKeptCount(), p.GetRedactedCount(), p.GetDroppedCount(), p.GetReclaimedTokens(), when(p.GetTime()), p.GetPrefixHash())
+				if n++; err == nil && n == limit {
+					return errEnough
 				}
-				for _, p := range page.GetProjections() {
-					if limit > 0 && n == limit {
-						break
-					}
-					n++
-					if c.output.structured() {
-						if err := c.output.write(cmd.OutOrStdout(), p); err != nil {
-							return err
-						}
-						continue
-					}
-					t.row(p.GetProjectionId(), p.GetAsOfSeq(), p.GetKeptCount(), p.GetRedactedCount(), p.GetDroppedCount(), p.GetReclaimedTokens(), when(p.GetTime()), p.GetPrefixHash())
-				}
-				req.PageToken = page.GetNextPageToken()
-				if req.GetPageToken() == "" || limit > 0 && n == limit {
-					break
-				}
-			}
-			if c.output.structured() {
-				return nil
-			}
-			return t.flush()
+				return err
+			}))
 		}),
 	}
 	cmd.Flags().UintVar(&limit, "limit", 0, "list at most so many `projections`; 0 for all")
 	return cmd
+}
+
+// eachProjection calls f for the projections of a request, page after page.
+func eachProjection(ctx context.Context, api api, req *contextdv1.ListProjectionsRequest, f func(*contextdv1.Projection) error) error {
+	for {
+		page, err := api.ListProjections(ctx, req)
+		if err != nil {
+			return err
+		}
+		for _, p := range page.GetProjections() {
+			if err := f(p); err != nil {
+				return err
+			}
+		}
+		if req.PageToken = page.GetNextPageToken(); req.GetPageToken() == "" {
+			return nil
+		}
+	}
 }
 
 func (c *client) newReplay() *cobra.Command {

@@ -74,9 +74,6 @@ var sessionOrders = map[string]func(a, b *contextdv1.Session) int{
 	"bytes":  func(a, b *contextdv1.Session) int { return cmp.Compare(b.GetLogBytes(), a.GetLogBytes()) },
 }
 
-// errEnough ends a listing.
-var errEnough = errors.New("enough sessions")
-
 // listSessions returns the first sessions in an order; 0 is all.
 func listSessions(ctx context.Context, api api, req *contextdv1.ListSessionsRequest, compare func(a, b *contextdv1.Session) int, limit uint) ([]*contextdv1.Session, error) {
 	var all []*contextdv1.Session
@@ -100,28 +97,22 @@ func listSessions(ctx context.Context, api api, req *contextdv1.ListSessionsRequ
 }
 
 func (c *client) writeSessions(cmd *cobra.Command, all []*contextdv1.Session) error {
-	if c.output.structured() {
-		for _, s := range all {
-			if err := c.output.write(cmd.OutOrStdout(), s); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	header := []any{"SESSION", "EVENTS", "TURNS", "BYTES", "UPDATED", "LABELS"}
 	wide := c.output == outputWide
 	if wide {
 		header = append(header, "CREATED", "FORKED FROM", "CHAIN HEAD")
 	}
-	t := newTable(cmd, header...)
+	list := c.newListing(cmd, header...)
 	for _, s := range all {
 		row := []any{s.GetSessionId(), s.GetHeadSeq(), s.GetTurns(), s.GetLogBytes(), when(s.GetUpdateTime()), labels(s.GetLabels())}
 		if wide {
 			row = append(row, when(s.GetCreateTime()), dash(s.GetParentSessionId()), dash(s.GetChainHead()))
 		}
-		t.row(row...)
+		if err := list.add(s, row...); err != nil {
+			return err
+		}
 	}
-	return t.flush()
+	return list.end(nil)
 }
 
 // eachSession calls f for the sessions of a request, page after page.
