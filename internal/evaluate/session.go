@@ -49,53 +49,75 @@ func NewSession(file, format string, events []eventlog.Event, gauge budget.Accou
 	for i, e := range events {
 		conv.Append(e)
 		calls[i+1] = calls[i] + callsOf(e)
-		if m, ok := e.Body.(*eventlog.Message); ok {
-			for _, b := range m.Blocks {
-				for text := range strings.SplitSeq(Plain(b), "\x00") {
-					s.texts = append(s.texts, placed{e.Seq, text})
-				}
-			}
-		}
+		s.texts = append(s.texts, textsOf(e)...)
 	}
-	seen := map[string]bool{}
-	var before strings.Builder
-	next := 0
+	said := earlier{identifiers: map[string]bool{}}
 	for i, g := range conv.Groups() {
-		if g.Kind != reduce.KindTurn || i == 0 {
+		if g.Kind != reduce.KindTurn || i == 0 || g.First == 1 {
 			continue
 		}
-		for next < len(s.texts) && s.texts[next].seq < g.First {
-			text := s.texts[next].text
-			before.WriteString(text + "\x00")
-			ledger.Identifiers(text, func(a, b int) bool {
-				seen[text[a:b]] = true
-				return true
-			})
-			next++
-		}
-		st := Step{Before: int(g.First) - 1, Calls: calls[g.First-1]}
-		once := map[string]bool{}
-		for _, line := range mustReproduce(g) {
-			if shows(before.String(), line) {
-				st.Lines = append(st.Lines, line)
-			}
-		}
-		for _, c := range g.Calls {
-			arguments := ledger.Decode(c.Arguments)
-			ledger.Identifiers(arguments, func(a, b int) bool {
-				name := arguments[a:b]
-				if seen[name] && !once[name] {
-					once[name] = true
-					st.Wanted = append(st.Wanted, name)
-				}
-				return true
-			})
-		}
-		if st.Before > 0 {
-			s.Steps = append(s.Steps, st)
-		}
+		said.add(s.texts, g.First)
+		s.Steps = append(s.Steps, Step{Before: int(g.First) - 1, Calls: calls[g.First-1], Wanted: said.wanted(g), Lines: said.lines(g)})
 	}
 	return s
+}
+
+// textsOf are the texts of a message.
+func textsOf(e eventlog.Event) (out []placed) {
+	if m, ok := e.Body.(*eventlog.Message); ok {
+		for _, b := range m.Blocks {
+			for text := range strings.SplitSeq(Plain(b), "\x00") {
+				out = append(out, placed{e.Seq, text})
+			}
+		}
+	}
+	return out
+}
+
+// earlier is what was said before a step.
+type earlier struct {
+	next        int // the first text that is not taken in
+	text        strings.Builder
+	identifiers map[string]bool
+}
+
+// add takes in the texts before an event.
+func (s *earlier) add(texts []placed, before eventlog.Seq) {
+	for ; s.next < len(texts) && texts[s.next].seq < before; s.next++ {
+		text := texts[s.next].text
+		s.text.WriteString(text + "\x00")
+		ledger.Identifiers(text, func(a, b int) bool {
+			s.identifiers[text[a:b]] = true
+			return true
+		})
+	}
+}
+
+// wanted are the identifiers in the arguments of a turn's calls that were said before, each once.
+func (s *earlier) wanted(g *reduce.Group) (out []string) {
+	once := map[string]bool{}
+	for _, c := range g.Calls {
+		arguments := ledger.Decode(c.Arguments)
+		ledger.Identifiers(arguments, func(a, b int) bool {
+			name := arguments[a:b]
+			if s.identifiers[name] && !once[name] {
+				once[name] = true
+				out = append(out, name)
+			}
+			return true
+		})
+	}
+	return out
+}
+
+// lines are those that a turn's edits must reproduce and that were there before.
+func (s *earlier) lines(g *reduce.Group) (out []string) {
+	for _, line := range mustReproduce(g) {
+		if shows(s.text.String(), line) {
+			out = append(out, line)
+		}
+	}
+	return out
 }
 
 func callsOf(e eventlog.Event) int {

@@ -49,14 +49,7 @@ func (r *run) agedTokens(now Result) (freed, rewritten uint64, ok bool) {
 // advance takes in the items that came since, and looks again at those that may be due. It is
 // false for rules that count results, and where the run should end.
 func (a *aged) advance(r *run, v View, s State) bool {
-	var look []int
-	if a.turn > 0 {
-		for turn := a.turn + 1; turn <= r.conv.turns; turn++ {
-			look = append(look, a.due[turn]...)
-			delete(a.due, turn)
-		}
-	}
-	a.turn = r.conv.turns
+	look := a.takeDue(r.conv.turns)
 	keep := r.policy.Thinking.KeepTurns
 	for i := len(a.tokens); i < v.Len(); i++ {
 		g := v.items[i].group
@@ -99,6 +92,18 @@ func (a *aged) advance(r *run, v View, s State) bool {
 		a.put(v, i, a.lookAt(r, v, i, s))
 	}
 	return true
+}
+
+// takeDue are the items to be looked at again by a turn, since the one before.
+func (a *aged) takeDue(turn uint32) (look []int) {
+	if a.turn > 0 {
+		for due := a.turn + 1; due <= turn; due++ {
+			look = append(look, a.due[due]...)
+			delete(a.due, due)
+		}
+	}
+	a.turn = turn
+	return look
 }
 
 // lookAt is what item i takes under a state, by the reducers themselves: beside it they see only

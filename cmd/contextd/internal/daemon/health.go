@@ -63,14 +63,7 @@ func (d *Daemon) watch(ctx context.Context) {
 	tick := time.NewTicker(healthPeriod)
 	defer tick.Stop()
 	for ready, away := false, false; ; {
-		for i, p := range parts {
-			healthy := p.Healthy()
-			d.health.SetServingStatus(p.Name, statusOf(healthy))
-			if healthy != well[i] && p.Name != health.Store {
-				d.logger.WarnContext(ctx, "the health of a part has changed", "part", p.Name, "healthy", healthy)
-			}
-			well[i] = healthy
-		}
+		d.reportParts(ctx, parts, well)
 		if d.syncs != nil {
 			d.syncs.report(ctx)
 		}
@@ -96,6 +89,18 @@ func (d *Daemon) watch(ctx context.Context) {
 		case <-tick.C:
 		case <-d.sick:
 		}
+	}
+}
+
+// reportParts reports the health of each part; well is what was reported of it before.
+func (d *Daemon) reportParts(ctx context.Context, parts []health.Part, well []bool) {
+	for i, p := range parts {
+		healthy := p.Healthy()
+		d.health.SetServingStatus(p.Name, statusOf(healthy))
+		if healthy != well[i] && p.Name != health.Store {
+			d.logger.WarnContext(ctx, "the health of a part has changed", "part", p.Name, "healthy", healthy)
+		}
+		well[i] = healthy
 	}
 }
 

@@ -82,6 +82,13 @@ func (r *replay) verify(ctx context.Context) error {
 	if r.last == nil {
 		return nil
 	}
+	if err := r.verifyProjections(ctx); err != nil {
+		return err
+	}
+	return r.verifyPointers(ctx)
+}
+
+func (r *replay) verifyProjections(ctx context.Context) error {
 	req := &contextdv1.ListProjectionsRequest{SessionId: sessionID}
 	for {
 		page, err := r.api.ListProjections(ctx, req)
@@ -106,6 +113,10 @@ func (r *replay) verify(ctx context.Context) error {
 	if r.totals.Replayed != r.totals.Turns {
 		r.problem("%d of %d projections were rebuilt with the same bytes", r.totals.Replayed, r.totals.Turns)
 	}
+	return nil
+}
+
+func (r *replay) verifyPointers(ctx context.Context) error {
 	pointers := maps.Clone(r.evicted)
 	for _, m := range r.last.messages {
 		if m.GetOrigin() == contextdv1.Origin_ORIGIN_SUMMARY {

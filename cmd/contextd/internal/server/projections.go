@@ -42,15 +42,9 @@ func (s *Server) ListProjections(ctx context.Context, req *contextdv1.ListProjec
 			return nil, err
 		}
 		for _, r := range page {
-			var converted *contextdv1.Projection
-			if req.GetBrief() {
-				converted = wire.BriefProjectionToProto(r)
-			} else {
-				pointers, err := facts.Read(ctx, r.Pointers)
-				if err != nil {
-					return nil, err
-				}
-				converted = wire.RecordedToProto(r, pointers)
+			converted, err := listedProjection(ctx, r, facts, req.GetBrief())
+			if err != nil {
+				return nil, err
 			}
 			converted.Shadow = shadows(r)
 			if room -= proto.Size(converted) + entryOverhead; room < 0 && len(out.GetProjections()) > 0 {
@@ -68,6 +62,18 @@ func (s *Server) ListProjections(ctx context.Context, req *contextdv1.ListProjec
 			return out, nil
 		}
 	}
+}
+
+// listedProjection is a record as lists have it: with its pointers, unless it is to be brief.
+func listedProjection(ctx context.Context, r records.Projection, facts *pointers.Reader, brief bool) (*contextdv1.Projection, error) {
+	if brief {
+		return wire.BriefProjectionToProto(r), nil
+	}
+	completed, err := facts.Read(ctx, r.Pointers)
+	if err != nil {
+		return nil, err
+	}
+	return wire.RecordedToProto(r, completed), nil
 }
 
 // A page of projections stays below 1 MiB, its token and frame included; an entry has a tag
