@@ -11,11 +11,11 @@ import (
 // attempt asks a backend for the text of one span, chunk by chunk: each text extends
 // the one before.
 type attempt struct {
-	s *Scheduler
-	n *named
-	p Proposal
-	t task
-	m Material
+	scheduler  *Scheduler
+	summarizer *named
+	proposal   Proposal
+	task       task
+	material   Material
 	// ctx ends with the scheduler or the session.
 	ctx context.Context
 }
@@ -23,33 +23,33 @@ type attempt struct {
 // write returns the summary; it is durable then.
 func (a attempt) write() (Summary, error) {
 	request := Request{
-		TaskID: a.p.requestID(), SessionID: a.p.SessionID, From: a.p.From, To: a.p.To,
-		Older: a.m.Older, Reminders: a.m.Reminders, MaxOutputTokens: a.p.MaxOutputTokens, Count: a.m.Count,
+		TaskID: a.proposal.requestID(), SessionID: a.proposal.SessionID, From: a.proposal.From, To: a.proposal.To,
+		Older: a.material.Older, Reminders: a.material.Reminders, MaxOutputTokens: a.proposal.MaxOutputTokens, Count: a.material.Count,
 	}
 	summary := Summary{
-		ID: a.p.SummaryID(), From: a.p.From, To: a.p.To, Ledger: a.m.Ledger, Index: a.m.Index,
-		Summarizer: a.p.Summarizer, Instructions: a.p.Instructions.Fingerprint(), Extends: a.p.Extends, Version: Version,
+		ID: a.proposal.SummaryID(), From: a.proposal.From, To: a.proposal.To, Ledger: a.material.Ledger, Index: a.material.Index,
+		Summarizer: a.proposal.Summarizer, Instructions: a.proposal.Instructions.Fingerprint(), Extends: a.proposal.Extends, Version: Version,
 	}
-	if rules, ok := a.n.Backend.(Rules); ok {
-		request.Groups = a.m.Groups
+	if rules, ok := a.summarizer.Backend.(Rules); ok {
+		request.Groups = a.material.Groups
 		return a.ask(rules, request, summary, nil, true)
 	}
-	request.System = a.n.Scrub.Text(a.p.Instructions.System(a.p.MaxOutputTokens))
-	limit := a.p.MaxInputTokens
+	request.System = a.summarizer.Scrub.Text(a.proposal.Instructions.System(a.proposal.MaxOutputTokens))
+	limit := a.proposal.MaxInputTokens
 	if limit == 0 {
-		limit = a.n.MaxInputTokens
+		limit = a.summarizer.MaxInputTokens
 	}
-	parts, err := cut(a.m, request.System, prompt.Writer{Scrub: a.n.Scrub}, limit)
+	parts, err := cut(a.material, request.System, prompt.Writer{Scrub: a.summarizer.Scrub}, limit)
 	if err != nil {
-		return Summary{}, a.n.backendError(err)
+		return Summary{}, a.summarizer.backendError(err)
 	}
 	for {
 		k, err := parts.next(request.Older)
 		if err != nil {
-			return Summary{}, a.n.backendError(err)
+			return Summary{}, a.summarizer.backendError(err)
 		}
 		request.Prompt, request.Groups = k.prompt, k.groups
-		summary, err = a.ask(a.n.Backend, request, summary, k.span, !parts.more())
+		summary, err = a.ask(a.summarizer.Backend, request, summary, k.span, !parts.more())
 		if err != nil || !parts.more() {
 			return summary, err
 		}
@@ -62,8 +62,8 @@ func (a attempt) write() (Summary, error) {
 // last one. span is what the request was written from; nil for Rules.
 func (a attempt) ask(b Backend, r Request, summary Summary, span []string, last bool) (Summary, error) {
 	answered := false
-	out, err := a.n.breaker.execute(func() (Output, error) {
-		ctx, cancel := context.WithTimeout(a.ctx, a.n.Timeout)
+	out, err := a.summarizer.breaker.execute(func() (Output, error) {
+		ctx, cancel := context.WithTimeout(a.ctx, a.summarizer.Timeout)
 		defer cancel()
 		out, err := b.Summarize(ctx, r)
 		if a.ctx.Err() != nil && err != nil {
@@ -80,13 +80,13 @@ func (a attempt) ask(b Backend, r Request, summary Summary, span []string, last 
 		}
 		return out, err
 	})
-	a.n.breaker.report(a.s.o.Observer.BreakerChanged)
+	a.summarizer.breaker.report(a.scheduler.o.Observer.BreakerChanged)
 	failed := err != nil && !isEnded(err)
 	if err == nil {
 		summary = a.add(summary, r, out)
 		if last {
-			summary.Time = a.s.o.Now().UTC().Round(0)
-			err = a.s.ready(a.p, a.t, summary)
+			summary.Time = a.scheduler.o.Now().UTC().Round(0)
+			err = a.scheduler.ready(a.proposal, a.task, summary)
 		}
 	}
 	if settler, ok := b.(Settler); ok && answered {
@@ -97,7 +97,7 @@ func (a attempt) ask(b Backend, r Request, summary Summary, span []string, last 
 		settler.Settled(r, settled, err)
 	}
 	if failed {
-		err = a.n.backendError(err)
+		err = a.summarizer.backendError(err)
 	}
 	return summary, err
 }

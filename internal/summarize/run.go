@@ -59,7 +59,7 @@ func (s *Scheduler) run(ctx context.Context, p Proposal) (Summary, error) {
 	if err := s.started(ctx, p, t); err != nil {
 		return Summary{}, err
 	}
-	a := attempt{s, n, p, t, m, ctx}
+	a := attempt{scheduler: s, summarizer: n, proposal: p, task: t, material: m, ctx: ctx}
 	summary, err := a.write()
 	if err != nil {
 		return Summary{}, s.failed(ctx, p, t, err)
