@@ -23,7 +23,8 @@ func TestFencesHoldTheirTexts(t *testing.T) {
 		}
 		for i, line := range lines[1:] {
 			// A closing fence is a run of at least as many, indented by three at the most.
-			closes := len(strings.TrimRight(strings.TrimLeft(line, " "), " \t")) >= len(fence) && strings.Trim(line, "` \t") == ""
+			run := strings.TrimRight(strings.TrimLeft(line, " "), " \t")
+			closes := len(run) >= len(fence) && strings.Trim(run, "`") == ""
 			if last := i == len(lines)-2; closes != last {
 				t.Fatalf("line %d of %q: closes is %t", i+1, lines, closes)
 			}
