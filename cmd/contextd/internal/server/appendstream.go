@@ -37,7 +37,7 @@ type inFlight struct {
 // the disk at once. Answers go out in order; the first error ends the stream
 // after the answers before it, and nothing after it was appended.
 func (s *Server) AppendEventStream(stream appendStream) error {
-	p := &pipeline{
+	p := &appendPipeline{
 		server: s,
 		stream: stream,
 		window: make(chan inFlight, s.limits.StreamWindow),
@@ -61,8 +61,8 @@ func (s *Server) AppendEventStream(stream appendStream) error {
 	}
 }
 
-// pipeline takes appends in by one goroutine and answers them by another.
-type pipeline struct {
+// appendPipeline takes appends in by one goroutine and answers them by another.
+type appendPipeline struct {
 	server *Server
 	stream appendStream
 	window chan inFlight
@@ -73,7 +73,7 @@ type pipeline struct {
 }
 
 // answer waits until an append is durable and says so.
-func (p *pipeline) answer(next inFlight) error {
+func (p *appendPipeline) answer(next inFlight) error {
 	defer p.taken.Add(-1)
 	if next.err != nil {
 		return next.err
@@ -89,7 +89,7 @@ func (p *pipeline) answer(next inFlight) error {
 
 // drain answers what was taken in before the server began to drain. The reader
 // counts before it looks whether that has happened, so that nothing is missed.
-func (p *pipeline) drain() error {
+func (p *appendPipeline) drain() error {
 	for p.taken.Load() > 0 {
 		next, ok := <-p.window
 		if !ok {
@@ -104,7 +104,7 @@ func (p *pipeline) drain() error {
 
 // read takes appends in until the client is done or something goes wrong, and
 // closes the window.
-func (p *pipeline) read() {
+func (p *appendPipeline) read() {
 	defer close(p.window)
 	for {
 		req, err := p.stream.Recv()
@@ -130,7 +130,7 @@ func (p *pipeline) read() {
 
 // admit waits for room and admits an append. A panic ends this stream alone: the
 // interceptors' recovery does not reach here.
-func (p *pipeline) admit(req *contextdv1.AppendEventStreamRequest) (next inFlight) {
+func (p *appendPipeline) admit(req *contextdv1.AppendEventStreamRequest) (next inFlight) {
 	defer func() {
 		if v := recover(); v != nil {
 			next.err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
