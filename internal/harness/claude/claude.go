@@ -252,9 +252,10 @@ func (r *reader) conversation(rec *record, entry transcript.Entry) {
 	}
 }
 
-// editors are the harness's own.
+// editors are the harness's own, and those of iFlow CLI.
 var editors = transcript.Editors{
 	"Edit": {"file_path"}, "MultiEdit": {"file_path"}, "Write": {"file_path"}, "NotebookEdit": {"file_path", "notebook_path"},
+	"replace": {"file_path"}, "write_file": {"file_path"},
 }
 
 // filesChanged are the files that the results among the blocks say were changed.

@@ -164,3 +164,30 @@ func (r *GoogleResponse) text() (blocks []eventlog.Block, failed bool) {
 	}
 	return []eventlog.Block{eventlog.Text{Text: transcript.Compact(r.Response)}}, false
 }
+
+// googleResult is the result in an object that holds a response, or parts with one.
+func googleResult(raw jsontext.Value) (result eventlog.ToolResult, ok bool) {
+	var object struct {
+		Response *GoogleResponse `json:"functionResponse"`
+		Parts    jsontext.Value  `json:"responseParts"`
+	}
+	if transcript.Decode(raw, &object) != nil {
+		return result, false
+	}
+	if object.Response != nil {
+		return object.Response.Result(), true
+	}
+	blocks, err := GoogleBlocks(object.Parts)
+	if err != nil {
+		return result, false
+	}
+	for _, b := range blocks {
+		if r, isResult := b.(eventlog.ToolResult); isResult {
+			result.IsError = result.IsError || r.IsError
+			result.Content, ok = append(result.Content, r.Content...), true
+		} else {
+			result.Content = append(result.Content, b)
+		}
+	}
+	return result, ok
+}
