@@ -16,6 +16,7 @@ import (
 	"github.com/contextd/contextd/internal/harness/opencode"
 	"github.com/contextd/contextd/internal/harness/openhands"
 	"github.com/contextd/contextd/internal/harness/pi"
+	"github.com/contextd/contextd/internal/harness/qwen"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	"github.com/contextd/contextd/internal/harness/vscode"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -29,6 +30,7 @@ var registry = []transcript.Harness{
 	opencode.Harness,
 	pi.Harness,
 	gemini.Harness,
+	qwen.Harness,
 	copilot.Harness,
 	openhands.Harness,
 	aider.Harness,
