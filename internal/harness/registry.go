@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/internal/harness/aider"
+	"github.com/contextd/contextd/internal/harness/atif"
 	"github.com/contextd/contextd/internal/harness/chat"
 	"github.com/contextd/contextd/internal/harness/claude"
 	"github.com/contextd/contextd/internal/harness/codex"
@@ -36,6 +37,7 @@ var registry = []transcript.Harness{
 	aider.Harness,
 	cursor.Harness,
 	vscode.Harness,
+	atif.Harness,
 	chat.Harness,
 }
 
