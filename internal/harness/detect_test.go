@@ -57,6 +57,11 @@ func TestNamesTheOtherFile(t *testing.T) {
 	} {
 		namesOther(t, file, "import api_conversation_history.json of the same folder")
 	}
+	namesOther(t, `{"display":"Fix it.","pastedContents":{},"timestamp":1770577372307,"project":"/src"}`+"\n", "import projects/ of the same folder")
+	namesOther(t, `[{"sessionId":"s","messageId":0,"type":"user","message":"Fix it.","timestamp":"2026-01-30T06:14:16.241Z"}]`, "import chats/ of the same folder")
+	namesOther(t, "PK\x03\x04\x14\x00", "a zip archive: unpack it")
+	namesOther(t, "\x28\xb5\x2f\xfd\x04", "compressed by zstd: unpack it")
+	namesOther(t, `{"name":"x"}`, `messages with "role" and "content"`)
 	namesOther(t, `{"kind":0,"v":{"version":3,"sessionId":"s","requests":[]}}`+"\n"+`{"kind":2,"k":["requests"],"v":[]}`, `"Chat: Export Chat..." writes`)
 }
 

@@ -23,12 +23,20 @@ const Name = "gemini"
 const format = "gemini-cli"
 
 // Harness is Gemini CLI.
-var Harness = transcript.Harness{Name: Name, Aliases: []string{format}, Detect: detect, Read: read, NotKept: notKept}
+var Harness = transcript.Harness{Name: Name, Aliases: []string{format}, Detect: detect, Instead: instead, Read: read, NotKept: notKept}
 
 // detect recognises a chat file by its first members, and a stream by the event that begins it.
 func detect(p transcript.Probe) bool {
 	return begins(p) || p.Has("sessionId", "projectHash") || p.Is("messages[].type", "gemini") ||
 		(p.Is("type", "gemini") && p.Has("id", "timestamp", "content"))
+}
+
+// instead is said of what the harness keeps of all that was typed.
+func instead(p transcript.Probe) string {
+	if p.Has("[].sessionId", "[].messageId") {
+		return "this is what a user typed into Gemini CLI, not what its model saw: import chats/ of the same folder"
+	}
+	return ""
 }
 
 type message struct {
