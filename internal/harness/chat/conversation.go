@@ -32,9 +32,9 @@ type conversation struct {
 	// pending is set while an action that is no call in the file waits for its observation,
 	// and refused while a text of mini-swe-agent's model that holds none waits for a word.
 	pending, refused bool
-	// asked are the calls of the message before, which Cline answers in texts, and Google's form by
-	// their names.
+	// asked are the calls of the message before, which Cline answers in texts.
 	asked []eventlog.ToolCall
+	open  open
 	// reply is the id of the first of OpenAI's items that the model wrote last; empty after others.
 	reply string
 	sides map[string]*conversation // those of subagents, by their ids

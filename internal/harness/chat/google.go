@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -82,39 +83,55 @@ func (c *conversation) google(entry transcript.Entry, m *message) error {
 	return nil
 }
 
+// open are calls in Google's form without a result yet.
+type open struct {
+	ids map[string][]string // by the names of the calls, oldest first
+	// answered are the ids that results named.
+	answered map[string]bool
+}
+
 // name gives ids to calls that have none.
 func (c *conversation) name(id string, blocks []eventlog.Block) {
-	c.asked = nil
+	c.open = open{ids: map[string][]string{}, answered: map[string]bool{}}
 	for i, b := range blocks {
 		call, ok := b.(eventlog.ToolCall)
 		if !ok {
 			continue
 		}
 		if call.CallID == "" {
-			call.CallID = c.session.ReserveCallID(fmt.Sprintf("call-%s-%d", id, len(c.asked)+1))
+			call.CallID = c.session.ReserveCallID(fmt.Sprintf("call-%s-%d", id, i+1))
 			blocks[i] = call
 		}
-		c.asked = append(c.asked, call)
+		c.open.ids[call.Name] = append(c.open.ids[call.Name], call.CallID)
 	}
 }
 
-// pair gives results without an id of a call that of the first call with their name.
+// pair gives results that name no call the id of the first open one with their name.
 func (c *conversation) pair(blocks []eventlog.Block) {
 	for i, b := range blocks {
 		result, ok := b.(eventlog.ToolResult)
 		if !ok {
 			continue
 		}
-		at := slices.IndexFunc(c.asked, func(call eventlog.ToolCall) bool { return call.CallID == result.CallID })
-		if at < 0 && (result.CallID == "" || !c.session.Called(result.CallID)) {
-			at = slices.IndexFunc(c.asked, func(call eventlog.ToolCall) bool { return call.Name == result.ToolName })
-		}
-		if at >= 0 {
-			result.CallID = c.asked[at].CallID
+		if result.CallID == "" || !c.session.Called(result.CallID) {
+			result.CallID = cmp.Or(c.open.first(result.ToolName), result.CallID)
 			blocks[i] = result
-			c.asked = slices.Delete(c.asked, at, at+1)
+		} else if c.open.answered != nil {
+			c.open.answered[result.CallID] = true
 		}
 	}
+}
+
+// first takes the first call of a name out; "" if there is none.
+func (o open) first(name string) string {
+	for len(o.ids[name]) > 0 {
+		id := o.ids[name][0]
+		o.ids[name] = o.ids[name][1:]
+		if !o.answered[id] {
+			return id
+		}
+	}
+	return ""
 }
 
 // geminiTags are the elements that Gemini CLI writes in the user's name.

@@ -2,7 +2,6 @@ package qwen
 
 import (
 	"crypto/sha256"
-	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -71,7 +70,10 @@ func left(events []eventlog.Event) map[string]bool {
 		if gone == nil {
 			gone = map[string]bool{}
 		}
-		kept := slices.Index(there, e.Labels[labelKept]) + 1
+		kept := len(there)
+		for kept > 0 && there[kept-1] != e.Labels[labelKept] {
+			kept--
+		}
 		for _, id := range there[kept:] {
 			gone[id] = true
 		}
