@@ -134,7 +134,7 @@ func (a arguments) text(names ...string) string {
 
 // path is that of the one file that a call names.
 func (a arguments) path() string {
-	return a.text("path", "filepath", "file", "filename", "absolutepath", "notebookpath", "targetfile")
+	return a.text("path", "filepath", "file", "filename", "absolutepath", "notebookpath", "targetfile", "relativepath", "pathinproject")
 }
 
 func (a arguments) has(names ...string) bool {
@@ -152,10 +152,11 @@ func (a arguments) number(names ...string) int {
 	return 0
 }
 
-// The names of the arguments of tools that edit.
+// The names of the arguments of tools that edit, and of those that write.
 var (
-	oldNames = []string{"oldstring", "oldstr", "oldtext", "search", "old"}
-	newNames = []string{"newstring", "newstr", "newtext", "replace", "new"}
+	oldNames     = []string{"oldstring", "oldstr", "oldtext", "search", "old", "targetcontent"}
+	newNames     = []string{"newstring", "newstr", "newtext", "replace", "new", "replacementcontent"}
+	contentNames = []string{"content", "contents", "codecontent"}
 )
 
 // onFile are the operations of a call that names one file.
@@ -166,25 +167,58 @@ func (a arguments) onFile(tool, path string) []Operation {
 		return []Operation{{Kind: Insert, Path: path, From: a.number("insertline"), New: a.text(slices.Concat(newNames, []string{"inserttext"})...)}}
 	case command == "create" || a.has("filetext"):
 		return []Operation{{Kind: Write, Path: path, New: a.text("filetext", "content")}}
+	case command == "append":
+		return []Operation{{Kind: Append, Path: path, New: a.text(newNames...)}}
+	case a.has("diff"):
+		return onePatch(path, a.text("diff"))
 	case command == "view" || command == "str_replace" && a.text(oldNames...) == "":
 		return []Operation{{Kind: Read, Path: path, From: a.firstOf("viewrange"), All: !a.has("viewrange")}}
 	case a.has(oldNames...):
 		return []Operation{a.replace(path)}
 	case a.has(listNames...):
 		return a.listed(path)
-	case a.has("diff"):
-		return searchReplace(path, a.text("diff"))
-	case a.has("content", "contents", "newsource") && !a.has("pattern"):
-		return []Operation{a.write(path)}
+	case a.has(contentNames...) && !a.has("pattern"), a.has("text") && writes(tool):
+		return []Operation{a.write(tool, path)}
 	case reads(tool):
-		from := max(a.number("offset", "startline", "start", "linestart"), a.firstOf("viewrange"))
-		return []Operation{{Kind: Read, Path: path, From: from, All: from == 1 && !a.has("limit", "endline", "end", "lineend", "viewrange")}}
+		return []Operation{a.read(tool, path)}
+	case deletes(tool):
+		return []Operation{{Kind: Remove, Path: path}}
+	case writes(tool) || command == "undo_edit":
+		return []Operation{{Kind: Change, Path: path}}
 	}
 	return nil
 }
 
+// read is what a call does that shows a file, or lines of it.
+func (a arguments) read(tool, path string) Operation {
+	var all bool
+	_ = json.Unmarshal(a["shouldreadentirefile"], &all)
+	op := Operation{Kind: Read, Path: path, From: 1, All: true}
+	switch {
+	case all:
+	case a.has("tail") || tool == "open": // a window, which says where it is
+		op.From, op.All = 0, false
+	default:
+		op.From = max(a.number("offset", "startline", "start", "linestart", "lineoffset", "startlineoneindexed"), a.firstOf("viewrange"), a.firstOf("readrange"))
+		op.All = op.From == 1 && !a.has("limit", "endline", "end", "lineend", "endlineoneindexedinclusive", "nlines", "head", "viewrange", "readrange")
+	}
+	return op
+}
+
+// onePatch are the operations of a patch that is given for one file, whatever it calls that.
+func onePatch(path, text string) []Operation {
+	if found := searchReplace(path, text); len(found) > 0 {
+		return found
+	}
+	found := patches("\n" + text)
+	for i := range found {
+		found[i].Path = path
+	}
+	return found
+}
+
 // listNames are the names of the arguments that list replacements.
-var listNames = []string{"edits", "edit", "replacements"}
+var listNames = []string{"edits", "edit", "replacements", "changes", "replacementchunks"}
 
 // listed are the replacements that a call lists, of a file, or of that which each of them names.
 func (a arguments) listed(path string) []Operation {
@@ -206,13 +240,15 @@ func (a arguments) listed(path string) []Operation {
 	return out
 }
 
-// write is what a call does that gives a text for a file: all of it, what comes at its end, or
-// what comes before a line.
-func (a arguments) write(path string) Operation {
-	op := Operation{Kind: Write, Path: path, New: a.text("content", "contents", "newsource")}
+// write is what a call does that gives a text for a file: all of it, what comes at its end, what
+// comes before a line, or what takes the place of lines.
+func (a arguments) write(tool, path string) Operation {
+	op := Operation{Kind: Write, Path: path, New: a.text(slices.Concat(contentNames, []string{"text"})...)}
 	line := a.number("line")
 	switch {
-	case a.text("mode") == "append" || string(a["append"]) == "true" || a.has("line") && line == 0:
+	case a.has("start", "end"):
+		return Operation{Kind: Change, Path: path}
+	case a.text("mode") == "append" || string(a["append"]) == "true" || a.has("line") && line == 0 || strings.Contains(strings.ToLower(tool), "append"):
 		op.Kind = Append
 	case line > 0:
 		op.Kind, op.From = Insert, line-1
@@ -230,7 +266,9 @@ func (a arguments) firstOf(name string) int {
 
 func (a arguments) replace(path string) Operation {
 	var all bool
-	_ = json.Unmarshal(a["replaceall"], &all)
+	for _, name := range []string{"replaceall", "changeall", "allowmultiple"} {
+		_ = json.Unmarshal(a[name], &all)
+	}
 	return Operation{Kind: Replace, Path: path, Old: a.text(oldNames...), New: a.text(newNames...), All: all}
 }
 
@@ -244,6 +282,19 @@ func reads(tool string) bool {
 		return false
 	}
 	return strings.HasPrefix(name, "read") || strings.HasPrefix(name, "view") || strings.HasPrefix(name, "open") || name == "cat"
+}
+
+// writes reports whether a tool's name says that it changes a file.
+func writes(tool string) bool {
+	name := strings.ToLower(tool)
+	return !strings.Contains(name, "directory") && !strings.Contains(name, "folder") && slices.ContainsFunc(
+		[]string{"write", "edit", "insert", "append", "replace", "create", "modify"}, func(word string) bool { return strings.Contains(name, word) })
+}
+
+// deletes reports whether a tool's name says that it deletes a file.
+func deletes(tool string) bool {
+	name := strings.ToLower(tool)
+	return strings.Contains(name, "file") && (strings.Contains(name, "delete") || strings.Contains(name, "remove"))
 }
 
 // searches reports whether a tool's name says that its result is lines that were found.
