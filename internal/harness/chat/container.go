@@ -23,6 +23,7 @@ type container struct {
 	system element
 	google bool // the system prompt is in Google's form
 	reply  element
+	last   element // of a trajectory
 	tools  element
 	model  string
 	format string // trajectory_format
@@ -57,7 +58,7 @@ func (c *container) member(doc *transcript.Document) error {
 	}
 	if key == trajectory && doc.Kind() == '[' {
 		c.fields = append(c.fields, key)
-		_, err = doc.List(func(jsontext.Value, int) {})
+		_, err = doc.List(func(raw jsontext.Value, line int) { c.last = element{raw, line} })
 		return err
 	}
 	raw, line, err := doc.Value()
@@ -159,6 +160,9 @@ func (c *container) emit(to *conversation, out *transcript.Builder) {
 	if len(c.reply.raw) > 0 {
 		to.add(c.reply.raw, c.reply.line)
 	}
+	if observed := c.observed(); to.pending && observed != nil {
+		to.add(observed, c.last.line)
+	}
 }
 
 // skip counts the members that are not read.
@@ -166,6 +170,21 @@ func (c *container) skip(out *transcript.Builder) {
 	for _, name := range c.fields {
 		out.Skip("member " + name)
 	}
+}
+
+// observed is what SWE-agent's last action gave, in a message as those before it are: the history
+// ends with the action. nil if the last step of the trajectory is of another.
+func (c *container) observed() jsontext.Value {
+	var said message
+	var step struct {
+		Action      transcript.Word `json:"action"`
+		Observation jsontext.Value  `json:"observation"`
+	}
+	if len(c.last.raw) == 0 || transcript.Decode(c.messages[len(c.messages)-1].raw, &said) != nil ||
+		transcript.Decode(c.last.raw, &step) != nil || step.Action != said.Action || len(step.Observation) == 0 {
+		return nil
+	}
+	return transcript.Object("role", "user", "content", step.Observation)
 }
 
 // replyIn is the message in what a provider answered, which follows those of the request; nil if
