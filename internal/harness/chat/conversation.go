@@ -35,6 +35,8 @@ type conversation struct {
 	// asked are the calls of the message before, which Cline answers in texts.
 	asked []eventlog.ToolCall
 	open  open
+	// staying are the messages that no summary of Roo Code replaced.
+	staying []string
 	// reply is the id of the first of OpenAI's items that the model wrote last; empty after others.
 	reply string
 	sides map[string]*conversation // those of subagents, by their ids
@@ -50,9 +52,15 @@ func (c *conversation) add(raw jsontext.Value, line int) {
 	}
 	m.ofLangChain(raw)
 	entry.Time = m.time()
+	from := c.session.Len()
 	side, err := c.subagent(entry, &m)
-	if !side {
+	switch {
+	case side:
+	case m.IsSummary:
+		err = c.summary(entry, &m)
+	default:
 		err = c.message(entry, &m)
+		c.stays(&m, from)
 	}
 	if err != nil {
 		c.session.Unreadable(entry, err)
@@ -75,10 +83,12 @@ func (c *conversation) message(entry transcript.Entry, m *message) (err error) {
 	case "user":
 		err = c.user(entry, m)
 	case "assistant", "model":
-		if m.ofReply() {
-			c.reply = cmp.Or(reply, entry.ID)
+		if c.reply = reply; reply == "" && m.ofReply() {
+			c.reply = entry.ID
 		}
-		err = c.assistant(entry, m)
+		if err = c.assistant(entry, m); !m.ofReply() {
+			c.reply = ""
+		}
 	case "tool", "function":
 		err = c.tool(entry, m)
 	case "exit": // mini-swe-agent: how the run ended
@@ -116,7 +126,7 @@ func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.R
 			entry.Label(transcript.LabelInjected, "true")
 		}
 	}
-	if m.IsDemo || m.byAgent() || c.refused && role == eventlog.RoleUser && !m.byUser() {
+	if m.IsDemo || m.IsCut || m.byAgent() || c.refused && role == eventlog.RoleUser && !m.byUser() {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
 	entry.Body = &eventlog.Message{Role: role, Blocks: blocks}

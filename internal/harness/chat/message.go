@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"time"
 
@@ -34,13 +35,19 @@ type message struct {
 	// partFailed says that a content that is one part is a result that failed.
 	partFailed bool
 
-	Timestamp jsontext.Value             `json:"timestamp"`
+	Timestamp jsontext.Value `json:"timestamp"`
+	TS        jsontext.Value `json:"ts"` // Roo Code
+	ModelInfo transcript.Maybe[struct {
+		ID transcript.Word `json:"modelId"`
+	}] `json:"modelInfo"` // Cline
 	Usage     *usage                     `json:"usage"`
 	Requestor string                     `json:"requestor"` // tau2-bench
 	Error     jsontext.Value             `json:"error"`     // tau2-bench: a boolean; Inspect: what it was
 	Status    transcript.Word            `json:"status"`    // LangChain
 	Extra     *extra                     `json:"extra"`     // mini-swe-agent
 	Metadata  transcript.Maybe[metadata] `json:"_metadata"`
+
+	roo
 
 	// Of SWE-agent.
 	Action  transcript.Word `json:"action"`
@@ -109,7 +116,7 @@ func (m *message) model() string {
 	if m.Model == "" && m.Extra != nil && m.Extra.Response != nil {
 		return m.Extra.Response.Model
 	}
-	return m.Model
+	return cmp.Or(m.Model, string(m.ModelInfo.Value.ID))
 }
 
 func (u *usage) labels() map[string]string {
@@ -159,6 +166,9 @@ func (m *message) wrong() string {
 
 func (m *message) time() time.Time {
 	t := parseTime(m.Timestamp)
+	if t.IsZero() {
+		t = parseTime(m.TS)
+	}
 	if t.IsZero() && m.Extra != nil {
 		t = parseTime(m.Extra.Timestamp)
 	}
