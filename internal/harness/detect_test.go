@@ -59,6 +59,13 @@ func TestNamesTheOtherFile(t *testing.T) {
 	}
 	namesOther(t, `{"display":"Fix it.","pastedContents":{},"timestamp":1770577372307,"project":"/src"}`+"\n", "import projects/ of the same folder")
 	namesOther(t, `[{"sessionId":"s","messageId":0,"type":"user","message":"Fix it.","timestamp":"2026-01-30T06:14:16.241Z"}]`, "import chats/ of the same folder")
+	for _, file := range []string{
+		`{"id":"prt_1","sessionID":"ses_1","messageID":"msg_1","type":"text","text":"hi"}`,
+		`{"id":"msg_1","sessionID":"ses_1","role":"user","time":{"created":1730000201000}}`,
+		`{"id":"ses_1","version":"1.0.0","projectID":"p","directory":"/src","title":"Hi","time":{"created":1730000200000}}`,
+	} {
+		namesOther(t, file, `import what "opencode export" writes`)
+	}
 	namesOther(t, "PK\x03\x04\x14\x00", "a zip archive: unpack it")
 	namesOther(t, "\x28\xb5\x2f\xfd\x04", "compressed by zstd: unpack it")
 	namesOther(t, `{"name":"x"}`, `messages with "role" and "content"`)
