@@ -69,7 +69,6 @@ func TestNamesTheOtherFile(t *testing.T) {
 	namesOther(t, "PK\x03\x04\x14\x00", "a zip archive: unpack it")
 	namesOther(t, "\x28\xb5\x2f\xfd\x04", "compressed by zstd: unpack it")
 	namesOther(t, `{"name":"x"}`, `messages with "role" and "content"`)
-	namesOther(t, `{"kind":0,"v":{"version":3,"sessionId":"s","requests":[]}}`+"\n"+`{"kind":2,"k":["requests"],"v":[]}`, `"Chat: Export Chat..." writes`)
 }
 
 func namesOther(t *testing.T, file, want string) {
