@@ -186,11 +186,12 @@ func (r *reader) object(doc *transcript.Document) error {
 	if damage == nil {
 		damage = doc.Close()
 	}
-	if len(c.messages) > 0 {
+	switch {
+	case len(c.messages) > 0:
 		c.emit(r.conversation(), r.out)
-	} else if c.nests {
+	case c.nests:
 		c.skip(r.out)
-	} else if damage == nil {
+	case damage == nil:
 		r.out.Warn(doc.Line(), "an object without messages was not read")
 	}
 	return damage
