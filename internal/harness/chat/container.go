@@ -192,6 +192,7 @@ func (c *container) observed() jsontext.Value {
 func replyIn(response jsontext.Value) jsontext.Value {
 	var r struct {
 		Role    string         `json:"role"`
+		Object  string         `json:"object"`
 		Model   jsontext.Value `json:"model"`
 		Usage   jsontext.Value `json:"usage"`
 		Choices []struct {
@@ -200,7 +201,7 @@ func replyIn(response jsontext.Value) jsontext.Value {
 	}
 	switch {
 	case transcript.Decode(response, &r) != nil:
-	case r.Role != "":
+	case r.Role != "" || r.Object == "response":
 		return response
 	case len(r.Choices) > 0:
 		return transcript.With(r.Choices[0].Message, "model", r.Model, "usage", r.Usage)

@@ -73,6 +73,8 @@ func (c *conversation) message(entry transcript.Entry, m *message) (err error) {
 		return c.google(entry, m)
 	case m.isItem():
 		return c.item(entry, m)
+	case m.Object == "response" && len(m.Output) > 0:
+		return c.response(entry, m)
 	}
 	reply := c.reply
 	c.reply = ""

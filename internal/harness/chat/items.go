@@ -3,6 +3,7 @@ package chat
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -44,12 +45,50 @@ func (m *message) ofReply() bool {
 	return m.Type == "message" && bytes.Contains(m.Content, []byte(`"output_text"`))
 }
 
+// response appends the items of a whole answer of the Responses API, as mini-swe-agent keeps it in the
+// place of a message.
+func (c *conversation) response(entry transcript.Entry, m *message) error {
+	var items []jsontext.Value
+	var counted struct {
+		Usage transcript.Maybe[struct {
+			Input   transcript.Count `json:"input_tokens"`
+			Output  transcript.Count `json:"output_tokens"`
+			Details transcript.Maybe[struct {
+				Cached transcript.Count `json:"cached_tokens"`
+			}] `json:"input_tokens_details"`
+		}] `json:"usage"`
+	}
+	if err := transcript.Decode(m.Output, &items); err != nil {
+		return err
+	}
+	if err := transcript.Decode(entry.Native, &counted); err != nil {
+		return err
+	}
+	c.reply = ""
+	usage := &usage{Prompt: counted.Usage.Value.Input, CacheHit: counted.Usage.Value.Details.Value.Cached, Completion: counted.Usage.Value.Output}
+	for i, raw := range items {
+		part := entry
+		part.ID, part.Native = fmt.Sprintf("%s/item-%d", entry.ID, i+1), raw
+		var inner message
+		err := transcript.Decode(raw, &inner)
+		if err == nil {
+			inner.Usage, inner.Model = usage, cmp.Or(inner.Model, m.Model)
+			err = c.message(part, &inner)
+		}
+		if err != nil {
+			c.session.Unreadable(part, err)
+		}
+	}
+	c.reply = ""
+	return nil
+}
+
 func (c *conversation) item(entry transcript.Entry, m *message) error {
 	var it item
 	if err := transcript.Decode(entry.Native, &it); err != nil {
 		return err
 	}
-	c.asked = nil
+	c.asked, c.pending, c.refused = nil, false, false
 	var block eventlog.Block
 	switch m.Type {
 	case "reasoning":
@@ -67,7 +106,7 @@ func (c *conversation) item(entry transcript.Entry, m *message) error {
 			return err
 		}
 		entry.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{
-			eventlog.ToolResult{CallID: cmp.Or(it.CallID, it.ID), Content: inner},
+			eventlog.ToolResult{CallID: cmp.Or(it.CallID, it.ID), Content: inner, IsError: m.failed()},
 		}}
 		c.session.Append(entry)
 		return nil
@@ -79,7 +118,8 @@ func (c *conversation) item(entry transcript.Entry, m *message) error {
 		c.session.Keep(entry, "empty-reasoning")
 		return nil
 	}
-	entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, GroupID: c.reply, Model: c.model, Blocks: []eventlog.Block{block}}
+	entry.Labels = m.usage().labels()
+	entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, GroupID: c.reply, Model: cmp.Or(m.Model, c.model), Blocks: []eventlog.Block{block}}
 	c.session.Append(entry)
 	return nil
 }

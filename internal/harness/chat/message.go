@@ -21,6 +21,8 @@ type message struct {
 	Name         string          `json:"name"`
 	Model        string          `json:"model"`
 	Content      jsontext.Value  `json:"content"`
+	Object       transcript.Word `json:"object"` // in its place: "response" of OpenAI's, with items
+	Output       jsontext.Value  `json:"output"`
 	Parts        jsontext.Value  `json:"parts"` // in its place: Google's form
 	ToolCalls    []toolCall      `json:"tool_calls"`
 	FunctionCall *function       `json:"function_call"`
