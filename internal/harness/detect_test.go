@@ -27,6 +27,10 @@ func TestDetectsItsOwn(t *testing.T) {
 		{"what OpenCode says on stderr, and its session", "Exporting session: ses_1\n{\n  \"info\": {\"id\":\"ses_1\"", "opencode"},
 		{"messages of OpenCode, one a line", `{"info":{"id":"msg_1","sessionID":"ses_1","role":"user"},"parts":[]}`, "opencode"},
 		{"a list of messages of OpenCode", `[{"info":{"id":"msg_1","sessionID":"ses_1","role":"user"},"parts":[]}]`, "opencode"},
+		{"a list of phone calls", `[{"call_id":"7","type":"incoming","number":"1"},{"call_id":"8","type":"ai"}]`, ""},
+		{"a list of what is human", `[{"type":"human","name":"Ann"},{"type":"ai","name":"Bob"}]`, ""},
+		{"OpenAI's items without a role", `[{"type":"function_call_output","call_id":"c","output":"x"}]`, "chat"},
+		{"messages of LangChain", `[{"type":"ai","content":"hi"}]`, "chat"},
 		{"a database of Cursor", sqlite + "\x00CREATE TABLE cursorDiskKV (key TEXT UNIQUE, value BLOB)", "cursor"},
 		{"a database of another program", sqlite + "\x00CREATE TABLE messages (id TEXT PRIMARY KEY, role TEXT)", ""},
 	} {

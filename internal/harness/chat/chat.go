@@ -65,10 +65,11 @@ func withoutRoles(record map[string]string) bool {
 		}
 	}
 	for _, at := range []string{"[].", inMessages + "[].", inInput + "[]."} {
-		_, langChain := record[at+"additional_kwargs"]
-		_, stored := record[at+"kwargs.content"]
+		has := func(name string) bool { _, ok := record[at+name]; return ok }
 		kind := record[at+"type"]
-		if langChain || stored || kind == "human" || kind == "ai" || itemTypes[kind] || record[at+"call_id"] != "" {
+		said := has("content") || has("data.content") || has("kwargs.content")
+		item := itemTypes[kind] || has("call_id") && (has("arguments") || has("output"))
+		if item || said && (kind == "human" || kind == "ai" || has("additional_kwargs") || has("kwargs.content")) {
 			return true
 		}
 	}
