@@ -2,6 +2,7 @@ package harness_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,10 +47,9 @@ func explain(x corpusEntry, c counts, tr harness.Transcript) counts {
 			}
 		}
 	case "swe-agent":
-		// The older style: the index counts observations as users' messages and as
-		// results, and takes the last result from another list.
-		if x.ToolResults == c.Results+1 {
-			c.Results++
+		// The older style: the index counts the observations in the history, all but the last,
+		// as users' messages and as results.
+		if called(s, "command") {
 			c.User += c.Results - 1
 		}
 	case "aider-md":
@@ -73,6 +73,17 @@ func explain(x corpusEntry, c counts, tr harness.Transcript) counts {
 	case "gemini-cli", "mini-swe-agent", "tau-bench":
 	}
 	return c
+}
+
+// called reports whether a tool was called.
+func called(s harness.Session, tool string) bool {
+	for _, e := range s.Events {
+		m, ok := e.Body.(*eventlog.Message)
+		if ok && slices.ContainsFunc(m.Blocks, func(b eventlog.Block) bool { c, ok := b.(eventlog.ToolCall); return ok && c.Name == tool }) {
+			return true
+		}
+	}
+	return false
 }
 
 // labelled counts the events that have a label.

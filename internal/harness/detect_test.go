@@ -27,6 +27,10 @@ func TestDetectsItsOwn(t *testing.T) {
 		{"what OpenCode says on stderr, and its session", "Exporting session: ses_1\n{\n  \"info\": {\"id\":\"ses_1\"", "opencode"},
 		{"messages of OpenCode, one a line", `{"info":{"id":"msg_1","sessionID":"ses_1","role":"user"},"parts":[]}`, "opencode"},
 		{"a list of messages of OpenCode", `[{"info":{"id":"msg_1","sessionID":"ses_1","role":"user"},"parts":[]}]`, "opencode"},
+		{"a list of phone calls", `[{"call_id":"7","type":"incoming","number":"1"},{"call_id":"8","type":"ai"}]`, ""},
+		{"a list of what is human", `[{"type":"human","name":"Ann"},{"type":"ai","name":"Bob"}]`, ""},
+		{"OpenAI's items without a role", `[{"type":"function_call_output","call_id":"c","output":"x"}]`, "chat"},
+		{"messages of LangChain", `[{"type":"ai","content":"hi"}]`, "chat"},
 		{"a database of Cursor", sqlite + "\x00CREATE TABLE cursorDiskKV (key TEXT UNIQUE, value BLOB)", "cursor"},
 		{"a database of another program", sqlite + "\x00CREATE TABLE messages (id TEXT PRIMARY KEY, role TEXT)", ""},
 	} {
@@ -57,7 +61,18 @@ func TestNamesTheOtherFile(t *testing.T) {
 	} {
 		namesOther(t, file, "import api_conversation_history.json of the same folder")
 	}
-	namesOther(t, `{"kind":0,"v":{"version":3,"sessionId":"s","requests":[]}}`+"\n"+`{"kind":2,"k":["requests"],"v":[]}`, `"Chat: Export Chat..." writes`)
+	namesOther(t, `{"display":"Fix it.","pastedContents":{},"timestamp":1770577372307,"project":"/src"}`+"\n", "import projects/ of the same folder")
+	namesOther(t, `[{"sessionId":"s","messageId":0,"type":"user","message":"Fix it.","timestamp":"2026-01-30T06:14:16.241Z"}]`, "import chats/ of the same folder")
+	for _, file := range []string{
+		`{"id":"prt_1","sessionID":"ses_1","messageID":"msg_1","type":"text","text":"hi"}`,
+		`{"id":"msg_1","sessionID":"ses_1","role":"user","time":{"created":1730000201000}}`,
+		`{"id":"ses_1","version":"1.0.0","projectID":"p","directory":"/src","title":"Hi","time":{"created":1730000200000}}`,
+	} {
+		namesOther(t, file, `import what "opencode export" writes`)
+	}
+	namesOther(t, "PK\x03\x04\x14\x00", "a zip archive: unpack it")
+	namesOther(t, "\x28\xb5\x2f\xfd\x04", "compressed by zstd: unpack it")
+	namesOther(t, `{"name":"x"}`, `messages with "role" and "content"`)
 }
 
 func namesOther(t *testing.T, file, want string) {

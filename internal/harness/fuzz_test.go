@@ -57,6 +57,8 @@ func FuzzCursor(f *testing.F)    { fuzzReader(f, "cursor") }
 func FuzzVSCode(f *testing.F)    { fuzzReader(f, "vscode") }
 func FuzzOpenHands(f *testing.F) { fuzzReader(f, "openhands") }
 func FuzzAider(f *testing.F)     { fuzzReader(f, "aider") }
+func FuzzQwen(f *testing.F)      { fuzzReader(f, "qwen") }
+func FuzzAtif(f *testing.F)      { fuzzReader(f, "atif") }
 
 // FuzzDetect: an answer is one of the names, it does not change when asked again,
 // and Read takes it.

@@ -29,9 +29,9 @@ func TestReadByName(t *testing.T) {
 			t.Errorf("a chat list read as %q gives %v", name, err)
 		}
 	}
-	const qwen = `{"uuid":"1","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"hi"}]}}`
+	const parts = `{"uuid":"1","type":"user","message":{"role":"user","parts":[{"text":"hi"}]}}`
 	const lone = `{"id":"e","timestamp":"2026-02-09T16:26:42","source":"user","kind":"PauseEvent"}`
-	for _, in := range []string{"", "# Markdown", "{}", "[]", `{"a":1}`, "\xff\xfe", qwen, lone} {
+	for _, in := range []string{"", "# Markdown", "{}", "[]", `{"a":1}`, "\xff\xfe", parts, lone} {
 		_, err := harness.Read(strings.NewReader(in), "")
 		var format *harness.FormatError
 		if !errors.As(err, &format) || format.Harness != "" {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/internal/harness/aider"
+	"github.com/contextd/contextd/internal/harness/atif"
 	"github.com/contextd/contextd/internal/harness/chat"
 	"github.com/contextd/contextd/internal/harness/claude"
 	"github.com/contextd/contextd/internal/harness/codex"
@@ -16,6 +17,7 @@ import (
 	"github.com/contextd/contextd/internal/harness/opencode"
 	"github.com/contextd/contextd/internal/harness/openhands"
 	"github.com/contextd/contextd/internal/harness/pi"
+	"github.com/contextd/contextd/internal/harness/qwen"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	"github.com/contextd/contextd/internal/harness/vscode"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -29,11 +31,13 @@ var registry = []transcript.Harness{
 	opencode.Harness,
 	pi.Harness,
 	gemini.Harness,
+	qwen.Harness,
 	copilot.Harness,
 	openhands.Harness,
 	aider.Harness,
 	cursor.Harness,
 	vscode.Harness,
+	atif.Harness,
 	chat.Harness,
 }
 
@@ -102,8 +106,16 @@ func Detect(prefix []byte) (string, bool) {
 	return "", false
 }
 
+// archives are what packed files begin with, and what they are.
+var archives = map[string]string{"PK\x03\x04": "a zip archive", "\x28\xb5\x2f\xfd": "compressed by zstd", "BZh": "compressed by bzip2", "\xfd7zXZ": "compressed by xz"}
+
 // unknown says why a file that begins so is not read.
 func unknown(prefix []byte) string {
+	for magic, what := range archives {
+		if bytes.HasPrefix(prefix, []byte(magic)) {
+			return "this is " + what + ": unpack it, and import what is in it"
+		}
+	}
 	probe := transcript.NewProbe(bytes.TrimPrefix(prefix, bom))
 	for _, h := range registry {
 		if h.Instead == nil {
@@ -113,7 +125,8 @@ func unknown(prefix []byte) string {
 			return reason
 		}
 	}
-	return "the format is none of " + strings.Join(Names(), ", ")
+	return "the format is none of " + strings.Join(Names(), ", ") +
+		`; sessions of other programs are read as messages with "role" and "content", in a list or one a line`
 }
 
 // DatabaseOf recognises a database, which is read through its Open; nil if the file is none.

@@ -40,7 +40,7 @@ func (a Arguments) Text(names ...string) string {
 
 // Path is that of the one file that a call names.
 func (a Arguments) Path() string {
-	return a.Text("path", "filepath", "file", "filename", "absolutepath", "notebookpath", "targetfile")
+	return a.Text("path", "filepath", "file", "filename", "absolutepath", "notebookpath", "targetfile", "relativepath", "pathinproject")
 }
 
 // Has reports whether a call has one of these arguments.
@@ -59,10 +59,11 @@ func (a Arguments) number(names ...string) int {
 	return 0
 }
 
-// The names of the arguments of tools that edit.
+// The names of the arguments of tools that edit, and of those that write.
 var (
-	oldNames = []string{"oldstring", "oldstr", "oldtext", "search", "old"}
-	newNames = []string{"newstring", "newstr", "newtext", "replace", "new"}
+	oldNames     = []string{"oldstring", "oldstr", "oldtext", "search", "old", "targetcontent"}
+	newNames     = []string{"newstring", "newstr", "newtext", "replace", "new", "replacementcontent"}
+	contentNames = []string{"content", "contents", "codecontent"}
 )
 
 // OnFile are the operations of a call that names one file.
@@ -73,25 +74,58 @@ func (a Arguments) OnFile(tool, path string) []Operation {
 		return []Operation{{Kind: Insert, Path: path, From: a.number("insertline"), New: a.Text(slices.Concat(newNames, []string{"inserttext"})...)}}
 	case command == "create" || a.Has("filetext"):
 		return []Operation{{Kind: Write, Path: path, New: a.Text("filetext", "content")}}
+	case command == "append":
+		return []Operation{{Kind: Append, Path: path, New: a.Text(newNames...)}}
+	case a.Has("diff"):
+		return onePatch(path, a.Text("diff"))
 	case command == "view" || command == "str_replace" && a.Text(oldNames...) == "":
 		return []Operation{{Kind: Read, Path: path, From: a.firstOf("viewrange"), All: !a.Has("viewrange")}}
 	case a.Has(oldNames...):
 		return []Operation{a.replace(path)}
 	case a.Has(listNames...):
 		return a.Listed(path)
-	case a.Has("diff"):
-		return SearchReplace(path, a.Text("diff"))
-	case a.Has("content", "contents", "newsource") && !a.Has("pattern"):
-		return []Operation{a.write(path)}
+	case a.Has(contentNames...) && !a.Has("pattern"), a.Has("text") && writes(tool):
+		return []Operation{a.write(tool, path)}
 	case reads(tool):
-		from := max(a.number("offset", "startline", "start", "linestart"), a.firstOf("viewrange"))
-		return []Operation{{Kind: Read, Path: path, From: from, All: from == 1 && !a.Has("limit", "endline", "end", "lineend", "viewrange")}}
+		return []Operation{a.read(tool, path)}
+	case deletes(tool):
+		return []Operation{{Kind: Remove, Path: path}}
+	case writes(tool) || command == "undo_edit":
+		return []Operation{{Kind: Change, Path: path}}
 	}
 	return nil
 }
 
+// read is what a call does that shows a file, or lines of it.
+func (a Arguments) read(tool, path string) Operation {
+	var all bool
+	_ = json.Unmarshal(a["shouldreadentirefile"], &all)
+	op := Operation{Kind: Read, Path: path, From: 1, All: true}
+	switch {
+	case all:
+	case a.Has("tail") || tool == "open": // a window, which says where it is
+		op.From, op.All = 0, false
+	default:
+		op.From = max(a.number("offset", "startline", "start", "linestart", "lineoffset", "startlineoneindexed"), a.firstOf("viewrange"), a.firstOf("readrange"))
+		op.All = op.From == 1 && !a.Has("limit", "endline", "end", "lineend", "endlineoneindexedinclusive", "nlines", "head", "viewrange", "readrange")
+	}
+	return op
+}
+
+// onePatch are the operations of a patch that is given for one file, whatever it calls that.
+func onePatch(path, text string) []Operation {
+	if found := SearchReplace(path, text); len(found) > 0 {
+		return found
+	}
+	found := Patches("\n" + text)
+	for i := range found {
+		found[i].Path = path
+	}
+	return found
+}
+
 // listNames are the names of the arguments that list replacements.
-var listNames = []string{"edits", "edit", "replacements"}
+var listNames = []string{"edits", "edit", "replacements", "changes", "replacementchunks"}
 
 // Listed are the replacements that a call lists, of a file, or of that which each of them names.
 func (a Arguments) Listed(path string) []Operation {
@@ -113,13 +147,15 @@ func (a Arguments) Listed(path string) []Operation {
 	return out
 }
 
-// write is what a call does that gives a text for a file: all of it, what comes at its end, or
-// what comes before a line.
-func (a Arguments) write(path string) Operation {
-	op := Operation{Kind: Write, Path: path, New: a.Text("content", "contents", "newsource")}
+// write is what a call does that gives a text for a file: all of it, what comes at its end, what
+// comes before a line, or what takes the place of lines.
+func (a Arguments) write(tool, path string) Operation {
+	op := Operation{Kind: Write, Path: path, New: a.Text(slices.Concat(contentNames, []string{"text"})...)}
 	line := a.number("line")
 	switch {
-	case a.Text("mode") == "append" || string(a["append"]) == "true" || a.Has("line") && line == 0:
+	case a.Has("start", "end"):
+		return Operation{Kind: Change, Path: path}
+	case a.Text("mode") == "append" || string(a["append"]) == "true" || a.Has("line") && line == 0 || strings.Contains(strings.ToLower(tool), "append"):
 		op.Kind = Append
 	case line > 0:
 		op.Kind, op.From = Insert, line-1
@@ -137,7 +173,9 @@ func (a Arguments) firstOf(name string) int {
 
 func (a Arguments) replace(path string) Operation {
 	var all bool
-	_ = json.Unmarshal(a["replaceall"], &all)
+	for _, name := range []string{"replaceall", "changeall", "allowmultiple"} {
+		_ = json.Unmarshal(a[name], &all)
+	}
 	return Operation{Kind: Replace, Path: path, Old: a.Text(oldNames...), New: a.Text(newNames...), All: all}
 }
 
@@ -151,4 +189,17 @@ func reads(tool string) bool {
 		return false
 	}
 	return strings.HasPrefix(name, "read") || strings.HasPrefix(name, "view") || strings.HasPrefix(name, "open") || name == "cat"
+}
+
+// writes reports whether a tool's name says that it changes a file.
+func writes(tool string) bool {
+	name := strings.ToLower(tool)
+	return !strings.Contains(name, "directory") && !strings.Contains(name, "folder") && slices.ContainsFunc(
+		[]string{"write", "edit", "insert", "append", "replace", "create", "modify"}, func(word string) bool { return strings.Contains(name, word) })
+}
+
+// deletes reports whether a tool's name says that it deletes a file.
+func deletes(tool string) bool {
+	name := strings.ToLower(tool)
+	return strings.Contains(name, "file") && (strings.Contains(name, "delete") || strings.Contains(name, "remove"))
 }

@@ -94,7 +94,7 @@ func parseDiff(text string) []Operation {
 		out = h.end(out, kind, path)
 		inside = false
 	}
-	for line := range strings.SplitSeq(text, "\n") {
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		switch {
 		case strings.HasPrefix(line, "diff "):
 			end()

@@ -14,9 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
-	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // Name of the harness.
@@ -25,9 +23,16 @@ const Name = "chat"
 // The lists of messages by the member of the object that holds them.
 const (
 	inMessages = "messages"
-	inTraj     = "traj"    // tau-bench
-	inHistory  = "history" // SWE-agent
+	inTraj     = "traj"          // tau-bench
+	inHistory  = "history"       // SWE-agent
+	inContents = "contents"      // Google's requests
+	inInput    = "input"         // OpenAI's items
+	inOutput   = "output"        // OpenAI's items, after the others
+	inClient   = "clientHistory" // Gemini CLI's checkpoints, beside a history for the user's eyes
 )
+
+// nested are the members of an object that list objects with messages.
+var nested = []string{"samples", "simulations"} // Inspect, tau2-bench
 
 // trajectory is the member in which SWE-agent repeats its history, a step with the whole prompt
 // in each element: too much for one value.
@@ -38,14 +43,37 @@ var Harness = transcript.Harness{
 	Name: Name, Aliases: []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent"}, Detect: detect, Instead: shownByCline, Read: read,
 }
 
-// detect recognises lists of messages by the role of their messages.
+// detect recognises lists of messages by the role of their messages, or what they have in its place.
 func detect(p transcript.Probe) bool {
 	return p.Has("[].role", "[].content") || p.Has("[].role", "[].tool_calls") ||
-		oneOf(p.Records) ||
+		oneOf(p.Records) || slices.ContainsFunc(p.Records, withoutRoles) ||
 		p.Has("messages[].role") || p.Has("traj[].role") || p.Has("history[].role") ||
 		p.Has("[].messages[].role") || p.Has("[].traj[].role") || p.Has("[].history[].role") ||
-		p.Has(trajectory+"[].action", trajectory+"[].observation", trajectory+"[].response") || // the history comes long after it
+		p.Has("input[].role", "input[].content") || p.Has("[].input[].role", "[].input[].content") ||
+		p.Has("samples[].messages[].role") || p.Has("simulations[].messages[].role") ||
+		p.Has("eval.run_id", "eval.task") || p.Has("info.environment_info", "info.user_info", "tasks") || // the messages come long after them
+		p.Has(trajectory+"[].action", trajectory+"[].observation", trajectory+"[].response") || // as the history does
 		p.Is("trajectory_format", "mini-swe-agent-1", "mini-swe-agent-1.1")
+}
+
+// withoutRoles reports whether a record holds messages in Google's form, or of LangChain, or OpenAI's
+// items.
+func withoutRoles(record map[string]string) bool {
+	for _, at := range []string{"", "[].", inContents + "[].", inHistory + "[].", inClient + "[].", "[]." + inContents + "[]."} {
+		if recordInGoogle(record, at) {
+			return true
+		}
+	}
+	for _, at := range []string{"[].", inMessages + "[].", inInput + "[]."} {
+		has := func(name string) bool { _, ok := record[at+name]; return ok }
+		kind := record[at+"type"]
+		said := has("content") || has("data.content") || has("kwargs.content")
+		item := itemTypes[kind] || has("call_id") && (has("arguments") || has("output"))
+		if item || said && (kind == "human" || kind == "ai" || has("additional_kwargs") || has("kwargs.content")) {
+			return true
+		}
+	}
+	return false
 }
 
 // roles are those of messages.
@@ -96,7 +124,8 @@ func oneALine(start []byte) bool {
 		return false
 	}
 	_, ok := p.Records[0]["role"]
-	return ok
+	kind := p.Records[0]["type"]
+	return ok || itemTypes[kind] || langChainRoles[kind] != ""
 }
 
 // document reads values that may be large, one message at a time.
@@ -117,9 +146,12 @@ func (r *reader) document(doc *transcript.Document) error {
 func (r *reader) element(raw jsontext.Value, line int) {
 	var kind struct {
 		Role     jsontext.Value `json:"role"`
+		Type     jsontext.Value `json:"type"`
 		Messages jsontext.Value `json:"messages"`
 		Traj     jsontext.Value `json:"traj"`
 		History  jsontext.Value `json:"history"`
+		Contents jsontext.Value `json:"contents"`
+		Input    jsontext.Value `json:"input"`
 	}
 	if raw[0] == '{' {
 		if err := transcript.Decode(raw, &kind); err != nil {
@@ -127,7 +159,7 @@ func (r *reader) element(raw jsontext.Value, line int) {
 			return
 		}
 	}
-	if len(kind.Role) == 0 && len(kind.Messages)+len(kind.Traj)+len(kind.History) > 0 {
+	if len(kind.Role) == 0 && (len(kind.Messages)+len(kind.Traj)+len(kind.History)+len(kind.Contents) > 0 || len(kind.Type) == 0 && len(kind.Input) > 0) {
 		inner := transcript.NewDocument(bytes.NewReader(raw), r.out.Warn).StartingAt(line)
 		_, err := inner.Open()
 		if err == nil {
@@ -147,7 +179,7 @@ func (r *reader) element(raw jsontext.Value, line int) {
 // object reads an object that holds messages. Members beside them may come in any
 // order, so the messages wait until all are known.
 func (r *reader) object(doc *transcript.Document) error {
-	c := &container{}
+	c := &container{each: r.element}
 	var damage error
 	for damage == nil && doc.More() {
 		damage = c.member(doc)
@@ -155,9 +187,12 @@ func (r *reader) object(doc *transcript.Document) error {
 	if damage == nil {
 		damage = doc.Close()
 	}
-	if len(c.messages) > 0 {
+	switch {
+	case len(c.messages) > 0:
 		c.emit(r.conversation(), r.out)
-	} else if damage == nil {
+	case c.nests:
+		c.skip(r.out)
+	case damage == nil:
 		r.out.Warn(doc.Line(), "an object without messages was not read")
 	}
 	return damage
@@ -170,116 +205,4 @@ func (r *reader) conversation() *conversation {
 		suffix = strconv.Itoa(r.sessions)
 	}
 	return &conversation{out: r.out, session: r.out.Session(suffix), suffix: suffix}
-}
-
-// container is an object that holds a list of messages, and what its other members
-// say about them.
-type container struct {
-	in       string // the member that holds the messages
-	messages []element
-	fields   []string
-	system   element
-	tools    element
-	model    string
-	format   string // trajectory_format
-	id       string
-	tau2     bool
-}
-
-type element struct {
-	raw  jsontext.Value
-	line int
-}
-
-// member reads one member of the object.
-func (c *container) member(doc *transcript.Document) error {
-	key, err := doc.Key()
-	if err != nil {
-		return err
-	}
-	if key == inMessages || key == inTraj || key == inHistory {
-		ok, err := doc.List(func(raw jsontext.Value, line int) {
-			c.messages = append(c.messages, element{raw, line})
-		})
-		if ok {
-			c.in = key
-		}
-		return err
-	}
-	if key == trajectory && doc.Kind() == '[' {
-		c.fields = append(c.fields, key)
-		_, err = doc.List(func(jsontext.Value, int) {})
-		return err
-	}
-	raw, line, err := doc.Value()
-	if err != nil {
-		return err
-	}
-	c.field(key, element{raw, line})
-	return nil
-}
-
-func (c *container) field(key string, value element) {
-	var text string
-	isText := transcript.Decode(value.raw, &text) == nil
-	switch {
-	case key == "system":
-		c.system = value
-	case key == "tools" || key == "functions":
-		c.tools = value
-	case key == "model" && isText:
-		c.model = text
-	case key == "trajectory_format" && isText:
-		c.format = text
-	case (key == "id" || key == "instance_id" || key == "task_id") && isText && c.id == "":
-		c.id = text
-	default:
-		c.tau2 = c.tau2 || key == "termination_reason"
-		c.fields = append(c.fields, key)
-	}
-}
-
-func (c *container) dialect() string {
-	switch {
-	case c.in == inTraj:
-		return tauBench
-	case c.in == inHistory:
-		return sweAgent
-	case strings.HasPrefix(c.format, miniSWEAgent):
-		return miniSWEAgent
-	case c.tau2:
-		return tau2Bench
-	}
-	return ""
-}
-
-// emit gives the conversation its messages, the system prompt first.
-func (c *container) emit(to *conversation, out *transcript.Builder) {
-	to.dialect = c.dialect()
-	to.model = c.model
-	if to.dialect != "" {
-		to.session.Label(transcript.LabelHarness, to.dialect)
-	}
-	to.session.Label(transcript.LabelHarness, Name)
-	to.session.Label(transcript.LabelSessionID, c.id)
-	for _, name := range c.fields {
-		out.Skip("member " + name)
-	}
-	if len(c.tools.raw) > 0 {
-		to.session.Custom(transcript.Entry{Line: c.tools.line, ID: "tools", Native: c.tools.raw}, "tools")
-	}
-	if len(c.system.raw) > 0 && string(c.system.raw) != "null" {
-		blocks, err := content.ChatBlocks(c.system.raw)
-		entry := transcript.Entry{Line: c.system.line, ID: "system", Native: c.system.raw}
-		if err != nil {
-			out.Warn(entry.Line, "unexpected shape of the system prompt, kept as a custom event: %v", err)
-			to.session.Custom(entry, "unreadable")
-		} else {
-			entry.Body = &eventlog.Message{Role: eventlog.RoleSystem, Blocks: blocks}
-			to.session.Append(entry)
-		}
-	}
-	for _, m := range c.messages {
-		to.add(m.raw, m.line)
-	}
 }

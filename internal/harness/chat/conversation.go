@@ -1,13 +1,10 @@
 package chat
 
 import (
-	"bytes"
 	"cmp"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -37,6 +34,11 @@ type conversation struct {
 	pending, refused bool
 	// asked are the calls of the message before, which Cline answers in texts.
 	asked []eventlog.ToolCall
+	open  open
+	// staying are the messages that no summary of Roo Code replaced.
+	staying []string
+	// reply is the id of the first of OpenAI's items that the model wrote last; empty after others.
+	reply string
 	sides map[string]*conversation // those of subagents, by their ids
 }
 
@@ -48,10 +50,17 @@ func (c *conversation) add(raw jsontext.Value, line int) {
 		c.session.Unreadable(entry, err)
 		return
 	}
+	m.ofLangChain(raw)
 	entry.Time = m.time()
+	from := c.session.Len()
 	side, err := c.subagent(entry, &m)
-	if !side {
+	switch {
+	case side:
+	case m.IsSummary:
+		err = c.summary(entry, &m)
+	default:
 		err = c.message(entry, &m)
+		c.stays(&m, from)
 	}
 	if err != nil {
 		c.session.Unreadable(entry, err)
@@ -59,6 +68,16 @@ func (c *conversation) add(raw jsontext.Value, line int) {
 }
 
 func (c *conversation) message(entry transcript.Entry, m *message) (err error) {
+	switch {
+	case m.inGoogle():
+		return c.google(entry, m)
+	case m.isItem():
+		return c.item(entry, m)
+	case m.Object == "response" && len(m.Output) > 0:
+		return c.response(entry, m)
+	}
+	reply := c.reply
+	c.reply = ""
 	m.unwrap()
 	switch m.Role {
 	case "system", "developer":
@@ -66,13 +85,18 @@ func (c *conversation) message(entry transcript.Entry, m *message) (err error) {
 	case "user":
 		err = c.user(entry, m)
 	case "assistant", "model":
-		err = c.assistant(entry, m)
+		if c.reply = reply; reply == "" && m.ofReply() {
+			c.reply = entry.ID
+		}
+		if err = c.assistant(entry, m); !m.ofReply() {
+			c.reply = ""
+		}
 	case "tool", "function":
 		err = c.tool(entry, m)
 	case "exit": // mini-swe-agent: how the run ended
 		c.session.Custom(entry, "exit")
 	default:
-		c.out.Warn(entry.Line, "message of the unknown role %q; kept as a custom event", m.Role)
+		c.out.Warn(entry.Line, "message of the unknown role %q; kept as a custom event", cmp.Or(m.Role, m.Type))
 		c.session.Custom(entry, "unknown-role")
 	}
 	return err
@@ -104,7 +128,7 @@ func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.R
 			entry.Label(transcript.LabelInjected, "true")
 		}
 	}
-	if m.IsDemo || m.byAgent() || c.refused && role == eventlog.RoleUser && !m.byUser() {
+	if m.IsDemo || m.IsCut || m.byAgent() || c.refused && role == eventlog.RoleUser && !m.byUser() {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
 	entry.Body = &eventlog.Message{Role: role, Blocks: blocks}
@@ -177,7 +201,7 @@ func (c *conversation) assistant(entry transcript.Entry, m *message) error {
 	}
 	switch {
 	case len(calls) > 0:
-	case c.dialect == sweAgent && strings.TrimSpace(m.Action) != "":
+	case c.dialect == sweAgent && strings.TrimSpace(string(m.Action)) != "":
 		blocks = action(m, blocks)
 		c.pending = true
 	case c.dialect == miniSWEAgent:
@@ -189,7 +213,7 @@ func (c *conversation) assistant(entry transcript.Entry, m *message) error {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
 	c.asked = callsOf(blocks)
-	entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, Blocks: blocks, Model: cmp.Or(m.model(), c.model)}
+	entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, GroupID: c.reply, Blocks: blocks, Model: cmp.Or(m.model(), c.model)}
 	c.session.Append(entry)
 	return nil
 }
@@ -197,7 +221,7 @@ func (c *conversation) assistant(entry transcript.Entry, m *message) error {
 // action makes a call of what SWE-agent's older style writes at the end of the
 // text: the thought stays text, and the next user message is the call's result.
 func action(m *message, blocks []eventlog.Block) []eventlog.Block {
-	call := eventlog.ToolCall{Name: "command", Arguments: transcript.Wrap("command", m.Action)}
+	call := eventlog.ToolCall{Name: "command", Arguments: transcript.Wrap("command", string(m.Action))}
 	if len(blocks) == 1 && m.Thought != "" {
 		if t, ok := blocks[0].(eventlog.Text); ok && strings.HasPrefix(t.Text, m.Thought) {
 			return []eventlog.Block{eventlog.Text{Text: m.Thought}, call}
@@ -211,13 +235,21 @@ func (c *conversation) tool(entry transcript.Entry, m *message) error {
 		c.session.Custom(entry, "user-tools")
 		return nil
 	}
+	if all := results(m.Content); len(all) > 0 {
+		entry.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: all}
+		c.session.Append(entry)
+		return nil
+	}
 	inner, err := content.ResultContent(outputs(m.Content))
 	if err != nil {
 		return err
 	}
+	if text := m.wrong(); text != "" && len(inner) == 0 {
+		inner = []eventlog.Block{eventlog.Text{Text: text}}
+	}
 	result := eventlog.ToolResult{CallID: m.ToolCallID, ToolName: m.Name, Content: inner, IsError: m.failed()}
 	if result.CallID == "" && c.dialect == tau2Bench {
-		result.CallID = m.ID
+		result.CallID = string(m.ID)
 	}
 	if c.dialect == tauBench || c.dialect == tau2Bench {
 		if t, ok := first(inner); ok && strings.HasPrefix(t, "Error") {
@@ -248,147 +280,4 @@ func first(blocks []eventlog.Block) (string, bool) {
 	}
 	t, ok := blocks[0].(eventlog.Text)
 	return t.Text, ok
-}
-
-// message is one message of a list, with the members that the benchmarks and
-// agents add to it.
-type message struct {
-	Role         string         `json:"role"`
-	ID           string         `json:"id"` // tau2-bench: of the call that a tool message answers
-	Name         string         `json:"name"`
-	Model        string         `json:"model"`
-	Content      jsontext.Value `json:"content"`
-	ToolCalls    []toolCall     `json:"tool_calls"`
-	FunctionCall *function      `json:"function_call"`
-	ToolCallID   string         `json:"tool_call_id"`
-	ToolCallIDs  []string       `json:"tool_call_ids"` // SWE-agent
-
-	ReasoningContent string `json:"reasoning_content"`
-	// Reasoning is a text in some dialects and an object in others.
-	Reasoning transcript.Word `json:"reasoning"`
-	// thoughts are what the content has instead.
-	thoughts []string
-	// partFailed says that a content that is one part is a result that failed.
-	partFailed bool
-
-	Timestamp jsontext.Value             `json:"timestamp"`
-	Usage     *usage                     `json:"usage"`
-	Requestor string                     `json:"requestor"` // tau2-bench
-	Error     jsontext.Value             `json:"error"`     // tau2-bench: a boolean
-	Extra     *extra                     `json:"extra"`     // mini-swe-agent
-	Metadata  transcript.Maybe[metadata] `json:"_metadata"`
-
-	// Of SWE-agent.
-	Action  string `json:"action"`
-	Thought string `json:"thought"`
-	IsDemo  bool   `json:"is_demo"`
-}
-
-type toolCall struct {
-	ID        string         `json:"id"`
-	Function  *function      `json:"function"`
-	Custom    *customCall    `json:"custom"`
-	Name      string         `json:"name"`      // tau2-bench
-	Arguments jsontext.Value `json:"arguments"` // tau2-bench
-	Requestor string         `json:"requestor"` // tau2-bench
-}
-
-type function struct {
-	Name      string         `json:"name"`
-	Arguments jsontext.Value `json:"arguments"`
-}
-
-type customCall struct {
-	Name  string `json:"name"`
-	Input string `json:"input"`
-}
-
-type extra struct {
-	ReturnCode *int           `json:"returncode"`
-	Timestamp  jsontext.Value `json:"timestamp"`
-	// Interrupt is the reason that the agent gave the model for an interruption.
-	Interrupt transcript.Word `json:"interrupt_type"`
-	Response  *struct {
-		Model string `json:"model"`
-		Usage *usage `json:"usage"`
-	} `json:"response"`
-}
-
-type usage struct {
-	Prompt     transcript.Count `json:"prompt_tokens"`
-	Completion transcript.Count `json:"completion_tokens"`
-	CacheHit   transcript.Count `json:"prompt_cache_hit_tokens"`
-	Details    *struct {
-		Cached transcript.Count `json:"cached_tokens"`
-	} `json:"prompt_tokens_details"`
-}
-
-func (m *message) usage() *usage {
-	if m.Usage == nil && m.Extra != nil && m.Extra.Response != nil {
-		return m.Extra.Response.Usage
-	}
-	return m.Usage
-}
-
-func (m *message) model() string {
-	if m.Model == "" && m.Extra != nil && m.Extra.Response != nil {
-		return m.Extra.Response.Model
-	}
-	return m.Model
-}
-
-func (u *usage) labels() map[string]string {
-	if u == nil {
-		return nil
-	}
-	cached := u.CacheHit
-	if cached == 0 && u.Details != nil {
-		cached = u.Details.Cached
-	}
-	return transcript.Usage{Prompt: u.Prompt, CacheRead: cached, Output: u.Completion}.Labels()
-}
-
-// call gives the call and whether its arguments were JSON.
-func (c *toolCall) call() (eventlog.ToolCall, bool) {
-	name, arguments := c.Name, c.Arguments
-	switch {
-	case c.Function != nil:
-		name, arguments = c.Function.Name, c.Function.Arguments
-	case c.Custom != nil:
-		return eventlog.ToolCall{CallID: c.ID, Name: c.Custom.Name, Arguments: transcript.Wrap("input", c.Custom.Input)}, true
-	}
-	text, ok := transcript.RawArguments(arguments)
-	return eventlog.ToolCall{CallID: c.ID, Name: name, Arguments: text}, ok
-}
-
-func (m *message) failed() bool {
-	return m.partFailed || bytes.Equal(m.Error, []byte("true")) || (m.Extra != nil && m.Extra.ReturnCode != nil && *m.Extra.ReturnCode != 0)
-}
-
-func (m *message) time() time.Time {
-	t := parseTime(m.Timestamp)
-	if t.IsZero() && m.Extra != nil {
-		t = parseTime(m.Extra.Timestamp)
-	}
-	if t.IsZero() {
-		t = parseTime(m.Metadata.Value.Timestamp)
-	}
-	return t
-}
-
-// parseTime reads a time as text, with or without a zone (then it is UTC), or as
-// seconds or milliseconds of the epoch; the zero time if it is none of these.
-func parseTime(raw jsontext.Value) time.Time {
-	if text, ok := transcript.Text(raw); ok {
-		return transcript.ParseTime(text)
-	}
-	var seconds float64
-	if transcript.Decode(raw, &seconds) != nil || seconds <= 0 || seconds > 1e14 {
-		return time.Time{}
-	}
-	if seconds > 1e11 {
-		seconds /= 1000
-	}
-	whole, part := math.Modf(seconds)
-	return time.Unix(int64(whole), int64(math.Round(part*1e6))*1000).UTC()
 }

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // part is a part of a content as programs write it that convert transcripts: what the model
@@ -20,6 +23,7 @@ type part struct {
 	Arguments  jsontext.Value `json:"arguments"`
 	Args       jsontext.Value `json:"args"`
 	Text       jsontext.Value `json:"text"`
+	Reasoning  jsontext.Value `json:"reasoning"`
 
 	// Of a content that is one part.
 	ToolID   string         `json:"tool_id"`
@@ -27,6 +31,12 @@ type part struct {
 	Input    jsontext.Value `json:"input"`
 	Output   jsontext.Value `json:"output"`
 	IsError  bool           `json:"is_error"`
+
+	// Of the AI SDK.
+	CallID   string         `json:"toolCallId"`
+	CallName string         `json:"toolName"`
+	Result   jsontext.Value `json:"result"`
+	Failed   bool           `json:"isError"`
 }
 
 // metadata is what they say of a message besides.
@@ -38,8 +48,9 @@ type metadata struct {
 
 // Such a part has one of these in it. Looking for them spares decoding most contents twice.
 var (
-	marksOfReplies = [][]byte{[]byte(`"tool_call"`), []byte(`"tool_use"`), []byte(`"reasoning"`), []byte(`"thinking"`)}
-	marksOfResults = [][]byte{[]byte(`"tool_output"`)}
+	marksOfReplies = [][]byte{[]byte(`"tool_call"`), []byte(`"tool_use"`), []byte(`"tool-call"`), []byte(`"reasoning"`), []byte(`"thinking"`)}
+	marksOfOutputs = [][]byte{[]byte(`"tool_output"`)}
+	marksOfResults = [][]byte{[]byte(`"tool-result"`)}
 )
 
 // parts are those of a list in which there may be one; nil of all other contents.
@@ -87,14 +98,17 @@ func (m *message) takeCalls() {
 	}
 	var rest []jsontext.Value
 	for i, p := range read {
-		id := cmp.Or(p.ToolCallID, p.ToolID, p.ID)
-		isCall := p.Type == "tool_call" || p.Type == "tool_use"
+		id := cmp.Or(p.ToolCallID, p.ToolID, p.CallID, p.ID)
+		isCall := p.Type == "tool_call" || p.Type == "tool_use" || p.Type == "tool-call"
 		known := listed[id] || id == "" && len(listed) > 0
 		thought, isText := transcript.Text(p.Text)
+		if !isText {
+			thought, isText = transcript.Text(p.Reasoning)
+		}
 		switch {
 		case isCall && known:
 		case isCall && len(p.arguments()) > 0:
-			m.ToolCalls = append(m.ToolCalls, toolCall{ID: id, Name: cmp.Or(p.Name, p.ToolName), Arguments: p.arguments()})
+			m.ToolCalls = append(m.ToolCalls, toolCall{ID: id, Name: cmp.Or(p.Name, p.ToolName, p.CallName), Arguments: p.arguments()})
 		case (p.Type == "reasoning" || p.Type == "thinking") && isText && m.ReasoningContent == "" && m.Reasoning == "":
 			m.thoughts = append(m.thoughts, thought)
 		default:
@@ -111,15 +125,42 @@ func (p *part) arguments() jsontext.Value {
 		return p.Arguments
 	case len(p.Args) > 0:
 		return p.Args
-	case p.ToolID != "":
+	case p.ToolID != "" || p.CallID != "":
 		return p.Input
 	}
 	return nil
 }
 
+// results are those that a tool message of the AI SDK lists; nil of all other contents.
+func results(list jsontext.Value) (out []eventlog.Block) {
+	_, read := parts(list, marksOfResults)
+	for _, p := range read {
+		if p.Type != "tool-result" || p.CallID == "" {
+			return nil
+		}
+		var output struct {
+			Type  string         `json:"type"`
+			Value jsontext.Value `json:"value"`
+		}
+		value, failed := p.Result, p.Failed
+		if len(value) == 0 {
+			value = p.Output
+			if transcript.Decode(value, &output) == nil && len(output.Value) > 0 {
+				value, failed = output.Value, strings.HasPrefix(output.Type, "error")
+			}
+		}
+		inner, err := content.ResultContent(value)
+		if err != nil {
+			inner = []eventlog.Block{eventlog.Text{Text: transcript.Compact(value)}} // JSON that is no list of parts
+		}
+		out = append(out, eventlog.ToolResult{CallID: p.CallID, ToolName: p.CallName, Content: inner, IsError: failed})
+	}
+	return out
+}
+
 // outputs are the contents of a result without the parts around them.
 func outputs(content jsontext.Value) jsontext.Value {
-	raw, read := parts(content, marksOfResults)
+	raw, read := parts(content, marksOfOutputs)
 	if raw == nil {
 		return content
 	}

@@ -22,7 +22,7 @@ const format = "claude-code"
 
 // Harness is Claude Code.
 var Harness = transcript.Harness{
-	Name: Name, Aliases: []string{format}, Detect: detect, Read: read, Write: write, NotKept: notKept,
+	Name: Name, Aliases: []string{format}, Detect: detect, Instead: instead, Read: read, Write: write, NotKept: notKept,
 	Branches:  &transcript.Branches{Left: left, Follows: follows},
 	Subagents: &transcript.Subagents{Is: isSubagent, Prompt: prompt}, Sent: sent,
 }
@@ -30,7 +30,7 @@ var Harness = transcript.Harness{
 // detect recognises a transcript by its first records.
 func detect(p transcript.Probe) bool {
 	switch {
-	case p.Has("message.parts"): // Qwen Code: the records are alike, what is in them is not
+	case p.Has("message.parts"), p.Has("systemPayload"): // Qwen Code: the records are alike, what is in them is not
 		return false
 	case p.Has("type", "uuid", "sessionId"), p.Has("type", "uuid", "parentUuid"):
 		return true
@@ -39,6 +39,14 @@ func detect(p transcript.Probe) bool {
 	}
 	return p.Is("type", "file-history-snapshot", "summary", "queue-operation") && p.Has("type") &&
 		(p.Has("messageId") || p.Has("leafUuid") || p.Has("sessionId"))
+}
+
+// instead is said of what the harness keeps of all that was typed.
+func instead(p transcript.Probe) string {
+	if p.Has("display", "pastedContents") {
+		return "this is what users typed into Claude Code, not what its model saw: import projects/ of the same folder"
+	}
+	return ""
 }
 
 const syntheticModel = "<synthetic>"
@@ -252,9 +260,10 @@ func (r *reader) conversation(rec *record, entry transcript.Entry) {
 	}
 }
 
-// editors are the harness's own.
+// editors are the harness's own, and those of iFlow CLI.
 var editors = transcript.Editors{
 	"Edit": {"file_path"}, "MultiEdit": {"file_path"}, "Write": {"file_path"}, "NotebookEdit": {"file_path", "notebook_path"},
+	"replace": {"file_path"}, "write_file": {"file_path"},
 }
 
 // filesChanged are the files that the results among the blocks say were changed.

@@ -84,6 +84,9 @@ func (b *anthropicBlock) block(i int, whole *elements) (eventlog.Block, error) {
 	case "tool_use":
 		return eventlog.ToolCall{CallID: b.ID, Name: b.Name, Arguments: transcript.Compact(b.Input)}, nil
 	case "tool_result":
+		if len(b.Content) > 0 && b.Content[0] == '{' {
+			return b.object(), nil
+		}
 		inner, err := AnthropicBlocks(b.Content)
 		if err != nil {
 			return nil, err
@@ -99,6 +102,16 @@ func (b *anthropicBlock) block(i int, whole *elements) (eventlog.Block, error) {
 		return nil, err
 	}
 	return eventlog.ProviderBlock{Provider: Anthropic, JSON: transcript.Compact(native)}, nil
+}
+
+// object is a result whose content is an object: a response in Google's form, as iFlow CLI puts it
+// there, or else JSON that a tool gave.
+func (b *anthropicBlock) object() eventlog.ToolResult {
+	result, ok := googleResult(b.Content)
+	if !ok {
+		result.Content = []eventlog.Block{eventlog.Text{Text: transcript.Compact(b.Content)}}
+	}
+	return eventlog.ToolResult{CallID: b.ToolUseID, Content: result.Content, IsError: result.IsError || b.IsError}
 }
 
 func (s *source) media() (eventlog.Media, bool) {

@@ -5,8 +5,6 @@
 package gemini
 
 import (
-	"encoding/base64"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -25,12 +23,20 @@ const Name = "gemini"
 const format = "gemini-cli"
 
 // Harness is Gemini CLI.
-var Harness = transcript.Harness{Name: Name, Aliases: []string{format}, Detect: detect, Read: read, NotKept: notKept}
+var Harness = transcript.Harness{Name: Name, Aliases: []string{format}, Detect: detect, Instead: instead, Read: read, NotKept: notKept}
 
 // detect recognises a chat file by its first members, and a stream by the event that begins it.
 func detect(p transcript.Probe) bool {
 	return begins(p) || p.Has("sessionId", "projectHash") || p.Is("messages[].type", "gemini") ||
 		(p.Is("type", "gemini") && p.Has("id", "timestamp", "content"))
+}
+
+// instead is said of what the harness keeps of all that was typed.
+func instead(p transcript.Probe) string {
+	if p.Has("[].sessionId", "[].messageId") {
+		return "this is what a user typed into Gemini CLI, not what its model saw: import chats/ of the same folder"
+	}
+	return ""
 }
 
 type message struct {
@@ -129,7 +135,7 @@ func (r *reader) message(raw jsontext.Value, line int) {
 		entry.ID = m.ID
 	}
 	entry.Time = transcript.ParseTime(m.Timestamp)
-	blocks, err := parts(m.Content)
+	blocks, err := content.GoogleTexts(m.Content)
 	if err != nil {
 		r.session.Unreadable(entry, err)
 		return
@@ -253,90 +259,15 @@ func (c toolCall) failed() bool { return c.Status == "error" || c.Status == "can
 func (c toolCall) content() (blocks []eventlog.Block, ok bool) {
 	for _, raw := range c.Result {
 		var p struct {
-			FunctionResponse *struct {
-				Response jsontext.Value `json:"response"`
-			} `json:"functionResponse"`
+			FunctionResponse *content.GoogleResponse `json:"functionResponse"`
 		}
 		if transcript.Decode(raw, &p) == nil && p.FunctionResponse != nil {
-			blocks = append(blocks, response(p.FunctionResponse.Response)...)
+			blocks = append(blocks, p.FunctionResponse.Result().Content...)
 			continue
 		}
-		if b, err := part(raw); err == nil {
-			blocks = append(blocks, b)
+		if said, err := content.GoogleTexts(raw); err == nil {
+			blocks = append(blocks, said...)
 		}
 	}
 	return blocks, len(c.Result) > 0
-}
-
-// response reads a function's response: the text of one that holds nothing but
-// output or error, else its JSON.
-func response(raw jsontext.Value) []eventlog.Block {
-	var members map[string]jsontext.Value
-	if transcript.Decode(raw, &members) == nil && len(members) == 1 {
-		for _, name := range []string{"output", "error"} {
-			var text string
-			if value, has := members[name]; has && transcript.Decode(value, &text) == nil {
-				if text == "" {
-					return nil
-				}
-				return []eventlog.Block{eventlog.Text{Text: text}}
-			}
-		}
-	}
-	return []eventlog.Block{eventlog.Text{Text: transcript.Compact(raw)}}
-}
-
-// parts reads content: a string, a part or a list of parts.
-func parts(raw jsontext.Value) ([]eventlog.Block, error) {
-	if len(raw) == 0 || raw[0] == 'n' {
-		return nil, nil
-	}
-	list := []jsontext.Value{raw}
-	if raw[0] != '"' && raw[0] != '{' {
-		if err := transcript.Decode(raw, &list); err != nil {
-			return nil, fmt.Errorf("content: %w", err)
-		}
-	}
-	blocks := make([]eventlog.Block, 0, len(list))
-	for _, p := range list {
-		b, err := part(p)
-		if err != nil {
-			return nil, err
-		}
-		blocks = append(blocks, b)
-	}
-	return blocks, nil
-}
-
-func part(raw jsontext.Value) (eventlog.Block, error) {
-	var text string
-	if len(raw) > 0 && raw[0] == '"' {
-		err := transcript.Decode(raw, &text)
-		return eventlog.Text{Text: text}, err
-	}
-	var p struct {
-		Text       *string `json:"text"`
-		InlineData *struct {
-			MIMEType string `json:"mimeType"`
-			Data     string `json:"data"`
-		} `json:"inlineData"`
-		FileData *struct {
-			MIMEType string `json:"mimeType"`
-			URI      string `json:"fileUri"`
-		} `json:"fileData"`
-	}
-	if err := transcript.Decode(raw, &p); err != nil {
-		return nil, fmt.Errorf("part: %w", err)
-	}
-	switch {
-	case p.Text != nil:
-		return eventlog.Text{Text: *p.Text}, nil
-	case p.InlineData != nil:
-		if data, err := base64.StdEncoding.DecodeString(p.InlineData.Data); err == nil && len(data) > 0 {
-			return eventlog.Media{MIMEType: p.InlineData.MIMEType, Data: string(data)}, nil
-		}
-	case p.FileData != nil && p.FileData.URI != "":
-		return eventlog.Media{MIMEType: p.FileData.MIMEType, URI: p.FileData.URI}, nil
-	}
-	return eventlog.ProviderBlock{Provider: content.Google, JSON: transcript.Compact(raw)}, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -132,7 +133,7 @@ func (s *stream) begin(e *streamEvent) {
 func (s *stream) user(entry transcript.Entry, e *streamEvent) {
 	s.flush()
 	s.reply = ""
-	blocks, err := parts(e.Content)
+	blocks, err := content.GoogleTexts(e.Content)
 	if err != nil {
 		s.session.Unreadable(entry, err)
 		return
@@ -192,22 +193,22 @@ func (s *stream) call(entry transcript.Entry, e *streamEvent) {
 func (s *stream) result(entry transcript.Entry, e *streamEvent) {
 	s.flush()
 	s.reply = ""
-	content, err := parts(e.Output)
+	output, err := content.GoogleTexts(e.Output)
 	if err != nil {
 		s.session.Unreadable(entry, err)
 		return
 	}
-	if len(content) == 0 || content[0] == (eventlog.Text{}) {
-		content = nil
+	if len(output) == 0 || output[0] == (eventlog.Text{}) {
+		output = nil
 		if e.Error.Message != "" {
-			content = []eventlog.Block{eventlog.Text{Text: e.Error.Message}}
+			output = []eventlog.Block{eventlog.Text{Text: e.Error.Message}}
 		}
 	}
 	call := s.edits[e.ToolID]
 	delete(s.edits, e.ToolID)
 	entry.Labels = toolCall{Name: call.Tool, Args: call.Arguments, Status: e.Status}.labels()
 	entry.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{
-		eventlog.ToolResult{CallID: e.ToolID, Content: content, IsError: e.Status == "error"},
+		eventlog.ToolResult{CallID: e.ToolID, Content: output, IsError: e.Status == "error"},
 	}}
 	s.session.Append(entry)
 }

@@ -22,7 +22,15 @@ const redacted = "REDACTED"
 
 // Harness is OpenCode.
 var Harness = transcript.Harness{
-	Name: Name, Detect: detect, Read: read, Write: write, NotKept: notKept, LabelUnseen: labelFailed,
+	Name: Name, Detect: detect, Instead: instead, Read: read, Write: write, NotKept: notKept, LabelUnseen: labelFailed,
+}
+
+// instead is said of the files in which the harness keeps a session's parts.
+func instead(p transcript.Probe) string {
+	if p.Has("id", "sessionID", "messageID", "type") || p.Has("id", "sessionID", "role", "time") || p.Has("id", "projectID", "directory", "time") {
+		return `this is a part of what OpenCode keeps of a session: import what "opencode export" writes`
+	}
+	return ""
 }
 
 type reader struct {

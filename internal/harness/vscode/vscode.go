@@ -4,6 +4,7 @@ package vscode
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -24,22 +25,14 @@ const Name = "vscode"
 const format = "vscode-chat"
 
 // Harness is the chat of VS Code.
-var Harness = transcript.Harness{Name: Name, Aliases: []string{format}, Detect: detect, Instead: instead, Read: read}
+var Harness = transcript.Harness{Name: Name, Aliases: []string{format}, Detect: detect, Read: read}
 
 // editors are VS Code's own that name one file.
 var editors = transcript.Editors{"create_file": {"filePath"}, "insert_edit_into_file": {"filePath"}, "replace_string_in_file": {"filePath"}}
 
-// detect recognises a chat by its requests.
+// detect recognises a chat by its requests, or by the log of its changes.
 func detect(p transcript.Probe) bool {
-	return p.Has("requests[].requestId", "requests[].message.text") || p.Has("requests[].requestId", "requests[].message.parts")
-}
-
-// instead is said of the log of changes that newer versions keep on disk.
-func instead(p transcript.Probe) string {
-	if p.Has("kind", "v.requests") {
-		return `these are the changes of a chat of VS Code, one a line; import the file that its command "Chat: Export Chat..." writes`
-	}
-	return ""
+	return changes(p) || p.Has("requests[].requestId", "requests[].message.text") || p.Has("requests[].requestId", "requests[].message.parts")
 }
 
 type request struct {
@@ -97,8 +90,22 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name, in)
 	r := &reader{out: out, session: out.Session("")}
 	r.session.Label(transcript.LabelHarness, format)
-	return out.Finish(transcript.ReadObject(in, out.Warn, "requests", r.field, r.request))
+	buffered := transcript.Ahead(in, beginning)
+	begin, err := buffered.Peek(beginning)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return transcript.Transcript{}, fmt.Errorf("read transcript: %w", err)
+	}
+	var chat io.Reader = buffered
+	if changes(transcript.NewProbe(begin)) {
+		if chat, err = replay(buffered, out.Warn); err != nil {
+			return out.Finish(err)
+		}
+	}
+	return out.Finish(transcript.ReadObject(chat, out.Warn, "requests", r.field, r.request))
 }
+
+// beginning is how much of a file says whether it is a chat or the log of its changes.
+const beginning = 64 << 10
 
 func (r *reader) field(name string, value jsontext.Value, _ int) {
 	if text, ok := transcript.Text(value); ok && name == "sessionId" {

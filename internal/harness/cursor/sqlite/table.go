@@ -59,7 +59,7 @@ func (f *File) find(ctx context.Context, name string) (root uint32, err error) {
 		return false, nil
 	})
 	if err == nil && root == 0 {
-		err = &RefusedError{Reason: "the database has no table " + name}
+		err = &RefusedError{Reason: "the database has no table " + name + ", in which Cursor's globalStorage/state.vscdb has chats; of another program, import what it exports"}
 	}
 	return root, err
 }

@@ -1,0 +1,210 @@
+package chat
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/contextd/contextd/internal/harness/content"
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// container is an object that holds a list of messages, and what its other members
+// say about them.
+type container struct {
+	in       string // the member that holds the messages
+	messages []element
+	// each is given the objects with messages that a member lists, and nests says that there is one.
+	each   func(jsontext.Value, int)
+	nests  bool
+	fields []string
+	system element
+	google bool // the system prompt is in Google's form
+	reply  element
+	last   element // of a trajectory
+	tools  element
+	model  string
+	format string // trajectory_format
+	id     string
+	tau2   bool
+}
+
+type element struct {
+	raw  jsontext.Value
+	line int
+}
+
+// member reads one member of the object.
+func (c *container) member(doc *transcript.Document) error {
+	key, err := doc.Key()
+	if err != nil {
+		return err
+	}
+	if c.lists(key, doc.Kind()) {
+		ok, err := doc.List(func(raw jsontext.Value, line int) {
+			c.messages = append(c.messages, element{raw, line})
+		})
+		if ok {
+			c.in = key
+		}
+		return err
+	}
+	if slices.Contains(nested, key) && doc.Kind() == '[' {
+		c.nests = true
+		_, err = doc.List(c.each)
+		return err
+	}
+	if key == trajectory && doc.Kind() == '[' {
+		c.fields = append(c.fields, key)
+		_, err = doc.List(func(raw jsontext.Value, line int) { c.last = element{raw, line} })
+		return err
+	}
+	raw, line, err := doc.Value()
+	if err != nil {
+		return err
+	}
+	c.field(key, element{raw, line})
+	return nil
+}
+
+// lists reports whether a member of a kind holds the messages, or more of them.
+func (c *container) lists(key string, kind byte) bool {
+	if key == inMessages && c.in == inInput { // Inspect begins with what it was asked
+		c.in, c.messages, c.fields = "", nil, append(c.fields, inInput)
+	}
+	switch key {
+	case inMessages, inTraj, inHistory:
+		return c.in == "" || c.in == key
+	case inContents, inInput:
+		return c.in == "" && kind == '['
+	case inOutput:
+		return c.in == inInput && kind == '['
+	case inClient:
+		c.messages = nil
+		return kind == '['
+	}
+	return false
+}
+
+func (c *container) field(key string, value element) {
+	var text string
+	isText := transcript.Decode(value.raw, &text) == nil
+	switch {
+	case key == "system" || key == "instructions" && isText:
+		c.system = value
+	case key == "systemInstruction" || key == "system_instruction":
+		c.system, c.google = value, true
+	case key == "response" && replyIn(value.raw) != nil:
+		c.reply = element{replyIn(value.raw), value.line}
+	case key == "tools" || key == "functions":
+		c.tools = value
+	case key == "model" && isText:
+		c.model = text
+	case key == "trajectory_format" && isText:
+		c.format = text
+	case (key == "id" || key == "instance_id" || key == "task_id") && isText && c.id == "":
+		c.id = text
+	default:
+		c.tau2 = c.tau2 || key == "termination_reason"
+		c.fields = append(c.fields, key)
+	}
+}
+
+func (c *container) dialect() string {
+	switch {
+	case c.in == inTraj:
+		return tauBench
+	case c.in == inHistory && !inParts(c.messages):
+		return sweAgent
+	case strings.HasPrefix(c.format, miniSWEAgent):
+		return miniSWEAgent
+	case c.tau2:
+		return tau2Bench
+	}
+	return ""
+}
+
+// emit gives the conversation its messages, the system prompt first.
+func (c *container) emit(to *conversation, out *transcript.Builder) {
+	to.dialect = c.dialect()
+	to.model = c.model
+	if to.dialect != "" {
+		to.session.Label(transcript.LabelHarness, to.dialect)
+	}
+	to.session.Label(transcript.LabelHarness, Name)
+	to.session.Label(transcript.LabelSessionID, c.id)
+	c.skip(out)
+	if len(c.tools.raw) > 0 {
+		to.session.Custom(transcript.Entry{Line: c.tools.line, ID: "tools", Native: c.tools.raw}, "tools")
+	}
+	if len(c.system.raw) > 0 && string(c.system.raw) != "null" {
+		read := content.ChatBlocks
+		if c.google {
+			read = googleSystem
+		}
+		blocks, err := read(c.system.raw)
+		entry := transcript.Entry{Line: c.system.line, ID: "system", Native: c.system.raw}
+		if err != nil {
+			out.Warn(entry.Line, "unexpected shape of the system prompt, kept as a custom event: %v", err)
+			to.session.Custom(entry, "unreadable")
+		} else {
+			entry.Body = &eventlog.Message{Role: eventlog.RoleSystem, Blocks: blocks}
+			to.session.Append(entry)
+		}
+	}
+	for _, m := range c.messages {
+		to.add(m.raw, m.line)
+	}
+	if len(c.reply.raw) > 0 {
+		to.add(c.reply.raw, c.reply.line)
+	}
+	if observed := c.observed(); to.pending && observed != nil {
+		to.add(observed, c.last.line)
+	}
+}
+
+// skip counts the members that are not read.
+func (c *container) skip(out *transcript.Builder) {
+	for _, name := range c.fields {
+		out.Skip("member " + name)
+	}
+}
+
+// observed is what SWE-agent's last action gave, in a message as those before it are: the history
+// ends with the action. nil if the last step of the trajectory is of another.
+func (c *container) observed() jsontext.Value {
+	var said message
+	var step struct {
+		Action      transcript.Word `json:"action"`
+		Observation jsontext.Value  `json:"observation"`
+	}
+	if len(c.last.raw) == 0 || transcript.Decode(c.messages[len(c.messages)-1].raw, &said) != nil ||
+		transcript.Decode(c.last.raw, &step) != nil || step.Action != said.Action || len(step.Observation) == 0 {
+		return nil
+	}
+	return transcript.Object("role", "user", "content", step.Observation)
+}
+
+// replyIn is the message in what a provider answered, which follows those of the request; nil if
+// there is none.
+func replyIn(response jsontext.Value) jsontext.Value {
+	var r struct {
+		Role    string         `json:"role"`
+		Object  string         `json:"object"`
+		Model   jsontext.Value `json:"model"`
+		Usage   jsontext.Value `json:"usage"`
+		Choices []struct {
+			Message jsontext.Value `json:"message"`
+		} `json:"choices"`
+	}
+	switch {
+	case transcript.Decode(response, &r) != nil:
+	case r.Role != "" || r.Object == "response":
+		return response
+	case len(r.Choices) > 0:
+		return transcript.With(r.Choices[0].Message, "model", r.Model, "usage", r.Usage)
+	}
+	return nil
+}

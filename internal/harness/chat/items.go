@@ -1,0 +1,147 @@
+package chat
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/contextd/contextd/internal/harness/content"
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// item is one of OpenAI's Responses API that is no message. What a model writes in one reply is
+// several of them.
+type item struct {
+	ID        string         `json:"id"`
+	CallID    string         `json:"call_id"`
+	Name      string         `json:"name"`
+	Arguments jsontext.Value `json:"arguments"`
+	Input     string         `json:"input"`
+	Action    jsontext.Value `json:"action"`
+	Output    jsontext.Value `json:"output"`
+	Summary   []struct {
+		Text string `json:"text"`
+	} `json:"summary"`
+	Encrypted transcript.Word `json:"encrypted_content"`
+}
+
+// itemTypes are those of items that are the model's, and of what answers them.
+var itemTypes = map[string]bool{
+	"reasoning": true, "function_call": true, "custom_tool_call": true, "local_shell_call": true,
+	"function_call_output": true, "custom_tool_call_output": true, "local_shell_call_output": true,
+	"web_search_call": true, "file_search_call": true, "code_interpreter_call": true, "image_generation_call": true,
+	"mcp_call": true, "mcp_list_tools": true,
+}
+
+// isItem reports whether a message is an item.
+func (m *message) isItem() bool { return m.Role == "" && itemTypes[m.Type] }
+
+// ofReply reports whether a message of the model's is an item, which may be a part of a reply.
+func (m *message) ofReply() bool {
+	return m.Type == "message" && bytes.Contains(m.Content, []byte(`"output_text"`))
+}
+
+// response appends the items of a whole answer of the Responses API, as mini-swe-agent keeps it in the
+// place of a message.
+func (c *conversation) response(entry transcript.Entry, m *message) error {
+	var items []jsontext.Value
+	var counted struct {
+		Usage transcript.Maybe[struct {
+			Input   transcript.Count `json:"input_tokens"`
+			Output  transcript.Count `json:"output_tokens"`
+			Details transcript.Maybe[struct {
+				Cached transcript.Count `json:"cached_tokens"`
+			}] `json:"input_tokens_details"`
+		}] `json:"usage"`
+	}
+	if err := transcript.Decode(m.Output, &items); err != nil {
+		return err
+	}
+	if err := transcript.Decode(entry.Native, &counted); err != nil {
+		return err
+	}
+	c.reply = ""
+	usage := &usage{Prompt: counted.Usage.Value.Input, CacheHit: counted.Usage.Value.Details.Value.Cached, Completion: counted.Usage.Value.Output}
+	for i, raw := range items {
+		part := entry
+		part.ID, part.Native = fmt.Sprintf("%s/item-%d", entry.ID, i+1), raw
+		var inner message
+		err := transcript.Decode(raw, &inner)
+		if err == nil {
+			inner.Usage, inner.Model = usage, cmp.Or(inner.Model, m.Model)
+			err = c.message(part, &inner)
+		}
+		if err != nil {
+			c.session.Unreadable(part, err)
+		}
+	}
+	c.reply = ""
+	return nil
+}
+
+func (c *conversation) item(entry transcript.Entry, m *message) error {
+	var it item
+	if err := transcript.Decode(entry.Native, &it); err != nil {
+		return err
+	}
+	c.asked, c.pending, c.refused = nil, false, false
+	var block eventlog.Block
+	switch m.Type {
+	case "reasoning":
+		block = it.reasoning(m)
+	case "function_call":
+		block = eventlog.ToolCall{CallID: it.CallID, Name: it.Name, Arguments: c.out.Arguments(entry.Line, it.CallID, it.Arguments)}
+	case "custom_tool_call":
+		block = eventlog.ToolCall{CallID: it.CallID, Name: it.Name, Arguments: transcript.Wrap("input", it.Input)}
+	case "local_shell_call":
+		block = eventlog.ToolCall{CallID: cmp.Or(it.CallID, it.ID), Name: "local_shell", Arguments: transcript.Compact(it.Action)}
+	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
+		c.reply = ""
+		inner, err := content.ResultContent(it.Output)
+		if err != nil {
+			return err
+		}
+		entry.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{
+			eventlog.ToolResult{CallID: cmp.Or(it.CallID, it.ID), Content: inner, IsError: m.failed()},
+		}}
+		c.session.Append(entry)
+		return nil
+	default: // the provider ran it and answered itself
+		block = eventlog.ProviderBlock{Provider: content.OpenAI, JSON: transcript.Compact(entry.Native)}
+	}
+	c.reply = cmp.Or(c.reply, entry.ID)
+	if block == (eventlog.Thinking{}) {
+		c.session.Keep(entry, "empty-reasoning")
+		return nil
+	}
+	entry.Labels = m.usage().labels()
+	entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, GroupID: c.reply, Model: cmp.Or(m.Model, c.model), Blocks: []eventlog.Block{block}}
+	c.session.Append(entry)
+	return nil
+}
+
+// reasoning is what the model thought, as it is or summed up.
+func (it *item) reasoning(m *message) eventlog.Block {
+	thinking := eventlog.Thinking{EncryptedContent: string(it.Encrypted)}
+	var texts []string
+	for _, part := range it.Summary {
+		texts = append(texts, part.Text)
+	}
+	var thoughts []struct {
+		Text string `json:"text"`
+	}
+	if len(texts) == 0 && len(m.Content) > 0 && transcript.Decode(m.Content, &thoughts) == nil {
+		for _, part := range thoughts {
+			texts = append(texts, part.Text)
+		}
+	}
+	thinking.Text = strings.Join(texts, "\n\n")
+	if it.Encrypted != "" && content.IsReasoningID(it.ID) {
+		thinking.Signature = it.ID
+	}
+	return thinking
+}

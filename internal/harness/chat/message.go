@@ -1,0 +1,198 @@
+package chat
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// message is one message of a list, with the members that the benchmarks and
+// agents add to it.
+type message struct {
+	Role         string          `json:"role"`
+	Type         string          `json:"type"` // in its place: of LangChain's messages and OpenAI's items
+	ID           transcript.Word `json:"id"`   // tau2-bench: of the call that a tool message answers
+	Name         string          `json:"name"`
+	Model        string          `json:"model"`
+	Content      jsontext.Value  `json:"content"`
+	Object       transcript.Word `json:"object"` // in its place: "response" of OpenAI's, with items
+	Output       jsontext.Value  `json:"output"`
+	Parts        jsontext.Value  `json:"parts"` // in its place: Google's form
+	ToolCalls    []toolCall      `json:"tool_calls"`
+	FunctionCall *function       `json:"function_call"`
+	ToolCallID   string          `json:"tool_call_id"`
+	ToolCallIDs  []string        `json:"tool_call_ids"` // SWE-agent
+
+	ReasoningContent string `json:"reasoning_content"`
+	// Reasoning is a text in some dialects and an object in others.
+	Reasoning transcript.Word `json:"reasoning"`
+	// thoughts are what the content has instead.
+	thoughts []string
+	// partFailed says that a content that is one part is a result that failed.
+	partFailed bool
+
+	Timestamp jsontext.Value `json:"timestamp"`
+	TS        jsontext.Value `json:"ts"` // Roo Code
+	ModelInfo transcript.Maybe[struct {
+		ID transcript.Word `json:"modelId"`
+	}] `json:"modelInfo"` // Cline
+	Usage     *usage                     `json:"usage"`
+	Requestor string                     `json:"requestor"` // tau2-bench
+	Error     jsontext.Value             `json:"error"`     // tau2-bench: a boolean; Inspect: what it was
+	Status    transcript.Word            `json:"status"`    // LangChain
+	Extra     *extra                     `json:"extra"`     // mini-swe-agent
+	Metadata  transcript.Maybe[metadata] `json:"_metadata"`
+
+	roo
+
+	// Of SWE-agent.
+	Action  transcript.Word `json:"action"`
+	Thought string          `json:"thought"`
+	IsDemo  bool            `json:"is_demo"`
+}
+
+type toolCall struct {
+	ID        string         `json:"id"`
+	Function  *function      `json:"function"`
+	Custom    *customCall    `json:"custom"`
+	Name      string         `json:"name"`      // tau2-bench, LangChain
+	Arguments jsontext.Value `json:"arguments"` // tau2-bench, Inspect
+	Args      jsontext.Value `json:"args"`      // LangChain
+	Requestor string         `json:"requestor"` // tau2-bench
+}
+
+type function struct {
+	Name      string         `json:"name"`
+	Arguments jsontext.Value `json:"arguments"`
+}
+
+// UnmarshalJSON reads a function, or the name of one, as Inspect writes it.
+func (f *function) UnmarshalJSON(value []byte) error {
+	if name, ok := transcript.Text(value); ok {
+		f.Name = name
+		return nil
+	}
+	type members function
+	return transcript.Decode(value, (*members)(f))
+}
+
+type customCall struct {
+	Name  string `json:"name"`
+	Input string `json:"input"`
+}
+
+type extra struct {
+	ReturnCode *int           `json:"returncode"`
+	Timestamp  jsontext.Value `json:"timestamp"`
+	// Interrupt is the reason that the agent gave the model for an interruption.
+	Interrupt transcript.Word `json:"interrupt_type"`
+	Response  *struct {
+		Model string `json:"model"`
+		Usage *usage `json:"usage"`
+	} `json:"response"`
+}
+
+type usage struct {
+	Prompt     transcript.Count `json:"prompt_tokens"`
+	Completion transcript.Count `json:"completion_tokens"`
+	CacheHit   transcript.Count `json:"prompt_cache_hit_tokens"`
+	Details    *struct {
+		Cached transcript.Count `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+}
+
+func (m *message) usage() *usage {
+	if m.Usage == nil && m.Extra != nil && m.Extra.Response != nil {
+		return m.Extra.Response.Usage
+	}
+	return m.Usage
+}
+
+func (m *message) model() string {
+	if m.Model == "" && m.Extra != nil && m.Extra.Response != nil {
+		return m.Extra.Response.Model
+	}
+	return cmp.Or(m.Model, string(m.ModelInfo.Value.ID))
+}
+
+func (u *usage) labels() map[string]string {
+	if u == nil {
+		return nil
+	}
+	cached := u.CacheHit
+	if cached == 0 && u.Details != nil {
+		cached = u.Details.Cached
+	}
+	return transcript.Usage{Prompt: u.Prompt, CacheRead: cached, Output: u.Completion}.Labels()
+}
+
+// call gives the call and whether its arguments were JSON.
+func (c *toolCall) call() (eventlog.ToolCall, bool) {
+	name, arguments := c.Name, c.Arguments
+	if len(arguments) == 0 {
+		arguments = c.Args
+	}
+	switch {
+	case c.Function != nil:
+		name = c.Function.Name
+		if len(arguments) == 0 {
+			arguments = c.Function.Arguments
+		}
+	case c.Custom != nil:
+		return eventlog.ToolCall{CallID: c.ID, Name: c.Custom.Name, Arguments: transcript.Wrap("input", c.Custom.Input)}, true
+	}
+	text, ok := transcript.RawArguments(arguments)
+	return eventlog.ToolCall{CallID: c.ID, Name: name, Arguments: text}, ok
+}
+
+func (m *message) failed() bool {
+	return m.partFailed || m.Status == "error" || bytes.Equal(m.Error, []byte("true")) || len(m.Error) > 0 && m.Error[0] == '{' || (m.Extra != nil && m.Extra.ReturnCode != nil && *m.Extra.ReturnCode != 0)
+}
+
+// wrong is what Inspect says went wrong with a call.
+func (m *message) wrong() string {
+	var said struct {
+		Message string `json:"message"`
+	}
+	if len(m.Error) == 0 || m.Error[0] != '{' || transcript.Decode(m.Error, &said) != nil {
+		return ""
+	}
+	return said.Message
+}
+
+func (m *message) time() time.Time {
+	t := parseTime(m.Timestamp)
+	if t.IsZero() {
+		t = parseTime(m.TS)
+	}
+	if t.IsZero() && m.Extra != nil {
+		t = parseTime(m.Extra.Timestamp)
+	}
+	if t.IsZero() {
+		t = parseTime(m.Metadata.Value.Timestamp)
+	}
+	return t
+}
+
+// parseTime reads a time as text, with or without a zone (then it is UTC), or as
+// seconds or milliseconds of the epoch; the zero time if it is none of these.
+func parseTime(raw jsontext.Value) time.Time {
+	if text, ok := transcript.Text(raw); ok {
+		return transcript.ParseTime(text)
+	}
+	var seconds float64
+	if transcript.Decode(raw, &seconds) != nil || seconds <= 0 || seconds > 1e14 {
+		return time.Time{}
+	}
+	if seconds > 1e11 {
+		seconds /= 1000
+	}
+	whole, part := math.Modf(seconds)
+	return time.Unix(int64(whole), int64(math.Round(part*1e6))*1000).UTC()
+}
