@@ -6,6 +6,9 @@
 // lasts, holds the newest context of each session and format so that only what is new is
 // sent, checks every context against the daemon's hash, and notices where a log that it
 // appended to was lost.
+//
+// The example is an agent's loop. Kinds of errors, such as [ErrBudgetExceeded], are for errors.Is,
+// and what they say is in [Error].
 package client
 
 import (
