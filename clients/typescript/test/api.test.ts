@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { anthropic } from "../src/anthropic/index.js";
-import { assistant, Client, InvalidArgumentError, LogLostError, type Session, startSidecar, system, toolCall, toolResult, user } from "../src/index.js";
+import { assistant, Client, InvalidArgumentError, LogLostError, message, type Session, startSidecar, system, toolCall, toolResult, user } from "../src/index.js";
 import type { EventInit } from "../src/index.js";
-import { Format } from "../src/proto.js";
+import { Format, Role } from "../src/proto.js";
 import { opening, policy, tight, turn } from "./conversation.js";
 import { binary, daemon, noDaemon } from "./daemon.js";
 
@@ -236,10 +236,26 @@ const wrong: Record<string, [RegExp, (client: Client) => unknown]> = {
   "an event as a string": [/^events\[0\] must be an event, .* not "hi"$/, (c) => c.session("s").append("hi" as never)],
   "events as strings": [/^events\[1\] must be an event, .* not "hi"$/, (c) => c.session("s").append([user("a"), "hi" as never])],
   "no format": [/^format must be .* not undefined$/, (c) => c.session("s").assemble(undefined as never)],
-  "a format as a string": [/^format must be .* not anthropic$/, (c) => c.session("s").assemble("anthropic" as never)],
+  "a format as a string": [/^format must be .* not "anthropic"$/, (c) => c.session("s").assemble("anthropic" as never)],
   "a budget as a number": [/^budget must be an object, not 5$/, (c) => c.session("s").assemble(anthropic, { budget: 5 as never })],
   "tokens as a string": [/^budget\.maxTokens must be an integer, not 4k$/, (c) => c.createSession("s", { budget: { maxTokens: "4k" as never } })],
   "half a token": [/^budget\.maxTokens must be an integer, not 1\.5$/, (c) => c.session("s").compact({ budget: { maxTokens: 1.5 } })],
+  "a budget in the API's names": [/^budget has no member max_tokens$/, (c) => c.session("s").assemble(anthropic, { budget: { max_tokens: 4000 } as never })],
+  "a part of a policy in the API's names": [
+    /^policy\.projection has no member keep_last$/,
+    (c) => c.session("s").assemble(anthropic, { policy: { projection: { policy: "custom", keep_last: 1 } as never } }),
+  ],
+  "a mistyped option": [/^AssembleContextRequest has no member bugdet$/, (c) => c.session("s").assemble(anthropic, { bugdet: 5 } as never)],
+  "a mistyped member of a block": [
+    /^events\[1\]\.kind\.value\.blocks\[0\]\.kind\.value has no member call_id$/,
+    (c) => c.session("s").append([user("a"), message(Role.ASSISTANT, [{ kind: { case: "toolCall", value: { call_id: "c" } as never } }])]),
+  ],
+  "a mistyped id of an event": [/^events\[0\]\.kind\.value has no member event_id$/, (c) => c.session("s").append(user("a", { event_id: "q" } as never))],
+  "a kind that no event has": [/^events\[0\]\.kind has no case note$/, (c) => c.session("s").append({ kind: { case: "note", value: {} } } as never)],
+  "a second event as options": [/^append takes one event, or a list of them/, (c) => c.session("s").append(user("a"), user("b") as never)],
+  "a text to count": [/^countTokens takes an object such as \{ text \}, not "hello"$/, (c) => c.countTokens("hello" as never)],
+  "an address without a port": [/^the address "localhost" must be host:port or unix:\/\/\/path$/, () => new Client("localhost")],
+  "a URL as an address": [/^the address "http:\/\/127\.0\.0\.1:7171" must be host:port or unix:\/\/\/path$/, () => new Client("http://127.0.0.1:7171")],
   "content as a number": [/^content must be a text or blocks, not 5$/, () => user(5 as never)],
 };
 
