@@ -14,6 +14,7 @@ package client
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -126,6 +127,8 @@ func Dial(address string, of Credentials, options ...grpc.DialOption) (*grpc.Cli
 	target := address
 	if strings.HasPrefix(address, "/") {
 		target = "unix://" + address
+	} else if !strings.Contains(address, ":") || strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://") {
+		return nil, fmt.Errorf("the address %q must be host:port or unix:///path", address)
 	}
 	proof, err := of.dialOptions(target)
 	if err != nil {
