@@ -1,14 +1,17 @@
-import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { inspect } from "node:util";
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 
 /**
- * Throws a TypeError where a value has a member that its message does not have, which would
- * otherwise be left out without a word. A message that is made already has none.
+ * Throws a TypeError where a value has a member that its message does not have, or one of another
+ * type: it would otherwise be left out, or sent as something else, without a word. A message that
+ * is made already has neither. What is wrong with numbers is found when they are encoded.
  */
 export function checkMembers(schema: DescMessage, value: object, path = ""): void {
   if ("$typeName" in value) return;
   for (const [name, member] of Object.entries(value)) {
     const found = schema.members.find((m) => m.localName === name);
     if (!found) throw new TypeError(`${path || schema.name} has no member ${name}`);
+    if (member === undefined) continue;
     const at = path ? `${path}.${name}` : name;
     if (found.kind === "field") checkField(found, member, at);
     else if (isObject(member) && "case" in member && member.case !== undefined) {
@@ -20,12 +23,30 @@ export function checkMembers(schema: DescMessage, value: object, path = ""): voi
 }
 
 function checkField(field: DescField, value: unknown, path: string): void {
-  if (!field.message || !isObject(value)) return;
-  const { message } = field;
-  const check = (item: unknown, at: string) => isObject(item) && checkMembers(message, item, at);
-  if (field.fieldKind === "message") check(value, path);
-  else if (Array.isArray(value)) value.forEach((item, i) => check(item, `${path}[${i}]`));
-  else for (const [key, item] of Object.entries(value)) check(item, `${path}[${JSON.stringify(key)}]`);
+  if (field.fieldKind === "list") {
+    if (!Array.isArray(value)) throw wrong(path, "a list", value);
+    value.forEach((item, i) => checkItem(field, item, `${path}[${i}]`));
+  } else if (field.fieldKind === "map") {
+    if (!isObject(value)) throw wrong(path, "an object", value);
+    for (const [key, item] of Object.entries(value)) checkItem(field, item, `${path}[${JSON.stringify(key)}]`);
+  } else {
+    checkItem(field, value, path);
+  }
+}
+
+function checkItem({ message, scalar }: DescField, value: unknown, path: string): void {
+  if (message) {
+    if (!isObject(value)) throw wrong(path, "an object", value);
+    checkMembers(message, value, path);
+  }
+  if (scalar === ScalarType.STRING && typeof value !== "string") throw wrong(path, "a string", value);
+  if (scalar === ScalarType.BOOL && typeof value !== "boolean") throw wrong(path, "true or false", value);
+  if (scalar === ScalarType.BYTES && !(value instanceof Uint8Array)) throw wrong(path, "a Uint8Array", value);
+}
+
+function wrong(path: string, wanted: string, value: unknown): TypeError {
+  const shown = typeof value === "string" ? JSON.stringify(value) : inspect(value, { depth: 1, breakLength: Infinity });
+  return new TypeError(`${path} must be ${wanted}, not ${shown}`);
 }
 
 function isObject(value: unknown): value is object {
