@@ -734,7 +734,7 @@ type PrefixBreak struct {
 	// one was replaced by newer messages, "log" where an event was, or "unknown" where no
 	// recorded projection begins with the caller's messages.
 	Reducer string `protobuf:"bytes,2,opt,name=reducer,proto3" json:"reducer,omitempty"`
-	// Why, in words.
+	// The same as a sentence, for a log.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
