@@ -387,28 +387,11 @@ async def test_wrong_arguments(either: Either, case: str) -> None:
         await call(either)
 
 
-@pytest.mark.parametrize("address", ["localhost", "http://127.0.0.1:7171"])
-@pytest.mark.parametrize("client", [contextd_client.Client, contextd_client.aio.Client])
-def test_wrong_address(client: type, address: str) -> None:
-    with pytest.raises(
-        ValueError, match=f"^address: '{address}' must be host:port or unix:///path$"
-    ):
-        client(address)
-
-
-def test_no_response() -> None:
-    with pytest.raises(ValueError, match=r"^the response is no JSON$"):
-        contextd_client.response_events("hi")
-
-
-def test_empty_response() -> None:
-    empty = {"id": "m", "type": "message", "role": "assistant", "model": "x", "content": []}
-    (event,) = contextd_client.response_events(empty)
-    assert (event.event_id, event.custom.type) == ("m", "empty_response")
-    assert events.custom("note", event_id="n").event_id == "n"
-    assert events.reminder("Mind the gap.", event_id="r").event_id == "r"
-
-
-def test_wrong_content() -> None:
-    with pytest.raises(TypeError, match="content: must be str or Block, not 5"):
-        events.user(5)  # type: ignore[arg-type]
+async def test_result_with_an_id(either: Either, session_id: str) -> None:
+    call = events.assistant(events.tool_call("c", "read", {}), model="m")
+    await either.append(session_id, events.user("Go."), call)
+    first, again = [
+        await either.append_tool_result(session_id, "c", "done", event_id="result-c")
+        for _ in range(2)
+    ]
+    assert (first.receipts[0].event_id, again.receipts[0].duplicate) == ("result-c", True)
