@@ -39,7 +39,8 @@ export class Client {
    * is CONTEXTD_ADDR or the daemon's default. Credentials that are absent are those of the
    * environment.
    */
-  constructor(address: string = process.env["CONTEXTD_ADDR"] || defaultAddress, options: ClientOptions = {}) {
+  constructor(address = "", options: ClientOptions = {}) {
+    address = address || process.env["CONTEXTD_ADDR"] || defaultAddress;
     if (!/^(unix:(\/\/)?\/.*|(\[[^\]]+\]|[^:/]+):\d+)$/.test(address)) {
       throw new TypeError(`the address ${JSON.stringify(address)} must be host:port or unix:///path`);
     }
