@@ -6,11 +6,15 @@
 // lasts, holds the newest context of each session and format so that only what is new is
 // sent, checks every context against the daemon's hash, and notices where a log that it
 // appended to was lost.
+//
+// The example is an agent's loop. Kinds of errors, such as [ErrBudgetExceeded], are for errors.Is,
+// and what they say is in [Error].
 package client
 
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -123,6 +127,8 @@ func Dial(address string, of Credentials, options ...grpc.DialOption) (*grpc.Cli
 	target := address
 	if strings.HasPrefix(address, "/") {
 		target = "unix://" + address
+	} else if !strings.Contains(address, ":") || strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://") {
+		return nil, fmt.Errorf("the address %q must be host:port or unix:///path", address)
 	}
 	proof, err := of.dialOptions(target)
 	if err != nil {

@@ -282,11 +282,22 @@ func TestOptions(t *testing.T) {
 		"a token that others could read": {Address: "example.com:7171", Credentials: client.Credentials{TokenFile: "a"}},
 		"a file that is not there":       {Credentials: client.Credentials{CA: "none.pem"}},
 		"a token that is not there":      {Credentials: client.Credentials{TokenFile: "none"}},
+		"an address without a port":      {Address: "localhost"},
+		"a URL":                          {Address: "http://127.0.0.1:7171"},
 	} {
 		if c, err := client.New(o); err == nil {
 			t.Errorf("%s is accepted", name)
 			c.Close()
 		}
+	}
+}
+
+// No event is refused by the daemon, as an event that lacks what happened.
+func TestNoEvent(t *testing.T) {
+	c := inMemory(t)
+	var refused *client.Error
+	if _, err := c.Append(t.Context(), "s", nil); !errors.As(err, &refused) || !errors.Is(err, client.ErrInvalid) || refused.Field() != "events[0].kind" {
+		t.Errorf("no event: %v", err)
 	}
 }
 

@@ -20,7 +20,10 @@ func Example() {
 			return err
 		}
 		defer c.Close()
-		if _, err := c.Append(ctx, "my-session", client.System("You repair builds."), client.User("Why does make fail?")); err != nil {
+		// Events with an id are appended once, however often the program runs.
+		prompt, question := client.System("You repair builds."), client.User("Why does make fail?")
+		prompt.EventId, question.EventId = "system", "question-1"
+		if _, err := c.Append(ctx, "my-session", prompt, question); err != nil {
 			return err
 		}
 		for {

@@ -63,7 +63,7 @@ func (c *Client) AppendEvents(ctx context.Context, req *contextdv1.AppendEventsR
 		own.Known = c.logs.of(own.SessionId)
 	}
 	for i, e := range req.GetEvents() {
-		if e.GetEventId() == "" {
+		if e != nil && e.GetEventId() == "" {
 			e = proto.CloneOf(e)
 			e.EventId = uuid.NewString()
 		}

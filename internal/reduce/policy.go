@@ -107,7 +107,7 @@ type Collapse struct {
 	KeepLastTurns uint32
 	// LedgerShare, WorkingSetShare and IndexShare are fractions of the target for the
 	// ledger of collapsed calls, for the parts of the files in work that stay verbatim,
-	// and for the index of identifiers.
+	// and for the index of names.
 	LedgerShare, WorkingSetShare, IndexShare float64
 	// ListTokens is the most that the working set and the index take each, in tokens,
 	// whatever their shares: with more of them, hardly anything is found that is not found

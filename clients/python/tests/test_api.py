@@ -387,6 +387,11 @@ async def test_wrong_arguments(either: Either, case: str) -> None:
         await call(either)
 
 
-def test_wrong_content() -> None:
-    with pytest.raises(TypeError, match="content: must be str or Block, not 5"):
-        events.user(5)  # type: ignore[arg-type]
+async def test_result_with_an_id(either: Either, session_id: str) -> None:
+    call = events.assistant(events.tool_call("c", "read", {}), model="m")
+    await either.append(session_id, events.user("Go."), call)
+    first, again = [
+        await either.append_tool_result(session_id, "c", "done", event_id="result-c")
+        for _ in range(2)
+    ]
+    assert (first.receipts[0].event_id, again.receipts[0].duplicate) == ("result-c", True)

@@ -163,3 +163,12 @@ def test_what_makes_no_sense_is_refused(
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "localhost:1", "[::1]:1", "unix:///s"])
 def test_a_token_may_be_sent_on_this_machine(address: str) -> None:
     contextd_client.Client(address, credentials=Credentials(token_file="t")).close()
+
+
+@pytest.mark.parametrize("address", ["localhost", "http://127.0.0.1:7171"])
+@pytest.mark.parametrize("client", [contextd_client.Client, contextd_client.aio.Client])
+def test_wrong_address(client: type, address: str) -> None:
+    with pytest.raises(
+        ValueError, match=f"^address: '{address}' must be host:port or unix:///path$"
+    ):
+        client(address)

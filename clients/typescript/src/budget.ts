@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type Budget, BudgetSchema } from "./gen/contextd/v1/budget_pb.js";
+import { checkMembers } from "./members.js";
 
 /** What a context may weigh, in tokens; see Budget. */
 export interface BudgetInit {
@@ -24,6 +25,7 @@ export interface BudgetInit {
 /** The budget as the API has it. */
 export function budget(init: BudgetInit): Budget {
   if (typeof init !== "object" || init === null) throw new TypeError(`budget must be an object, not ${String(init)}`);
+  checkMembers(BudgetSchema, init, "budget");
   for (const name of ["maxTokens", "outputReserve", "injectionReserve", "overheadTokens"] as const) {
     if (!Number.isSafeInteger(init[name] ?? 0)) throw new TypeError(`budget.${name} must be an integer, not ${String(init[name])}`);
   }

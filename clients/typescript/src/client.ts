@@ -39,7 +39,11 @@ export class Client {
    * is CONTEXTD_ADDR or the daemon's default. Credentials that are absent are those of the
    * environment.
    */
-  constructor(address: string = process.env["CONTEXTD_ADDR"] || defaultAddress, options: ClientOptions = {}) {
+  constructor(address = "", options: ClientOptions = {}) {
+    address = address || process.env["CONTEXTD_ADDR"] || defaultAddress;
+    if (!/^(unix:(\/\/)?\/.*|(\[[^\]]+\]|[^:/]+):\d+)$/.test(address)) {
+      throw new TypeError(`the address ${JSON.stringify(address)} must be host:port or unix:///path`);
+    }
     this.#patience = new Patience(address, options);
     const credentials = options.credentials ?? credentialsOfEnvironment();
     const secured = tlsOptions(credentials, address);
@@ -104,6 +108,7 @@ export class Client {
     what: { text?: string; tools?: readonly unknown[]; model?: string; tokenizer?: string; format?: Format },
     options?: CallControl,
   ): Promise<number> {
+    if (typeof what !== "object") throw new TypeError(`countTokens takes an object such as { text }, not ${JSON.stringify(what)}`);
     const { tools = [], ...rest } = what;
     const toolsJson = new TextEncoder().encode(tools.length > 0 ? JSON.stringify(tools) : "");
     const request = { ...rest, toolsJson };

@@ -148,9 +148,12 @@ function codeName(code: Code): string {
   return Code[code].replace(/(?<=[a-z])(?=[A-Z])/g, "_").toUpperCase();
 }
 
-/** Whether the connection broke, which Connect says as if somebody had ended the call. */
+/**
+ * Whether there was no connection, or it broke. Connect says the latter as if somebody had ended
+ * the call, and of a socket that is not there as if something were wrong in itself.
+ */
 function broken({ code, rawMessage }: ConnectError): boolean {
-  return code === Code.Aborted || (code === Code.Canceled && rawMessage.startsWith("http/2 stream closed"));
+  return code === Code.Aborted || (code === Code.Canceled && rawMessage.startsWith("http/2 stream closed")) || /^connect E[A-Z]+ /.test(rawMessage);
 }
 
 /** Turns what a call to an address threw into a ContextdError. What no call threw comes back as it is. */

@@ -90,6 +90,17 @@ export function reminder(
   return { eventId, kind: { case: "reminder", value: { body, ...rest } } };
 }
 
+/** What a model answered. An answer that says nothing is no message, and becomes a custom event. */
+export function answered(id: string, model: string, said: BlockInit[]): EventInit[] {
+  if (said.length > 0) return [assistant(said, { eventId: id, groupId: id, model })];
+  return [{ eventId: id, kind: { case: "custom", value: { type: "empty_response", json: jsonBytes({ id, model }) } } }];
+}
+
+/** Fails where a caller without types passed what is no response of an API, which lists this. */
+export function checkResponse(api: string, list: unknown, response: unknown): void {
+  if (!Array.isArray(list)) throw new TypeError(`the response is none of ${api}: ${JSON.stringify(response)}`);
+}
+
 function blocks(content: Content): BlockInit[] {
   if (typeof content !== "string" && !Array.isArray(content)) throw new TypeError(`content must be a text or blocks, not ${String(content)}`);
   return typeof content === "string" ? [text(content)] : [...content];

@@ -22,5 +22,5 @@ export interface MessageFormat<Message, System, Params, Tool = unknown> {
 
 /** Fails in TypeScript's words where a caller without types passed something else. */
 export function checkFormat(format: { readonly list?: string } | undefined): void {
-  if (!format?.list) throw new TypeError(`format must be one of this package's, such as anthropic, not ${String(format)}`);
+  if (!format?.list) throw new TypeError(`format must be one of this package's, such as anthropic, not ${typeof format === "string" ? JSON.stringify(format) : String(format)}`);
 }

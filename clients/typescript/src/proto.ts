@@ -11,6 +11,7 @@ export * from "./gen/contextd/v1/lifecycle_pb.js";
 export * from "./gen/contextd/v1/log_pb.js";
 export * from "./gen/contextd/v1/policy_pb.js";
 export * from "./gen/contextd/v1/projection_pb.js";
+export * from "./gen/contextd/v1/recall_pb.js";
 export * from "./gen/contextd/v1/replay_pb.js";
 export * from "./gen/contextd/v1/session_pb.js";
 export * from "./gen/contextd/v1/tokens_pb.js";

@@ -1,7 +1,9 @@
+import type { DescService } from "@bufbuild/protobuf";
 import { type CallOptions, type Client as Stub, createClient, type Transport } from "@connectrpc/connect";
 import { CompactionService } from "./gen/contextd/v1/compaction_service_pb.js";
 import { ContextService } from "./gen/contextd/v1/context_service_pb.js";
 import { TranscriptService } from "./gen/contextd/v1/transcript_service_pb.js";
+import { checkMembers } from "./members.js";
 
 /** Ends a call early: by a signal, or each of its tries after some time. */
 export type CallControl = Pick<CallOptions, "signal" | "timeoutMs">;
@@ -15,10 +17,24 @@ export interface Services {
 
 export function services(transport: Transport): Services {
   return {
-    context: createClient(ContextService, transport),
-    compactions: createClient(CompactionService, transport),
-    transcripts: createClient(TranscriptService, transport),
+    context: stub(ContextService, transport),
+    compactions: stub(CompactionService, transport),
+    transcripts: stub(TranscriptService, transport),
   };
+}
+
+/** A stub that refuses members which a request does not have. Those of streamed requests are the package's own. */
+function stub<S extends DescService>(service: S, transport: Transport): Stub<S> {
+  const calls = createClient(service, transport) as Record<string, (request: object, options?: CallOptions) => unknown>;
+  for (const { localName, methodKind, input } of service.methods) {
+    if (methodKind !== "unary" && methodKind !== "server_streaming") continue;
+    const call = calls[localName]!;
+    calls[localName] = (request, options) => {
+      checkMembers(input, request);
+      return call(request, options);
+    };
+  }
+  return calls as Stub<S>;
 }
 
 /** The items of all pages. */

@@ -111,6 +111,7 @@ export class Session {
     events: EventInit | readonly EventInit[],
     options: CallControl & { expectedHead?: bigint } = {},
   ): Promise<AppendEventsResponse> {
+    if ("kind" in options) throw new TypeError("append takes one event, or a list of them, and then options");
     const { expectedHead, ...control } = options;
     const request = {
       sessionId: this.id,

@@ -189,6 +189,16 @@ test("waits ever longer for a daemon that is not there", async () => {
   client.close();
 });
 
+test("waits for a socket that is not there yet", { skip: process.platform === "win32" }, async () => {
+  const { waited, sleep, stop } = clock();
+  const client = new contextd.Client("unix:///nonexistent/c.sock", { patienceMs: 1000, sleep });
+  const said = /^no daemon answers at unix:\/\/\/nonexistent\/c\.sock \(connect ENOENT .*\): start one with "contextd serve"/;
+  await assert.rejects(append(client), { name: "UnavailableError", code: "UNAVAILABLE", message: said });
+  stop();
+  assert.deepEqual(waited, [100, 200, 400]);
+  client.close();
+});
+
 test("a socket that this user may not use is no daemon that is not there", () => {
   const said = (cause: string): string => String(toError(new ConnectError(cause, Code.Unavailable), "unix:///c.sock"));
   assert.match(said("connect EACCES /c.sock"), /: no permission to connect to unix:\/\/\/c\.sock \(connect EACCES/);

@@ -9,7 +9,7 @@ import OpenAI from "openai";
 import type { Response as OpenAIResponse } from "openai/resources/responses/responses";
 import * as claude from "../src/anthropic/index.js";
 import * as google from "../src/gemini/index.js";
-import { assistant, type MessageFormat, system, text, toolCall, toolResult, user } from "../src/index.js";
+import { assistant, type EventInit, type MessageFormat, system, text, toolCall, toolResult, user } from "../src/index.js";
 import { chatEvents, openaiChat, openaiResponses, responsesEvents, responsesUsage } from "../src/openai/index.js";
 import { opening, tight, turn } from "./conversation.js";
 import { daemon, noDaemon } from "./daemon.js";
@@ -71,6 +71,37 @@ test("Anthropic's SDK sends the context, and its answer comes back as it was", {
   ]);
   assert.equal((await session.get()).headSeq, 4n);
 });
+
+const empty: Record<string, () => EventInit[]> = {
+  anthropic: () => claude.events({ ...said, content: [] } as never),
+  "OpenAI's chat": () => chatEvents({ id: "msg_1", model: "claude-test", choices: [{ message: { role: "assistant", content: null } }] } as never),
+  "OpenAI's responses": () => responsesEvents({ id: "msg_1", model: "claude-test", output: [] } as never),
+  gemini: () => google.events(Object.assign(new GenerateContentResponse(), { responseId: "msg_1", modelVersion: "claude-test", candidates: [] })),
+};
+
+for (const [api, answer] of Object.entries(empty)) {
+  test(`an answer of ${api} that says nothing is no message`, { skip: noDaemon }, async () => {
+    const session = d.client.session(`sdk/empty/${api.replace(/\W+/g, "-")}`);
+    await session.append(user("Go."));
+    await session.append(answer());
+    await session.append(answer()); // again: a duplicate
+    const kinds = [];
+    for await (const { eventId, kind } of session.events()) kinds.push(kind.case === "custom" ? [eventId, kind.value.type, new TextDecoder().decode(kind.value.json)] : kind.case);
+    assert.deepEqual(kinds, ["message", ["msg_1", "empty_response", '{"id":"msg_1","model":"claude-test"}']]);
+  });
+}
+
+const answers: Record<string, [RegExp, (response: never) => unknown]> = {
+  "Anthropic's Messages": [/^the response is none of Anthropic's Messages: /, claude.events],
+  "OpenAI's Chat Completions": [/^the response is none of OpenAI's Chat Completions: /, chatEvents],
+  "OpenAI's Responses": [/^the response is none of OpenAI's Responses: /, responsesEvents],
+};
+
+for (const [api, [message, read]] of Object.entries(answers)) {
+  test(`what is no response of ${api} is a TypeError`, () => {
+    for (const response of [undefined, "hi", { foo: 1 }]) assert.throws(() => read(response as never), { name: "TypeError", message });
+  });
+}
 
 test("malformed arguments are kept, and the model sees them again", { skip: noDaemon }, async () => {
   const session = d.client.session("sdk/malformed");

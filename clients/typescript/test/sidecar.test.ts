@@ -43,6 +43,19 @@ test("a client takes the path of a unix socket", { skip: noDaemon || process.pla
   }
 });
 
+test("an empty address is none", { skip: noDaemon }, async () => {
+  const sidecar = await startSidecar({ binary: binary(), args: ["--store", "memory"] });
+  process.env["CONTEXTD_ADDR"] = sidecar.address;
+  const client = new Client("");
+  try {
+    assert.equal((await client.session("s").append(user("hello"))).lastSeq, 1n);
+  } finally {
+    delete process.env["CONTEXTD_ADDR"];
+    client.close();
+    await sidecar.stop();
+  }
+});
+
 test("a daemon that is known is not started", async () => {
   process.env["CONTEXTD_ADDR"] = "127.0.0.1:9";
   try {

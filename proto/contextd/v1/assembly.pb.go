@@ -94,7 +94,8 @@ const (
 	Origin_ORIGIN_CLIPPED Origin = 3
 	// From the log, with at least one body redacted by the projection policy.
 	Origin_ORIGIN_REDACTED Origin = 4
-	// A summary, a ledger or an identifier index of collapsed events.
+	// What contextd writes in place of collapsed events: a summary, a ledger, an index of names,
+	// parts of files.
 	Origin_ORIGIN_SUMMARY Origin = 5
 	// A reminder of the log.
 	Origin_ORIGIN_REMINDER Origin = 6
@@ -733,7 +734,7 @@ type PrefixBreak struct {
 	// one was replaced by newer messages, "log" where an event was, or "unknown" where no
 	// recorded projection begins with the caller's messages.
 	Reducer string `protobuf:"bytes,2,opt,name=reducer,proto3" json:"reducer,omitempty"`
-	// The same for people.
+	// The same as a sentence, for a log.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -556,8 +556,8 @@ type Summary struct {
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	// Version of the rules it was written by.
 	Version uint32 `protobuf:"varint,11,opt,name=version,proto3" json:"version,omitempty"`
-	// Paths, symbols, ids and urls of the span, written by contextd from the log,
-	// never by a model.
+	// The index of names: paths, symbols, ids and URLs of the span, written by contextd from
+	// the log, never by a model.
 	IdentifierIndex string `protobuf:"bytes,13,opt,name=identifier_index,json=identifierIndex,proto3" json:"identifier_index,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -783,7 +783,8 @@ type SummarizerState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name in the configuration.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// closed, open or half_open. While it is open the summarizer is not asked.
+	// closed: it is asked. open: it is not, since it failed several times in a row. half_open:
+	// one request tries it again.
 	Breaker string `protobuf:"bytes,2,opt,name=breaker,proto3" json:"breaker,omitempty"`
 	// Failures since it last succeeded.
 	ConsecutiveFailures uint32 `protobuf:"varint,3,opt,name=consecutive_failures,json=consecutiveFailures,proto3" json:"consecutive_failures,omitempty"`

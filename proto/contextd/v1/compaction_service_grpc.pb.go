@@ -45,7 +45,8 @@ type CompactionServiceClient interface {
 	LeaseSummaryTasks(ctx context.Context, in *LeaseSummaryTasksRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LeaseSummaryTasksResponse], error)
 	// Completes a leased task with its text.
 	CompleteSummaryTask(ctx context.Context, in *CompleteSummaryTaskRequest, opts ...grpc.CallOption) (*CompleteSummaryTaskResponse, error)
-	// Delivers PreCompact (may block or modify) and PostCompact to the runtime.
+	// Calls the runtime before a compaction (pre_compact), which it may block or modify, and
+	// after it (post_compact).
 	ServeHooks(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ServeHooksRequest, ServeHooksResponse], error)
 	// Streams what happens to sessions, as it happens.
 	WatchLifecycle(ctx context.Context, in *WatchLifecycleRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchLifecycleResponse], error)
@@ -167,7 +168,8 @@ type CompactionServiceServer interface {
 	LeaseSummaryTasks(*LeaseSummaryTasksRequest, grpc.ServerStreamingServer[LeaseSummaryTasksResponse]) error
 	// Completes a leased task with its text.
 	CompleteSummaryTask(context.Context, *CompleteSummaryTaskRequest) (*CompleteSummaryTaskResponse, error)
-	// Delivers PreCompact (may block or modify) and PostCompact to the runtime.
+	// Calls the runtime before a compaction (pre_compact), which it may block or modify, and
+	// after it (post_compact).
 	ServeHooks(grpc.BidiStreamingServer[ServeHooksRequest, ServeHooksResponse]) error
 	// Streams what happens to sessions, as it happens.
 	WatchLifecycle(*WatchLifecycleRequest, grpc.ServerStreamingServer[WatchLifecycleResponse]) error

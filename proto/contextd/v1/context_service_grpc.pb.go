@@ -74,7 +74,7 @@ type ContextServiceClient interface {
 	// trailer. FAILED_PRECONDITION with a BudgetExceeded, and no header, where it cannot
 	// be made to fit.
 	AssembleContext(ctx context.Context, in *AssembleContextRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AssembleContextResponse], error)
-	// The same pure function over events in the request; stores nothing.
+	// The same for events in the request instead of a session's log; stores nothing.
 	ProjectTranscript(ctx context.Context, in *ProjectTranscriptRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ProjectTranscriptResponse], error)
 	// Records what the provider counted for a call.
 	RecordModelCall(ctx context.Context, in *RecordModelCallRequest, opts ...grpc.CallOption) (*RecordModelCallResponse, error)
@@ -90,7 +90,7 @@ type ContextServiceClient interface {
 	// Sends the messages of a recorded projection, rebuilt from the log, and says whether
 	// they are those that were sent then.
 	RenderProjection(ctx context.Context, in *RenderProjectionRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RenderProjectionResponse], error)
-	// Returns the raw body of a stub, a clip or an audit pointer.
+	// Returns the raw body of what a pointer in a context or in a record names.
 	ResolvePointer(ctx context.Context, in *ResolvePointerRequest, opts ...grpc.CallOption) (*ResolvePointerResponse, error)
 	// Lists the tools by which a model reads the log of its own session.
 	ListRecallTools(ctx context.Context, in *ListRecallToolsRequest, opts ...grpc.CallOption) (*ListRecallToolsResponse, error)
@@ -381,7 +381,7 @@ type ContextServiceServer interface {
 	// trailer. FAILED_PRECONDITION with a BudgetExceeded, and no header, where it cannot
 	// be made to fit.
 	AssembleContext(*AssembleContextRequest, grpc.ServerStreamingServer[AssembleContextResponse]) error
-	// The same pure function over events in the request; stores nothing.
+	// The same for events in the request instead of a session's log; stores nothing.
 	ProjectTranscript(*ProjectTranscriptRequest, grpc.ServerStreamingServer[ProjectTranscriptResponse]) error
 	// Records what the provider counted for a call.
 	RecordModelCall(context.Context, *RecordModelCallRequest) (*RecordModelCallResponse, error)
@@ -397,7 +397,7 @@ type ContextServiceServer interface {
 	// Sends the messages of a recorded projection, rebuilt from the log, and says whether
 	// they are those that were sent then.
 	RenderProjection(*RenderProjectionRequest, grpc.ServerStreamingServer[RenderProjectionResponse]) error
-	// Returns the raw body of a stub, a clip or an audit pointer.
+	// Returns the raw body of what a pointer in a context or in a record names.
 	ResolvePointer(context.Context, *ResolvePointerRequest) (*ResolvePointerResponse, error)
 	// Lists the tools by which a model reads the log of its own session.
 	ListRecallTools(context.Context, *ListRecallToolsRequest) (*ListRecallToolsResponse, error)

@@ -158,14 +158,15 @@ type Event struct {
 	// assistant messages) had begun up to and including this event. 0: none yet.
 	Turn uint32 `protobuf:"varint,4,opt,name=turn,proto3" json:"turn,omitempty"`
 	// The client's own labels. Never rendered. At most 64 pairs; keys of 1 to 128
-	// characters, values of at most 1024. Reduction reads two of them on messages of the
-	// system and of users; the others are only stored, and shown to policies that ask for
-	// them: "harness.injected": "true" on a message that the runtime added and no human
-	// wrote, such as a notification: what humans wrote has priority over it.
-	// "harness.standing": with the former, the name of what the message is about, such as
-	// "AGENTS.md": it is valid until a newer one of that name. Absent: a notification.
-	// The names "plan" and "scratchpad", on reminders and custom events, too, mark what
-	// the agent works by: see docs/policies.md.
+	// characters, values of at most 1024. They are stored, and custom projection policies
+	// can read them. Two have a meaning on messages of the system and of users:
+	//
+	//   - "harness.injected": "true" says that the runtime added the message and no human
+	//     wrote it. What humans wrote has priority over it.
+	//   - "harness.standing", beside harness.injected, is the name of what the message is
+	//     about, such as "AGENTS.md": it is valid until a newer one of that name. Without
+	//     it the message is a notification. The names "plan" and "scratchpad" mark what
+	//     the agent works by, on reminders and custom events, too; see docs/policies.md.
 	Labels map[string]string `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// What happened. Exactly one is set.
 	//
@@ -962,7 +963,7 @@ type Reminder struct {
 	// The text. Required.
 	Body string `protobuf:"bytes,1,opt,name=body,proto3" json:"body,omitempty"`
 	// For how many turns from this one on it is rendered; 1: in the next model call only.
-	// Absent: until a later reminder replaces it. 0 is refused.
+	// Absent: until a later reminder with its dedupe_key replaces it. 0 is refused.
 	TtlTurns *uint32 `protobuf:"varint,2,opt,name=ttl_turns,json=ttlTurns,proto3,oneof" json:"ttl_turns,omitempty"`
 	// A later reminder with the same key replaces this one. Empty: none does.
 	DedupeKey string `protobuf:"bytes,3,opt,name=dedupe_key,json=dedupeKey,proto3" json:"dedupe_key,omitempty"`
@@ -1185,7 +1186,7 @@ func (x *Compaction) GetDecision() *CompactionDecision {
 type CompactionDecision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Groups that begin up to this event were dropped, except the system prompt, the
-	// first user message and what is pinned. 0: none were. What is not before the
+	// first message of a human and what is pinned. 0: none were. What is not before the
 	// compaction itself is not affected.
 	ThroughSeq uint64 `protobuf:"varint,1,opt,name=through_seq,json=throughSeq,proto3" json:"through_seq,omitempty"`
 	// The size, in tokens, whose shares limit the digest that replaces them; see

@@ -204,8 +204,8 @@ type LifecycleEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session. Empty: it happened to none, such as breaker_open.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// compaction_started, compaction_vetoed, compacted, projected, summary_ready,
-	// reminder_expired and others; ignore unknown types.
+	// projected, compacted, summary_ready, reminder_expired and others, which
+	// docs/compaction.md lists with their attributes; ignore unknown types.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
 	// When it happened.
 	Time *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`

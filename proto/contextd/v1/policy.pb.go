@@ -50,8 +50,8 @@ type Policy struct {
 	// The tool by which the model gets back what a pointer replaces, at most 64 characters:
 	// letters, digits and _ . : -, the first a letter, a digit or _. Texts that take the place of
 	// something name it and how to call it: with one argument, pointer. The runtime answers its
-	// calls with ResolvePointer. Empty: the model has no such tool. Absent: that of the session,
-	// also where name is set, or else of the named policy.
+	// calls with CallRecallTool, or ResolvePointer. Empty: the model has no such tool. Absent: that
+	// of the session, also where name is set, or else of the named policy.
 	RecallTool    *string `protobuf:"bytes,10,opt,name=recall_tool,json=recallTool,proto3,oneof" json:"recall_tool,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -349,8 +349,8 @@ type Retention_Last struct {
 }
 
 type Retention_NeverEvict struct {
-	// Always: no reducer and no projection policy takes them before the last resort. As
-	// the default rule it only switches eviction off. Only true has a meaning.
+	// Always: no reducer and no projection policy takes them before the last resort. In
+	// ToolResultRetention.default it only switches eviction by age off. Only true has a meaning.
 	NeverEvict bool `protobuf:"varint,3,opt,name=never_evict,json=neverEvict,proto3,oneof"`
 }
 
@@ -619,7 +619,8 @@ type Summarization struct {
 	Wait *durationpb.Duration `protobuf:"bytes,8,opt,name=wait,proto3" json:"wait,omitempty"`
 	// Fraction for the ledger of collapsed calls. 0: the default.
 	LedgerShare float64 `protobuf:"fixed64,9,opt,name=ledger_share,json=ledgerShare,proto3" json:"ledger_share,omitempty"`
-	// Fraction for the identifier index of collapsed spans. 0: the default.
+	// Fraction for the index of names of collapsed spans: paths, symbols, ids and URLs. 0: the
+	// default.
 	IndexShare float64 `protobuf:"fixed64,10,opt,name=index_share,json=indexShare,proto3" json:"index_share,omitempty"`
 	// Fraction for the text of the summary. 0: the default.
 	SummaryShare float64 `protobuf:"fixed64,11,opt,name=summary_share,json=summaryShare,proto3" json:"summary_share,omitempty"`

@@ -932,7 +932,8 @@ func (x *ReplayProjectionResponse) GetDifference() string {
 	return ""
 }
 
-// Asks for the raw body of a stub, a clip, a redaction or a ledger line.
+// Asks for the raw body of what a pointer names: of a stub, a clip, a redaction, or a line
+// of the ledger.
 type ResolvePointerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.

@@ -49,6 +49,8 @@ def _resolve(
     address: str | None, credentials: Credentials | None
 ) -> tuple[str, Credentials, grpc.ChannelCredentials | None]:
     target = address_or_default(address)
+    if ":" not in target or target.startswith(("http://", "https://")):
+        raise ValueError(f"address: {target!r} must be host:port or unix:///path")
     proof = Credentials.from_environment() if credentials is None else credentials
     return target, proof, proof.for_channel(target)
 

@@ -81,17 +81,22 @@ def message(
 
 
 def reminder(
-    body: str, *, ttl_turns: int | None = None, dedupe_key: str = "", source: str = ""
+    body: str,
+    *,
+    ttl_turns: int | None = None,
+    dedupe_key: str = "",
+    source: str = "",
+    event_id: str = "",
 ) -> Event:
     """Something that the context repeats for some turns, at its end."""
     made = Reminder(body=mended(body), ttl_turns=ttl_turns, dedupe_key=dedupe_key, source=source)
-    return Event(reminder=made)
+    return Event(event_id=event_id, reminder=made)
 
 
-def custom(type: str, value: Any = None) -> Event:
+def custom(type: str, value: Any = None, *, event_id: str = "") -> Event:
     """An entry that no model sees."""
     data = b"" if value is None else dumps(value).encode()
-    return Event(custom=CustomEvent(type=type, json=data))
+    return Event(event_id=event_id, custom=CustomEvent(type=type, json=data))
 
 
 def text(value: str) -> Block:

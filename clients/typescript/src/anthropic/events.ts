@@ -1,5 +1,5 @@
 import type { ContentBlock, Message } from "@anthropic-ai/sdk/resources/messages";
-import { assistant, type BlockInit, type EventInit, providerBlock, text, toolCall } from "../events.js";
+import { answered, type BlockInit, checkResponse, type EventInit, providerBlock, text, toolCall } from "../events.js";
 import type { ModelCall } from "../session.js";
 
 /**
@@ -8,9 +8,8 @@ import type { ModelCall } from "../session.js";
  * numbers that JavaScript cannot hold are what it made of them.
  */
 export function events(response: Message): EventInit[] {
-  const blocks = response.content.flatMap(block);
-  if (blocks.length === 0) return [];
-  return [assistant(blocks, { eventId: response.id, groupId: response.id, model: response.model })];
+  checkResponse("Anthropic's Messages", response?.content, response);
+  return answered(response.id, response.model, response.content.flatMap(block));
 }
 
 function block(b: ContentBlock): BlockInit[] {

@@ -1,5 +1,5 @@
 import type { GenerateContentResponse, Part } from "@google/genai";
-import { assistant, type BlockInit, type EventInit, media, providerBlock, text, toolCall } from "../events.js";
+import { answered, type BlockInit, type EventInit, media, providerBlock, text, toolCall } from "../events.js";
 import type { ModelCall } from "../session.js";
 
 /**
@@ -11,9 +11,7 @@ export function events(response: GenerateContentResponse): EventInit[] {
   const ids = callIds(response);
   let calls = 0;
   const blocks = parts.flatMap((p) => part(p, () => ids[calls++]!));
-  if (blocks.length === 0) return [];
-  const id = response.responseId ?? "";
-  return [assistant(blocks, { eventId: id, groupId: id, model: response.modelVersion ?? "" })];
+  return answered(response.responseId ?? "", response.modelVersion ?? "", blocks);
 }
 
 /** The ids of the response's calls, in order, as results are to name them. */

@@ -1,20 +1,19 @@
 import type { ChatCompletion } from "openai/resources/chat/completions";
-import { assistant, type BlockInit, type EventInit, providerBlock, text, toolCall } from "../events.js";
+import { answered, type BlockInit, checkResponse, type EventInit, providerBlock, text, toolCall } from "../events.js";
 import type { ModelCall } from "../session.js";
 
 /** What the model said in its first choice, as events to append. */
 export function chatEvents(response: ChatCompletion): EventInit[] {
+  checkResponse("OpenAI's Chat Completions", response?.choices, response);
   const message = response.choices[0]?.message;
-  if (!message) return [];
   const blocks: BlockInit[] = [];
-  if (message.content) blocks.push(text(message.content));
-  if (message.refusal) blocks.push(providerBlock("openai", { type: "refusal", refusal: message.refusal }));
-  for (const call of message.tool_calls ?? []) {
+  if (message?.content) blocks.push(text(message.content));
+  if (message?.refusal) blocks.push(providerBlock("openai", { type: "refusal", refusal: message.refusal }));
+  for (const call of message?.tool_calls ?? []) {
     if (call.type === "function") blocks.push(toolCall(call.id, call.function.name, call.function.arguments));
     else blocks.push(toolCall(call.id, call.custom.name, { input: call.custom.input }));
   }
-  if (blocks.length === 0) return [];
-  return [assistant(blocks, { eventId: response.id, groupId: response.id, model: response.model })];
+  return answered(response.id, response.model, blocks);
 }
 
 /** What the provider counted, for Session.recordModelCall. */

@@ -4,7 +4,7 @@ import type {
   ResponseOutputMessage,
   ResponseReasoningItem,
 } from "openai/resources/responses/responses";
-import { assistant, type BlockInit, type EventInit, providerBlock, text, toolCall } from "../events.js";
+import { answered, type BlockInit, checkResponse, type EventInit, providerBlock, text, toolCall } from "../events.js";
 import type { ModelCall } from "../session.js";
 
 /**
@@ -12,9 +12,8 @@ import type { ModelCall } from "../session.js";
  * are carried as they came; reasoning keeps its item, as the provider will ask for it.
  */
 export function responsesEvents(response: Response): EventInit[] {
-  const blocks = response.output.flatMap(item);
-  if (blocks.length === 0) return [];
-  return [assistant(blocks, { eventId: response.id, groupId: response.id, model: response.model })];
+  checkResponse("OpenAI's Responses", response?.output, response);
+  return answered(response.id, response.model, response.output.flatMap(item));
 }
 
 function item(i: ResponseOutputItem): BlockInit[] {

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -100,9 +98,6 @@ func (c *client) connect(ctx context.Context) (*grpc.ClientConn, func() error, e
 	}
 	if c.tenant != "" {
 		return nil, nil, usageError{errors.New("--tenant must not be set without --embedded: a daemon goes by the proof of who calls")}
-	}
-	if !strings.Contains(c.addr, ":") || strings.HasPrefix(c.addr, "http://") || strings.HasPrefix(c.addr, "https://") {
-		return nil, nil, usageError{fmt.Errorf("--addr: %q must be host:port or unix:///path", c.addr)}
 	}
 	conn, err := contextdclient.Dial(c.addr, c.credentials)
 	if err != nil {

@@ -121,7 +121,7 @@ func statusText(st *status.Status) string {
 	lines := []string{st.Message()}
 	for _, detail := range st.Details() {
 		if over, ok := detail.(*contextdv1.BudgetExceeded); ok {
-			lines[0] = fmt.Sprintf("the context needs at least %d tokens; the limit is %d", over.GetNeededTokens(), over.GetTargetTokens())
+			lines[0] = fmt.Sprintf("the context needs at least %d tokens; the target is %d", over.GetNeededTokens(), over.GetTargetTokens())
 			for _, part := range over.GetParts() {
 				lines = append(lines, fmt.Sprintf("  %8d tokens  %s%s", part.GetTokens(), part.GetWhat(), atEvent(part.GetSeq())))
 			}

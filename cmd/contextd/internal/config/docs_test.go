@@ -47,7 +47,7 @@ func table() string {
 	c.Settings().VisitAll(func(f *pflag.Flag) {
 		if now := config.Topic(f); now != topic {
 			topic = now
-			fmt.Fprintf(&b, "\n### %s\n\n| key | default | |\n| --- | --- | --- |\n", topic)
+			fmt.Fprintf(&b, "\n### %s\n\n| key | default | meaning |\n| --- | --- | --- |\n", topic)
 		}
 		_, usage := pflag.UnquoteUsage(f)
 		value := "`" + f.DefValue + "`"

@@ -306,7 +306,7 @@ type ReductionPolicy struct {
 	KeepLastTurns uint32 `protobuf:"varint,16,opt,name=keep_last_turns,json=keepLastTurns,proto3" json:"keep_last_turns,omitempty"`
 	// The fraction of the target for the ledger.
 	LedgerShare float64 `protobuf:"fixed64,17,opt,name=ledger_share,json=ledgerShare,proto3" json:"ledger_share,omitempty"`
-	// The fraction of the target for the index of identifiers.
+	// The fraction of the target for the index of names.
 	IndexShare float64 `protobuf:"fixed64,18,opt,name=index_share,json=indexShare,proto3" json:"index_share,omitempty"`
 	// The fraction of the target for the text of a summary.
 	SummaryShare float64 `protobuf:"fixed64,19,opt,name=summary_share,json=summaryShare,proto3" json:"summary_share,omitempty"`

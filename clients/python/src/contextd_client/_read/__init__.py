@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from json import JSONDecodeError
 from typing import Any
 
 from contextd_client import _rawjson as rawjson
@@ -21,10 +22,15 @@ def response_events(response: Any) -> list[Event]:
     appended twice is in the log once. A response that says nothing is no message, and becomes a
     custom event.
     """
-    made = _response_events(to_raw(response))
+    try:
+        raw = to_raw(response)
+    except JSONDecodeError:
+        raise ValueError("the response is no JSON") from None
+    made = _response_events(raw)
     said = made[0].message
     if not said.blocks:
-        made = [events.custom("empty_response", {"id": made[0].event_id, "model": said.model})]
+        about = {"id": made[0].event_id, "model": said.model}
+        made = [events.custom("empty_response", about, event_id=made[0].event_id)]
     return made
 
 

@@ -193,9 +193,11 @@ class Client(Compactions, Records, Transcripts):
         content: str | Iterable[Content] = (),
         *,
         is_error: bool = False,
+        event_id: str = "",
     ) -> AppendEventsResponse:
         """Append what a tool gave back."""
-        return await self.append(session_id, tool_result(call_id, content, is_error=is_error))
+        result = tool_result(call_id, content, is_error=is_error, event_id=event_id)
+        return await self.append(session_id, result)
 
     async def read_events(
         self, session_id: str, *, from_seq: int = 0, to_seq: int = 0

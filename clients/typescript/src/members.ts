@@ -1,0 +1,54 @@
+import { inspect } from "node:util";
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+
+/**
+ * Throws a TypeError where a value has a member that its message does not have, or one of another
+ * type: it would otherwise be left out, or sent as something else, without a word. A message that
+ * is made already has neither. What is wrong with numbers is found when they are encoded.
+ */
+export function checkMembers(schema: DescMessage, value: object, path = ""): void {
+  if ("$typeName" in value) return;
+  for (const [name, member] of Object.entries(value)) {
+    const found = schema.members.find((m) => m.localName === name);
+    if (!found) throw new TypeError(`${path || schema.name} has no member ${name}`);
+    if (member === undefined) continue;
+    const at = path ? `${path}.${name}` : name;
+    if (found.kind === "field") checkField(found, member, at);
+    else if (isObject(member) && "case" in member && member.case !== undefined) {
+      const chosen = found.fields.find((f) => f.localName === member.case);
+      if (!chosen) throw new TypeError(`${at} has no case ${String(member.case)}`);
+      checkField(chosen, "value" in member ? member.value : undefined, `${at}.value`);
+    }
+  }
+}
+
+function checkField(field: DescField, value: unknown, path: string): void {
+  if (field.fieldKind === "list") {
+    if (!Array.isArray(value)) throw wrong(path, "a list", value);
+    value.forEach((item, i) => checkItem(field, item, `${path}[${i}]`));
+  } else if (field.fieldKind === "map") {
+    if (!isObject(value)) throw wrong(path, "an object", value);
+    for (const [key, item] of Object.entries(value)) checkItem(field, item, `${path}[${JSON.stringify(key)}]`);
+  } else {
+    checkItem(field, value, path);
+  }
+}
+
+function checkItem({ message, scalar }: DescField, value: unknown, path: string): void {
+  if (message) {
+    if (!isObject(value)) throw wrong(path, "an object", value);
+    checkMembers(message, value, path);
+  }
+  if (scalar === ScalarType.STRING && typeof value !== "string") throw wrong(path, "a string", value);
+  if (scalar === ScalarType.BOOL && typeof value !== "boolean") throw wrong(path, "true or false", value);
+  if (scalar === ScalarType.BYTES && !(value instanceof Uint8Array)) throw wrong(path, "a Uint8Array", value);
+}
+
+function wrong(path: string, wanted: string, value: unknown): TypeError {
+  const shown = typeof value === "string" ? JSON.stringify(value) : inspect(value, { depth: 1, breakLength: Infinity });
+  return new TypeError(`${path} must be ${wanted}, not ${shown}`);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
