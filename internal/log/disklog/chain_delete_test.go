@@ -49,7 +49,7 @@ func TestDeletionInAChain(t *testing.T) {
 }
 
 // fillChain makes forks s1, s2 and s3 of the session before each, and x1, x2 and x3 of the same event, for which an
-// artifact was put anew; and y1 and y3 of the event before.
+// artifact was put again; and y1 and y3 of the event before.
 func fillChain(t *testing.T, s *Store) {
 	t.Helper()
 	put := func(id, value string) {
@@ -65,7 +65,7 @@ func fillChain(t *testing.T, s *Store) {
 		}
 		add(t, s, id, logtest.Say("of "+id))
 	}
-	add(t, s, "s0", logtest.Say("of s0"), logtest.Say("more of s0"))
+	add(t, s, "s0", logtest.Say("of s0"), logtest.Say("second"))
 	for n := 1; n <= 3; n++ {
 		parent, at := fmt.Sprint("s", n-1), eventlog.Seq(2+(n-1)/2)
 		put(parent, fmt.Sprint(n, " first"))

@@ -290,7 +290,7 @@ func TestGapsHaveWhatIsLost(t *testing.T) {
 		for at := range 100 {
 			ends = append(ends, at*len(content)/100)
 		}
-		// A cut may leave as many bytes after a block as the footer has.
+		// After a cut there may be as many bytes after a block as the footer has.
 		for at := 0; at < len(content); {
 			size := blockAt(content[at:], len(content)-at)
 			if size == 0 {
