@@ -307,8 +307,12 @@ func (b *backup) place(dir string) error {
 	if !b.into {
 		return os.Rename(b.dir, dir)
 	}
-	if there, err := os.ReadDir(dir); err != nil || len(there) > 1 {
-		return errors.Join(err, fmt.Errorf("something else was put into %s meanwhile", dir))
+	there, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if len(there) > 1 {
+		return fmt.Errorf("something else was put into %s meanwhile", dir)
 	}
 	entries, err := os.ReadDir(b.dir)
 	if err != nil {
