@@ -130,7 +130,7 @@ func (s *Store) shared(id string, target *session, name artifactName) (bool, err
 	if err := target.last.wait(context.Background()); err != nil {
 		return false, err
 	}
-	shares, err := s.shares(target.own().segment, id)
+	shares, err := s.shares(target.own().segment, id, nil)
 	if _, corrupt := errors.AsType[*eventlog.CorruptError](err); corrupt {
 		return true, nil
 	}

@@ -89,7 +89,7 @@ func fillForSweep(t *testing.T, fs vfs.FS) {
 	for i := range sessionsOfSweep {
 		text := strings.Repeat("near ", 60)
 		if i%2 == 0 {
-			text = strings.Repeat("apart ", 300)
+			text = strings.Repeat("apart ", 300+20*i)
 		}
 		id := fmt.Sprintf("s%d", i)
 		for e := range eventsOfSweep {
@@ -198,6 +198,43 @@ func TestFlippedBytes(t *testing.T) {
 	t.Logf("%d sessions were whole, %d damaged", spared, hit)
 	if spared < 2*hit || hit == 0 {
 		t.Errorf("%d sessions were whole and %d damaged: the damage is not kept to where it is", spared, hit)
+	}
+}
+
+// TestForeignValues puts files of values in the place of each other, as who mixes up two copies of a directory does:
+// values are looked for where there are none.
+func TestForeignValues(t *testing.T) {
+	fs := vfs.NewMem()
+	fillForSweep(t, fs)
+	disk := files{t, fs}
+	names := disk.list(blobSuffix)
+	swapped := 0
+	for i, name := range names {
+		for _, other := range names[:i] {
+			one, two := disk.get("db/"+name), disk.get("db/"+other)
+			if len(one) == len(two) {
+				continue
+			}
+			swapped++
+			copied, err := cloneOf(fs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files{t, copied}.put("db/"+name, two)
+			files{t, copied}.put("db/"+other, one)
+			s := openMem(t, copied)
+			what := name + " and " + other
+			if whole := survey(t, s, what); whole == 0 || whole == sessionsOfSweep {
+				t.Errorf("%s: %d sessions are whole", what, whole)
+			}
+			appendWhereWhole(t, s, what)
+			if err := errors.Join(s.Healthy(), s.Close()); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	}
+	if swapped == 0 {
+		t.Errorf("all of %v are of one size", names)
 	}
 }
 

@@ -113,7 +113,7 @@ func (s *Store) forget(sl *slot, target *session, head *eventlog.Seq) error {
 		return err
 	}
 	for _, l := range target.links {
-		if err := s.unshare(batch, l.segment, sl.id); err != nil {
+		if err := s.unshare(batch, l, sl.id); err != nil {
 			return err
 		}
 	}
@@ -157,13 +157,19 @@ func putDeletion(batch *pebble.Batch, own segmentID, segments []segmentID) error
 
 // unshare takes a session's share in a segment away, with all that no other
 // session shows. Where damage hides what others show, that stays.
-func (s *Store) unshare(batch *pebble.Batch, segment segmentID, session string) error {
-	shares, err := s.shares(segment, session)
+func (s *Store) unshare(batch *pebble.Batch, taken link, session string) error {
+	segment := taken.segment
+	// In a chain of forks of forks most show the same of a segment: the first that is met is enough.
+	same := false
+	shares, err := s.shares(segment, session, func(l link) bool {
+		same = l.upTo >= taken.upTo && l.puts == taken.puts
+		return same
+	})
 	if err == nil && len(shares) == 0 {
 		lower, upper := segmentSpan(segment)
 		return batch.DeleteRange(lower, upper, nil)
 	}
-	if err == nil {
+	if err == nil && !same {
 		err = s.prune(batch, segment, shares)
 	}
 	if corrupt, ok := errors.AsType[*eventlog.CorruptError](err); ok {
@@ -188,8 +194,8 @@ func (s *Store) prune(batch *pebble.Batch, segment segmentID, shares []link) err
 	return s.pruneArtifacts(batch, segment, shares)
 }
 
-// shares lists the links of all sessions but one to a segment.
-func (s *Store) shares(segment segmentID, but string) ([]link, error) {
+// shares lists the links of all sessions but one to a segment, up to the first that is enough; nil is none.
+func (s *Store) shares(segment segmentID, but string, enough func(link) bool) ([]link, error) {
 	prefix := kindPrefix(segment, keyReference)
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: prefixEnd(prefix)})
 	if err != nil {
@@ -210,6 +216,9 @@ func (s *Store) shares(segment segmentID, but string) ([]link, error) {
 			return nil, err
 		}
 		shares = append(shares, l)
+		if enough != nil && enough(l) {
+			break
+		}
 	}
 	if err := it.Error(); err != nil {
 		return nil, s.fail("references", err)

@@ -82,3 +82,29 @@ func BenchmarkDelete(b *testing.B) {
 		b.StartTimer()
 	}
 }
+
+// BenchmarkDeleteForkOfForks deletes a session from the middle of a chain of forks, each of the one before.
+func BenchmarkDeleteForkOfForks(b *testing.B) {
+	const depth = 1000
+	s := open(b, b.TempDir(), disklog.Options{})
+	id := func(n int) string { return fmt.Sprint("fork-", n) }
+	mustAppend(b, s, id(0), logtest.Say("said 0"))
+	for n := 1; n < depth; n++ {
+		if _, err := s.Fork(b.Context(), eventlog.ForkRequest{ParentID: id(n - 1), NewID: id(n), At: eventlog.Seq(n)}); err != nil {
+			b.Fatal(err)
+		}
+		mustAppend(b, s, id(n), logtest.Say(fmt.Sprint("said ", n)))
+	}
+	next := depth / 2
+	b.ResetTimer()
+	for b.Loop() {
+		if err := s.DeleteSession(b.Context(), id(next), 0, nil); err != nil {
+			b.Fatal(err)
+		}
+		next++
+	}
+	b.StopTimer()
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+}

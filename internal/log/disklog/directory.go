@@ -185,6 +185,8 @@ func parseFormat(dir, text string) error {
 	switch {
 	case !found || err != nil || version < 1:
 		return damaged
+	case version != formatVersion && lines[2] == strings.SplitAfter(formatText(), "\n")[2]:
+		return damaged // the checksum is that of ours
 	case version != formatVersion:
 		return &FormatError{Dir: dir, Version: version, Reason: fmt.Sprintf(
 			"its format is version %d and this program knows version %d: use the program that wrote it, or a newer one",

@@ -86,6 +86,7 @@ func TestFormatIsCheckedBeforeAnythingElse(t *testing.T) {
 	}{
 		{name: "a later version", content: newer, want: "its format is version 2 and this program knows version 1", version: 2},
 		{name: "a later version with things unknown", content: "contextd-log\nversion 12\nwhatever\n", want: "its format is version 12", version: 12},
+		{name: "one bit of the version", content: strings.Replace(formatText(), "version 1", "version 3", 1), want: "FORMAT is damaged"},
 		{name: "something else", content: "#!/bin/sh\n", want: "something other than an event log"},
 		{name: "empty", content: "", want: "something other than an event log"},
 		{name: "the magic alone", content: "contextd-log\n", want: "FORMAT is damaged"},

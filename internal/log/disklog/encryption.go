@@ -214,7 +214,7 @@ func (s *Store) destroyKeys(segments []segmentID) error {
 		return nil
 	}
 	for _, segment := range segments {
-		shares, err := s.shares(segment, "")
+		shares, err := s.shares(segment, "", func(link) bool { return true })
 		if _, corrupt := errors.AsType[*eventlog.CorruptError](err); corrupt || len(shares) > 0 {
 			continue // somebody shows it, or may
 		}

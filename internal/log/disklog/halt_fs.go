@@ -28,7 +28,7 @@ type haltFS struct {
 	inventory *inventory
 	// damage records what cannot be read.
 	damage *damage
-	// lost are files with values that are missing. They are listed, so that Pebble,
+	// lost are files with values that are missing, or have another size. They are listed, so that Pebble,
 	// which panics where it knows of no such file, finds them unreadable.
 	lost []string
 	// syncing is called for each sync of a log file; may be nil.

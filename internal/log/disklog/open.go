@@ -100,7 +100,7 @@ func open(dir string, opts Options) (*Store, error) {
 		eraser:  newEraser(),
 	}
 	s.disk.closing, s.disk.damage.logger, s.disk.syncing = s.closing, s.logger, opts.Syncing
-	s.room.halted, s.room.closing = s.disk.halted, s.closing
+	s.room.halted, s.room.closing, s.room.halt = s.disk.halted, s.closing, s.disk.halt
 	s.aside.FS = s.disk
 	prepare := s.prepare
 	if opts.ReadOnly {

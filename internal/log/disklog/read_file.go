@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -38,6 +39,10 @@ func (fs *haltFS) openToRead(name string, opts ...vfs.OpenOption) (vfs.File, err
 	base := fs.PathBase(name)
 	if isBlob(name) {
 		f, err = openBlob(fs.FS, name, fs.damage, opts...)
+		if err == nil && slices.Contains(fs.lost, base) {
+			// It is whole, and another: what is looked for in it may be beyond its end.
+			f, err = nil, errors.Join(&damagedError{base, "is not the file that was written"}, f.Close())
+		}
 	} else {
 		f, err = fs.FS.Open(name, opts...)
 	}

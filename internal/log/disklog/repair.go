@@ -104,6 +104,9 @@ func RepairDir(ctx context.Context, dir string, opts Options, dry bool, now time
 	if err := r.rebuild(ctx); err != nil {
 		return nil, err
 	}
+	if r.inForce == nil && r.out.Whole+len(r.out.Losses) == 0 {
+		r.out.Unnamed = true // there were none, or all that names them is missing
+	}
 	if dry {
 		return &r.out, nil
 	}
@@ -177,6 +180,9 @@ func (r *repairer) examine(ctx context.Context) error {
 			continue
 		}
 		r.out.Faults[len(r.out.Faults)-len(lostLogs)+i] += "; all of it is in tables as well"
+	}
+	if r.inForce == nil {
+		r.fault("no manifest can be trusted: tables that are missing are not known, and may have had the newest of any session")
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.inForce)) {
 		file := r.inForce[name]

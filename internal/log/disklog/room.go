@@ -51,6 +51,8 @@ type room struct {
 	logger *slog.Logger
 	// stops end the waiting for room.
 	halted, closing <-chan struct{}
+	// halt cuts the disk off.
+	halt func(cause error)
 	// patient says that a change waits for room where nothing is left of the reserve.
 	patient atomic.Bool
 	full    atomic.Bool
@@ -87,6 +89,22 @@ func (r *room) refuse() error {
 		return &eventlog.FullError{}
 	}
 	return nil
+}
+
+// refuseCopy returns a *FullError while nothing is left of the reserve that is not kept for deletions.
+func (r *room) refuseCopy() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	held := 0
+	for _, h := range r.held {
+		if h {
+			held++
+		}
+	}
+	if held > reservePieces/2 {
+		return nil
+	}
+	return r.refuse()
 }
 
 // refuseNew begins to refuse what is new.
@@ -174,6 +192,11 @@ func (r *room) look() Disk {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	usage, err := r.disk.GetDiskUsage(r.dir)
+	if oserror.IsNotExist(err) {
+		// Files that are open take bytes in, which nobody will ever read.
+		r.halt(fmt.Errorf("%s is gone: it was removed or moved while it was in use", r.dir))
+		return Disk{}
+	}
 	known := err == nil
 	whole := true
 	for i := reservePieces - 1; i >= 0; i-- { // those first that are given up last

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -250,7 +252,7 @@ func TestSnapshotOnAFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := say(t, s, "s", noise("a", 500<<10)); err != nil {
+	if err := errors.Join(say(t, s, "s", noise("a", 500<<10)), s.flush(), say(t, s, "s", noise("b", 100<<10))); err != nil {
 		t.Fatal(err)
 	}
 	disk.fill()
@@ -260,5 +262,62 @@ func TestSnapshotOnAFullDisk(t *testing.T) {
 	disk.resize(24 << 20)
 	if err := errors.Join(s.Healthy(), s.Verify(t.Context(), "s"), s.Close()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A backup that finds nothing of the reserve that is not for deletions does not keep these from making room.
+func TestSnapshotWithoutReserve(t *testing.T) {
+	for _, noticed := range []bool{true, false} {
+		disk := newQuotaFS(40 << 20)
+		s := openFull(t, disk)
+		if err := errors.Join(say(t, s, "s", "a"), say(t, s, "t", "b"), s.flush()); err != nil {
+			t.Fatal(err)
+		}
+		for s.room.give(reservePieces / 2) {
+		}
+		disk.fill()
+		if noticed {
+			_ = s.Disk()
+		}
+		snapshot, err := s.Snapshot(t.Context())
+		if err == nil && !noticed {
+			err = snapshot.Close()
+		} else if errors.As(err, new(*eventlog.FullError)) {
+			err = nil
+		}
+		if err != nil {
+			t.Errorf("noticed %t: got %v", noticed, err)
+		}
+		if err := errors.Join(s.DeleteSession(t.Context(), "t", 0, nil), s.Verify(t.Context(), "s"), s.Close()); err != nil {
+			t.Errorf("noticed %t: %v", noticed, err)
+		}
+	}
+}
+
+// What is removed under the store takes nothing in: what was written there could not be read again.
+func TestDirectoryIsRemoved(t *testing.T) {
+	for what, remove := range map[string]func(dir string) error{
+		"removed": os.RemoveAll,
+		"moved":   func(dir string) error { return os.Rename(dir, dir+"-elsewhere") },
+	} {
+		dir := filepath.Join(t.TempDir(), "log")
+		s, err := Open(dir, Options{ReserveBytes: 1 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(t, s, "s", logtest.Say("a"))
+		if err := remove(dir); err != nil {
+			t.Fatal(err)
+		}
+		_ = s.Disk()
+		if err := s.Healthy(); err == nil || !strings.Contains(err.Error(), dir+" is gone") {
+			t.Errorf("%s: it is well: %v", what, err)
+		}
+		if _, err := s.Append(t.Context(), "s", eventlog.Batch{Events: []eventlog.Event{logtest.Say("b")}}); err == nil {
+			t.Errorf("%s: an event is taken in", what)
+		}
+		if err := s.Close(); err == nil {
+			t.Errorf("%s: it is closed as if nothing had happened", what)
+		}
 	}
 }

@@ -53,6 +53,9 @@ func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 		return nil, err
 	}
 	defer s.leave()
+	if err := s.room.refuseCopy(); err != nil {
+		return nil, err
+	}
 	// What is deleted must not be copied. Most of the waiting is done before deletions have to wait, which
 	// they do until what was deleted meanwhile is erased.
 	if err := s.untilErased(ctx); err != nil {
@@ -60,6 +63,9 @@ func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 	}
 	s.erasing.Lock()
 	defer s.erasing.Unlock()
+	// Deletions, which make room, wait for this one: it must not wait for room that is kept for them.
+	s.room.deletions.Add(1)
+	defer s.room.deletions.Add(-1)
 	if err := s.untilErased(ctx); err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/internal/log/disklog"
 	adminv1 "github.com/contextd/contextd/proto/contextd/admin/v1"
 )
 
@@ -54,7 +55,7 @@ not sent again. Each backup is whole by itself: earlier ones may be removed.`,
 			return usageError{err}
 		}
 		b.progress = newByteProgress(cmd)
-		err := b.takeAll(cmd.Context(), api, filepath.Dir(filepath.Clean(args[0])))
+		err := b.takeAll(cmd.Context(), api, args[0])
 		b.progress.close()
 		return b.finish(cmd, c.output, args[0], err)
 	})
@@ -62,16 +63,22 @@ not sent again. Each backup is whole by itself: earlier ones may be removed.`,
 	return cmd
 }
 
-// mustBeNew refuses a directory that holds something.
+// mustBeNew refuses a directory that holds something, and what could not become one.
 func mustBeNew(dir string) error {
+	if dir == "" {
+		return errors.New("the directory has no name")
+	}
 	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(dir); err == nil {
+			return fmt.Errorf("%s is a link to nothing", dir)
+		}
+		return nil
 	}
-	if len(entries) > 0 {
-		return fmt.Errorf("%s is not empty", dir)
+	if err == nil && len(entries) > 0 {
+		err = fmt.Errorf("%s is not empty: it has %s", dir, entries[0].Name())
 	}
-	return nil
+	return err
 }
 
 var errNotThere = errors.New("the daemon did not send a file that no earlier backup has")
@@ -79,6 +86,7 @@ var errNotThere = errors.New("the daemon did not send a file that no earlier bac
 // backup is one that is being taken.
 type backup struct {
 	dir  string          // where it is until it is whole
+	into bool            // that is within the directory where it is to be
 	base *backupManifest // nil if there is none
 	made backupManifest
 	// there are the files in dir, by their names. Some may be of calls that ended.
@@ -97,14 +105,18 @@ type backupReport struct {
 	Bytes     uint64    `json:"bytes_received"`
 }
 
-// takeAll receives everything, into a directory next to where it is to be, in as many calls as
-// it takes.
-func (b *backup) takeAll(ctx context.Context, api api, beside string) error {
-	err := os.MkdirAll(beside, 0o700)
-	if err != nil {
-		return err
+// takeAll receives everything, in as many calls as it takes: into a directory within the one where
+// it is to be, which may be a volume of its own, or next to that where it is not there.
+func (b *backup) takeAll(ctx context.Context, api api, dir string) error {
+	_, err := os.Stat(dir)
+	b.into = err == nil
+	if !b.into {
+		dir = filepath.Dir(filepath.Clean(dir))
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
 	}
-	if b.dir, err = os.MkdirTemp(beside, ".contextd-backup-*"); err != nil {
+	if b.dir, err = os.MkdirTemp(dir, ".contextd-backup-*"); err != nil {
 		return err
 	}
 	again := false // a call was given up, which the daemon may take notice of later
@@ -271,11 +283,8 @@ func linkOrCopy(ctx context.Context, from, to string) error {
 
 // finish puts the backup in its place, or removes what there is of it after an error.
 func (b *backup) finish(cmd *cobra.Command, o outputFormat, dir string, err error) error {
-	if info, statErr := os.Lstat(dir); err == nil && statErr == nil && info.IsDir() {
-		err = os.Remove(dir) // it is empty, and nothing is renamed over it
-	}
 	if err == nil {
-		err = os.Rename(b.dir, dir)
+		err = b.place(dir)
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(b.dir))
@@ -290,4 +299,35 @@ func (b *backup) finish(cmd *cobra.Command, o outputFormat, dir string, err erro
 	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%s in %s, %d of them linked from the earlier backup; %s received\n",
 		counted(len(b.made.Files), "file"), oneLine(dir, 0), b.linked, counted(b.bytes, "byte"))
 	return err
+}
+
+// place moves the backup to where it is to be. Within a directory its list comes first: what has
+// a list is never taken for a data directory, and what is not there yet is missed by name.
+func (b *backup) place(dir string) error {
+	if !b.into {
+		return os.Rename(b.dir, dir)
+	}
+	there, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if len(there) > 1 {
+		return fmt.Errorf("something else was put into %s meanwhile", dir)
+	}
+	entries, err := os.ReadDir(b.dir)
+	if err != nil {
+		return err
+	}
+	names := []string{disklog.BackupFile}
+	for _, entry := range entries {
+		if entry.Name() != disklog.BackupFile {
+			names = append(names, entry.Name())
+		}
+	}
+	for _, name := range names {
+		if err := os.Rename(filepath.Join(b.dir, name), filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return os.Remove(b.dir)
 }

@@ -88,7 +88,7 @@ func TestBackupAmongDeletions(t *testing.T) {
 	b := backup{there: map[string]backupFile{}, progress: &progress{}}
 	cmd := &cobra.Command{}
 	cmd.SetErr(io.Discard)
-	if err := b.finish(cmd, c.output, dir, b.takeAll(t.Context(), daemon, filepath.Dir(dir))); err != nil {
+	if err := b.finish(cmd, c.output, dir, b.takeAll(t.Context(), daemon, dir)); err != nil {
 		t.Fatal(err)
 	}
 	if among.calls <= backupTries {

@@ -111,6 +111,9 @@ func readBackup(dir string) (*backupManifest, error) {
 	if m.Version != backupVersion {
 		return nil, fmt.Errorf("%s is a backup of version %d, and this program knows version %d", dir, m.Version, backupVersion)
 	}
+	if len(m.Files) == 0 {
+		return nil, fmt.Errorf("%s of %s is damaged: it lists no files", disklog.BackupFile, dir)
+	}
 	for _, f := range m.Files {
 		if !filepath.IsLocal(filepath.FromSlash(f.Name)) {
 			return nil, fmt.Errorf("%s of %s names a file %q outside of it", disklog.BackupFile, dir, f.Name)

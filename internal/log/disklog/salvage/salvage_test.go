@@ -242,3 +242,70 @@ func FuzzLog(f *testing.F) {
 		}
 	})
 }
+
+// TestGapsHaveWhatIsLost cuts and alters a table: each key that is not found any more is in a gap.
+func TestGapsHaveWhatIsLost(t *testing.T) {
+	searchable(t)
+	d := fill(t)
+	names, err := d.fs.List("db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if !strings.HasSuffix(name, ".sst") {
+			continue
+		}
+		content, err := ReadFile(d.fs, "db/"+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys := func(content []byte) (found map[string]bool, gaps []Gap) {
+			found = map[string]bool{}
+			_, gaps, err := Table(content, func(e Entry) error {
+				if e.End == nil {
+					found[string(e.Key)] = true
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			return found, gaps
+		}
+		had, gaps := keys(content)
+		if len(gaps) > 0 {
+			t.Errorf("%s is whole and has gaps: %q", name, gaps)
+		}
+		check := func(what string, damaged []byte) {
+			found, gaps := keys(damaged)
+			for key := range had {
+				if !found[key] && !slices.ContainsFunc(gaps, func(g Gap) bool {
+					return key > string(g.After) && (g.Before == nil || key < string(g.Before))
+				}) {
+					t.Fatalf("%s %s: %s is lost and in none of the gaps %q", name, what, key, gaps)
+				}
+			}
+		}
+		ends := []int{0}
+		for at := range 100 {
+			ends = append(ends, at*len(content)/100)
+		}
+		// After a cut there may be as many bytes after a block as the footer has.
+		for at := 0; at < len(content); {
+			size := blockAt(content[at:], len(content)-at)
+			if size == 0 {
+				break
+			}
+			at += size
+			ends = append(ends, min(at, len(content)), min(at+tableFooter, len(content)))
+		}
+		for _, end := range ends {
+			check(fmt.Sprintf("cut to %d of %d", end, len(content)), content[:end])
+			altered := bytes.Clone(content)
+			for i := end; i < min(end+20, len(content)); i++ {
+				altered[i] ^= 0x55
+			}
+			check(fmt.Sprintf("altered at %d of %d", end, len(content)), altered)
+		}
+	}
+}

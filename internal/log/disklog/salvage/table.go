@@ -39,6 +39,7 @@ func Table(content []byte, visit func(Entry) error) (lost []Span, gaps []Gap, er
 	}
 	var after []byte // the last key so far
 	at := 0          // the end of its block
+	ended := false   // a block of another kind was found, all of which come after those with keys
 	gap := func(from, to int, before []byte) {
 		hasData := func(h block.HandleWithProperties) bool { return int(h.Offset) >= from && int(h.Offset) < to }
 		if from < to && (!known || slices.ContainsFunc(layout.Data, hasData)) {
@@ -59,9 +60,13 @@ func Table(content []byte, visit func(Entry) error) (lost []Span, gaps []Gap, er
 		if !first {
 			at = span.To
 		}
+		ended = first
 		return err
 	})
-	if len(lost) > 0 && lost[len(lost)-1].From >= at {
+	switch {
+	case !known && !ended:
+		gaps = append(gaps, Gap{after, nil}) // the table may be cut off anywhere
+	case len(lost) > 0 && lost[len(lost)-1].From >= at:
 		gap(at, len(content), nil)
 	}
 	if footer := len(content) - tableFooter; !known && len(lost) == 0 {

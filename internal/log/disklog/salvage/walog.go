@@ -40,6 +40,9 @@ func Log(content []byte, number uint64, visit func(Entry) error) (lost []Span, e
 					unread = append(unread, Span{at, end})
 					whole = false
 				}
+				if goesOn(content[at:end], uint32(number)) {
+					lost, unread = append(lost, unread...), nil
+				}
 				break
 			}
 			at += size
@@ -59,6 +62,17 @@ func Log(content []byte, number uint64, visit func(Entry) error) (lost []Span, e
 		}
 	}
 	return lost, nil
+}
+
+// goesOn reports whether there is a chunk of the log in what follows damage. It is only taken as a sign: what looks
+// like a chunk may be what somebody said.
+func goesOn(content []byte, number uint32) bool {
+	for at := 1; at+shortChunk <= len(content); at++ {
+		if _, _, size := chunkAt(content[at:], number); size > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // chunkAt returns a chunk and its size; 0 if there is none of the log.
