@@ -51,7 +51,7 @@ var anthropicCitations = map[string][]string{
 func anthropicSound(kind, raw string) bool {
 	form := anthropicForms[kind]
 	m, ok := members(raw, form.required, form.optional)
-	if !ok {
+	if !ok || !anthropicDecoder.reads(raw) {
 		return false
 	}
 	switch kind {

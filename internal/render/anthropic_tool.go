@@ -12,7 +12,7 @@ func anthropicCall(c *content, i int, call eventlog.ToolCall) []byte {
 	o.always("id", c.callID(i, call.CallID))
 	o.always("name", c.toolName(i, call.Name, longestAnthropicName, wordByte))
 	o.name("input")
-	return append(c.arguments(o.dst, i, call.Arguments), '}')
+	return append(c.arguments(o.dst, i, call.Arguments, anthropicDecoder), '}')
 }
 
 // toolName is the name of a tool in the provider's format.

@@ -104,7 +104,7 @@ func (t *modelTurn) call(i int, b eventlog.ToolCall) {
 	o.always("id", t.callID(i, b.CallID))
 	o.always("name", t.toolName(i, b.Name, longestGeminiName, geminiNameByte))
 	o.name("args")
-	o.dst = append(t.arguments(o.dst, i, b.Arguments), '}')
+	o.dst = append(t.arguments(o.dst, i, b.Arguments, geminiDecoder), '}')
 	o.str("thoughtSignature", signature)
 	t.add(called, i, append(o.dst, '}'))
 }
@@ -157,7 +157,7 @@ func soundInline(value json.RawMessage) bool {
 // geminiNative is a part as it came, if it is one of those that Gemini takes back.
 func geminiNative(b eventlog.ProviderBlock, carried map[string]bool) ([]byte, bool) {
 	var part map[string]json.RawMessage
-	if b.Provider != providerGoogle || !eventlog.IsJSON(b.JSON) || json.Unmarshal([]byte(b.JSON), &part) != nil {
+	if b.Provider != providerGoogle || !eventlog.IsJSON(b.JSON) || !geminiDecoder.reads(b.JSON) || json.Unmarshal([]byte(b.JSON), &part) != nil {
 		return nil, false
 	}
 	kinds := 0

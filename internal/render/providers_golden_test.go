@@ -107,8 +107,8 @@ var conversations = []struct {
 	{"result under another name", []render.Message{user(text("go")), by(claude, run("a", `{}`)), result("a", "Bash", text("ok"))}},
 	{"arguments", []render.Message{
 		user(text("go")),
-		by(claude, run("a", "{ \"b\" : 1.0,\n\"a\":1e400,\"b\":9223372036854775808 }"), run("b", `[1, 2]`), run("c", `{"cmd": "ma`), run("d", `null`), run("e", "{\"a\":\"\xff\"}"), run("f", `{"s":"\ud800\/"}`)),
-		result("a", "bash"), result("b", "bash"), result("c", "bash"), result("d", "bash"), result("e", "bash"), result("f", "bash"),
+		by(claude, run("a", "{ \"b\" : 1.0,\n\"a\":1e300,\"c\":9223372036854775808 }"), run("b", `[1, 2]`), run("c", `{"cmd": "ma`), run("d", `null`), run("e", "{\"a\":\"\xff\"}"), run("f", `{"s":"\ud800\/"}`), run("g", `{"n":1e400}`)),
+		result("a", "bash"), result("b", "bash"), result("c", "bash"), result("d", "bash"), result("e", "bash"), result("f", "bash"), result("g", "bash"),
 	}},
 	{"empty results", []render.Message{
 		user(text("go")), by(claude, run("a", `{}`), run("b", `{}`), run("c", `{}`)), result("a", "bash"), failed("b", "bash"), failed("c", "bash", text(" ")),

@@ -43,6 +43,9 @@ type anthropicTurn struct {
 
 func checkAnthropic(r *report, lines [][]byte) {
 	c := &anthropicCheck{report: r, ids: map[string]bool{}}
+	for i, line := range lines {
+		c.decoded(i, line, anthropicDepth, false)
+	}
 	var turns []anthropicTurn
 	c.request(lines, anthropicBytes, "system", c.system, func(line int, o object) {
 		turns = append(turns, c.message(line, o))

@@ -28,9 +28,11 @@
 //	               server tools have their prefix
 //	name           names of tools are 1 to 128 letters, digits, "_" and "-"
 //	input          the input of a call is an object
+//	decoded        a line is not nested more deeply than the API reads, and its numbers are
+//	               near doubles
 //	failure        a failed result has content, which is text
 //	thinking       reasoning has its signature or data, and something follows it
-//	server tools   the use of a server tool has its result in the same message
+//	server tools   the use of a server tool has its result, of its kind, in the same message
 //	source         media are of the types that the API takes, or by HTTPS
 //	cache          at most four breakpoints, of five minutes or an hour, the longer first
 //	end            a last message of the assistant does not end in whitespace
@@ -56,6 +58,7 @@
 //	name             names are 1 to 64 letters, digits, "_", ".", ":" and "-", and begin
 //	                 with a letter or "_"
 //	input            the args of a call are an object
+//	decoded          the same, and no name is twice in an object, however deep it is
 //	signature        the first call of a content has a signature; signatures are base64, and
 //	                 the model's
 //	source           media are of the types that the models read, inline, by HTTPS or in

@@ -31,6 +31,9 @@ type geminiTurn struct {
 
 func checkGemini(r *report, lines [][]byte) {
 	c := &geminiCheck{report: r, ids: map[string]bool{}}
+	for i, line := range lines {
+		c.decoded(i, line, geminiDepth, true)
+	}
 	var turns []geminiTurn
 	c.request(lines, geminiBytes, "systemInstruction", c.system, func(line int, o object) {
 		turns = append(turns, c.content(line, o))

@@ -111,7 +111,7 @@ func TestEveryRuleIsShown(t *testing.T) {
 		if strings.HasPrefix(format, "openai") {
 			files = append(files, "openai.go")
 		} else {
-			files = append(files, "request.go")
+			files = append(files, "request.go", "decoded.go")
 		}
 		for _, file := range append(files, "object.go", "rules.go") {
 			source, err := os.ReadFile(file)
