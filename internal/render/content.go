@@ -11,7 +11,9 @@ import (
 
 // content gathers what the blocks of one message become.
 type content struct {
-	message     *Message
+	message *Message
+	// maker is the model that wrote an assistant's message, as far as it is known.
+	maker       string
 	items       []item
 	conversions []Conversion
 }

@@ -25,6 +25,7 @@ type modelTurn struct {
 
 func geminiModel(c *content) {
 	t := &modelTurn{content: c}
+	c.maker = provider.Maker(c.message.Model, c.message.Blocks)
 	for i, block := range c.message.Blocks {
 		switch b := block.(type) {
 		case eventlog.Text:
@@ -79,8 +80,8 @@ func (t *modelTurn) sign(i int, signature string) {
 
 // think carries Gemini's own reasoning, which may come without a signature.
 func (t *modelTurn) think(i int, b eventlog.Thinking) {
-	if provider.OfBlock(b, t.message.Model) != provider.Gemini || b.EncryptedContent != "" || b.RedactedData != "" {
-		t.converted(i, LeftOut, reasoningOf(b, t.message.Model))
+	if provider.OfBlock(b, t.maker) != provider.Gemini || b.EncryptedContent != "" || b.RedactedData != "" {
+		t.converted(i, LeftOut, reasoningOf(b, t.maker))
 		return
 	}
 	if !hollow(b.Text) {

@@ -140,6 +140,8 @@ var conversations = []struct {
 		by(flash, eventlog.Thinking{Text: "hm", Signature: "b25l"}, eventlog.Thinking{Signature: "dHdv"}, text("ok"), eventlog.Thinking{Signature: "not base64!"})}},
 	{"reasoning of OpenAI", []render.Message{user(text("go")), by("o3", eventlog.Thinking{Text: "hm", EncryptedContent: "gAAA"}, text("ok"))}},
 	{"reasoning of nobody known", []render.Message{user(text("go")), by("", eventlog.Thinking{Text: "hm", Signature: "c2ln"}, eventlog.Thinking{Text: "hm", Signature: "c2ln", RedactedData: "x"}, text("ok"))}},
+	{"reasoning of one that is not named", []render.Message{user(text("go")), by("", eventlog.Thinking{Text: "hm", Signature: "c2ln"}, eventlog.Thinking{RedactedData: "EmwKAh/=="}, text("ok")),
+		user(text("and?")), by("", eventlog.Thinking{Text: "hm", EncryptedContent: "gA"}, eventlog.Thinking{RedactedData: "EmwKAh/=="}, text("ok"))}},
 	{"reasoning that nothing follows", []render.Message{user(text("go")), by(claude, eventlog.Thinking{Text: "hm", Signature: "c2ln"}),
 		by(flash, eventlog.Thinking{Text: "hm", Signature: "c2ln"}), by(claude, text("ok"), eventlog.Thinking{Text: "hm", Signature: "c2ln"}, text("")), user(text("and?"))}},
 	{"reasoning behind a call", []render.Message{user(text("go")), by(claude, run("a", `{}`), eventlog.Thinking{Text: "hm", Signature: "c2ln"}), result("a", "bash", text("ok"))}},
