@@ -76,10 +76,11 @@
 //	pairs    after calls stand their results, before anything else, and nowhere else
 //	call id  ids have 1 to 40 characters, and each call has its own
 //	name     names of functions are 1 to 64 letters, digits, "_" and "-"
+//	size     128 calls in a message
 //
 // Of openai_responses, from https://platform.openai.com/docs/api-reference/responses/create
 // and its pages on conversation state, reasoning and function calling, the rules of the same
-// names, for input items (ids of calls may have 64 characters), and:
+// names, for input items (ids of calls may have 64 characters, and calls are items), and:
 //
 //	id         an item's id begins as its kind's do, and no other item has it
 //	reasoning  reasoning is sealed, and after it stands what the model did next

@@ -3,6 +3,7 @@ package rules_test
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -165,6 +166,23 @@ func TestLimits(t *testing.T) {
 		found := formatOf(t, c.format).Check([][]byte{c.line})
 		if (len(found) == 1 && found[0].Rule == "size") != c.broken || !c.broken && len(found) > 0 {
 			t.Errorf("%s: %v", c.name, found)
+		}
+	}
+}
+
+// TestCallsOfAMessage: Chat Completions takes so many calls in one.
+func TestCallsOfAMessage(t *testing.T) {
+	for n, broken := range map[int]bool{128: false, 129: true} {
+		calls := make([]string, n)
+		lines := [][]byte{nil}
+		for i := range n {
+			calls[i] = fmt.Sprintf(`{"id":"c%d","type":"function","function":{"name":"f","arguments":"{}"}}`, i)
+			lines = append(lines, fmt.Appendf(nil, `{"role":"tool","tool_call_id":"c%d","content":""}`, i))
+		}
+		lines[0] = []byte(`{"role":"assistant","content":null,"tool_calls":[` + strings.Join(calls, ",") + `]}`)
+		found := formatOf(t, "openai_chat").Check(lines)
+		if (len(found) == 1 && found[0].Rule == "size") != broken || !broken && len(found) > 0 {
+			t.Errorf("%d calls: %v", n, found)
 		}
 	}
 }
