@@ -1,6 +1,7 @@
 package render
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -133,7 +134,8 @@ func soundSource(kind, raw string) bool {
 		if document {
 			return ok && mime == "application/pdf" && soundData(mime, data)
 		}
-		return ok && anthropicImages[mime] && len(data) <= largestAnthropicImage && soundData(mime, data)
+		raw, err := base64.StdEncoding.DecodeString(data)
+		return ok && err == nil && anthropicImages[mime] && soundData(mime, data) && anthropicFits(string(raw))
 	case "text":
 		m, ok := members(raw, []string{"type", "media_type", "data"}, nil)
 		return ok && document && textIn(m["media_type"]) == "text/plain" && filled(m, "data")

@@ -13,6 +13,7 @@ import (
 const (
 	anthropicBytes    = 32 << 20
 	anthropicImage    = 5 << 20
+	anthropicSide     = 8000
 	anthropicMessages = 100_000
 	anthropicMarks    = 4
 )

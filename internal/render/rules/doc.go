@@ -36,7 +36,8 @@
 //	source         media are of the types that the API takes, or by HTTPS
 //	cache          at most four breakpoints, of five minutes or an hour, the longer first
 //	end            a last message of the assistant does not end in whitespace
-//	size           32 MB in all, 5 MB of base64 for an image, 100000 messages
+//	size           32 MB in all, 5 MB of base64 and 8000 pixels a side for an image, 100000
+//	               messages
 //
 // Of gemini, from https://ai.google.dev/api/caching#Content and the pages
 // https://ai.google.dev/gemini-api/docs/function-calling, thought-signatures,

@@ -3,7 +3,10 @@ package rules_test
 import (
 	"bufio"
 	"bytes"
+	"encoding/base64"
 	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -143,7 +146,7 @@ func TestNoLines(t *testing.T) {
 
 // TestLimits holds the limits of size, whose cases are too large for a file.
 func TestLimits(t *testing.T) {
-	image := func(bytes int) string {
+	sized := func(bytes int) string {
 		return `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + strings.Repeat("AAAA", bytes/4) + `"}}`
 	}
 	user := func(items ...string) []byte {
@@ -157,8 +160,11 @@ func TestLimits(t *testing.T) {
 		line         []byte
 		broken       bool
 	}{
-		{"image", "anthropic", user(image(5 << 20)), false},
-		{"too large an image", "anthropic", user(image(5<<20 + 4)), true},
+		{"image", "anthropic", user(sized(5 << 20)), false},
+		{"too large an image", "anthropic", user(sized(5<<20 + 4)), true},
+		{"as wide an image", "anthropic", user(picture(t, 8000, 1)), false},
+		{"too wide an image", "anthropic", user(picture(t, 8001, 1)), true},
+		{"too high an image", "anthropic", user(picture(t, 1, 8001)), true},
 		{"too large a request", "anthropic", user(`{"type":"text","text":"` + strings.Repeat("a", 32<<20) + `"}`), true},
 		{"inline", "gemini", inline(1 << 20), false},
 		{"too much inline", "gemini", inline(20 << 20), true},
@@ -168,6 +174,15 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s: %v", c.name, found)
 		}
 	}
+}
+
+// picture is a block with a picture of so many pixels.
+func picture(t *testing.T, width, height int) string {
+	var data bytes.Buffer
+	if err := png.Encode(&data, image.NewGray(image.Rect(0, 0, width, height))); err != nil {
+		t.Fatal(err)
+	}
+	return `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + base64.StdEncoding.EncodeToString(data.Bytes()) + `"}}`
 }
 
 // TestCallsOfAMessage: Chat Completions takes so many calls in one.
