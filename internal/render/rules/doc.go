@@ -60,6 +60,7 @@
 //	                 with a letter or "_"
 //	input            the args of a call are an object
 //	decoded          the same, and no name is twice in an object, however deep it is
+//	value            languages of code and outcomes are of those there are
 //	signature        the first call of a content has a signature; signatures are base64, and
 //	                 the model's
 //	source           media are of the types that the models read, inline, by HTTPS or in
