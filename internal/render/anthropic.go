@@ -26,8 +26,11 @@ const (
 	anthropicOpening     = `{"type":"text","text":"` + openingText + `"}`
 )
 
-func anthropicFragments(m Message) []Fragment {
-	c := &content{message: &m}
+func anthropicFragments(m Message) []Fragment { return anthropicCited(m, citing{}) }
+
+// anthropicCited is what a message becomes in a request in which so much is decided.
+func anthropicCited(m Message, decided citing) []Fragment {
+	c := &content{message: &m, citing: decided}
 	switch m.Role {
 	case eventlog.RoleSystem:
 		return anthropicSystem(c)
@@ -48,6 +51,7 @@ func anthropicJoin(fragments []Fragment) []Encoded {
 	for i := range out {
 		out[i].System = true
 	}
+	alikeCited(rest)
 	if len(rest) > 0 {
 		rest[len(rest)-1] = anthropicLast(rest[len(rest)-1])
 	}

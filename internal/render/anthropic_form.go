@@ -52,7 +52,7 @@ var anthropicCitations = map[string][]string{
 func anthropicSound(kind, raw string) bool {
 	form := anthropicForms[kind]
 	m, ok := members(raw, form.required, form.optional)
-	if !ok || !anthropicDecoder.reads(raw) {
+	if !ok || !anthropicDecoder.reads(raw) || kind != "text" && !soundConfig(m["citations"]) {
 		return false
 	}
 	switch kind {
@@ -115,6 +115,16 @@ func soundCitations(raw json.RawMessage) bool {
 		_, ok := members(string(citation), required, nil)
 		return !known || !ok
 	})
+}
+
+// soundConfig reports whether a member says if there are to be citations, or is not there.
+func soundConfig(raw json.RawMessage) bool {
+	if len(raw) == 0 || string(raw) == "null" {
+		return true
+	}
+	m, ok := members(string(raw), nil, []string{"enabled"})
+	enabled, said := m["enabled"]
+	return ok && (!said || string(enabled) == "true" || string(enabled) == "false")
 }
 
 // soundSource reports whether an image or a document comes from where it may, and holds

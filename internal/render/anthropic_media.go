@@ -23,8 +23,8 @@ func anthropicMediaItem(c *content, i int, m eventlog.Media) []byte {
 	o := object{dst: []byte{'{'}}
 	o.always("type", kind)
 	o.name("source")
-	o.dst = append(o.dst, source...)
-	return append(o.dst, '}')
+	o.dst = append(append(o.dst, source...), '}')
+	return c.settle(i, kind, o.dst)
 }
 
 // anthropicFits reports whether an image is as small as the API wants it.

@@ -60,7 +60,7 @@ func anthropicNativeItem(c *content, i int, b eventlog.ProviderBlock, types map[
 		c.converted(i, LeftOut, "text that says nothing")
 		return nil
 	case anthropicSound(head.Type, b.JSON):
-		return appendNative(nil, unmarked(b.JSON))
+		return c.settle(i, head.Type, appendNative(nil, unmarked(b.JSON)))
 	case head.Type == "text":
 		return anthropicTextItem(c.foreign(i, b))
 	default:

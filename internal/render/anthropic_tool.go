@@ -26,7 +26,7 @@ func (c *content) toolName(i int, name string, longest int, taken func(int, byte
 
 // anthropicResult is a tool's result. What failed has texts alone, at least one.
 func anthropicResult(c *content, i int, r eventlog.ToolResult) []byte {
-	inner := &content{message: c.message}
+	inner := &content{message: c.message, citing: c.citing}
 	for _, block := range r.Content {
 		switch b := block.(type) {
 		case eventlog.Text:

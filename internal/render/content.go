@@ -13,7 +13,9 @@ import (
 type content struct {
 	message *Message
 	// maker is the model that wrote an assistant's message, as far as it is known.
-	maker       string
+	maker string
+	// citing is what is decided of citations in the request.
+	citing      citing
 	items       []item
 	conversions []Conversion
 }

@@ -28,6 +28,8 @@ var (
 type anthropicCheck struct {
 	*report
 	ids map[string]bool
+	// cited says of each type of block whether the last one has citations.
+	cited map[string]bool
 	// marks counts cache breakpoints; short is set once one of five minutes was seen.
 	marks int
 	short bool
@@ -43,7 +45,7 @@ type anthropicTurn struct {
 }
 
 func checkAnthropic(r *report, lines [][]byte) {
-	c := &anthropicCheck{report: r, ids: map[string]bool{}}
+	c := &anthropicCheck{report: r, ids: map[string]bool{}, cited: map[string]bool{}}
 	for i, line := range lines {
 		c.decoded(i, line, anthropicDepth, false)
 	}

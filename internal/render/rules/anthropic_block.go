@@ -99,6 +99,9 @@ func (c *anthropicCheck) block(line int, where string, raw json.RawMessage, plac
 		c.source(line, where, o["source"], anthropicImageSources)
 	case "document":
 		c.source(line, where, o["source"], anthropicDocumentSources)
+		c.cites(line, where, kind, o["citations"])
+	case "search_result":
+		c.cites(line, where, kind, o["citations"])
 	}
 	return kind
 }
@@ -119,6 +122,18 @@ func (c *anthropicCheck) citations(line int, where string, raw json.RawMessage) 
 		}
 		c.members(line, at, o, append([]string{"type", "cited_text"}, of...), nil)
 	}
+}
+
+// cites holds documents and search results to have citations all or none, each by themselves.
+func (c *anthropicCheck) cites(line int, where, kind string, raw json.RawMessage) {
+	enabled := false
+	if raw != nil && string(raw) != "null" {
+		enabled = c.flag(line, where, c.object(line, where+".citations", raw, nil, []string{"enabled"})["enabled"])
+	}
+	if before, ok := c.cited[kind]; ok && before != enabled {
+		c.add(line, "citations", "%s: enabled for some and not for others", where)
+	}
+	c.cited[kind] = enabled
 }
 
 func (c *anthropicCheck) call(line int, where string, o object, t *anthropicTurn) {

@@ -34,6 +34,7 @@
 //	thinking       reasoning has its signature or data, and something follows it
 //	server tools   the use of a server tool has its result, of its kind, in the same message
 //	source         media are of the types that the API takes, or by HTTPS
+//	citations      documents have them all or none, and so have search results
 //	cache          at most four breakpoints, of five minutes or an hour, the longer first
 //	end            a last message of the assistant does not end in whitespace
 //	size           32 MB in all, 5 MB of base64 and 8000 pixels a side for an image, 100000

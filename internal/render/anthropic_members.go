@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// unmarked is a block without the marks for the cache in it and in what it is made of. The
-// input of a tool is the model's, whatever its members are called.
+// unmarked is a block without the marks for the cache in it and in what it is made of.
 func unmarked(raw string) string {
 	if !strings.Contains(raw, cacheMark) && !strings.Contains(raw, `\u`) {
 		return raw
 	}
-	out, _ := cutMarks(raw)
+	out, _ := cutMembers(raw, cacheMark, true)
 	return out
 }
 
-// cutMarks is a JSON text without the members that are marks, and whether there were any:
-// without, it is as it came.
-func cutMarks(raw string) (string, bool) {
+// cutMembers is a JSON text without the members of a name, and whether there were any: without,
+// it is as it came. Deep, it looks into values, too, but not into the input of a tool, which is
+// the model's, whatever its members are called.
+func cutMembers(raw, unwanted string, deep bool) (string, bool) {
 	d := json.NewDecoder(strings.NewReader(raw))
 	open, err := d.Token()
 	delim, ok := open.(json.Delim)
@@ -37,13 +37,13 @@ func cutMarks(raw string) (string, bool) {
 		if d.Decode(&value) != nil {
 			return raw, false
 		}
-		if name == cacheMark {
+		if delim == '{' && name == unwanted {
 			cut = true
 			continue
 		}
 		text, inside := string(value), false
-		if name != "input" {
-			text, inside = cutMarks(text)
+		if deep && name != "input" {
+			text, inside = cutMembers(text, unwanted, deep)
 		}
 		cut = cut || inside
 		if len(out) > 1 {
