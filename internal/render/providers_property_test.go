@@ -23,7 +23,7 @@ var (
 	someModels  = []string{"", "gpt-5", "claude-opus-4", "gemini-3-pro", "claude-gemini"}
 	someIDs     = []string{"c1", "c2", "toolu_01", "call.1:2", strings.Repeat("i", 50), "é", ""}
 	someNames   = []string{"read", "mcp__a.b:c", "1st", "-x", "", strings.Repeat("n", 130), strings.Repeat("é", 65), "a b", "a_b"}
-	someJSON    = []string{"", " ", "{}", `{"a": 1.0, "a": 1e400}`, `{"a":`, `[9223372036854775808]`, `"\ud800"`, "null", `{"a":"\ud83d"}`, "\xff", "{\"a\":\"\xff\"}", strings.Repeat("[", 9001) + strings.Repeat("]", 9001)}
+	someJSON    = []string{"", " ", "{}", `{"a": 1.0, "a": 1e400}`, `{"a":`, `[9223372036854775808]`, `"\ud800"`, "null", `{"a":"\ud83d"}`, "\xff", "{\"a\":\"\xff\"}", strings.Repeat("[", 9001) + strings.Repeat("]", 9001), nested(30, "[", "]"), nested(31, "[", "]"), nested(191, `{"a":`, "}"), `{"a":1,"a":2}`}
 	someNatives = []string{
 		`{"type":"text","text":"t","citations":[]}`, `{"type":"text","text":" "}`, `{"type":"output_text","text":"t"}`, `{"type":"refusal","refusal":"no"}`,
 		`{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}`, `{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}`,
@@ -34,6 +34,12 @@ var (
 		`{"fileData":{"mimeType":"video/mp4","fileUri":"https://youtu.be/x"},"videoMetadata":{}}`, `{"text":"t","inlineData":{}}`, `{"new":1}`,
 		`{"executableCode":{"language":"PYTHON","code":"1"}}`, `{"codeExecutionResult":{"outcome":"OUTCOME_OK"}}`,
 		`no JSON`, ``, `[]`, `null`, `7`, "{\"type\":\"text\",\"text\":\"\xff\"}",
+		`{"TYPE":"text","text":"t"}`, `{"type":"text","text":"t","more":1}`, `{"type":"text","text":"t","citations":[{"type":"page_location"}]}`, `{"type":"image"}`,
+		`{"type":"server_tool_use","id":"srvtoolu_3","name":"advisor","input":{}}`, `{"type":"advisor_tool_result","tool_use_id":"srvtoolu_3","content":{}}`,
+		`{"type":"web_fetch_tool_result","tool_use_id":"srvtoolu_1","content":[]}`, `{"type":"search_result","source":"s","title":"t","content":[],"cache_control":{"type":"ephemeral"}}`,
+		`{"type":"document","source":{"type":"file","file_id":"f"},"citations":{"enabled":true}}`, `{"type":"document","source":{"type":"file","file_id":"f"},"citations":{"enabled":false}}`,
+		`{"type":"search_result","source":"s","title":"t","content":[],"citations":{"enabled":true}}`,
+		`{"fileData":5}`, `{"fileData":{"fileUri":"nope"}}`, `{"executableCode":5}`, `{"codeExecutionResult":{"outcome":"nope"}}`, `{"text":"t","thoughtSignature":"c2ln"}`, `{"text":"t","partMetadata":{"a":1,"a":2}}`,
 	}
 	someThinking = []eventlog.Thinking{
 		{}, {Text: "open"}, {Text: "signed", Signature: "c2ln"}, {Signature: "b25seQ=="}, {Text: "sealed", Signature: "no base64"}, {RedactedData: "cmVk"}, {RedactedData: "\x00\xff"},
