@@ -27,7 +27,7 @@ func TestArgumentsThatNoProviderReads(t *testing.T) {
 		{"no double", `{"a":1e400}`, ""},
 		{"no double below zero", `{"a":[-1e400]}`, ""},
 		{"digits of no double", `{"a":` + long + `}`, ""},
-		{"digits behind a point", `{"a":0.` + long + `}`, "anthropic gemini"},
+		{"digits after a point", `{"a":0.` + long + `}`, "anthropic gemini"},
 		{"a member twice", `{"a":1,"a":2}`, "anthropic"},
 		{"a member twice within", `{"a":[{"b":1, "c":2, "b" :3}]}`, "anthropic"},
 		{"a member twice by an escape", `{"a":1,"\u0061":2}`, "anthropic"},

@@ -27,7 +27,7 @@ func longestSide(data string) int {
 // imageHeader is how much of an image says its size, but for JPEG.
 const imageHeader = 30
 
-// jpegSide looks for the segment that begins a frame: it may be behind others, of any length.
+// jpegSide looks for the segment that begins a frame: it may come after others, of any length.
 func jpegSide(data string) int {
 	for at := 2; at+9 <= len(data) && data[at] == 0xff; {
 		kind := data[at+1]

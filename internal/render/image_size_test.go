@@ -55,7 +55,7 @@ func webP(kind string, width, height int) string {
 // TestImagesTooLargeForAnthropic: the API refuses an image with a side of more than 8000
 // pixels, and every later request with it. Others than Anthropic take it.
 func TestImagesTooLargeForAnthropic(t *testing.T) {
-	many := jpegBehind(imageOf(t, "image/jpeg", 8001, 1), 60_000)
+	many := jpegAfter(imageOf(t, "image/jpeg", 8001, 1), 60_000)
 	for _, c := range []struct {
 		name, kind, data string
 		carried          bool
@@ -67,7 +67,7 @@ func TestImagesTooLargeForAnthropic(t *testing.T) {
 		{"too high gif", "image/gif", imageOf(t, "image/gif", 1, 8001), false},
 		{"jpeg", "image/jpeg", imageOf(t, "image/jpeg", 8000, 8), true},
 		{"too wide jpeg", "image/jpeg", imageOf(t, "image/jpeg", 8001, 8), false},
-		{"too wide jpeg behind its remarks", "image/jpeg", many, false},
+		{"too wide jpeg after its remarks", "image/jpeg", many, false},
 		{"jpeg without a frame", "image/jpeg", "\xff\xd8\xff\xe0\x00", true},
 		{"webp", "image/webp", webP("VP8X", 8000, 8000), true},
 		{"too wide webp", "image/webp", webP("VP8X", 8001, 1), false},
@@ -99,7 +99,7 @@ func TestImagesTooLargeForAnthropic(t *testing.T) {
 	}
 }
 
-// jpegBehind is an image behind a segment of so many bytes.
-func jpegBehind(data string, size int) string {
+// jpegAfter is an image after a segment of so many bytes.
+func jpegAfter(data string, size int) string {
 	return data[:2] + "\xff\xe1" + string(binary.BigEndian.AppendUint16(nil, uint16(size))) + strings.Repeat("\x00", size-2) + "\xff" + data[2:]
 }

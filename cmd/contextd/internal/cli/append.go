@@ -194,7 +194,9 @@ func nameModel(events []*contextdv1.Event, model string) (signed int) {
 		}
 		m.Model = model
 		if hasThinking(m, func(t *contextdv1.Thinking) bool { return t.GetSignature() != "" }) &&
-			!hasThinking(m, func(t *contextdv1.Thinking) bool { return len(t.GetRedactedData()) > 0 || t.GetEncryptedContent() != "" }) {
+			!hasThinking(m, func(t *contextdv1.Thinking) bool {
+				return len(t.GetRedactedData()) > 0 || t.GetEncryptedContent() != ""
+			}) {
 			signed++
 		}
 	}
