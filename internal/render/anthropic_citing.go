@@ -82,7 +82,7 @@ func (c *content) settle(i int, kind string, block []byte) []byte {
 	if json.Unmarshal(block, &b) != nil || b.Citations.Enabled == (*decided == cited) {
 		return block
 	}
-	out, _ := cutMembers(string(block), "citations", false)
+	out := cutMembers(string(block), "citations", false)
 	if *decided == cited {
 		return append([]byte(out[:len(out)-1]), `,"citations":{"enabled":true}}`...)
 	}

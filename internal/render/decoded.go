@@ -79,7 +79,8 @@ func doubled(raw string) bool {
 			open = open[:len(open)-1]
 		case '"':
 			end := stringEnd(raw, i)
-			if last := len(open) - 1; last >= 0 && open[last] != nil && strings.HasPrefix(strings.TrimLeft(raw[end:], " \t\r\n"), ":") {
+			if _, named := memberValue(raw, end); named {
+				last := len(open) - 1
 				name := memberName(raw[i:end])
 				if open[last][name] {
 					return true
