@@ -133,3 +133,29 @@ func agree(by Provider, model string, seals Provider) Provider {
 	}
 	return Unknown
 }
+
+// Maker is the model that wrote a message, as far as its reasoning shows where no name says
+// it: a provider's that alone seals as some of it is sealed, by a name that Of knows. Of a
+// message that several seem to have sealed nobody knows, so that none of it is sent to any:
+// a provider refuses reasoning of which a part is missing.
+func Maker(model string, blocks []eventlog.Block) string {
+	if model != "" {
+		return model
+	}
+	found := Unknown
+	for _, block := range blocks {
+		t, ok := block.(eventlog.Thinking)
+		if !ok || OfBlock(t, "") == Unknown {
+			continue
+		}
+		if by := OfBlock(t, ""); found == Unknown || by == found {
+			found = by
+		} else {
+			return Unknown.String()
+		}
+	}
+	if found == Unknown {
+		return ""
+	}
+	return found.String()
+}

@@ -67,3 +67,28 @@ func TestOfBlock(t *testing.T) {
 		}
 	}
 }
+
+func TestMaker(t *testing.T) {
+	signed := eventlog.Thinking{Text: "hm", Signature: "s"}
+	redacted := eventlog.Thinking{RedactedData: "r"}
+	encrypted := eventlog.Thinking{EncryptedContent: "e"}
+	for _, c := range []struct {
+		name, model string
+		blocks      []eventlog.Block
+		want        provider.Provider
+		known       bool
+	}{
+		{"by its name", "gemini-3-pro", []eventlog.Block{redacted}, provider.Gemini, true},
+		{"by the name of nobody known", "grok-4", []eventlog.Block{redacted}, provider.Unknown, true},
+		{"signed", "", []eventlog.Block{signed}, provider.Unknown, false},
+		{"nothing", "", nil, provider.Unknown, false},
+		{"signed and redacted", "", []eventlog.Block{signed, eventlog.Text{Text: "x"}, redacted}, provider.Anthropic, true},
+		{"encrypted and signed", "", []eventlog.Block{encrypted, signed, encrypted}, provider.OpenAI, true},
+		{"redacted and encrypted", "", []eventlog.Block{redacted, encrypted, redacted}, provider.Unknown, true},
+	} {
+		got := provider.Maker(c.model, c.blocks)
+		if provider.Of(got) != c.want || (got != "") != c.known {
+			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+}

@@ -26,8 +26,11 @@ const (
 	anthropicOpening     = `{"type":"text","text":"` + openingText + `"}`
 )
 
-func anthropicFragments(m Message) []Fragment {
-	c := &content{message: &m}
+func anthropicFragments(m Message) []Fragment { return anthropicCited(m, citing{}) }
+
+// anthropicCited is what a message becomes in a request in which so much is decided.
+func anthropicCited(m Message, decided citing) []Fragment {
+	c := &content{message: &m, citing: decided}
 	switch m.Role {
 	case eventlog.RoleSystem:
 		return anthropicSystem(c)
@@ -48,6 +51,7 @@ func anthropicJoin(fragments []Fragment) []Encoded {
 	for i := range out {
 		out[i].System = true
 	}
+	alikeCited(rest)
 	if len(rest) > 0 {
 		rest[len(rest)-1] = anthropicLast(rest[len(rest)-1])
 	}
@@ -125,6 +129,8 @@ func anthropicInput(c *content, i int, block eventlog.Block) {
 // as nothing but results may follow a call.
 func anthropicAssistant(c *content) {
 	var calls []item
+	c.maker = provider.Maker(c.message.Model, c.message.Blocks)
+	whole := anthropicReasons(c.maker, c.message.Blocks)
 	pairs := anthropicPairs(c.message.Blocks)
 	for i, block := range c.message.Blocks {
 		before := len(c.items)
@@ -134,7 +140,7 @@ func anthropicAssistant(c *content) {
 				c.add(said, i, anthropicTextItem(b.Text))
 			}
 		case eventlog.Thinking:
-			anthropicThinking(c, i, b)
+			anthropicThinking(c, i, b, whole)
 		case eventlog.ToolCall:
 			calls = append(calls, item{called, i, anthropicCall(c, i, b)})
 		case eventlog.ProviderBlock:
@@ -150,36 +156,6 @@ func anthropicAssistant(c *content) {
 	}
 	c.items = append(c.items, calls...)
 	c.leaveThoughts()
-}
-
-// anthropicThinking carries the reasoning that Anthropic sealed, which must come back
-// as it was.
-func anthropicThinking(c *content, i int, t eventlog.Thinking) {
-	mine := provider.OfBlock(t, c.message.Model) == provider.Anthropic && t.EncryptedContent == ""
-	o := object{dst: []byte{'{'}}
-	switch {
-	case mine && t.Signature != "" && t.RedactedData == "":
-		o.always("type", "thinking")
-		o.always("thinking", t.Text)
-		o.always("signature", t.Signature)
-	case mine && t.RedactedData != "" && t.Signature == "" && t.Text == "":
-		o.always("type", "redacted_thinking")
-		if printable(t.RedactedData) {
-			o.always("data", t.RedactedData)
-		} else {
-			o.base64("data", t.RedactedData)
-		}
-	default:
-		c.converted(i, LeftOut, reasoningOf(t, c.message.Model))
-		return
-	}
-	c.add(thought, i, append(o.dst, '}'))
-}
-
-// printable reports whether redacted data is the text that Anthropic sends rather than
-// the bytes that the text encodes.
-func printable(data string) bool {
-	return strings.Trim(data, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=-_.:") == ""
 }
 
 func anthropicTextItem(text string) []byte {

@@ -23,8 +23,13 @@ func anthropicMediaItem(c *content, i int, m eventlog.Media) []byte {
 	o := object{dst: []byte{'{'}}
 	o.always("type", kind)
 	o.name("source")
-	o.dst = append(o.dst, source...)
-	return append(o.dst, '}')
+	o.dst = append(append(o.dst, source...), '}')
+	return c.settle(i, kind, o.dst)
+}
+
+// anthropicFits reports whether an image is as small as the API wants it.
+func anthropicFits(data string) bool {
+	return base64.StdEncoding.EncodedLen(len(data)) <= largestAnthropicImage && longestSide(data) <= longestAnthropicSide
 }
 
 // anthropicSource is where an image or a document comes from; no kind if Anthropic does
@@ -37,7 +42,7 @@ func anthropicSource(m eventlog.Media, name string) (kind string, source []byte)
 		o.always("url", m.URI)
 	case m.Data == "":
 		return "", nil
-	case anthropicImages[name] && base64.StdEncoding.EncodedLen(len(m.Data)) <= largestAnthropicImage, name == "application/pdf":
+	case anthropicImages[name] && anthropicFits(m.Data), name == "application/pdf":
 		o.always("type", "base64")
 		o.always("media_type", name)
 		o.base64("data", m.Data)

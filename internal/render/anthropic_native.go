@@ -28,11 +28,11 @@ func set(all ...string) map[string]bool {
 
 // anthropicHead is what says where a block of Anthropic's may be.
 type anthropicHead struct {
-	Type      string          `json:"type"`
-	Text      string          `json:"text"`
-	ID        string          `json:"id"`
-	ToolUseID string          `json:"tool_use_id"`
-	Source    json.RawMessage `json:"source"`
+	Type      string `json:"type"`
+	Text      string `json:"text"`
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	ToolUseID string `json:"tool_use_id"`
 }
 
 func readAnthropic(raw string) anthropicHead {
@@ -43,9 +43,10 @@ func readAnthropic(raw string) anthropicHead {
 	return head
 }
 
-// anthropicNativeItem carries a provider's block as it came where it is Anthropic's and
-// of a type that may be here, or describes it. Of a signature of Google's and of a
-// text that says nothing it makes no item.
+// anthropicNativeItem carries a provider's block as it came where it is Anthropic's, of a
+// type that may be here and of that type's form, or describes it. Marks for the cache are not
+// carried: where they are is for the request that the context is for. Of a signature of
+// Google's and of a text that says nothing it makes no item.
 func anthropicNativeItem(c *content, i int, b eventlog.ProviderBlock, types map[string]bool) []byte {
 	if _, ok := bareSignature(b); ok {
 		c.converted(i, LeftOut, "reasoning of gemini")
@@ -58,31 +59,13 @@ func anthropicNativeItem(c *content, i int, b eventlog.ProviderBlock, types map[
 	case head.Type == "text" && hollow(head.Text):
 		c.converted(i, LeftOut, "text that says nothing")
 		return nil
-	case (head.Type == "image" || head.Type == "document") && !soundSource(head.Source):
-		return anthropicTextItem(c.describe(i, "not a valid "+head.Type))
+	case anthropicSound(head.Type, b.JSON):
+		return c.settle(i, head.Type, appendNative(nil, unmarked(b.JSON)))
+	case head.Type == "text":
+		return anthropicTextItem(c.foreign(i, b))
 	default:
-		return appendNative(nil, b.JSON)
+		return anthropicTextItem(c.describe(i, "not a valid "+head.Type))
 	}
-}
-
-// anthropicData is where an image or a document of Anthropic's comes from.
-type anthropicData struct {
-	Type      string `json:"type"`
-	MediaType string `json:"media_type"`
-	Data      string `json:"data"`
-}
-
-// soundSource reports whether a source holds what it says, if it holds anything.
-func soundSource(raw json.RawMessage) bool {
-	var s anthropicData
-	if json.Unmarshal(raw, &s) != nil {
-		return false
-	}
-	if s.Type != "base64" {
-		return true
-	}
-	return (anthropicImages[s.MediaType] && len(s.Data) <= largestAnthropicImage || s.MediaType == "application/pdf") &&
-		soundData(s.MediaType, s.Data)
 }
 
 // anthropicServerItem is anthropicNativeItem for an assistant's message, in which a use
@@ -98,7 +81,11 @@ func anthropicServerItem(c *content, i int, b eventlog.ProviderBlock, pairs map[
 // anthropicPairs are the indices of the blocks that use a server tool and have their
 // result after them, and of these results.
 func anthropicPairs(blocks []eventlog.Block) map[int]bool {
-	open := map[string]int{}
+	type use struct {
+		at     int
+		result string // the type of its result
+	}
+	var open map[string]use
 	var pairs map[int]bool
 	for i, block := range blocks {
 		b, ok := block.(eventlog.ProviderBlock)
@@ -106,22 +93,36 @@ func anthropicPairs(blocks []eventlog.Block) map[int]bool {
 			continue
 		}
 		head := readAnthropic(b.JSON)
-		use, asked := open[head.ToolUseID]
-		switch {
-		case strings.HasSuffix(head.Type, "_tool_use") && serverID(head.ID):
-			open[head.ID] = i
-		case strings.HasSuffix(head.Type, "_tool_result") && asked:
+		if !anthropicAssistantTypes[head.Type] || head.Type == "text" || !anthropicSound(head.Type, b.JSON) {
+			continue
+		}
+		if result, ok := head.resultType(); ok {
+			if open == nil {
+				open = map[string]use{}
+			}
+			open[head.ID] = use{i, result}
+		} else if asked, ok := open[head.ToolUseID]; ok && asked.result == head.Type {
 			delete(open, head.ToolUseID)
 			if pairs == nil {
 				pairs = map[int]bool{}
 			}
-			pairs[use], pairs[i] = true, true
+			pairs[asked.at], pairs[i] = true, true
 		}
 	}
 	return pairs
 }
 
-// serverID reports whether an id has the form of those that Anthropic gives.
-func serverID(id string) bool {
-	return allOf(id, wordByte) && (strings.HasPrefix(id, "srvtoolu_") || strings.HasPrefix(id, "mcptoolu_"))
+// resultType is the type of the result that answers a use of a server tool; false for what
+// is no use.
+func (h anthropicHead) resultType() (string, bool) {
+	switch {
+	case h.Type == "mcp_tool_use":
+		return "mcp_tool_result", true
+	case h.Type != "server_tool_use":
+		return "", false
+	case strings.HasPrefix(h.Name, "tool_search_tool_"):
+		return "tool_search_tool_result", true
+	default:
+		return h.Name + "_tool_result", true
+	}
 }

@@ -12,7 +12,7 @@ func anthropicCall(c *content, i int, call eventlog.ToolCall) []byte {
 	o.always("id", c.callID(i, call.CallID))
 	o.always("name", c.toolName(i, call.Name, longestAnthropicName, wordByte))
 	o.name("input")
-	return append(c.arguments(o.dst, i, call.Arguments), '}')
+	return append(c.arguments(o.dst, i, call.Arguments, anthropicDecoder), '}')
 }
 
 // toolName is the name of a tool in the provider's format.
@@ -26,7 +26,7 @@ func (c *content) toolName(i int, name string, longest int, taken func(int, byte
 
 // anthropicResult is a tool's result. What failed has texts alone, at least one.
 func anthropicResult(c *content, i int, r eventlog.ToolResult) []byte {
-	inner := &content{message: c.message}
+	inner := &content{message: c.message, citing: c.citing}
 	for _, block := range r.Content {
 		switch b := block.(type) {
 		case eventlog.Text:

@@ -76,22 +76,25 @@ func wordByte(_ int, c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-'
 }
 
-// arguments appends a call's arguments where a format takes a JSON object alone: whatever
-// is no object, as when a model broke off, is the text in {"raw_arguments":"…"}. No
-// arguments are an empty object.
-func (c *content) arguments(dst []byte, i int, arguments string) []byte {
+// arguments appends a call's arguments where a format takes a JSON object alone: whatever is
+// no object, as when a model broke off, and what the provider cannot read is the text in
+// {"raw_arguments":"…"}. No arguments are an empty object.
+func (c *content) arguments(dst []byte, i int, arguments string, by decoder) []byte {
+	what := "arguments that are no object"
 	switch {
 	case arguments == "":
 		return append(dst, '{', '}')
-	case eventlog.IsJSONObject(arguments):
+	case !eventlog.IsJSONObject(arguments):
+	case !by.reads(arguments):
+		what = "arguments that the provider cannot read"
+	default:
 		whole, changed := wholePairs(arguments)
 		if changed {
 			c.converted(i, LeftOut, "half of a surrogate pair")
 		}
 		return appendRaw(dst, whole)
-	default:
-		c.converted(i, Wrapped, "arguments that are no object")
-		dst = append(dst, `{"`+eventlog.WrappedArguments+`":`...)
-		return append(appendString(dst, arguments), '}')
 	}
+	c.converted(i, Wrapped, what)
+	dst = append(dst, `{"`+eventlog.WrappedArguments+`":`...)
+	return append(appendString(dst, arguments), '}')
 }

@@ -11,7 +11,11 @@ import (
 
 // content gathers what the blocks of one message become.
 type content struct {
-	message     *Message
+	message *Message
+	// maker is the model that wrote an assistant's message, as far as it is known.
+	maker string
+	// citing is what is decided of citations in the request.
+	citing      citing
 	items       []item
 	conversions []Conversion
 }

@@ -101,7 +101,7 @@ func geminiInput(c *content, i int, block eventlog.Block) {
 	case eventlog.Media:
 		c.add(said, i, geminiMedia(c, i, b, ""))
 	case eventlog.ProviderBlock:
-		if part, ok := geminiNative(b, geminiInputs); ok {
+		if part, ok := geminiNative(b, speakerUser); ok {
 			c.add(said, i, part)
 		} else {
 			c.add(said, i, geminiText(c.foreign(i, b), ""))

@@ -1,10 +1,6 @@
 package render
 
 import (
-	"encoding/base64"
-	"encoding/json"
-	"strings"
-
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/provider"
 )
@@ -25,6 +21,7 @@ type modelTurn struct {
 
 func geminiModel(c *content) {
 	t := &modelTurn{content: c}
+	c.maker = provider.Maker(c.message.Model, c.message.Blocks)
 	for i, block := range c.message.Blocks {
 		switch b := block.(type) {
 		case eventlog.Text:
@@ -79,8 +76,8 @@ func (t *modelTurn) sign(i int, signature string) {
 
 // think carries Gemini's own reasoning, which may come without a signature.
 func (t *modelTurn) think(i int, b eventlog.Thinking) {
-	if provider.OfBlock(b, t.message.Model) != provider.Gemini || b.EncryptedContent != "" || b.RedactedData != "" {
-		t.converted(i, LeftOut, reasoningOf(b, t.message.Model))
+	if provider.OfBlock(b, t.maker) != provider.Gemini || b.EncryptedContent != "" || b.RedactedData != "" {
+		t.converted(i, LeftOut, reasoningOf(b, t.maker))
 		return
 	}
 	if !hollow(b.Text) {
@@ -104,7 +101,7 @@ func (t *modelTurn) call(i int, b eventlog.ToolCall) {
 	o.always("id", t.callID(i, b.CallID))
 	o.always("name", t.toolName(i, b.Name, longestGeminiName, geminiNameByte))
 	o.name("args")
-	o.dst = append(t.arguments(o.dst, i, b.Arguments), '}')
+	o.dst = append(t.arguments(o.dst, i, b.Arguments, geminiDecoder), '}')
 	o.str("thoughtSignature", signature)
 	t.add(called, i, append(o.dst, '}'))
 }
@@ -116,63 +113,11 @@ func (t *modelTurn) native(i int, b eventlog.ProviderBlock) {
 		t.sign(i, signature)
 		return
 	}
-	part, ok := geminiNative(b, geminiNatives)
+	part, ok := geminiNative(b, speakerModel)
 	if !ok {
 		t.add(said, i, geminiText(t.foreign(i, b), t.take()))
 		return
 	}
 	t.flush()
 	t.add(said, i, part)
-}
-
-// signatureBytes reports whether a signature is base64, of either alphabet, with all of
-// its padding or none, and no bits after its last byte: the SDK reads no other.
-func signatureBytes(s string) bool {
-	s = strings.NewReplacer("-", "+", "_", "/").Replace(s)
-	encoding := base64.RawStdEncoding
-	if strings.HasSuffix(s, "=") {
-		encoding = base64.StdEncoding
-	}
-	_, err := encoding.Strict().DecodeString(s)
-	return err == nil && s != "" && !strings.ContainsAny(s, "\r\n")
-}
-
-// The parts of Gemini's own that are carried, one of them to a part: of the model and, without
-// code that only a model writes, of the user; and what may be next to them.
-var (
-	geminiNatives = set("text", "inlineData", "fileData", "executableCode", "codeExecutionResult")
-	geminiInputs  = set("text", "inlineData", "fileData", "codeExecutionResult")
-	geminiBeside  = set("thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata")
-)
-
-// soundInline reports whether a part of data holds what it says.
-func soundInline(value json.RawMessage) bool {
-	var inline struct {
-		MIMEType string `json:"mimeType"`
-		Data     string `json:"data"`
-	}
-	return json.Unmarshal(value, &inline) == nil && soundData(inline.MIMEType, inline.Data)
-}
-
-// geminiNative is a part as it came, if it is one of those that Gemini takes back.
-func geminiNative(b eventlog.ProviderBlock, carried map[string]bool) ([]byte, bool) {
-	var part map[string]json.RawMessage
-	if b.Provider != providerGoogle || !eventlog.IsJSON(b.JSON) || json.Unmarshal([]byte(b.JSON), &part) != nil {
-		return nil, false
-	}
-	kinds := 0
-	for name, value := range part {
-		var text string
-		switch {
-		case name == "text" && (json.Unmarshal(value, &text) != nil || hollow(text)):
-			return nil, false
-		case name == "inlineData" && !soundInline(value):
-			return nil, false
-		case carried[name]:
-			kinds++
-		case !geminiBeside[name]:
-			return nil, false
-		}
-	}
-	return appendNative(nil, b.JSON), kinds == 1
 }

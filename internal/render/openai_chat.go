@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/base64"
+	"slices"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/render/rules"
@@ -16,10 +17,16 @@ var openAIChat = Format{
 // The speakers of fragments that Join does not leave where they are.
 const (
 	chatTool = "tool"
+	// chatMore are further calls of the assistant's message before it.
+	chatMore = "more"
 	// chatShown are parts of a user message that comes after the results they belong
 	// to.
 	chatShown = "shown"
 )
+
+// mostChatCalls is how many calls a message may have. Models make more, and the API then
+// refuses the message that it gave.
+const mostChatCalls = 128
 
 func chatFragments(m Message) []Fragment {
 	switch m.Role {
@@ -108,14 +115,20 @@ func chatAudio(dst []byte, data, format string) []byte {
 func chatAssistant(m Message) []Fragment {
 	p := chatParts(&m, false)
 	var refusal string
-	var calls []byte
+	var calls [][]byte // as many as one message may have
+	count := 0
 	for i, block := range m.Blocks {
 		switch b := block.(type) {
 		case eventlog.ToolCall:
-			if len(calls) > 0 {
-				calls = append(calls, ',')
+			if count%mostChatCalls == 0 {
+				calls = append(calls, nil)
 			}
-			calls = chatCall(calls, p, i, b)
+			count++
+			last := &calls[len(calls)-1]
+			if len(*last) > 0 {
+				*last = append(*last, ',')
+			}
+			*last = chatCall(*last, p, i, b)
 		case eventlog.Thinking:
 			p.note(i, LeftOut, reasoningOf(b, m.Model))
 		case eventlog.ToolResult:
@@ -136,7 +149,11 @@ func chatAssistant(m Message) []Fragment {
 	if p.count == 0 && len(calls) == 0 && refusal == "" {
 		return nothing(m, p.conversions)
 	}
-	o := object{dst: make([]byte, 1, len(p.dst)+len(calls)+96)}
+	var first []byte
+	if len(calls) > 0 {
+		first = calls[0]
+	}
+	o := object{dst: make([]byte, 1, len(p.dst)+len(first)+96)}
 	o.dst[0] = '{'
 	o.always("role", "assistant")
 	o.name("content")
@@ -146,11 +163,16 @@ func chatAssistant(m Message) []Fragment {
 		o.dst = p.content(o.dst)
 	}
 	o.str("refusal", refusal)
-	if len(calls) > 0 {
+	if len(first) > 0 {
 		o.name("tool_calls")
-		o.dst = append(append(append(o.dst, '['), calls...), ']')
+		o.dst = append(append(append(o.dst, '['), first...), ']')
 	}
-	return []Fragment{{Message: m, Speaker: "assistant", JSON: append(o.dst, '}'), Conversions: p.conversions}}
+	out := []Fragment{{Message: m, Speaker: "assistant", JSON: append(o.dst, '}'), Conversions: p.conversions}}
+	for i := 1; i < len(calls); i++ {
+		json := append([]byte(`{"role":"assistant","content":null,"tool_calls":[`), calls[i]...)
+		out = append(out, Fragment{Message: m, Speaker: chatMore, JSON: append(json, ']', '}')})
+	}
+	return once(out)
 }
 
 // chatCall appends a call. Its arguments are the string that the model wrote.
@@ -190,7 +212,7 @@ func openAIArguments(arguments string) string {
 // chatJoin puts the leading system messages together, and what results show after the last
 // of the results that follow each other, as nothing may come between a call and a result.
 func chatJoin(fragments []Fragment) []Encoded {
-	fragments = settled(fragments)
+	fragments = apart(settled(fragments))
 	out := make([]Encoded, 0, len(fragments))
 	if n := openAISystem(fragments); n > 0 {
 		out = append(out, openAIPrompt(fragments[:n], `{"role":"system","content":[`))
@@ -209,6 +231,33 @@ func chatJoin(fragments []Fragment) []Encoded {
 		fragments = fragments[n:]
 	}
 	return out
+}
+
+// apart puts further calls of a message after the results of those before them.
+func apart(fragments []Fragment) []Fragment {
+	if !slices.ContainsFunc(fragments, func(f Fragment) bool { return f.Speaker == chatMore }) {
+		return fragments
+	}
+	out := make([]Fragment, 0, len(fragments))
+	var more []Fragment
+	results := 0
+	for _, f := range fragments {
+		switch f.Speaker {
+		case chatMore:
+			more = append(more, f)
+			continue
+		case chatTool:
+			if results == mostChatCalls && len(more) > 0 {
+				out, more, results = append(out, more[0]), more[1:], 0
+			}
+			results++
+		case chatShown:
+		default:
+			out, more, results = append(out, more...), nil, 0
+		}
+		out = append(out, f)
+	}
+	return append(out, more...)
 }
 
 // openAIPrompt is the one system message that the leading ones make.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/provider"
 	"github.com/contextd/contextd/internal/render/rules"
 )
 
@@ -16,7 +17,8 @@ var openAIResponses = Format{
 func responsesFragments(m Message) []Fragment {
 	switch m.Role {
 	case eventlog.RoleAssistant:
-		return once((&responsesTurn{message: m, loose: looseReasoning(m)}).fragments())
+		maker := provider.Maker(m.Model, m.Blocks)
+		return once((&responsesTurn{message: m, maker: maker, loose: looseReasoning(m, maker)}).fragments())
 	case eventlog.RoleSystem:
 		p := responsesParts(&m, false)
 		for i, b := range m.Blocks {

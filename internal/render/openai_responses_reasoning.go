@@ -13,8 +13,8 @@ import (
 // that the item had, and the provider refuses it under another: so an id is never made
 // up, and an item whose id nobody kept goes without, which the provider takes. The id, or
 // the item as a whole, is in the block's signature.
-func reasoningItem(model string, b eventlog.Thinking) (item []byte, id string, ok bool) {
-	if provider.OfBlock(b, model) != provider.OpenAI || b.RedactedData != "" {
+func reasoningItem(maker string, b eventlog.Thinking) (item []byte, id string, ok bool) {
+	if provider.OfBlock(b, maker) != provider.OpenAI || b.RedactedData != "" {
 		return nil, "", false
 	}
 	if id, ok := wholeReasoning(b.Signature); ok {
@@ -90,13 +90,13 @@ func textParts(raw json.RawMessage, kind string) bool {
 
 // looseReasoning reports whether a message has reasoning that its items cannot be tied to
 // again: none that OpenAI sealed, or without its id.
-func looseReasoning(m Message) bool {
+func looseReasoning(m Message, maker string) bool {
 	return slices.ContainsFunc(m.Blocks, func(block eventlog.Block) bool {
 		b, ok := block.(eventlog.Thinking)
 		if !ok {
 			return false
 		}
-		_, id, ok := reasoningItem(m.Model, b)
+		_, id, ok := reasoningItem(maker, b)
 		return !ok || id == ""
 	})
 }

@@ -11,6 +11,8 @@ import (
 // responsesTurn makes items of what a model said.
 type responsesTurn struct {
 	message Message
+	// maker is the model that wrote it, as far as it is known.
+	maker string
 	// loose is set where reasoning of the message is not carried with its id: then no
 	// item is that the provider would look for it by.
 	loose bool
@@ -101,9 +103,9 @@ func (t *responsesTurn) describe(i int, what string) {
 
 // reasoning keeps an item of reasoning that OpenAI sealed for what follows it.
 func (t *responsesTurn) reasoning(i int, b eventlog.Thinking) {
-	json, id, ok := reasoningItem(t.message.Model, b)
+	json, id, ok := reasoningItem(t.maker, b)
 	if !ok {
-		t.note(i, LeftOut, reasoningOf(b, t.message.Model))
+		t.note(i, LeftOut, reasoningOf(b, t.maker))
 		return
 	}
 	t.waiting = append(t.waiting, outputItem{json, id, i})

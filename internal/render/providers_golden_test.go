@@ -107,8 +107,8 @@ var conversations = []struct {
 	{"result under another name", []render.Message{user(text("go")), by(claude, run("a", `{}`)), result("a", "Bash", text("ok"))}},
 	{"arguments", []render.Message{
 		user(text("go")),
-		by(claude, run("a", "{ \"b\" : 1.0,\n\"a\":1e400,\"b\":9223372036854775808 }"), run("b", `[1, 2]`), run("c", `{"cmd": "ma`), run("d", `null`), run("e", "{\"a\":\"\xff\"}"), run("f", `{"s":"\ud800\/"}`)),
-		result("a", "bash"), result("b", "bash"), result("c", "bash"), result("d", "bash"), result("e", "bash"), result("f", "bash"),
+		by(claude, run("a", "{ \"b\" : 1.0,\n\"a\":1e300,\"c\":9223372036854775808 }"), run("b", `[1, 2]`), run("c", `{"cmd": "ma`), run("d", `null`), run("e", "{\"a\":\"\xff\"}"), run("f", `{"s":"\ud800\/"}`), run("g", `{"n":1e400}`)),
+		result("a", "bash"), result("b", "bash"), result("c", "bash"), result("d", "bash"), result("e", "bash"), result("f", "bash"), result("g", "bash"),
 	}},
 	{"empty results", []render.Message{
 		user(text("go")), by(claude, run("a", `{}`), run("b", `{}`), run("c", `{}`)), result("a", "bash"), failed("b", "bash"), failed("c", "bash", text(" ")),
@@ -140,6 +140,8 @@ var conversations = []struct {
 		by(flash, eventlog.Thinking{Text: "hm", Signature: "b25l"}, eventlog.Thinking{Signature: "dHdv"}, text("ok"), eventlog.Thinking{Signature: "not base64!"})}},
 	{"reasoning of OpenAI", []render.Message{user(text("go")), by("o3", eventlog.Thinking{Text: "hm", EncryptedContent: "gAAA"}, text("ok"))}},
 	{"reasoning of nobody known", []render.Message{user(text("go")), by("", eventlog.Thinking{Text: "hm", Signature: "c2ln"}, eventlog.Thinking{Text: "hm", Signature: "c2ln", RedactedData: "x"}, text("ok"))}},
+	{"reasoning of one that is not named", []render.Message{user(text("go")), by("", eventlog.Thinking{Text: "hm", Signature: "c2ln"}, eventlog.Thinking{RedactedData: "EmwKAh/=="}, text("ok")),
+		user(text("and?")), by("", eventlog.Thinking{Text: "hm", EncryptedContent: "gA"}, eventlog.Thinking{RedactedData: "EmwKAh/=="}, text("ok"))}},
 	{"reasoning that nothing follows", []render.Message{user(text("go")), by(claude, eventlog.Thinking{Text: "hm", Signature: "c2ln"}),
 		by(flash, eventlog.Thinking{Text: "hm", Signature: "c2ln"}), by(claude, text("ok"), eventlog.Thinking{Text: "hm", Signature: "c2ln"}, text("")), user(text("and?"))}},
 	{"reasoning behind a call", []render.Message{user(text("go")), by(claude, run("a", `{}`), eventlog.Thinking{Text: "hm", Signature: "c2ln"}), result("a", "bash", text("ok"))}},

@@ -13,6 +13,7 @@ import (
 const (
 	anthropicBytes    = 32 << 20
 	anthropicImage    = 5 << 20
+	anthropicSide     = 8000
 	anthropicMessages = 100_000
 	anthropicMarks    = 4
 )
@@ -27,6 +28,8 @@ var (
 type anthropicCheck struct {
 	*report
 	ids map[string]bool
+	// cited says of each type of block whether the last one has citations.
+	cited map[string]bool
 	// marks counts cache breakpoints; short is set once one of five minutes was seen.
 	marks int
 	short bool
@@ -42,7 +45,10 @@ type anthropicTurn struct {
 }
 
 func checkAnthropic(r *report, lines [][]byte) {
-	c := &anthropicCheck{report: r, ids: map[string]bool{}}
+	c := &anthropicCheck{report: r, ids: map[string]bool{}, cited: map[string]bool{}}
+	for i, line := range lines {
+		c.decoded(i, line, anthropicDepth, false)
+	}
 	var turns []anthropicTurn
 	c.request(lines, anthropicBytes, "system", c.system, func(line int, o object) {
 		turns = append(turns, c.message(line, o))
@@ -76,7 +82,7 @@ func (c *anthropicCheck) message(line int, o object) anthropicTurn {
 	if len(blocks) == 0 {
 		c.add(line, "content", "empty")
 	}
-	asked := map[string]bool{}
+	asked := map[string]string{}
 	kind := ""
 	for i, block := range blocks {
 		where := fmt.Sprintf("content[%d]", i)
@@ -102,13 +108,15 @@ func (c *anthropicCheck) message(line int, o object) anthropicTurn {
 	return t
 }
 
-// server holds uses of server tools and their results together.
-func (c *anthropicCheck) server(line int, where, kind string, raw json.RawMessage, asked map[string]bool) {
+// server holds uses of server tools and their results together. asked is the type of the
+// result that each use waits for.
+func (c *anthropicCheck) server(line int, where, kind string, raw json.RawMessage, asked map[string]string) {
 	if kind == "tool_use" || kind == "tool_result" {
 		return
 	}
 	var b struct {
 		ID        string `json:"id"`
+		Name      string `json:"name"`
 		ToolUseID string `json:"tool_use_id"`
 	}
 	switch {
@@ -116,13 +124,24 @@ func (c *anthropicCheck) server(line int, where, kind string, raw json.RawMessag
 		if json.Unmarshal(raw, &b) != nil || !anthropicServer.MatchString(b.ID) {
 			c.add(line, "id", "%s: %q", where, b.ID)
 		}
-		asked[b.ID] = true
+		asked[b.ID] = anthropicAnswers(kind, b.Name)
 	case strings.HasSuffix(kind, "_tool_result"):
-		if json.Unmarshal(raw, &b) != nil || !asked[b.ToolUseID] {
-			c.add(line, "server tools", "%s: a result of nothing, %q", where, b.ToolUseID)
+		if json.Unmarshal(raw, &b) != nil || asked[b.ToolUseID] != kind {
+			c.add(line, "server tools", "%s: a result of nothing, or of another tool, %q", where, b.ToolUseID)
 		}
 		delete(asked, b.ToolUseID)
 	}
+}
+
+// anthropicAnswers is the type of the block that answers a use of a server tool.
+func anthropicAnswers(kind, name string) string {
+	if kind == "mcp_tool_use" {
+		return "mcp_tool_result"
+	}
+	if name == "tool_search_tool_regex" || name == "tool_search_tool_bm25" {
+		name = "tool_search"
+	}
+	return name + "_tool_result"
 }
 
 // order holds the messages to their order: turns, and calls with their results.

@@ -20,7 +20,7 @@ var anthropicShapes = map[string]shape{
 	"redacted_thinking": {[]string{"data"}, nil, "assistant"},
 	"tool_use":          {[]string{"id", "name", "input"}, []string{"cache_control", "caller"}, "assistant"},
 	"tool_result":       {[]string{"tool_use_id"}, []string{"content", "is_error", "cache_control"}, "user"},
-	"image":             {[]string{"source"}, []string{"cache_control"}, "user result"},
+	"image":             {[]string{"source"}, []string{"cache_control", "transformations"}, "user result"},
 	"document":          {[]string{"source"}, []string{"cache_control", "citations", "context", "title"}, "user result"},
 	"search_result":     {[]string{"content", "source", "title"}, []string{"cache_control", "citations"}, "user result"},
 	"tool_reference":    {[]string{"tool_name"}, []string{"cache_control"}, "result"},
@@ -30,11 +30,22 @@ var anthropicShapes = map[string]shape{
 	"mcp_tool_result":   {[]string{"tool_use_id"}, []string{"cache_control", "content", "is_error"}, "assistant"},
 }
 
-var anthropicServerResult = shape{[]string{"tool_use_id", "content"}, []string{"cache_control", "caller"}, "assistant"}
+var anthropicServerResult = shape{[]string{"tool_use_id", "content"}, []string{"cache_control"}, "assistant"}
+
+// anthropicCitations are the members of a citation beside its type and cited_text.
+var anthropicCitations = map[string][]string{
+	"char_location":              {"document_index", "document_title", "start_char_index", "end_char_index"},
+	"page_location":              {"document_index", "document_title", "start_page_number", "end_page_number"},
+	"content_block_location":     {"document_index", "document_title", "start_block_index", "end_block_index"},
+	"search_result_location":     {"search_result_index", "source", "title", "start_block_index", "end_block_index"},
+	"web_search_result_location": {"encrypted_index", "title", "url"},
+}
 
 func anthropicShape(kind string) (shape, bool) {
 	switch kind {
-	case "web_search_tool_result", "web_fetch_tool_result", "code_execution_tool_result", "bash_code_execution_tool_result",
+	case "web_search_tool_result", "web_fetch_tool_result":
+		return shape{anthropicServerResult.required, []string{"cache_control", "caller"}, anthropicServerResult.places}, true
+	case "code_execution_tool_result", "bash_code_execution_tool_result",
 		"text_editor_code_execution_tool_result", "tool_search_tool_result":
 		return anthropicServerResult, true
 	}
@@ -67,6 +78,7 @@ func (c *anthropicCheck) block(line int, where string, raw json.RawMessage, plac
 		if blank(text) {
 			c.add(line, "text", "%s: empty", where)
 		}
+		c.citations(line, where, o["citations"])
 		if t != nil {
 			t.ending = text
 		}
@@ -87,8 +99,41 @@ func (c *anthropicCheck) block(line int, where string, raw json.RawMessage, plac
 		c.source(line, where, o["source"], anthropicImageSources)
 	case "document":
 		c.source(line, where, o["source"], anthropicDocumentSources)
+		c.cites(line, where, kind, o["citations"])
+	case "search_result":
+		c.cites(line, where, kind, o["citations"])
 	}
 	return kind
+}
+
+// citations holds those of a text, which has none where they are null.
+func (c *anthropicCheck) citations(line int, where string, raw json.RawMessage) {
+	if raw == nil || string(raw) == "null" {
+		return
+	}
+	for i, citation := range c.list(line, where+".citations", raw) {
+		at := fmt.Sprintf("%s.citations[%d]", where, i)
+		o, _ := c.open(line, at, citation)
+		kind := c.text(line, at, o["type"])
+		of, ok := anthropicCitations[kind]
+		if !ok {
+			c.add(line, "type", "%s: no citation is %q", at, kind)
+			continue
+		}
+		c.members(line, at, o, append([]string{"type", "cited_text"}, of...), nil)
+	}
+}
+
+// cites holds documents and search results to have citations all or none, each by themselves.
+func (c *anthropicCheck) cites(line int, where, kind string, raw json.RawMessage) {
+	enabled := false
+	if raw != nil && string(raw) != "null" {
+		enabled = c.flag(line, where, c.object(line, where+".citations", raw, nil, []string{"enabled"})["enabled"])
+	}
+	if before, ok := c.cited[kind]; ok && before != enabled {
+		c.add(line, "citations", "%s: enabled for some and not for others", where)
+	}
+	c.cited[kind] = enabled
 }
 
 func (c *anthropicCheck) call(line int, where string, o object, t *anthropicTurn) {

@@ -1,8 +1,15 @@
 package rules
 
 import (
+	"encoding/base64"
 	"encoding/json"
+	"image"
+	// The types whose sizes image.DecodeConfig finds.
+	_ "image/gif"
+	_ "image/jpeg"
+	_ "image/png"
 	"slices"
+	"strings"
 )
 
 // sources are the ways in which media come, each with the types of media.
@@ -45,8 +52,8 @@ func (c *anthropicCheck) source(line int, where string, raw json.RawMessage, all
 		switch {
 		case kind == "base64":
 			c.base64(line, where, data)
-			if types[0] == "image/jpeg" && len(data) > anthropicImage {
-				c.add(line, "size", "%s: %d bytes, more than %d", where, len(data), anthropicImage)
+			if types[0] == "image/jpeg" {
+				c.image(line, where, data)
 			}
 		case blank(data):
 			c.add(line, "text", "%s: empty", where)
@@ -60,5 +67,16 @@ func (c *anthropicCheck) source(line int, where string, raw json.RawMessage, all
 		c.members(line, where, o, []string{"type", "file_id"}, nil)
 	case "content":
 		c.members(line, where, o, []string{"type", "content"}, nil)
+	}
+}
+
+// image holds an image to how large it may be, in bytes and in pixels.
+func (c *anthropicCheck) image(line int, where, data string) {
+	if len(data) > anthropicImage {
+		c.add(line, "size", "%s: %d bytes, more than %d", where, len(data), anthropicImage)
+	}
+	of, _, err := image.DecodeConfig(base64.NewDecoder(base64.StdEncoding, strings.NewReader(data)))
+	if err == nil && max(of.Width, of.Height) > anthropicSide {
+		c.add(line, "size", "%s: %d by %d pixels, more than %d", where, of.Width, of.Height, anthropicSide)
 	}
 }

@@ -28,13 +28,17 @@
 //	               server tools have their prefix
 //	name           names of tools are 1 to 128 letters, digits, "_" and "-"
 //	input          the input of a call is an object
+//	decoded        a line is not nested more deeply than the API reads, and its numbers are
+//	               near doubles
 //	failure        a failed result has content, which is text
 //	thinking       reasoning has its signature or data, and something follows it
-//	server tools   the use of a server tool has its result in the same message
+//	server tools   the use of a server tool has its result, of its kind, in the same message
 //	source         media are of the types that the API takes, or by HTTPS
+//	citations      documents have them all or none, and so have search results
 //	cache          at most four breakpoints, of five minutes or an hour, the longer first
 //	end            a last message of the assistant does not end in whitespace
-//	size           32 MB in all, 5 MB of base64 for an image, 100000 messages
+//	size           32 MB in all, 5 MB of base64 and 8000 pixels a side for an image, 100000
+//	               messages
 //
 // Of gemini, from https://ai.google.dev/api/caching#Content and the pages
 // https://ai.google.dev/gemini-api/docs/function-calling, thought-signatures,
@@ -56,6 +60,8 @@
 //	name             names are 1 to 64 letters, digits, "_", ".", ":" and "-", and begin
 //	                 with a letter or "_"
 //	input            the args of a call are an object
+//	decoded          the same, and no name is twice in an object, however deep it is
+//	value            languages of code and outcomes are of those there are
 //	signature        the first call of a content has a signature; signatures are base64, and
 //	                 the model's
 //	source           media are of the types that the models read, inline, by HTTPS or in
@@ -73,10 +79,11 @@
 //	pairs    after calls stand their results, before anything else, and nowhere else
 //	call id  ids have 1 to 40 characters, and each call has its own
 //	name     names of functions are 1 to 64 letters, digits, "_" and "-"
+//	size     128 calls in a message
 //
 // Of openai_responses, from https://platform.openai.com/docs/api-reference/responses/create
 // and its pages on conversation state, reasoning and function calling, the rules of the same
-// names, for input items (ids of calls may have 64 characters), and:
+// names, for input items (ids of calls may have 64 characters, and calls are items), and:
 //
 //	id         an item's id begins as its kind's do, and no other item has it
 //	reasoning  reasoning is sealed, and after it stands what the model did next

@@ -31,6 +31,9 @@ type geminiTurn struct {
 
 func checkGemini(r *report, lines [][]byte) {
 	c := &geminiCheck{report: r, ids: map[string]bool{}}
+	for i, line := range lines {
+		c.decoded(i, line, geminiDepth, true)
+	}
 	var turns []geminiTurn
 	c.request(lines, geminiBytes, "systemInstruction", c.system, func(line int, o object) {
 		turns = append(turns, c.content(line, o))
@@ -139,18 +142,38 @@ func (c *geminiCheck) part(line int, where string, raw json.RawMessage, t *gemin
 		c.call(line, where, o[kind], t)
 	case "functionResponse":
 		c.response(line, where, o[kind], t)
+	case "executableCode":
+		code := c.object(line, where, o[kind], []string{"language", "code"}, []string{"id"})
+		c.choice(line, where+".language", code["language"], "PYTHON", "LANGUAGE_UNSPECIFIED")
+		c.text(line, where+".code", code["code"])
+	case "codeExecutionResult":
+		result := c.object(line, where, o[kind], []string{"outcome"}, []string{"output", "id"})
+		c.choice(line, where+".outcome", result["outcome"], "OUTCOME_OK", "OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED", "OUTCOME_UNSPECIFIED")
+		c.text(line, where+".output", result["output"])
 	case "inlineData":
-		o = c.object(line, where, o[kind], []string{"mimeType", "data"}, []string{"displayName"})
-		c.mime(line, where, c.text(line, where, o["mimeType"]))
-		c.base64(line, where, c.text(line, where, o["data"]))
+		media := c.object(line, where, o[kind], []string{"mimeType", "data"}, []string{"displayName"})
+		c.mime(line, where, c.text(line, where, media["mimeType"]))
+		c.base64(line, where, c.text(line, where, media["data"]))
 	case "fileData":
-		o = c.object(line, where, o[kind], []string{"fileUri", "mimeType"}, []string{"displayName"})
-		c.mime(line, where, c.text(line, where, o["mimeType"]))
-		if uri := c.text(line, where, o["fileUri"]); !isAddress(uri, "https", "gs") {
+		media := c.object(line, where, o[kind], []string{"fileUri"}, []string{"displayName", "mimeType"})
+		if mime := media["mimeType"]; mime != nil {
+			c.mime(line, where, c.text(line, where, mime))
+		}
+		if uri := c.text(line, where, media["fileUri"]); !isAddress(uri, "https", "gs") {
 			c.add(line, "source", "%s: %.40q", where, uri)
 		}
 	}
+	c.beside(line, where, o)
 	return kind, thought
+}
+
+// beside holds what is next to the data of a part to being objects.
+func (c *geminiCheck) beside(line int, where string, o object) {
+	for _, name := range []string{"videoMetadata", "mediaResolution", "partMetadata"} {
+		if raw, ok := o[name]; ok {
+			c.open(line, where+"."+name, raw)
+		}
+	}
 }
 
 func (c *geminiCheck) signature(line int, where, signature, role string) {

@@ -14,6 +14,9 @@ func checkChat(r *report, lines [][]byte) {
 	c.calls.closed(r, len(lines)-1)
 }
 
+// chatCalls is how many calls a message may have.
+const chatCalls = 128
+
 type chat struct {
 	*report
 	calls *calls
@@ -118,6 +121,9 @@ func (c *chat) assistant(line int, raw []byte) {
 	list := c.list(line, "tool_calls", made)
 	if len(list) == 0 {
 		c.add(line, "empty", "tool_calls: no calls")
+	}
+	if len(list) > chatCalls {
+		c.add(line, "size", "tool_calls: %d calls, more than %d", len(list), chatCalls)
 	}
 	for i, call := range list {
 		c.call(line, fmt.Sprintf("tool_calls[%d]", i), call)

@@ -3,6 +3,10 @@ package rules_test
 import (
 	"bufio"
 	"bytes"
+	"encoding/base64"
+	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -111,7 +115,7 @@ func TestEveryRuleIsShown(t *testing.T) {
 		if strings.HasPrefix(format, "openai") {
 			files = append(files, "openai.go")
 		} else {
-			files = append(files, "request.go")
+			files = append(files, "request.go", "decoded.go")
 		}
 		for _, file := range append(files, "object.go", "rules.go") {
 			source, err := os.ReadFile(file)
@@ -142,7 +146,7 @@ func TestNoLines(t *testing.T) {
 
 // TestLimits holds the limits of size, whose cases are too large for a file.
 func TestLimits(t *testing.T) {
-	image := func(bytes int) string {
+	sized := func(bytes int) string {
 		return `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + strings.Repeat("AAAA", bytes/4) + `"}}`
 	}
 	user := func(items ...string) []byte {
@@ -156,8 +160,11 @@ func TestLimits(t *testing.T) {
 		line         []byte
 		broken       bool
 	}{
-		{"image", "anthropic", user(image(5 << 20)), false},
-		{"too large an image", "anthropic", user(image(5<<20 + 4)), true},
+		{"image", "anthropic", user(sized(5 << 20)), false},
+		{"too large an image", "anthropic", user(sized(5<<20 + 4)), true},
+		{"as wide an image", "anthropic", user(picture(t, 8000, 1)), false},
+		{"too wide an image", "anthropic", user(picture(t, 8001, 1)), true},
+		{"too high an image", "anthropic", user(picture(t, 1, 8001)), true},
 		{"too large a request", "anthropic", user(`{"type":"text","text":"` + strings.Repeat("a", 32<<20) + `"}`), true},
 		{"inline", "gemini", inline(1 << 20), false},
 		{"too much inline", "gemini", inline(20 << 20), true},
@@ -165,6 +172,32 @@ func TestLimits(t *testing.T) {
 		found := formatOf(t, c.format).Check([][]byte{c.line})
 		if (len(found) == 1 && found[0].Rule == "size") != c.broken || !c.broken && len(found) > 0 {
 			t.Errorf("%s: %v", c.name, found)
+		}
+	}
+}
+
+// picture is a block with a picture of so many pixels.
+func picture(t *testing.T, width, height int) string {
+	var data bytes.Buffer
+	if err := png.Encode(&data, image.NewGray(image.Rect(0, 0, width, height))); err != nil {
+		t.Fatal(err)
+	}
+	return `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + base64.StdEncoding.EncodeToString(data.Bytes()) + `"}}`
+}
+
+// TestCallsOfAMessage: Chat Completions takes so many calls in one.
+func TestCallsOfAMessage(t *testing.T) {
+	for n, broken := range map[int]bool{128: false, 129: true} {
+		calls := make([]string, n)
+		lines := [][]byte{nil}
+		for i := range n {
+			calls[i] = fmt.Sprintf(`{"id":"c%d","type":"function","function":{"name":"f","arguments":"{}"}}`, i)
+			lines = append(lines, fmt.Appendf(nil, `{"role":"tool","tool_call_id":"c%d","content":""}`, i))
+		}
+		lines[0] = []byte(`{"role":"assistant","content":null,"tool_calls":[` + strings.Join(calls, ",") + `]}`)
+		found := formatOf(t, "openai_chat").Check(lines)
+		if (len(found) == 1 && found[0].Rule == "size") != broken || !broken && len(found) > 0 {
+			t.Errorf("%d calls: %v", n, found)
 		}
 	}
 }

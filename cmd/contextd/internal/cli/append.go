@@ -185,7 +185,7 @@ func eventsOf(cmd *cobra.Command, format contextdv1.Format, model string) (nextE
 }
 
 // nameModel gives a model to an assistant's messages that name none, and returns how many of these
-// have signed reasoning.
+// have signed reasoning, and none beside it that shows whose it is.
 func nameModel(events []*contextdv1.Event, model string) (signed int) {
 	for _, e := range events {
 		m := e.GetMessage()
@@ -193,11 +193,18 @@ func nameModel(events []*contextdv1.Event, model string) (signed int) {
 			continue
 		}
 		m.Model = model
-		if slices.ContainsFunc(m.GetBlocks(), func(b *contextdv1.Block) bool { return b.GetThinking().GetSignature() != "" }) {
+		if hasThinking(m, func(t *contextdv1.Thinking) bool { return t.GetSignature() != "" }) &&
+			!hasThinking(m, func(t *contextdv1.Thinking) bool {
+				return len(t.GetRedactedData()) > 0 || t.GetEncryptedContent() != ""
+			}) {
 			signed++
 		}
 	}
 	return signed
+}
+
+func hasThinking(m *contextdv1.Message, kind func(*contextdv1.Thinking) bool) bool {
+	return slices.ContainsFunc(m.GetBlocks(), func(b *contextdv1.Block) bool { return kind(b.GetThinking()) })
 }
 
 // appendSum adds up what was appended.

@@ -1,0 +1,120 @@
+package render
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// citing says whether the documents of a request have citations, and whether its search results
+// have: all of a kind or none, or the API refuses the request. The first of a kind decides, so
+// that no message changes because of a later one.
+type citing struct{ documents, results decision }
+
+type decision uint8
+
+const (
+	undecided decision = iota
+	uncited
+	cited
+)
+
+// of is what is decided for blocks of a type; nil where they have no citations of their own.
+func (c *citing) of(kind string) *decision {
+	switch kind {
+	case "document":
+		return &c.documents
+	case "search_result":
+		return &c.results
+	}
+	return nil
+}
+
+// citable is a block of a request as far as it may have citations, or holds such that have.
+type citable struct {
+	Type      string `json:"type"`
+	Citations struct {
+		Enabled bool `json:"enabled"`
+	} `json:"citations"`
+	Content json.RawMessage `json:"content"`
+}
+
+// decide takes in the blocks of a content, and reports whether all are as those before.
+func (c *citing) decide(content []byte) bool {
+	var blocks []json.RawMessage
+	if json.Unmarshal(slices.Concat([]byte("["), content, []byte("]")), &blocks) != nil {
+		return true
+	}
+	alike := true
+	for _, raw := range blocks {
+		var b citable
+		if err := json.Unmarshal(raw, &b); err != nil {
+			continue // a text, whose citations are a list
+		}
+		if b.Type == "tool_result" && len(b.Content) > 1 && b.Content[0] == '[' {
+			alike = c.decide(b.Content[1:len(b.Content)-1]) && alike
+			continue
+		}
+		decided, has := c.of(b.Type), uncited
+		if decided == nil {
+			continue
+		}
+		if b.Citations.Enabled {
+			has = cited
+		}
+		if *decided == undecided {
+			*decided = has
+		}
+		alike = alike && *decided == has
+	}
+	return alike
+}
+
+// settle gives a block of a type citations, or takes them away, where that is decided.
+func (c *content) settle(i int, kind string, block []byte) []byte {
+	decided := c.citing.of(kind)
+	if decided == nil || *decided == undecided {
+		return block
+	}
+	var b citable
+	if json.Unmarshal(block, &b) != nil || b.Citations.Enabled == (*decided == cited) {
+		return block
+	}
+	out := cutMembers(string(block), "citations", false)
+	if *decided == cited {
+		return append([]byte(out[:len(out)-1]), `,"citations":{"enabled":true}}`...)
+	}
+	c.converted(i, LeftOut, "citations, as what came before has none")
+	return []byte(out)
+}
+
+// alikeCited makes messages again in which a document or a search result has other citations
+// than the first of its kind.
+func alikeCited(fragments []Fragment) {
+	if !slices.ContainsFunc(fragments, func(f Fragment) bool { return slices.ContainsFunc(f.Blocks, mayCite) }) {
+		return
+	}
+	var c citing
+	for i := range fragments {
+		f := &fragments[i]
+		if c.decide(f.JSON) {
+			continue
+		}
+		if made := anthropicCited(f.Message, c); len(made) == 1 {
+			f.JSON, f.Conversions = made[0].JSON, besides(f.Conversions, made[0].Conversions)
+		}
+	}
+}
+
+// mayCite reports whether a block may be one that has citations.
+func mayCite(block eventlog.Block) bool {
+	switch b := block.(type) {
+	case eventlog.ProviderBlock:
+		return b.Provider == providerAnthropic && strings.Contains(b.JSON, `"citations"`) && strings.Contains(b.JSON, `"enabled"`)
+	case eventlog.ToolResult:
+		return slices.ContainsFunc(b.Content, mayCite)
+	}
+	return false
+}

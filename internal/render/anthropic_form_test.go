@@ -1,0 +1,131 @@
+package render_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/render"
+)
+
+// TestAnthropicsOwnBlocksOfTheirForm: a block of Anthropic's is sent as it came where the API
+// takes it, and otherwise a text in its place.
+func TestAnthropicsOwnBlocksOfTheirForm(t *testing.T) {
+	const search = `{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}`
+	use := func(name string) string {
+		return `{"type":"server_tool_use","id":"srvtoolu_1","name":"` + name + `","input":{}}`
+	}
+	for _, c := range []struct {
+		name    string
+		carried bool
+		blocks  []string
+	}{
+		{"text", true, []string{`{"type":"text","text":"x","citations":null}`}},
+		{"another letter case", false, []string{`{"TYPE":"text","text":"x"}`}},
+		{"a member in another letter case too", false, []string{`{"type":"text","text":" ","Text":"x"}`}},
+		{"a member that is unknown", false, []string{`{"type":"text","text":"x","index":0}`}},
+		{"a member twice", false, []string{`{"type":"text","text":"x","text":"x"}`}},
+		{"a citation", true, []string{`{"type":"text","text":"x","citations":[{"type":"web_search_result_location","cited_text":"c","encrypted_index":"e","title":null,"url":"https://x.org"}]}`}},
+		{"a citation as answers have it", false, []string{`{"type":"text","text":"x","citations":[{"type":"char_location","cited_text":"c","document_index":0,"document_title":null,"start_char_index":0,"end_char_index":1,"file_id":null}]}`}},
+		{"citations that are no list", false, []string{`{"type":"text","text":"x","citations":{"enabled":true}}`}},
+		{"a search", true, []string{use("web_search"), search}},
+		{"a search and its caller", true, []string{strings.Replace(use("web_search"), `"input"`, `"caller":{"type":"direct"},"input"`, 1), search}},
+		{"a search with an error", true, []string{use("web_search"), strings.Replace(search, "[]", `{"type":"web_search_tool_result_error","error_code":"unavailable"}`, 1)}},
+		{"tools", true, []string{use("tool_search_tool_bm25"), strings.Replace(search, "web_search", "tool_search", 1)}},
+		{"code", true, []string{use("bash_code_execution"), strings.Replace(search, "web_search", "bash_code_execution", 1)}},
+		{"the result of another tool", false, []string{use("web_fetch"), search}},
+		{"a result of a type that is not carried", false, []string{use("advisor"), `{"type":"advisor_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"advisor_result","text":"t"}}`}},
+		{"a use without input", false, []string{`{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search"}`, search}},
+		{"a use whose input is no object", false, []string{strings.Replace(use("web_search"), "{}", "[]", 1), search}},
+		{"a result without content", false, []string{use("web_search"), `{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1"}`}},
+		{"a server's result for an MCP server's tool", false, []string{`{"type":"mcp_tool_use","id":"mcptoolu_1","name":"n","server_name":"s","input":{}}`, strings.Replace(search, "srvtoolu_1", "mcptoolu_1", 1)}},
+		{"an MCP server's tool", true, []string{`{"type":"mcp_tool_use","id":"mcptoolu_1","name":"n","server_name":"s","input":{}}`, `{"type":"mcp_tool_result","tool_use_id":"mcptoolu_1","is_error":false,"content":[{"type":"text","text":"x"}]}`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var blocks []eventlog.Block
+			for _, json := range c.blocks {
+				blocks = append(blocks, native("anthropic", json))
+			}
+			holdAnthropic(t, c.carried, c.blocks, user(text("go")), by(claude, append(blocks, text("so"))...))
+		})
+	}
+}
+
+// TestAnthropicsOwnInput: the same for what a user or a tool shows.
+func TestAnthropicsOwnInput(t *testing.T) {
+	source := func(kind, source string) string { return `{"type":"` + kind + `","source":` + source + `}` }
+	for _, c := range []struct {
+		name    string
+		carried bool
+		json    string
+	}{
+		{"an image by its address", true, source("image", `{"type":"url","url":"https://x.org/a.png"}`)},
+		{"an image by no address", false, source("image", `{"type":"url","url":"nope"}`)},
+		{"an image from nowhere", false, source("image", `{"type":"bogus"}`)},
+		{"an image of text", false, source("image", `{"type":"text","media_type":"text/plain","data":"x"}`)},
+		{"an image that is a PDF", false, source("image", `{"type":"base64","media_type":"application/pdf","data":"JVBERi0x"}`)},
+		{"a PDF", true, source("document", `{"type":"base64","media_type":"application/pdf","data":"JVBERi0x"}`)},
+		{"a document that is an image", false, source("document", `{"type":"base64","media_type":"image/gif","data":"R0lGODlh"}`)},
+		{"a text", true, source("document", `{"type":"text","media_type":"text/plain","data":"x"}`)},
+		{"a text that says nothing", false, source("document", `{"type":"text","media_type":"text/plain","data":""}`)},
+		{"a file", true, source("document", `{"type":"file","file_id":"file_1"}`)},
+		{"a file without its id", false, source("document", `{"type":"file"}`)},
+		{"blocks", true, source("document", `{"type":"content","content":[{"type":"text","text":"x"}]}`)},
+		{"blocks that say nothing", false, source("document", `{"type":"content","content":[{"type":"text","text":" "}]}`)},
+		{"an image without a source", false, `{"type":"image"}`},
+		{"a search result", true, `{"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"x"}],"citations":{"enabled":true}}`},
+		{"a search result of nothing", false, `{"type":"search_result"}`},
+		{"a search result without a title", false, `{"type":"search_result","source":"s","title":"","content":[]}`},
+		{"a search result with an image", false, `{"type":"search_result","source":"s","title":"t","content":[{"type":"image"}]}`},
+		{"a tool without a name", false, `{"type":"tool_reference","tool_name":""}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			holdAnthropic(t, c.carried, []string{c.json}, user(text("go")), by(claude, run("a", `{}`)), result("a", "bash", text("ok"), native("anthropic", c.json)))
+		})
+	}
+}
+
+// holdAnthropic holds what messages become to the API's rules, and to whether blocks are in it
+// as they came.
+func holdAnthropic(t *testing.T, carried bool, blocks []string, messages ...render.Message) {
+	t.Helper()
+	f, _ := render.FormatNamed("anthropic")
+	lines := linesOf(joined(f, messages))
+	for _, v := range f.Check(lines) {
+		t.Errorf("%v", v)
+	}
+	all := bytes.Join(lines, []byte("\n"))
+	for _, block := range blocks {
+		if bytes.Contains(all, []byte(block)) != carried {
+			t.Errorf("carried is not %v: %s in\n%s", carried, block, all)
+		}
+	}
+}
+
+// TestMarksOfTheLogAreNotSent: a request has at most four marks for the cache, and the context
+// says where they pay. The log's own are of requests that were before.
+func TestMarksOfTheLogAreNotSent(t *testing.T) {
+	const mark = `"cache_control":{"type":"ephemeral"}`
+	var blocks []eventlog.Block
+	for _, json := range []string{
+		`{"type":"image","source":{"type":"url","url":"https://x.org/a.png"},` + mark + `}`,
+		`{` + mark + `,"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"x",` + mark + `},{"type":"text","text":"y"}]}`,
+		`{"type":"document","source":{"type":"content","content":[{"type":"text","text":"z",` + mark + `}]},"\u0063ache_control":null}`,
+	} {
+		blocks = append(blocks, native("anthropic", json))
+	}
+	uses := by(claude,
+		native("anthropic", `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"cache_control":1},`+mark+`}`),
+		native("anthropic", `{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[],`+mark+`}`), text("so"))
+	f, _ := render.FormatNamed("anthropic")
+	lines := linesOf(joined(f, []render.Message{user(blocks...), uses}))
+	want := `{"role":"user","content":[{"type":"image","source":{"type":"url","url":"https://x.org/a.png"}},` +
+		`{"type":"search_result","source":"s","title":"t","content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]},` +
+		`{"type":"document","source":{"type":"content","content":[{"type":"text","text":"z"}]}}]}` + "\n" +
+		`{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"cache_control":1}},` +
+		`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]},{"type":"text","text":"so"}]}`
+	if got := string(bytes.Join(lines, []byte("\n"))); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

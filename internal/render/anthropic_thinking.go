@@ -1,0 +1,54 @@
+package render
+
+import (
+	"slices"
+	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/provider"
+)
+
+// anthropicReasons reports whether all reasoning of a message that is sealed can be sent. If not,
+// none is: Anthropic refuses an answer of its model's of which a part is missing.
+func anthropicReasons(maker string, blocks []eventlog.Block) bool {
+	return !slices.ContainsFunc(blocks, func(block eventlog.Block) bool {
+		t, ok := block.(eventlog.Thinking)
+		return ok && t.Sealed() && !anthropicSealed(maker, t)
+	})
+}
+
+// anthropicSealed reports whether reasoning is signed or redacted as Anthropic does it.
+func anthropicSealed(maker string, t eventlog.Thinking) bool {
+	return provider.OfBlock(t, maker) == provider.Anthropic && t.EncryptedContent == "" &&
+		(t.Signature != "" && t.RedactedData == "" || t.Signature == "" && t.RedactedData != "" && t.Text == "")
+}
+
+// anthropicThinking carries the reasoning that Anthropic sealed, which must come back
+// as it was, if all of the message's is carried.
+func anthropicThinking(c *content, i int, t eventlog.Thinking, whole bool) {
+	if !whole || !anthropicSealed(c.maker, t) {
+		c.converted(i, LeftOut, reasoningOf(t, c.maker))
+		return
+	}
+	o := object{dst: []byte{'{'}}
+	switch {
+	case t.Signature != "":
+		o.always("type", "thinking")
+		o.always("thinking", t.Text)
+		o.always("signature", t.Signature)
+	default:
+		o.always("type", "redacted_thinking")
+		if printable(t.RedactedData) {
+			o.always("data", t.RedactedData)
+		} else {
+			o.base64("data", t.RedactedData)
+		}
+	}
+	c.add(thought, i, append(o.dst, '}'))
+}
+
+// printable reports whether redacted data is the text that Anthropic sends rather than
+// the bytes that the text encodes.
+func printable(data string) bool {
+	return strings.Trim(data, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=-_.:") == ""
+}

@@ -1,0 +1,74 @@
+package render
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// The kinds of Gemini's own parts that are carried, one of them to a part, what may be next to
+// them, as which JSON, and what of both a model alone says.
+var (
+	geminiKinds  = set("text", "inlineData", "fileData", "executableCode", "codeExecutionResult")
+	geminiBeside = map[string]byte{"thoughtSignature": '"', "videoMetadata": '{', "mediaResolution": '{', "partMetadata": '{'}
+	geminiModels = set("executableCode", "thoughtSignature")
+)
+
+// geminiNative is a part as it came, if it is one of those that Gemini takes back from a speaker.
+func geminiNative(b eventlog.ProviderBlock, speaker string) ([]byte, bool) {
+	var part map[string]json.RawMessage
+	if b.Provider != providerGoogle || !eventlog.IsJSON(b.JSON) || !geminiDecoder.reads(b.JSON) || json.Unmarshal([]byte(b.JSON), &part) != nil {
+		return nil, false
+	}
+	kinds := 0
+	for name, value := range part {
+		begins, beside := geminiBeside[name]
+		switch {
+		case geminiModels[name] && speaker != speakerModel:
+			return nil, false
+		case geminiKinds[name] && soundPart(name, value):
+			kinds++
+		case !beside || value[0] != begins:
+			return nil, false
+		case name == "thoughtSignature" && !signatureBytes(textIn(value)):
+			return nil, false
+		}
+	}
+	return appendNative(nil, b.JSON), kinds == 1
+}
+
+// soundPart reports whether a part is of the form that its kind has. It is refused in another, and
+// with it every later request of the session.
+func soundPart(kind string, value json.RawMessage) bool {
+	switch raw := string(value); kind {
+	case "text":
+		return !hollow(textIn(value))
+	case "inlineData":
+		m, ok := members(raw, []string{"mimeType", "data"}, []string{"displayName"})
+		return ok && filled(m, "mimeType") && soundData(textIn(m["mimeType"]), textIn(m["data"]))
+	case "fileData":
+		m, ok := members(raw, []string{"fileUri"}, []string{"mimeType", "displayName"})
+		return ok && texts(m) && addressed(textIn(m["fileUri"]), "https", "gs")
+	case "executableCode":
+		m, ok := members(raw, []string{"language", "code"}, []string{"id"})
+		return ok && textIn(m["language"]) == "PYTHON" && m["code"][0] == '"'
+	default:
+		m, ok := members(raw, []string{"outcome"}, []string{"output", "id"})
+		return ok && slices.Contains([]string{"OUTCOME_OK", "OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED"}, textIn(m["outcome"]))
+	}
+}
+
+// signatureBytes reports whether a signature is base64, of either alphabet, with all of
+// its padding or none, and no bits after its last byte: the SDK reads no other.
+func signatureBytes(s string) bool {
+	s = strings.NewReplacer("-", "+", "_", "/").Replace(s)
+	encoding := base64.RawStdEncoding
+	if strings.HasSuffix(s, "=") {
+		encoding = base64.StdEncoding
+	}
+	_, err := encoding.Strict().DecodeString(s)
+	return err == nil && s != "" && !strings.ContainsAny(s, "\r\n")
+}

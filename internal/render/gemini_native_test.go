@@ -1,0 +1,52 @@
+package render_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/contextd/contextd/internal/render"
+)
+
+// TestGooglesOwnPartsOfTheirForm: a part of Google's is sent as it came where the API takes it
+// from who says it, and otherwise a text in its place.
+func TestGooglesOwnPartsOfTheirForm(t *testing.T) {
+	f, _ := render.FormatNamed("gemini")
+	for _, c := range []struct {
+		json        string
+		user, model bool
+	}{
+		{`{"text":"t","partMetadata":{"a":1}}`, true, true},
+		{`{"text":"t","thoughtSignature":"c2ln"}`, false, true},
+		{`{"text":"t","thoughtSignature":"no base64"}`, false, false},
+		{`{"text":"t","thoughtSignature":5}`, false, false},
+		{`{"text":"t","videoMetadata":5}`, false, false},
+		{`{"text":"t","mediaResolution":"x"}`, false, false},
+		{`{"text":5}`, false, false},
+		{`{"inlineData":{"mimeType":"image/png","data":"iVBORw0KGgo=","displayName":"a"}}`, true, true},
+		{`{"inlineData":{"mimeType":"image/png","data":"iVBORw0KGgo=","more":1}}`, false, false},
+		{`{"inlineData":{"MIMETYPE":"image/png","data":"iVBORw0KGgo="}}`, false, false},
+		{`{"inlineData":{"mimeType":"","data":"AAEC"}}`, false, false},
+		{`{"fileData":{"fileUri":"https://youtu.be/x"},"videoMetadata":{"fps":1}}`, true, true},
+		{`{"fileData":{"mimeType":"video/mp4","fileUri":"gs://b/x"}}`, true, true},
+		{`{"fileData":{"mimeType":"video/mp4","fileUri":"nope"}}`, false, false},
+		{`{"fileData":{"mimeType":"video/mp4"}}`, false, false},
+		{`{"fileData":5}`, false, false},
+		{`{"executableCode":{"language":"PYTHON","code":"1","id":"a"}}`, false, true},
+		{`{"executableCode":{"language":"RUBY","code":"1"}}`, false, false},
+		{`{"executableCode":5}`, false, false},
+		{`{"codeExecutionResult":{"outcome":"OUTCOME_FAILED","output":"","id":"a"}}`, true, true},
+		{`{"codeExecutionResult":{"outcome":"nope"}}`, false, false},
+		{`{"codeExecutionResult":5}`, false, false},
+	} {
+		own := native("google", c.json)
+		got := linesOf(joined(f, []render.Message{user(text("go"), own), by(flash, own, text("so"))}))
+		for _, v := range f.Check(got) {
+			t.Errorf("%s: %v", c.json, v)
+		}
+		for i, carried := range []bool{c.user, c.model} {
+			if bytes.Contains(got[i], []byte(c.json)) != carried {
+				t.Errorf("carried is not %v: %s in\n%s", carried, c.json, got[i])
+			}
+		}
+	}
+}

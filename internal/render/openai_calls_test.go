@@ -1,0 +1,47 @@
+package render_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/render"
+)
+
+// TestManyCallsAtOnce: Chat Completions takes 128 calls in a message. Further ones are in
+// messages of their own, each followed by the results, with what these show.
+func TestManyCallsAtOnce(t *testing.T) {
+	f, _ := render.FormatNamed("openai_chat")
+	for _, n := range []int{127, 128, 129, 256, 300} {
+		calls := []eventlog.Block{text("I look everywhere.")}
+		talk := []*eventlog.Message{say(eventlog.RoleUser, text("go")), modelSaid("gpt-5")}
+		for i := range n {
+			id := fmt.Sprint("c", i)
+			calls = append(calls, makes(id, "read", "{}"))
+			talk = append(talk, answers(id, picture))
+		}
+		talk[1].Blocks = calls
+		talk = append(talk, say(eventlog.RoleUser, text("and?")), modelSaid("gpt-5", makes("d", "read", "{}")), answers("d", text("ok")))
+		got := rendered(f, openAITalk(talk...))
+		for _, v := range f.Check(linesOf(got)) {
+			t.Fatalf("%d: %v", n, v)
+		}
+		messages := (n + 127) / 128
+		all := bytes.Join(linesOf(got), []byte("\n"))
+		if found := bytes.Count(all, []byte(`"tool_calls":[`)); found != messages+1 {
+			t.Errorf("%d calls are in %d messages", n, found-1)
+		}
+		if shown := strings.Count(string(all), `"image_url"`); shown != 2*n {
+			t.Errorf("%d of %d images are shown", shown/2, n)
+		}
+		var tokens uint64
+		for _, m := range got {
+			tokens += m.Tokens
+		}
+		if tokens != uint64(10*len(talk)) {
+			t.Errorf("%d tokens of %d messages", tokens, len(talk))
+		}
+	}
+}
