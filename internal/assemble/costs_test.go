@@ -78,14 +78,14 @@ func oneGroup(tb testing.TB) (store eventlog.Store, grow func(), req assemble.Re
 func polling(tb testing.TB) (store eventlog.Store, grow func(), req assemble.Request) {
 	store = memlog.New()
 	push(tb, store, "s", opening()...)
-	for i := range 2_000 {
+	for i := range 500 {
 		id := fmt.Sprintf("call_%d", i)
 		push(tb, store, "s",
 			eventlog.Event{ID: id, Body: &eventlog.Message{Role: eventlog.RoleAssistant, Blocks: []eventlog.Block{eventlog.ToolCall{CallID: id, Name: "status", Arguments: `{}`}}}},
 			eventlog.Event{ID: id + "-result", Body: &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{eventlog.ToolResult{CallID: id, Content: []eventlog.Block{eventlog.Text{Text: strings.Repeat("still running, nothing to report\n", 20)}}}}}},
 		)
 	}
-	req = windowOf(64_000)
+	req = windowOf(16_000)
 	req.Preview = true // each is the first
 	return store, nil, req
 }
@@ -148,7 +148,7 @@ func TestCosts(t *testing.T) {
 		costtest.Operation{Name: "assemble cold: 1,000 events", Start: cold(events(1_000))},
 		costtest.Operation{Name: "assemble cold: 20,000 events", Start: cold(events(20_000))},
 		costtest.Operation{Name: "assemble cold: a group of 1,000 messages", Start: cold(oneGroup)},
-		costtest.Operation{Name: "assemble for the first time: 2,000 equal results", Start: cold(polling)},
+		costtest.Operation{Name: "assemble for the first time: 500 equal results", Start: cold(polling)},
 		costtest.Operation{Name: "explain: 1,000 reminders, a message of 1,000 blocks", Start: explain(manyPieces)},
 	)
 }
