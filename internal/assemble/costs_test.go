@@ -2,6 +2,7 @@ package assemble_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/contextd/contextd/internal/assemble"
@@ -58,6 +59,53 @@ func windowOf(tokens uint64) assemble.Request {
 	}
 }
 
+// oneGroup is a session of which all calls, none of them answered, share a group_id.
+func oneGroup(tb testing.TB) (store eventlog.Store, grow func(), req assemble.Request) {
+	store = memlog.New()
+	push(tb, store, "s", opening()...)
+	for i := range 1_000 {
+		id := fmt.Sprintf("call_%d", i)
+		push(tb, store, "s", eventlog.Event{ID: id, Body: &eventlog.Message{
+			Role: eventlog.RoleAssistant, GroupID: "all", Blocks: []eventlog.Block{eventlog.ToolCall{CallID: id, Name: "read_file", Arguments: `{}`}},
+		}})
+	}
+	req = windowOf(250_000)
+	req.Budget.Format = "anthropic"
+	return store, nil, req
+}
+
+// polling is a session of an agent that makes one call again and again, and gets one answer.
+func polling(tb testing.TB) (store eventlog.Store, grow func(), req assemble.Request) {
+	store = memlog.New()
+	push(tb, store, "s", opening()...)
+	for i := range 500 {
+		id := fmt.Sprintf("call_%d", i)
+		push(tb, store, "s",
+			eventlog.Event{ID: id, Body: &eventlog.Message{Role: eventlog.RoleAssistant, Blocks: []eventlog.Block{eventlog.ToolCall{CallID: id, Name: "status", Arguments: `{}`}}}},
+			eventlog.Event{ID: id + "-result", Body: &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{eventlog.ToolResult{CallID: id, Content: []eventlog.Block{eventlog.Text{Text: strings.Repeat("still running, nothing to report\n", 20)}}}}}},
+		)
+	}
+	req = windowOf(16_000)
+	req.Preview = true // each is the first
+	return store, nil, req
+}
+
+// manyPieces is a session of 1,000 reminders and one message of 1,000 blocks.
+func manyPieces(tb testing.TB) (store eventlog.Store, grow func(), req assemble.Request) {
+	store = memlog.New()
+	push(tb, store, "s", opening()...)
+	m := &eventlog.Message{Role: eventlog.RoleAssistant}
+	for i := range 1_000 {
+		m.Blocks = append(m.Blocks, eventlog.Thinking{Text: fmt.Sprintf("thought %d", i)})
+		push(tb, store, "s", eventlog.Event{ID: fmt.Sprint(i), Body: &eventlog.Reminder{Body: fmt.Sprintf("reminder %d", i)}})
+	}
+	m.Blocks = append(m.Blocks, eventlog.Text{Text: "said"})
+	push(tb, store, "s", eventlog.Event{ID: "message", Body: m})
+	req = windowOf(250_000)
+	req.Budget.Format = "openai_chat" // shows no reasoning
+	return store, nil, req
+}
+
 // TestCosts holds assemblies to testdata/costs.txt.
 func TestCosts(t *testing.T) {
 	type session func(testing.TB) (eventlog.Store, func(), assemble.Request)
@@ -81,11 +129,26 @@ func TestCosts(t *testing.T) {
 			return func() { mustAssemble(tb, newEngine(tb, store), req) }
 		}
 	}
+	explain := func(of session) func(testing.TB) func() {
+		return func(tb testing.TB) func() {
+			store, _, req := of(tb)
+			engine := newEngine(tb, store)
+			mustAssemble(tb, engine, req)
+			return func() {
+				if _, err := engine.Explain(tb.Context(), "s", assemble.Asked{}, "thought", req); err != nil {
+					tb.Fatal(err)
+				}
+			}
+		}
+	}
 	costtest.Hold(t, "testdata/costs.txt",
 		costtest.Operation{Name: "append a turn, assemble warm: 2,000 groups shown", Start: warm(wideSession)},
 		costtest.Operation{Name: "append a turn, assemble warm: 1,000 events", Start: warm(events(1_000))},
 		costtest.Operation{Name: "append a turn, assemble warm: 20,000 events", Start: warm(events(20_000))},
 		costtest.Operation{Name: "assemble cold: 1,000 events", Start: cold(events(1_000))},
 		costtest.Operation{Name: "assemble cold: 20,000 events", Start: cold(events(20_000))},
+		costtest.Operation{Name: "assemble cold: a group of 1,000 messages", Start: cold(oneGroup)},
+		costtest.Operation{Name: "assemble for the first time: 500 equal results", Start: cold(polling)},
+		costtest.Operation{Name: "explain: 1,000 reminders, a message of 1,000 blocks", Start: explain(manyPieces)},
 	)
 }

@@ -51,10 +51,12 @@ func (e *Engine) held(ctx context.Context, s *session, now records.Projection, h
 		}
 		return nil
 	}
-	if last, ok := s.last.get(now.Stream()); ok {
-		if held := begins(last.messages); held != nil {
-			return held, nil
-		}
+	last, err := e.newest(ctx, s, now.Stream())
+	if err != nil {
+		return nil, err
+	}
+	if held := begins(last.messages); held != nil {
+		return held, nil
 	}
 	if now.AsOf == 0 { // nothing was shown at 0
 		return nil, nil
@@ -82,4 +84,20 @@ func (e *Engine) held(ctx context.Context, s *session, now records.Projection, h
 		}
 	}
 	return nil, nil
+}
+
+// newest is what was recorded last in a stream, wherever in the log; zero if nothing was.
+func (e *Engine) newest(ctx context.Context, s *session, stream string) (lastProjection, error) {
+	id, err := records.InStream(ctx, e.store, s.id, stream, 0)
+	if id == "" || err != nil {
+		return lastProjection{}, err
+	}
+	if last, ok := s.last.get(stream); ok && last.record.ID == id {
+		return last, nil
+	}
+	r, err := records.Get(ctx, e.store, s.id, id)
+	if err != nil {
+		return lastProjection{}, err
+	}
+	return e.encodeAgain(ctx, s, r)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/render"
 )
 
@@ -66,5 +67,51 @@ func TestWhatChangedWhatACallerHas(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// A caller may have a part of a context, or a newer context than the one that it asks for: what
+// of it still holds is found after a restart as before it.
+func TestWhatACallerHasIsFoundAfterARestart(t *testing.T) {
+	for name, c := range map[string]struct {
+		part int // of the messages, how many the caller has not
+		asOf eventlog.Seq
+	}{
+		"a part":          {part: 2},
+		"a newer context": {asOf: 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBothStores(t, func(t *testing.T, store eventlog.Store, reopen func() eventlog.Store) {
+				push(t, store, "s", opening()...)
+				for i := range 8 {
+					push(t, store, "s", turn(i+1)...)
+				}
+				req := request()
+				engine := newEngine(t, store)
+				first := mustAssemble(t, engine, req)
+				has := first.Messages[:len(first.Messages)-c.part]
+				h := records.NewHasher()
+				for _, m := range has {
+					h.Add(m.JSON)
+				}
+				req.Have = assemble.Have{MessageCount: len(has), PrefixHash: h.Sum()}
+				req.Preview = true
+				if c.asOf > 0 {
+					req.AsOf = &c.asOf
+				} else {
+					for i := range 30 {
+						push(t, store, "s", turn(i+11)...)
+					}
+				}
+				warm := mustAssemble(t, engine, req)
+				if warm.Broken == nil || warm.Skipped == 0 || warm.Skipped == len(has) {
+					t.Fatalf("%+v, %d of %d skipped", warm.Broken, warm.Skipped, len(has))
+				}
+				cold := mustAssemble(t, newEngine(t, reopen()), req)
+				if cold.Broken == nil || *cold.Broken != *warm.Broken || cold.Skipped != warm.Skipped {
+					t.Errorf("after a restart %+v, %d skipped; before it %+v, %d", cold.Broken, cold.Skipped, warm.Broken, warm.Skipped)
+				}
+			})
+		})
 	}
 }

@@ -100,6 +100,7 @@ type explainer struct {
 	sent sentBytes
 
 	places    map[eventlog.Place]shownBlock
+	fates     []reduce.ReminderFate // of the conversation's reminders; nil until one is asked for
 	causes    []collapse
 	sightings []Sighting
 }
@@ -113,7 +114,7 @@ func (x *explainer) explain(ctx context.Context) (bool, []Sighting, error) {
 	if x.causes, err = collapses(ctx, x.store, x.SessionID, x.Record); err != nil {
 		return false, nil, err
 	}
-	x.sent = readSent(x.Messages)
+	x.sent = readSent(ctx, x.Messages, x.text)
 	x.lookUp()
 	x.written()
 	if err := ctx.Err(); err != nil {
@@ -124,7 +125,7 @@ func (x *explainer) explain(ctx context.Context) (bool, []Sighting, error) {
 		return seen, x.sightings, err
 	}
 	x.formatted()
-	return x.sent.anywhere(x.text), x.sightings, nil
+	return x.sent.anywhere, x.sightings, nil
 }
 
 // missing says that nothing is where the pointer points, and what there is.
@@ -134,7 +135,9 @@ func (x *explainer) missing(there string) error {
 
 // add keeps a sighting while there is room.
 func (x *explainer) add(s Sighting) {
-	if len(x.sightings) < maxSightings {
+	if !x.full() {
 		x.sightings = append(x.sightings, s)
 	}
 }
+
+func (x *explainer) full() bool { return len(x.sightings) >= maxSightings }

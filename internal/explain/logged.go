@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -74,21 +75,21 @@ func (x *explainer) lookUpDropped(g *reduce.Group, d *reduce.Dropped) {
 }
 
 // lookUpInterrupted has the results that contextd made up be where their calls are: they
-// are not in the log.
+// are not in the log. Calls are in the order of their blocks.
 func (x *explainer) lookUpInterrupted(g *reduce.Group) {
-	for i := range g.Calls {
-		call := &g.Calls[i]
-		if !call.Interrupted {
-			continue
-		}
-		for m := range g.Messages {
-			for _, b := range g.Messages[m].Blocks {
-				if c, ok := b.Block.(eventlog.ToolCall); ok && c.CallID == call.ID {
-					at := eventlog.Place{Seq: b.Seq, Block: b.Index}
-					shown := x.places[at]
-					shown.sent = append(shown.sent, g.Messages[call.Result].Blocks[0].Block)
-					x.places[at] = shown
-				}
+	calls := g.Calls
+	for m := range g.Messages {
+		for _, b := range g.Messages[m].Blocks {
+			if _, ok := b.Block.(eventlog.ToolCall); !ok {
+				continue
+			}
+			call := &calls[0]
+			calls = calls[1:]
+			if call.Interrupted {
+				at := eventlog.Place{Seq: b.Seq, Block: b.Index}
+				shown := x.places[at]
+				shown.sent = append(shown.sent, g.Messages[call.Result].Blocks[0].Block)
+				x.places[at] = shown
 			}
 		}
 	}
@@ -118,6 +119,9 @@ func (x *explainer) logged(ctx context.Context) (seen bool, err error) {
 		}
 		_, message := event.Body.(*eventlog.Message)
 		for i, b := range blocks {
+			if x.full() {
+				return false, nil
+			}
 			added, _ := x.block(event, i, b)
 			message = message || added
 		}
@@ -133,10 +137,14 @@ func (x *explainer) logged(ctx context.Context) (seen bool, err error) {
 func (x *explainer) block(e eventlog.Event, index int, b eventlog.Block) (added, seen bool) {
 	at := eventlog.Place{Seq: e.Seq, Block: index}
 	shown, said := x.places[at]
+	held := x.held(b)
+	if x.pointer == nil && !held && !slices.ContainsFunc(shown.sent, func(b eventlog.Block) bool { return x.in(textsOf(b, asSent)) }) {
+		return false, false
+	}
 	whole := shown.here && shown.edit == nil
 	gone := whole && x.sent.gone(at, b)
 	scrubbed := whole && x.scrubbed(e, index, b, shown.sent)
-	held, seen := x.held(b), x.readIn(&x.sent, at, shown.sent)
+	seen = x.readIn(&x.sent, at, shown.sent)
 	if x.pointer != nil {
 		held, seen = true, whole && !gone && !scrubbed && !x.sent.described[at]
 	}
@@ -272,24 +280,26 @@ func (x *explainer) beside(e eventlog.Event) {
 // reminder says what became of the reminder of an event.
 func (x *explainer) reminder(seq eventlog.Seq) (seen bool, reason string) {
 	all := x.Conversation.Reminders()
-	for i, fate := range reduce.Fates(all, x.Conversation.Turns(), x.Result.State.CollapsedThrough) {
-		if all[i].Seq != seq {
-			continue
-		}
-		switch fate {
-		case reduce.ReminderExpired:
-			reason = fmt.Sprintf("its %d turns were over", *all[i].TTLTurns)
-		case reduce.ReminderReplaced:
-			reason = fmt.Sprintf("a newer reminder has its dedupe key %q", all[i].DedupeKey)
-		case reduce.ReminderFolded:
-			reason = fmt.Sprintf("it was dropped with the groups through event %d, where only its beginning may be quoted", x.Result.State.CollapsedThrough)
-		}
-		if fate == reduce.ReminderLive && !strings.Contains(all[i].Body, x.text) {
-			return false, scrubbedReason
-		}
-		return fate == reduce.ReminderLive, reason
+	if x.fates == nil {
+		x.fates = reduce.Fates(all, x.Conversation.Turns(), x.Result.State.CollapsedThrough)
 	}
-	return false, ""
+	i, found := slices.BinarySearchFunc(all, seq, func(r reduce.Reminder, seq eventlog.Seq) int { return cmp.Compare(r.Seq, seq) })
+	if !found {
+		return false, ""
+	}
+	switch x.fates[i] {
+	case reduce.ReminderExpired:
+		reason = fmt.Sprintf("its %d turns were over", *all[i].TTLTurns)
+	case reduce.ReminderReplaced:
+		reason = fmt.Sprintf("a newer reminder has its dedupe key %q", all[i].DedupeKey)
+	case reduce.ReminderFolded:
+		reason = fmt.Sprintf("it was dropped with the groups through event %d, where only its beginning may be quoted", x.Result.State.CollapsedThrough)
+	}
+	live := x.fates[i] == reduce.ReminderLive
+	if live && !strings.Contains(all[i].Body, x.text) {
+		return false, scrubbedReason
+	}
+	return live, reason
 }
 
 func (x *explainer) tooLate() string {

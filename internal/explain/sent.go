@@ -3,6 +3,7 @@ package explain
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -15,25 +16,35 @@ import (
 // sentBytes is what can be read in the messages as their format sent them.
 type sentBytes struct {
 	all []sentText
-	// at leads from an event to the messages that are of it.
-	at map[eventlog.Seq][]int
+	// found says of each event that was sent whether a message of it holds the text that is
+	// looked for, and anywhere whether any message does.
+	found    map[eventlog.Seq]bool
+	anywhere bool
 	// left and described are the blocks that the format left out, or put a text for.
 	left, described map[eventlog.Place]bool
 }
 
-// sentText is one message: its events, and the texts in it.
+// sentText is one message: its events, the texts in it, and whether they hold the text that is
+// looked for.
 type sentText struct {
 	seqs  []eventlog.Seq
 	texts []string
+	found bool
 }
 
-func readSent(messages []render.Encoded) sentBytes {
-	s := sentBytes{make([]sentText, len(messages)), map[eventlog.Seq][]int{}, map[eventlog.Place]bool{}, map[eventlog.Place]bool{}}
+// readSent looks for a text in the messages, once. What it returns is of no use if ctx has ended.
+func readSent(ctx context.Context, messages []render.Encoded, text string) sentBytes {
+	s := sentBytes{make([]sentText, len(messages)), map[eventlog.Seq]bool{}, false, map[eventlog.Place]bool{}, map[eventlog.Place]bool{}}
 	for i := range messages {
+		if ctx.Err() != nil {
+			return s
+		}
 		m := &messages[i]
-		s.all[i] = sentText{m.Seqs, readable(m.JSON)}
+		s.all[i] = sentText{seqs: m.Seqs, texts: readable(m.JSON)}
+		s.all[i].found = s.all[i].holds(text)
+		s.anywhere = s.anywhere || s.all[i].found
 		for _, seq := range m.Seqs {
-			s.at[seq] = append(s.at[seq], i)
+			s.found[seq] = s.found[seq] || s.all[i].found
 		}
 		for _, c := range m.Conversions {
 			switch at := (eventlog.Place{Seq: c.Seq, Block: c.Block}); c.Kind {
@@ -47,14 +58,9 @@ func readSent(messages []render.Encoded) sentBytes {
 	return s
 }
 
-// anywhere reports whether any message holds a text.
-func (s *sentBytes) anywhere(text string) bool {
-	return slices.ContainsFunc(s.all, func(m sentText) bool { return m.holds(text) })
-}
-
-// of reports whether a message of an event holds a text.
+// of reports whether a message of an event holds a text of a block.
 func (s *sentBytes) of(seq eventlog.Seq, text string) bool {
-	return slices.ContainsFunc(s.at[seq], func(i int) bool { return s.all[i].holds(text) })
+	return slices.ContainsFunc(s.all, func(m sentText) bool { return slices.Contains(m.seqs, seq) && m.holds(text) })
 }
 
 func (m *sentText) holds(text string) bool {
@@ -63,7 +69,7 @@ func (m *sentText) holds(text string) bool {
 
 // gone reports whether the format left a block out, and nothing of it can be read.
 func (s *sentBytes) gone(at eventlog.Place, b eventlog.Block) bool {
-	if len(s.at[at.Seq]) == 0 {
+	if _, sent := s.found[at.Seq]; !sent {
 		return true
 	}
 	return s.left[at] && !slices.ContainsFunc(textsOf(b, asSent), func(t string) bool {
@@ -85,50 +91,64 @@ var standsAsJSON = map[string]bool{
 }
 
 // readable are the texts in a message: all strings but those that are opaque, and the JSON
-// of arguments.
+// of arguments. The message is read once, however deep its JSON goes.
 func readable(raw []byte) []string {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
 	var out []string
-	var walk func(raw json.RawMessage)
-	walk = func(raw json.RawMessage) {
-		raw = bytes.TrimSpace(raw)
-		if len(raw) == 0 {
-			return
-		}
-		switch raw[0] {
-		case '"':
-			var s string
-			if json.Unmarshal(raw, &s) == nil && !strings.HasPrefix(s, "data:") {
-				out = append(out, s)
-			}
-		case '[':
-			var all []json.RawMessage
-			if json.Unmarshal(raw, &all) == nil {
-				for _, one := range all {
-					walk(one)
-				}
-			}
-		case '{':
-			var members map[string]json.RawMessage
-			if json.Unmarshal(raw, &members) != nil {
-				return
-			}
-			for name, value := range members {
-				switch {
-				case unreadable[name]:
-				case standsAsJSON[name]:
-					text := string(value)
-					if json.Unmarshal(value, &text) != nil {
-						text = string(value)
-					}
-					out = append(append(out, text), stringsIn(text)...)
-				default:
-					walk(value)
-				}
-			}
-		}
-	}
-	walk(raw)
+	_ = readTexts(d, &out) // what comes before an error counts
 	return out
+}
+
+// readTexts reads the texts of the next value.
+func readTexts(d *json.Decoder, out *[]string) error {
+	token, err := d.Token()
+	if err != nil {
+		return err
+	}
+	switch token := token.(type) {
+	case string:
+		if !strings.HasPrefix(token, "data:") {
+			*out = append(*out, token)
+		}
+		return nil
+	case json.Delim:
+		for d.More() {
+			if token == '{' {
+				err = readMember(d, out)
+			} else {
+				err = readTexts(d, out)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		_, err = d.Token()
+		return err
+	default:
+		return nil
+	}
+}
+
+func readMember(d *json.Decoder, out *[]string) error {
+	token, err := d.Token()
+	if err != nil {
+		return err
+	}
+	name, _ := token.(string)
+	if !unreadable[name] && !standsAsJSON[name] {
+		return readTexts(d, out)
+	}
+	var value json.RawMessage
+	if err := d.Decode(&value); err != nil || unreadable[name] {
+		return err
+	}
+	var text string
+	if json.Unmarshal(value, &text) != nil {
+		text = string(value)
+	}
+	*out = append(append(*out, text), stringsIn(text)...)
+	return nil
 }
 
 // readableOf are the texts of a block that a model can read.
@@ -150,7 +170,7 @@ func (x *explainer) formatted() {
 	}
 	for i := range x.sent.all {
 		m := &x.sent.all[i]
-		if len(m.seqs) == 0 || seen[0] || !m.holds(x.text) || slices.ContainsFunc(m.seqs, func(seq eventlog.Seq) bool { return seen[seq] }) {
+		if len(m.seqs) == 0 || seen[0] || !m.found || slices.ContainsFunc(m.seqs, func(seq eventlog.Seq) bool { return seen[seq] }) {
 			continue
 		}
 		own := Sighting{Seq: m.seqs[0], Shown: ShownVerbatim, Seen: true, Reason: addedText, Pointer: reduce.Pointer(m.seqs[0], 0)}

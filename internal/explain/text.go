@@ -38,11 +38,11 @@ func (q search) readIn(sent *sentBytes, at eventlog.Place, blocks []eventlog.Blo
 			return sent.of(at.Seq, b.Text)
 		case eventlog.ToolResult:
 			if reduce.BodyText(b) == reduce.InterruptedText { // of no event: contextd made it up
-				return sent.anywhere(q.text)
+				return sent.anywhere
 			}
-			return sent.of(at.Seq, q.text)
+			return sent.found[at.Seq]
 		default:
-			return sent.of(at.Seq, q.text)
+			return sent.found[at.Seq]
 		}
 	})
 }

@@ -50,6 +50,7 @@ func (r *run) agedTokens(now Result) (freed, rewritten uint64, ok bool) {
 // false for rules that count results, and where the run should end.
 func (a *aged) advance(r *run, v View, s State) bool {
 	look := a.takeDue(r.conv.turns)
+	again := map[int]bool{} // numbers of results that came once more
 	keep := r.policy.Thinking.KeepTurns
 	for i := len(a.tokens); i < v.Len(); i++ {
 		g := v.items[i].group
@@ -69,7 +70,7 @@ func (a *aged) advance(r *run, v View, s State) bool {
 				a.due[call.Turn+rule.Turns] = append(a.due[call.Turn+rule.Turns], i)
 			}
 			if n := call.returned; n > 0 && r.policy.Duplicates {
-				look = append(look, a.copies[n]...)
+				again[n] = true
 				a.copies[n] = append(a.copies[n], i)
 			}
 		}
@@ -80,6 +81,9 @@ func (a *aged) advance(r *run, v View, s State) bool {
 		if keep != nil && g.Kind == KindTurn && slices.ContainsFunc(g.Messages, func(m Message) bool { return m.thinks }) {
 			a.due[g.Turn+*keep] = append(a.due[g.Turn+*keep], i)
 		}
+	}
+	for n := range again {
+		look = append(look, a.copies[n]...)
 	}
 	slices.Sort(look)
 	for _, i := range slices.Compact(look) {

@@ -174,7 +174,7 @@ func (c *Conversation) appendRest(e eventlog.Event, m *eventlog.Message, rest []
 	i, ok := c.lookup(m.GroupID)
 	if ok {
 		c.replace(i, func(g *Group) {
-			g.Messages = append(g.Messages, msg)
+			g.insert(len(g.Messages), msg)
 			g.Last = e.Seq
 			g.Pinned = g.Pinned || m.Pinned
 			g.Human = max(g.Human, human)
@@ -223,13 +223,12 @@ func (c *Conversation) appendAssistant(e eventlog.Event, m *eventlog.Message, bl
 		g.label(e.Labels)
 		at := slices.IndexFunc(g.Messages, func(m Message) bool { return m.Role == eventlog.RoleAssistant })
 		if at < 0 {
-			g.Messages = append(g.Messages, c.message(m.Role, blocks, e.Seq, m.Model))
-			at = len(g.Messages) - 1
+			at = len(g.Messages)
+			g.insert(at, c.message(m.Role, blocks, e.Seq, m.Model))
 		} else {
-			merged := slices.Concat(g.Messages[at].Blocks, blocks)
-			seqs := append(slices.Clone(g.Messages[at].Seqs), e.Seq)
-			g.Messages[at] = c.message(m.Role, merged, e.Seq, g.Messages[at].Model)
-			g.Messages[at].Seqs = seqs
+			more := g.Messages[at]
+			more.add(blocks, e.Seq)
+			g.set(at, more)
 		}
 		for _, b := range blocks {
 			switch b := b.Block.(type) {
@@ -250,7 +249,7 @@ func (c *Conversation) addCall(g *Group, assistant int, call eventlog.ToolCall) 
 	at := assistant + 1 + len(g.Calls)
 	result := eventlog.ToolResult{CallID: call.CallID, ToolName: call.Name, Content: []eventlog.Block{eventlog.Text{Text: InterruptedText}}, IsError: true}
 	msg := c.message(eventlog.RoleTool, []Block{{Block: result, Tokens: c.gauge.Block(result)}}, 0, "")
-	g.Messages = slices.Insert(g.Messages, at, msg)
+	g.insert(at, msg)
 	g.Calls = append(g.Calls, Call{ID: call.CallID, Name: call.Name, Arguments: call.Arguments, Repeat: c.made[call.CallID], Result: at, Interrupted: true})
 	c.made[call.CallID]++
 }
@@ -274,7 +273,7 @@ func (c *Conversation) answer(e eventlog.Event, r eventlog.ToolResult, b Block, 
 				r.ToolName = call.Name
 			}
 			b.Block = r
-			g.Messages[call.Result] = c.message(eventlog.RoleTool, []Block{b}, b.Seq, "")
+			g.set(call.Result, c.message(eventlog.RoleTool, []Block{b}, b.Seq, ""))
 			call.Interrupted, call.IsError = false, r.IsError
 			call.Body, call.Seq, call.Block, call.Turn = textOf(r.Content), b.Seq, b.Index, c.turns
 			call.returned = c.results.add(call, &g.Messages[call.Result])
@@ -320,11 +319,6 @@ func (c *Conversation) replace(i int, change func(*Group)) {
 	}
 	change(g)
 	g.changed = c.head
-	g.Tokens, g.Chars = 0, 0
-	for i := range g.Messages {
-		g.Tokens += g.Messages[i].Tokens
-		g.Chars += g.Messages[i].Chars
-	}
 	c.changed(i, before)
 	c.digestMemos.forget(i)
 	c.runs.forget(i)
@@ -334,16 +328,13 @@ func (c *Conversation) replace(i int, change func(*Group)) {
 	c.chars += g.Chars
 }
 
+// message is one of an event, or with seq 0 one that contextd made up.
 func (c *Conversation) message(role eventlog.Role, blocks []Block, seq eventlog.Seq, model string) Message {
 	m := Message{Role: role, Blocks: blocks, Model: model, Tokens: budget.MessageOverhead}
 	if seq != 0 {
 		m.Seqs = []eventlog.Seq{seq}
 	}
-	for _, b := range blocks {
-		m.Tokens += b.Tokens
-		m.Chars += Chars(b.Block)
-		m.thinks = m.thinks || isThinking(b)
-	}
+	m.measure(blocks)
 	return m
 }
 

@@ -3,6 +3,7 @@ package reduce
 import (
 	"iter"
 	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -69,6 +70,21 @@ func (g *Group) label(more map[string]string) {
 	g.Labels = all
 }
 
+// insert puts a message in.
+func (g *Group) insert(at int, m Message) {
+	g.Messages = slices.Insert(g.Messages, at, m)
+	g.Tokens += m.Tokens
+	g.Chars += m.Chars
+}
+
+// set puts a message in the place of another.
+func (g *Group) set(at int, m Message) {
+	old := &g.Messages[at]
+	g.Tokens += m.Tokens - old.Tokens
+	g.Chars += m.Chars - old.Chars
+	*old = m
+}
+
 // Message is a message of a group as it would be rendered in full.
 type Message struct {
 	Role eventlog.Role
@@ -82,6 +98,22 @@ type Message struct {
 	Chars  int
 	// thinks is set when a block is reasoning.
 	thinks bool
+}
+
+// add appends the blocks of a further event. Where the message was given out, its holders see nothing of
+// that: they have the blocks that there were.
+func (m *Message) add(blocks []Block, seq eventlog.Seq) {
+	m.Blocks, m.Seqs = append(m.Blocks, blocks...), append(m.Seqs, seq)
+	m.measure(blocks)
+}
+
+// measure counts blocks of the message in.
+func (m *Message) measure(blocks []Block) {
+	for _, b := range blocks {
+		m.Tokens += b.Tokens
+		m.Chars += Chars(b.Block)
+		m.thinks = m.thinks || isThinking(b)
+	}
 }
 
 // Block is a block with its place in the log.

@@ -174,6 +174,9 @@ func joined(run []Fragment, open func(speaker string) (head, tail string)) Encod
 		size += len(run[i].JSON) + 1
 	}
 	out := run[0].encoded()
+	// take appends to them, but never to what the fragment has.
+	out.Blocks, out.Places = slices.Clip(out.Blocks), slices.Clip(out.Places)
+	out.Seqs, out.Conversions = slices.Clip(out.Seqs), slices.Clip(out.Conversions)
 	out.JSON = append(append(make([]byte, 0, size), head...), run[0].JSON...)
 	for i := 1; i < len(run); i++ {
 		out.take(&run[i])
@@ -188,9 +191,9 @@ func joined(run []Fragment, open func(speaker string) (head, tail string)) Encod
 
 // take adds a further part to what the message was made of.
 func (e *Encoded) take(f *Fragment) {
-	e.Blocks = slices.Concat(e.Blocks, f.Blocks)
-	e.Places = slices.Concat(e.Places, f.Places)
-	e.Seqs = slices.Concat(e.Seqs, f.Seqs)
+	e.Blocks = append(e.Blocks, f.Blocks...)
+	e.Places = append(e.Places, f.Places...)
+	e.Seqs = append(e.Seqs, f.Seqs...)
 	e.Tokens += f.Tokens
 	if e.Origin == Verbatim {
 		e.Origin = f.Origin
@@ -200,5 +203,5 @@ func (e *Encoded) take(f *Fragment) {
 	}
 	e.Passing = f.passing()
 	e.Digest = e.Digest || f.Digest
-	e.Conversions = slices.Concat(e.Conversions, f.Conversions)
+	e.Conversions = append(e.Conversions, f.Conversions...)
 }
