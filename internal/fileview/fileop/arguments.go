@@ -23,15 +23,22 @@ func NewArguments(members map[string]json.RawMessage) Arguments {
 	return out
 }
 
+// decode reports whether there is an argument that a variable takes. An error of JSON allocates, and
+// most calls have few of the arguments that are asked for.
+func (a Arguments) decode(name string, v any) bool {
+	raw, ok := a[name]
+	return ok && json.Unmarshal(raw, v) == nil
+}
+
 // Text is the first of these arguments that is a text, or the last of texts.
 func (a Arguments) Text(names ...string) string {
 	for _, name := range names {
 		var one string
-		if json.Unmarshal(a[name], &one) == nil && one != "" {
+		if a.decode(name, &one) && one != "" {
 			return one
 		}
 		var words []string
-		if json.Unmarshal(a[name], &words) == nil && len(words) > 0 {
+		if a.decode(name, &words) && len(words) > 0 {
 			return words[len(words)-1] // of a shell's arguments, the script is the last
 		}
 	}
@@ -52,7 +59,7 @@ func (a Arguments) Has(names ...string) bool {
 func (a Arguments) number(names ...string) int {
 	for _, name := range names {
 		var n float64
-		if json.Unmarshal(a[name], &n) == nil && n > 0 && n < 1<<31 {
+		if a.decode(name, &n) && n > 0 && n < 1<<31 {
 			return int(n)
 		}
 	}
@@ -99,7 +106,7 @@ func (a Arguments) OnFile(tool, path string) []Operation {
 // read is what a call does that shows a file, or lines of it.
 func (a Arguments) read(tool, path string) Operation {
 	var all bool
-	_ = json.Unmarshal(a["shouldreadentirefile"], &all)
+	a.decode("shouldreadentirefile", &all)
 	op := Operation{Kind: Read, Path: path, From: 1, All: true}
 	switch {
 	case all:
@@ -165,7 +172,7 @@ func (a Arguments) write(tool, path string) Operation {
 
 func (a Arguments) firstOf(name string) int {
 	var numbers []int
-	if json.Unmarshal(a[name], &numbers) == nil && len(numbers) > 0 {
+	if a.decode(name, &numbers) && len(numbers) > 0 {
 		return max(numbers[0], 1)
 	}
 	return 1
@@ -174,7 +181,7 @@ func (a Arguments) firstOf(name string) int {
 func (a Arguments) replace(path string) Operation {
 	var all bool
 	for _, name := range []string{"replaceall", "changeall", "allowmultiple"} {
-		_ = json.Unmarshal(a[name], &all)
+		a.decode(name, &all)
 	}
 	return Operation{Kind: Replace, Path: path, Old: a.Text(oldNames...), New: a.Text(newNames...), All: all}
 }
