@@ -22,7 +22,7 @@ func (clipping) Name() string { return "clipping" }
 func (c clipping) Reduce(v View, s State) (View, Step) {
 	e := v.Editor()
 	least := s.leastClip()
-	texts := limitsOf(s.TextClips)
+	texts, media := limitsOf(s.TextClips), limitsOf(s.MediaClips)
 	for i := range v.Len() {
 		if v.Ended() != nil {
 			break
@@ -32,7 +32,7 @@ func (c clipping) Reduce(v View, s State) (View, Step) {
 		case g.isSystemPrompt() && s.SystemTextTokens > 0:
 			c.clipTexts(e, i, func(eventlog.Seq) uint64 { return s.SystemTextTokens }, "the system prompt leaves no room, or is over its cap")
 		case g.Anchor && g.Kind == KindUser && s.AnchorTokens > 0 && g.Tokens > s.AnchorTokens:
-			level := max(clipLevel([]*Group{g}, s.AnchorTokens), clipFloor)
+			level := max(clipLevel([]*Group{g}, media, s.AnchorTokens), clipFloor)
 			c.clipTexts(e, i, func(eventlog.Seq) uint64 { return level }, "the first user message alone takes more than half of the target")
 		}
 		if g.Tokens > least {
@@ -42,6 +42,9 @@ func (c clipping) Reduce(v View, s State) (View, Step) {
 		}
 		if !g.Anchor && len(s.TextClips) > 0 {
 			c.clipTexts(e, i, texts.at, textReason(g))
+		}
+		if len(s.MediaClips) > 0 {
+			c.describeMedia(e, i, media)
 		}
 	}
 	return e.View(), Step{Touched: e.Touched(), Note: c.note(e.Touched(), s)}
@@ -85,6 +88,13 @@ func (c clipping) clipTexts(e *Editor, i int, limit func(eventlog.Seq) uint64, r
 				}
 			}
 		}
+	}
+}
+
+// describeMedia puts a text in the place of what is no text in group i and larger than its limit.
+func (c clipping) describeMedia(e *Editor, i int, limits clipLimits) {
+	for m, b := range e.v.Group(i).media(limits) {
+		e.describe(i, m, b, c.texts.described(e.v.Group(i).Messages[m].Blocks[b]), c.Name(), "media leave no room")
 	}
 }
 

@@ -19,7 +19,7 @@ func (r *run) firstLimits(s State, target uint64) (State, error) {
 	}
 	strict := r.policy.Window.StrictAnchor
 	if limit, ok := r.budget.Caps[budget.TierSystem]; ok && !strict && r.systemTokens(s.SystemTextTokens) > limit {
-		if level := r.systemLevel(limit); s.SystemTextTokens == 0 || level < s.SystemTextTokens {
+		if level := r.systemLevel(s, limit); s.SystemTextTokens == 0 || level < s.SystemTextTokens {
 			s.SystemTextTokens = level
 		}
 	}
@@ -35,7 +35,12 @@ func (r *run) firstLimits(s State, target uint64) (State, error) {
 			{"first user message", g.First, g.Tokens}, {"as much beside it, by strict_anchor", 0, g.Tokens},
 		}}
 	}
-	s.AnchorTokens = r.budget.Target / 2
+	// Beside media that takes more, its texts are clipped to a quarter, not to nothing.
+	texts := g.tokensOfTexts()
+	limit := max(r.budget.Target/2, g.Tokens-texts+min(texts, r.budget.Target/4))
+	if s.AnchorTokens == 0 || limit < s.AnchorTokens {
+		s.AnchorTokens = limit
+	}
 	return s, nil
 }
 
@@ -75,8 +80,8 @@ func (p *Pipeline) systemTokens(level uint64) uint64 {
 }
 
 // systemLevel is the size at which its texts must be cut for it to take limit.
-func (p *Pipeline) systemLevel(limit uint64) uint64 {
-	return max(clipLevel(p.systemPrompt(), limit), clipFloor)
+func (p *Pipeline) systemLevel(s State, limit uint64) uint64 {
+	return max(clipLevel(p.systemPrompt(), limitsOf(s.MediaClips), limit), clipFloor)
 }
 
 func (p *Pipeline) systemPrompt() []*Group {

@@ -126,6 +126,19 @@ func genAnswers(t *rapid.T, head eventlog.Head) *eventlog.Message {
 	return m
 }
 
+// genSaid draws what a user says, at times with what is no text.
+func genSaid(t *rapid.T) []eventlog.Block {
+	said := []eventlog.Block{eventlog.Text{Text: prose(4000).Draw(t, "text")}}
+	switch rapid.IntRange(0, 9).Draw(t, "attached") {
+	case 0:
+		return append(said, eventlog.Media{MIMEType: "application/pdf", URI: "a.pdf", Tokens: rapid.Uint32Range(1, 20_000).Draw(t, "pages")})
+	case 1:
+		return append(said, eventlog.ProviderBlock{Provider: "anthropic", JSON: `{"type":"document","title":"` + prose(2000).Draw(t, "document") + `"}`})
+	default:
+		return said
+	}
+}
+
 func genMessage(t *rapid.T, head eventlog.Head) *eventlog.Message {
 	kind := rapid.IntRange(0, 9).Draw(t, "kind")
 	switch {
@@ -135,7 +148,7 @@ func genMessage(t *rapid.T, head eventlog.Head) *eventlog.Message {
 		return genAnswers(t, head)
 	case head.Seq < 2 || kind == 8:
 		return &eventlog.Message{
-			Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: prose(4000).Draw(t, "text")}},
+			Role: eventlog.RoleUser, Blocks: genSaid(t),
 			Pinned:  rapid.IntRange(0, 9).Draw(t, "pinned") == 0,
 			GroupID: rapid.SampledFrom([]string{"", "", "", head.LastGroup}).Draw(t, "group"),
 		}

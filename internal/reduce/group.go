@@ -255,6 +255,32 @@ func (g *Group) texts() iter.Seq[Block] {
 	}
 }
 
+// media are the places, by message and block, of what is no text in a user's message and larger than
+// its limit.
+func (g *Group) media(limits clipLimits) iter.Seq2[int, int] {
+	return func(yield func(message, block int) bool) {
+		if g.Kind == KindTurn || g.Pinned {
+			return
+		}
+		for m := range g.Messages {
+			for i, b := range g.Messages[m].Blocks {
+				_, text := b.Block.(eventlog.Text)
+				if limit := limits.at(b.Seq); !text && limit > 0 && b.Tokens > limit && !yield(m, i) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// tokensOfTexts is what the texts of the group take.
+func (g *Group) tokensOfTexts() (sum uint64) {
+	for b := range g.texts() {
+		sum += b.Tokens
+	}
+	return sum
+}
+
 // textTokens are the sizes of the group's text blocks.
 func (g *Group) textTokens() []uint64 {
 	var out []uint64

@@ -25,6 +25,7 @@ type resort struct {
 func (r *run) resorts() []resort {
 	return []resort{
 		{"drop older turns", r.dropOlder},
+		{"describe large media", func(now Result) Result { return r.describeMedia(now, r.budget.Target/2) }},
 		{"clip the newest results", r.clipResults},
 		{"shorten the digest", r.shortenDigest},
 		{"clip a caller's summary", r.clipSummary},
@@ -32,6 +33,7 @@ func (r *run) resorts() []resort {
 			return r.clipTexts(now, func(g *Group) bool { return g.Standing != "" })
 		}},
 		{"take what is protected", r.release},
+		{"describe media", r.describeAllMedia},
 		{"clip the newest human message", func(now Result) Result { return r.clipHuman(now, r.humanLimit(now)) }},
 		{"clip the system prompt", r.clipSystem},
 		{"clip the newest texts", func(now Result) Result {
@@ -126,6 +128,29 @@ func (r *run) clipTexts(now Result, of func(*Group) bool) Result {
 	return now
 }
 
+// describeMedia describes what users gave that is no text and larger than a limit, in messages that
+// are there by now. With strict_anchor what is at the front stays.
+func (r *run) describeMedia(now Result, limit uint64) Result {
+	clip := Clip{Through: r.conv.Head(), Tokens: limit}
+	if v := now.View; r.policy.Window.StrictAnchor {
+		for i := range v.items {
+			if g := v.items[i].group; g.Anchor {
+				clip.From = max(clip.From, g.Last)
+			}
+		}
+	}
+	s := now.State
+	s.MediaClips = append(slices.Clone(s.MediaClips), clip)
+	return r.adopt(now, s)
+}
+
+func (r *run) describeAllMedia(now Result) Result {
+	for limit := r.budget.Target / 4; r.over(now) && limit >= clipFloor; limit /= 2 {
+		now = r.describeMedia(now, limit)
+	}
+	return now
+}
+
 // clipHuman clips the newest human message to limit, if it is over it and nothing keeps
 // its texts whole.
 func (r *run) clipHuman(now Result, limit uint64) Result {
@@ -134,7 +159,7 @@ func (r *run) clipHuman(now Result, limit uint64) Result {
 		return now
 	}
 	s := now.State
-	s.TextClips = slices.Concat(s.TextClips, clipsOf(g, max(clipLevel([]*Group{g}, limit), clipFloor)))
+	s.TextClips = slices.Concat(s.TextClips, clipsOf(g, max(clipLevel([]*Group{g}, limitsOf(s.MediaClips), limit), clipFloor)))
 	return r.adopt(now, s)
 }
 
@@ -168,7 +193,7 @@ func (r *run) clipSystem(now Result) Result {
 	limit := max(leastSystem, min(target/2, target/4*3-min(user, target/4*3)))
 	for ; r.over(now) && limit >= leastSystem; limit /= 2 {
 		s := now.State
-		s.SystemTextTokens = r.systemLevel(limit)
+		s.SystemTextTokens = r.systemLevel(s, limit)
 		now = r.adopt(now, s)
 	}
 	return now

@@ -252,6 +252,9 @@ func checkForward(t fataler, before, after reduce.State) {
 			t.Fatalf("%s moved back from %+v to %+v", reducer, before, after)
 		}
 	}
+	if n := len(before.MediaClips); len(after.MediaClips) < n || !slices.Equal(after.MediaClips[:n], before.MediaClips) {
+		t.Fatalf("the limits of media moved back from %+v to %+v", before.MediaClips, after.MediaClips)
+	}
 	if n := len(before.Clips); len(after.Clips) < n || !slices.Equal(after.Clips[:n], before.Clips) {
 		t.Fatalf("the clips moved back from %+v to %+v", before.Clips, after.Clips)
 	}

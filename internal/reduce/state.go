@@ -47,6 +47,9 @@ type State struct {
 	// TextClips are limits on the texts of users and assistants up to an event: the
 	// last resort.
 	TextClips []Clip
+	// MediaClips are limits on the media of users, and on providers' own blocks beside them, up
+	// to an event: what is larger is described.
+	MediaClips []Clip
 	// AnchorTokens is what the first user message was clipped to; 0 if it is
 	// in full.
 	AnchorTokens uint64

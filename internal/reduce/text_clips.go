@@ -84,8 +84,9 @@ func clipsOf(g *Group, limit uint64) []Clip {
 	return clips
 }
 
-// clipLevel is the size at which texts must be cut for the groups to take limit.
-func clipLevel(groups []*Group, limit uint64) uint64 {
+// clipLevel is the size at which texts must be cut for the groups to take limit beside their media, as
+// far as these are shown.
+func clipLevel(groups []*Group, media clipLimits, limit uint64) uint64 {
 	var texts []uint64
 	var rest uint64
 	for _, g := range groups {
@@ -93,6 +94,9 @@ func clipLevel(groups []*Group, limit uint64) uint64 {
 		for _, tokens := range g.textTokens() {
 			texts = append(texts, tokens)
 			rest -= tokens
+		}
+		for m, b := range g.media(media) {
+			rest -= g.Messages[m].Blocks[b].Tokens
 		}
 	}
 	room := limit - min(rest, limit)

@@ -135,6 +135,21 @@ func (t writer) duplicate(call, later *Call) budget.Piece {
 		Pointer(later.Seq, later.Block), t.recall.Pointer(call.Seq, call.Block)))
 }
 
+// longestMIMEType is how many bytes of a type are shown.
+const longestMIMEType = 64
+
+// described is what takes the place of media, or of a block of a provider's own.
+func (t writer) described(b Block) budget.Piece {
+	what := "a block of the provider's own"
+	if m, ok := b.Block.(eventlog.Media); ok {
+		what = "media"
+		if n := len(m.MIMEType); n > 0 && n <= longestMIMEType {
+			what = m.MIMEType
+		}
+	}
+	return t.gauge.Piece(fmt.Sprintf("[contextd: %s of %d tokens is too large to be shown; %s]", what, b.Tokens, t.recall.Pointer(b.Seq, b.Index)))
+}
+
 // clip returns a result's head and tail within limit, and names that are between them, or
 // false if it fits.
 func (t writer) clip(call *Call, tokens, limit uint64, c Clipping) (budget.Piece, bool) {

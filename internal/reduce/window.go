@@ -155,7 +155,7 @@ func (w window) clipStanding(v View, b budget.Budget, through eventlog.Seq, befo
 		kept = append(kept, note)
 	}
 	kept = slices.DeleteFunc(kept, func(g *Group) bool { return g == nil })
-	level := max(clipLevel(kept, b.Share(standingShare)), clipFloor)
+	level := max(clipLevel(kept, clipLimits{}, b.Share(standingShare)), clipFloor)
 	limits := limitsOf(before)
 	var clips []Clip
 	for _, g := range kept {

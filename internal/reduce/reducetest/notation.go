@@ -24,7 +24,7 @@ import (
 //	custom: nothing that is rendered
 //
 // at is the time since an Epoch. Parts are "call ID TOOL ARGUMENTS", "think", "signed" (with a signature), "redacted"
-// and "sealed" (encrypted) followed by the thought, "image", "result ID BODY" or text;
+// and "sealed" (encrypted) followed by the thought, "image", "pdf TOKENS", "result ID BODY" or text;
 // in a tool message "ID BODY", or "ID! BODY" for a result marked as an error. A text
 // is written unchanged, with \n for a line end, or as "@N WORD" for N lines with
 // WORD, or "*N TEXT" for N times the text, spaced.
@@ -114,6 +114,9 @@ func parseBlock(part string) eventlog.Block {
 		return eventlog.Thinking{EncryptedContent: ParseText(rest)}
 	case "image":
 		return eventlog.Media{MIMEType: "image/png", URI: rest, Tokens: 200}
+	case "pdf":
+		tokens, _ := strconv.ParseUint(rest, 10, 32)
+		return eventlog.Media{MIMEType: "application/pdf", URI: "a.pdf", Tokens: uint32(tokens)}
 	default:
 		return eventlog.Text{Text: ParseText(part)}
 	}

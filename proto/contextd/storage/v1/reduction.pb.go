@@ -58,7 +58,9 @@ type ReductionState struct {
 	// event of the one before, and the block.
 	Rooted []uint64 `protobuf:"varint,15,rep,packed,name=rooted,proto3" json:"rooted,omitempty"`
 	// The event through which the last resort gave up what is protected. 0: it did not.
-	Released      uint64 `protobuf:"varint,16,opt,name=released,proto3" json:"released,omitempty"`
+	Released uint64 `protobuf:"varint,16,opt,name=released,proto3" json:"released,omitempty"`
+	// Limits on media and providers' own blocks of users.
+	MediaClips    []*Clip `protobuf:"bytes,17,rep,name=media_clips,json=mediaClips,proto3" json:"media_clips,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -203,6 +205,13 @@ func (x *ReductionState) GetReleased() uint64 {
 		return x.Released
 	}
 	return 0
+}
+
+func (x *ReductionState) GetMediaClips() []*Clip {
+	if x != nil {
+		return x.MediaClips
+	}
+	return nil
 }
 
 // A limit on bodies in a range of events.
@@ -933,7 +942,7 @@ var File_contextd_storage_v1_reduction_proto protoreflect.FileDescriptor
 
 const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\n" +
-	"#contextd/storage/v1/reduction.proto\x12\x13contextd.storage.v1\"\xc6\x05\n" +
+	"#contextd/storage/v1/reduction.proto\x12\x13contextd.storage.v1\"\x82\x06\n" +
 	"\x0eReductionState\x12\"\n" +
 	"\revicted_as_of\x18\x01 \x01(\x04R\vevictedAsOf\x12!\n" +
 	"\fevicted_turn\x18\x02 \x01(\rR\vevictedTurn\x12\x1e\n" +
@@ -953,7 +962,9 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\x0esummary_tokens\x18\r \x01(\x04R\rsummaryTokens\x12D\n" +
 	"\x05freed\x18\x0e \x03(\v2..contextd.storage.v1.ReductionState.FreedEntryR\x05freed\x12\x16\n" +
 	"\x06rooted\x18\x0f \x03(\x04R\x06rooted\x12\x1a\n" +
-	"\breleased\x18\x10 \x01(\x04R\breleased\x1a8\n" +
+	"\breleased\x18\x10 \x01(\x04R\breleased\x12:\n" +
+	"\vmedia_clips\x18\x11 \x03(\v2\x19.contextd.storage.v1.ClipR\n" +
+	"mediaClips\x1a8\n" +
 	"\n" +
 	"FreedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -1062,15 +1073,16 @@ var file_contextd_storage_v1_reduction_proto_depIdxs = []int32{
 	1, // 0: contextd.storage.v1.ReductionState.clips:type_name -> contextd.storage.v1.Clip
 	1, // 1: contextd.storage.v1.ReductionState.text_clips:type_name -> contextd.storage.v1.Clip
 	7, // 2: contextd.storage.v1.ReductionState.freed:type_name -> contextd.storage.v1.ReductionState.FreedEntry
-	4, // 3: contextd.storage.v1.ReductionPolicy.default_retention:type_name -> contextd.storage.v1.Retention
-	5, // 4: contextd.storage.v1.ReductionPolicy.retention_by_tool:type_name -> contextd.storage.v1.ToolRetention
-	3, // 5: contextd.storage.v1.ReductionPolicy.cache_prices:type_name -> contextd.storage.v1.CachePrices
-	4, // 6: contextd.storage.v1.ToolRetention.retention:type_name -> contextd.storage.v1.Retention
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	1, // 3: contextd.storage.v1.ReductionState.media_clips:type_name -> contextd.storage.v1.Clip
+	4, // 4: contextd.storage.v1.ReductionPolicy.default_retention:type_name -> contextd.storage.v1.Retention
+	5, // 5: contextd.storage.v1.ReductionPolicy.retention_by_tool:type_name -> contextd.storage.v1.ToolRetention
+	3, // 6: contextd.storage.v1.ReductionPolicy.cache_prices:type_name -> contextd.storage.v1.CachePrices
+	4, // 7: contextd.storage.v1.ToolRetention.retention:type_name -> contextd.storage.v1.Retention
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_contextd_storage_v1_reduction_proto_init() }
