@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/auth"
@@ -57,8 +56,7 @@ that of each request's header ` + mcpserver.SessionHeader + `.`,
 			ctx, version := cmd.Context(), c.program.Version
 			noteMissing(cmd, api, session, "its tools have nothing to read until something is appended to it")
 			if at.Listen == "" {
-				in := io.NopCloser(cmd.InOrStdin())
-				err := mcpserver.New(api, session, version).Run(ctx, &mcp.IOTransport{Reader: in, Writer: unclosed{cmd.OutOrStdout()}})
+				err := mcpserver.New(api, session, version).Run(ctx, mcpserver.Stdio{In: cmd.InOrStdin(), Out: cmd.OutOrStdout()})
 				if errors.Is(err, context.Canceled) {
 					err = nil // it was asked to stop
 				}
@@ -91,11 +89,6 @@ func noteMissing(cmd *cobra.Command, api api, session, means string) {
 	}
 	fmt.Fprintln(cmd.ErrOrStderr(), text)
 }
-
-// unclosed is an output that is not the server's to close.
-type unclosed struct{ io.Writer }
-
-func (unclosed) Close() error { return nil }
 
 // mcpClients is how many may be connected.
 const mcpClients = 64
