@@ -36,7 +36,10 @@ func (r *run) firstLimits(s State, target uint64) (State, error) {
 		}}
 	}
 	// Beside media that takes more, its texts are clipped to a quarter, not to nothing.
-	texts := g.tokensOfTexts()
+	var texts uint64
+	for _, tokens := range g.textTokens() {
+		texts += tokens
+	}
 	limit := max(r.budget.Target/2, g.Tokens-texts+min(texts, r.budget.Target/4))
 	if s.AnchorTokens == 0 || limit < s.AnchorTokens {
 		s.AnchorTokens = limit
