@@ -44,6 +44,7 @@ type stdio struct {
 	open  map[jsonrpc.ID]bool // requests without an answer
 	ended bool                // no further request comes
 	idle  chan struct{}       // closed once ended, and all is answered
+	rest  sync.Once
 }
 
 // line is one line of the input, or why there is no further one.
@@ -164,8 +165,7 @@ func (c *stdio) awaitAnswers(ctx context.Context) {
 // settle closes idle where that is due. Its caller holds mu.
 func (c *stdio) settle() {
 	if c.ended && len(c.open) == 0 {
-		c.ended = false // once
-		close(c.idle)
+		c.rest.Do(func() { close(c.idle) })
 	}
 }
 
