@@ -15,6 +15,7 @@ import (
 
 	"github.com/contextd/contextd/internal/evaluate"
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/render/rules"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -161,7 +162,7 @@ func (r *formatRun) step(ctx context.Context, st evaluate.Step, disk, memory *da
 	if hashOf(r.held) != got.header.GetContextHash() {
 		r.fault(st, "the client's hash is another", "")
 	}
-	for _, v := range r.format.Check(lines(r.held)) {
+	for _, v := range rules.Of(r.format.Name)(lines(r.held)) {
 		r.fault(st, fmt.Sprintf("%s: %s", r.format.Name, v.Rule), v.String())
 	}
 	if b := got.header.GetBudget(); b.GetProjectedTokens() > b.GetTargetTokens() {

@@ -27,6 +27,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/reduce/reducetest"
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // replicas are three daemons that get the same requests: one keeps its store and its
@@ -212,14 +213,14 @@ func checkContext(t *rapid.T, c *assemble.Context) {
 		t.Fatalf("%d tokens of %d", c.Projection.Tokens, target)
 	}
 	f, _ := render.FormatNamed(c.Projection.Budget.Format)
-	if f.Check == nil {
+	if rules.Of(f.Name) == nil {
 		return
 	}
 	all := make([][]byte, len(c.Messages))
 	for i := range all {
 		all[i] = c.Messages[i].JSON
 	}
-	if broken := f.Check(all); len(broken) > 0 {
+	if broken := rules.Of(f.Name)(all); len(broken) > 0 {
 		t.Fatalf("%s: %v\n%s", f.Name, broken, lines(c.Messages))
 	}
 }

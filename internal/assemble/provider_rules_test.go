@@ -10,13 +10,14 @@ import (
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // TestContextsKeepTheProvidersRules assembles logs of every kind, whole and under pressure:
 // what comes is what the provider of the format takes.
 func TestContextsKeepTheProvidersRules(t *testing.T) {
 	for _, f := range render.Formats() {
-		if f.Check == nil {
+		if rules.Of(f.Name) == nil {
 			continue // contextd's own
 		}
 		for _, policy := range []string{"", projection.Full} {
@@ -40,7 +41,7 @@ func TestContextsKeepTheProvidersRules(t *testing.T) {
 					for i, m := range out.Messages {
 						lines[i] = m.JSON
 					}
-					for _, v := range f.Check(lines) {
+					for _, v := range rules.Of(f.Name)(lines) {
 						t.Fatalf("%+v in\n%s", v, lines)
 					}
 				})

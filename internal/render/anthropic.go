@@ -6,13 +6,12 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/provider"
-	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // anthropic is Anthropic's Messages API: the system line is the request's system
 // blocks, each other line one of its messages. The user and the assistant take turns.
 var anthropic = Format{
-	Name: "anthropic", Fragments: anthropicFragments, Join: anthropicJoin, Tools: anthropicTools, Check: rules.Anthropic,
+	Name: "anthropic", Fragments: anthropicFragments, Join: anthropicJoin, Tools: anthropicTools,
 	// The tokens of the prompt for tools are the most that its page on tool use gives:
 	// those of a request that lets Claude 4 choose.
 	Framing:     budget.Framing{Call: 60, Result: 18, EstimatedCall: 60, EstimatedResult: 18, Tools: 346},

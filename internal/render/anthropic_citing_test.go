@@ -7,6 +7,7 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // TestCitationsOfAllOrNone: of a request's documents all have citations or none, and of its search
@@ -37,7 +38,7 @@ func TestCitationsOfAllOrNone(t *testing.T) {
 		for split := range len(c.blocks) + 1 {
 			messages := []render.Message{user(append([]eventlog.Block{text("go")}, c.blocks[:split]...)...), by(claude, run("a", "{}")), result("a", "find", c.blocks[split:]...)}
 			whole := joined(f, messages)
-			for _, v := range f.Check(linesOf(whole)) {
+			for _, v := range rules.Of(f.Name)(linesOf(whole)) {
 				t.Errorf("%s: %v", c.name, v)
 			}
 			all := string(bytes.Join(linesOf(whole), nil))

@@ -7,6 +7,7 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // TestAnthropicsOwnBlocksOfTheirForm: a block of Anthropic's is sent as it came where the API
@@ -92,7 +93,7 @@ func holdAnthropic(t *testing.T, carried bool, blocks []string, messages ...rend
 	t.Helper()
 	f, _ := render.FormatNamed("anthropic")
 	lines := linesOf(joined(f, messages))
-	for _, v := range f.Check(lines) {
+	for _, v := range rules.Of(f.Name)(lines) {
 		t.Errorf("%v", v)
 	}
 	all := bytes.Join(lines, []byte("\n"))

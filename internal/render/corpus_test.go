@@ -15,6 +15,7 @@ import (
 	"github.com/contextd/contextd/internal/provider"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // corpusDir holds real sessions beside the repository; they are not part of it.
@@ -89,7 +90,7 @@ func TestCorpusRendersForProviders(t *testing.T) {
 				}
 				lines := linesOf(f.Join(fragments))
 				checked[f.Name] += len(lines)
-				for i, violation := range f.Check(lines) {
+				for i, violation := range rules.Of(f.Name)(lines) {
 					if i < 3 {
 						t.Errorf("%s, %s, through group %d: %v\n%.400s", name, f.Name, g, violation, lines[max(0, violation.Line)])
 					}

@@ -8,6 +8,7 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // nested is an object in which objects, or lists, are nested so deeply, itself counted.
@@ -42,7 +43,7 @@ func TestArgumentsThatNoProviderReads(t *testing.T) {
 		for _, f := range render.Formats()[1:] {
 			messages := []render.Message{user(text("go")), by(claude, run("a", c.arguments)), result("a", "bash", text("ok"))}
 			lines := linesOf(joined(f, messages))
-			for _, v := range f.Check(lines) {
+			for _, v := range rules.Of(f.Name)(lines) {
 				t.Errorf("%s, %s: %v", f.Name, c.name, v)
 			}
 			all := string(bytes.Join(lines, []byte("\n")))
@@ -70,7 +71,7 @@ func TestOwnBlocksThatTheirProviderCannotRead(t *testing.T) {
 		blocks := []eventlog.Block{native("anthropic", `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":`+input+`}`), native("anthropic", result), text("so")}
 		f, _ := render.FormatNamed("anthropic")
 		lines := linesOf(joined(f, []render.Message{user(text("go")), by(claude, blocks...)}))
-		if len(f.Check(lines)) > 0 || bytes.Contains(lines[1], []byte("srvtoolu")) {
+		if len(rules.Of(f.Name)(lines)) > 0 || bytes.Contains(lines[1], []byte("srvtoolu")) {
 			t.Errorf("%.300s", lines[1])
 		}
 	}
@@ -80,7 +81,7 @@ func TestOwnBlocksThatTheirProviderCannotRead(t *testing.T) {
 	} {
 		f, _ := render.FormatNamed("gemini")
 		lines := linesOf(joined(f, []render.Message{user(native("google", json))}))
-		if len(f.Check(lines)) > 0 || !bytes.Contains(lines[0], []byte("; ctx:2.0]")) {
+		if len(rules.Of(f.Name)(lines)) > 0 || !bytes.Contains(lines[0], []byte("; ctx:2.0]")) {
 			t.Errorf("%.300s", lines[0])
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/contextd/contextd/internal/budget"
-	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // Format is all that contextd knows of how a provider's API takes messages. What it makes
@@ -36,9 +35,6 @@ type Format struct {
 	// Tools are tools as a request carries them in its member tools: a JSON array; nil for
 	// contextd's own format.
 	Tools func(tools []Tool) []byte
-	// Check holds the lines of a context to the rules that the provider documents; nil for
-	// contextd's own.
-	Check func(lines [][]byte) []rules.Violation
 }
 
 // Gauge is the accountant that counts what the format puts around messages.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // TestFormats holds every format to what it has to say of itself.
@@ -20,7 +21,7 @@ func TestFormats(t *testing.T) {
 		if got, ok := render.FormatNamed(f.Name); !ok || got != f {
 			t.Errorf("%q names %v", f.Name, got)
 		}
-		if (f.Check == nil) != (i == 0) || f.Fragments == nil || f.Join == nil {
+		if (rules.Of(f.Name) == nil) != (i == 0) || f.Fragments == nil || f.Join == nil {
 			t.Errorf("%q lacks something", f.Name)
 		}
 		if g := f.Framing; g.Call <= 0 || g.Result <= 0 || g.EstimatedCall < g.Call || g.EstimatedResult < g.Result {

@@ -5,13 +5,12 @@ import (
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // gemini is Google's generateContent: the system line is the request's system
 // instruction, each other line one of its contents. The user and the model take turns.
 var gemini = Format{
-	Name: "gemini", Fragments: geminiFragments, Join: geminiJoin, Tools: geminiTools, Check: rules.Gemini,
+	Name: "gemini", Fragments: geminiFragments, Join: geminiJoin, Tools: geminiTools,
 	Framing: budget.Framing{Call: 34, Result: 14, EstimatedCall: 34, EstimatedResult: 14},
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // TestGooglesOwnPartsOfTheirForm: a part of Google's is sent as it came where the API takes it
@@ -40,7 +41,7 @@ func TestGooglesOwnPartsOfTheirForm(t *testing.T) {
 	} {
 		own := native("google", c.json)
 		got := linesOf(joined(f, []render.Message{user(text("go"), own), by(flash, own, text("so"))}))
-		for _, v := range f.Check(got) {
+		for _, v := range rules.Of(f.Name)(got) {
 			t.Errorf("%s: %v", c.json, v)
 		}
 		for i, carried := range []bool{c.user, c.model} {

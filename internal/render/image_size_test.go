@@ -15,6 +15,7 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // imageOf is an image of a type with so many pixels.
@@ -81,7 +82,7 @@ func TestImagesTooLargeForAnthropic(t *testing.T) {
 			media := eventlog.Media{MIMEType: c.kind, Data: c.data}
 			own := native("anthropic", fmt.Sprintf(`{"type":"image","source":{"type":"base64","media_type":%q,"data":%q}}`, c.kind, base64.StdEncoding.EncodeToString([]byte(c.data))))
 			got := joined(f, []render.Message{user(media, own), by(claude, run("a", "{}")), result("a", "shot", media)})
-			for _, v := range f.Check(linesOf(got)) {
+			for _, v := range rules.Of(f.Name)(linesOf(got)) {
 				t.Errorf("%s, %s: %v", f.Name, c.name, v)
 			}
 			all := string(bytes.Join(linesOf(got), nil))

@@ -8,6 +8,7 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // TestManyCallsAtOnce: Chat Completions takes 128 calls in a message. Further ones are in
@@ -25,7 +26,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 		talk[1].Blocks = calls
 		talk = append(talk, say(eventlog.RoleUser, text("and?")), modelSaid("gpt-5", makes("d", "read", "{}")), answers("d", text("ok")))
 		got := rendered(f, openAITalk(talk...))
-		for _, v := range f.Check(linesOf(got)) {
+		for _, v := range rules.Of(f.Name)(linesOf(got)) {
 			t.Fatalf("%d: %v", n, v)
 		}
 		messages := (n + 127) / 128

@@ -5,12 +5,11 @@ import (
 	"slices"
 
 	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // openAIChat is OpenAI's Chat Completions: each line is one of the request's messages.
 var openAIChat = Format{
-	Name: "openai_chat", Fragments: chatFragments, Join: chatJoin, Framing: openAIFraming, Check: rules.OpenAIChat,
+	Name: "openai_chat", Fragments: chatFragments, Join: chatJoin, Framing: openAIFraming,
 	PromptCacheKey: true, Tools: openAIChatTools,
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // openAIFormats are the formats of OpenAI's two APIs.
@@ -49,7 +50,7 @@ func TestCorpusRendersForOpenAI(t *testing.T) {
 				before = messages
 				lines := linesOf(messages)
 				checked[f.Name] += len(lines)
-				for i, violation := range f.Check(lines) {
+				for i, violation := range rules.Of(f.Name)(lines) {
 					if i < 3 {
 						t.Errorf("%s, %s, through group %d: %v\n%.400s", name, f.Name, g, violation, lines[max(0, violation.Line)])
 					}

@@ -10,6 +10,7 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/render/rules"
 )
 
 var (
@@ -117,7 +118,7 @@ func TestOpenAIFormatsKeepTheRules(t *testing.T) {
 		messages := drawTalk(t)
 		for _, f := range formats {
 			got := rendered(f, messages)
-			for _, violation := range f.Check(linesOf(got)) {
+			for _, violation := range rules.Of(f.Name)(linesOf(got)) {
 				t.Errorf("%s: %v\n%s", f.Name, violation, goldenLines(got))
 			}
 			if again := rendered(f, messages); goldenLines(again) != goldenLines(got) {
@@ -216,7 +217,7 @@ func FuzzOpenAINative(f *testing.F) {
 		)
 		for _, f := range formats {
 			got := rendered(f, messages)
-			for _, violation := range f.Check(linesOf(got)) {
+			for _, violation := range rules.Of(f.Name)(linesOf(got)) {
 				t.Errorf("%s: %v\n%s", f.Name, violation, goldenLines(got))
 			}
 		}

@@ -5,12 +5,11 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/provider"
-	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // openAIResponses is OpenAI's Responses: each line is one item of the request's input.
 var openAIResponses = Format{
-	Name: "openai_responses", Fragments: responsesFragments, Join: responsesJoin, Framing: openAIFraming, Check: rules.OpenAIResponses,
+	Name: "openai_responses", Fragments: responsesFragments, Join: responsesJoin, Framing: openAIFraming,
 	PromptCacheKey: true, Tools: openAIResponsesTools,
 }
 

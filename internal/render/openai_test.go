@@ -9,6 +9,7 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // openAITalk is a conversation of one message after the other, whose blocks have places in the
@@ -151,7 +152,7 @@ func TestOpenAIGolden(t *testing.T) {
 		for _, c := range openAITalks {
 			messages := rendered(f, c.messages)
 			fmt.Fprintf(&out, "# %s\n%s\n", c.name, goldenLines(messages))
-			for _, violation := range f.Check(linesOf(messages)) {
+			for _, violation := range rules.Of(f.Name)(linesOf(messages)) {
 				t.Errorf("%s, %s: %v", f.Name, c.name, violation)
 			}
 		}

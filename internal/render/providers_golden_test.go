@@ -8,6 +8,7 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/render/rules"
 )
 
 const (
@@ -185,7 +186,7 @@ func transcriptOf(t *testing.T, f *render.Format) string {
 				fmt.Fprintf(&out, "! %d.%d %s: %s\n", x.Seq, x.Block, kindNames[x.Kind], x.What)
 			}
 		}
-		for _, v := range f.Check(linesOf(messages)) {
+		for _, v := range rules.Of(f.Name)(linesOf(messages)) {
 			t.Errorf("%s: %v", c.name, v)
 		}
 	}

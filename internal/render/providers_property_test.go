@@ -16,6 +16,7 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/render/rules"
 )
 
 var (
@@ -145,7 +146,7 @@ func TestProviderFormatsKeepTheRules(t *testing.T) {
 			for _, g := range groups {
 				messages = append(messages, g...)
 				got := joined(f, messages)
-				for _, v := range f.Check(linesOf(got)) {
+				for _, v := range rules.Of(f.Name)(linesOf(got)) {
 					t.Fatalf("%s: %v\n%s", f.Name, v, bytes.Join(linesOf(got), []byte("\n")))
 				}
 				for i := 0; i+1 < len(before); i++ {

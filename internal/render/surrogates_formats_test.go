@@ -6,6 +6,7 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // TestNoHalfOfAPairIsSent: half of a surrogate pair, which providers refuse with the whole
@@ -34,7 +35,7 @@ func TestNoHalfOfAPairIsSent(t *testing.T) {
 				lines = append(lines, m.JSON)
 				wholes += bytes.Count(m.JSON, []byte(`\ud83d\ude00`))
 			}
-			for _, v := range f.Check(lines) {
+			for _, v := range rules.Of(f.Name)(lines) {
 				t.Errorf("%s, %s: %s in %s", f.Name, model, v, lines)
 			}
 			if wholes != 1 {

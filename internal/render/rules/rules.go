@@ -18,21 +18,20 @@ type Violation struct {
 
 func (v Violation) String() string { return fmt.Sprintf("line %d: %s: %s", v.Line, v.Rule, v.What) }
 
-// The functions below hold the lines of a context to the rules of a format. The lines are
-// the messages in order, the system line first if there is one. They return what they
+// Of holds the lines of a context to the rules of a format, by its name; nil where no provider has rules
+// for it. The lines are the messages in order, the system line first if there is one. It returns what it
 // found, of the context as a whole and then by line; nothing if the context is valid.
+func Of(format string) func(lines [][]byte) []Violation {
+	check, ok := checks[format]
+	if !ok {
+		return nil
+	}
+	return func(lines [][]byte) []Violation { return checked(lines, check) }
+}
 
-// Anthropic holds lines to the rules of Anthropic's Messages API.
-func Anthropic(lines [][]byte) []Violation { return checked(lines, checkAnthropic) }
-
-// Gemini holds lines to the rules of Google's generateContent.
-func Gemini(lines [][]byte) []Violation { return checked(lines, checkGemini) }
-
-// OpenAIChat holds lines to the rules of OpenAI's Chat Completions.
-func OpenAIChat(lines [][]byte) []Violation { return checked(lines, checkChat) }
-
-// OpenAIResponses holds lines to the rules of OpenAI's Responses.
-func OpenAIResponses(lines [][]byte) []Violation { return checked(lines, checkResponses) }
+var checks = map[string]func(*report, [][]byte){
+	"anthropic": checkAnthropic, "gemini": checkGemini, "openai_chat": checkChat, "openai_responses": checkResponses,
+}
 
 func checked(lines [][]byte, check func(*report, [][]byte)) []Violation {
 	r := &report{}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/render/rules"
 )
 
 // Each case of testdata/*.txt is a context, after a line "# what it shows" and before a
@@ -53,7 +54,7 @@ func formatOf(t *testing.T, file string) *render.Format {
 	t.Helper()
 	name, _, _ := strings.Cut(filepath.Base(file), ".")
 	f, ok := render.FormatNamed(name)
-	if !ok || f.Check == nil {
+	if !ok || rules.Of(f.Name) == nil {
 		t.Fatalf("%s: no rules for %q", file, name)
 	}
 	return f
@@ -66,7 +67,7 @@ func TestRules(t *testing.T) {
 		t.Fatalf("no cases: %v", err)
 	}
 	for _, file := range files {
-		check := formatOf(t, file).Check
+		check := rules.Of(formatOf(t, file).Name)
 		for _, c := range readCases(t, file) {
 			t.Run(c.file+"/"+c.name, func(t *testing.T) {
 				found := check(c.lines)
@@ -138,7 +139,7 @@ func TestEveryRuleIsShown(t *testing.T) {
 // TestNoLines: a context without lines breaks nothing.
 func TestNoLines(t *testing.T) {
 	for _, f := range render.Formats()[1:] {
-		if found := f.Check(nil); len(found) != 0 {
+		if found := rules.Of(f.Name)(nil); len(found) != 0 {
 			t.Errorf("%s: %v", f.Name, found)
 		}
 	}
@@ -169,7 +170,7 @@ func TestLimits(t *testing.T) {
 		{"inline", "gemini", inline(1 << 20), false},
 		{"too much inline", "gemini", inline(20 << 20), true},
 	} {
-		found := formatOf(t, c.format).Check([][]byte{c.line})
+		found := rules.Of(c.format)([][]byte{c.line})
 		if (len(found) == 1 && found[0].Rule == "size") != c.broken || !c.broken && len(found) > 0 {
 			t.Errorf("%s: %v", c.name, found)
 		}
@@ -195,7 +196,7 @@ func TestCallsOfAMessage(t *testing.T) {
 			lines = append(lines, fmt.Appendf(nil, `{"role":"tool","tool_call_id":"c%d","content":""}`, i))
 		}
 		lines[0] = []byte(`{"role":"assistant","content":null,"tool_calls":[` + strings.Join(calls, ",") + `]}`)
-		found := formatOf(t, "openai_chat").Check(lines)
+		found := rules.Of("openai_chat")(lines)
 		if (len(found) == 1 && found[0].Rule == "size") != broken || !broken && len(found) > 0 {
 			t.Errorf("%d calls: %v", n, found)
 		}
@@ -220,7 +221,7 @@ func FuzzCheck(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		lines := bytes.Split(data, []byte("\n"))
 		for _, f := range render.Formats()[1:] {
-			for _, v := range f.Check(lines) {
+			for _, v := range rules.Of(f.Name)(lines) {
 				if v.Line >= len(lines) || v.Line < -1 || v.Rule == "" || v.What == "" {
 					t.Errorf("%+v", v)
 				}

@@ -14,6 +14,7 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/render/rules"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -54,7 +55,7 @@ func FuzzArgumentsInEveryFormat(f *testing.F) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			lines := (&held{got.messages}).lines()
-			if check := formatOf(t, format).Check; check != nil {
+			if check := rules.Of(formatOf(t, format).Name); check != nil {
 				for _, violation := range check(lines) {
 					t.Errorf("%s: %v", name, violation)
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/render/rules"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -99,7 +100,7 @@ func TestDeltaInEveryFormat(t *testing.T) {
 				if full.header.GetContextHash() != got.header.GetContextHash() || full.header.GetPrefixHash() != got.header.GetPrefixHash() {
 					t.Fatalf("event %d: the same request without have gives another context", i)
 				}
-				for _, violation := range formatOf(t, format).Check(client.lines()) {
+				for _, violation := range rules.Of(formatOf(t, format).Name)(client.lines()) {
 					t.Errorf("event %d: %v", i, violation)
 				}
 				replay, err := a.ReplayProjection(t.Context(), &contextdv1.ReplayProjectionRequest{SessionId: "s", ProjectionId: got.header.GetProjectionId()})
