@@ -147,3 +147,18 @@ func TestAShortenedSummaryStays(t *testing.T) {
 		}
 	}
 }
+
+// A record that a caller decided to be as short as can be is written no longer by a last resort, even
+// where that takes less: the next run would show the decided one again.
+func TestADecidedRecordStaysShort(t *testing.T) {
+	s := newSession()
+	s.say(t, "user: Fix the parser.\nassistant: call c1 read {}\nassistant (pinned): Go on.")
+	s.decide(t, &eventlog.Decision{Through: 3, DigestTokens: 1})
+	p := reduce.Policy{Collapse: reduce.Collapse{LedgerShare: 0.1}}
+	for target := uint64(150); target > 60; target-- {
+		got, err := s.pipeline(p, s.conv).Run(budget.Budget{Target: target}, s.state, reduce.Ask{})
+		if err == nil && got.State.CollapsedFor != 1 {
+			t.Errorf("at a target of %d the record is one for %d tokens", target, got.State.CollapsedFor)
+		}
+	}
+}

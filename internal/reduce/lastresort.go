@@ -86,11 +86,12 @@ func (r *run) shortenDigest(now Result) Result {
 	return now
 }
 
-// collapse extends the run through an event, with a digest written for a target.
+// collapse extends the run through an event, with a digest written for a target, or for less where a
+// caller decided so.
 func (r *run) collapse(now Result, through eventlog.Seq, target uint64) Result {
 	s := now.State
 	s.CollapsedThrough, s.CollapsedFor = max(s.CollapsedThrough, through), target
-	return r.adopt(now, s)
+	return r.adopt(now, r.From(s))
 }
 
 // clipSummary shortens the text of a caller's summary, which nothing else drops.
