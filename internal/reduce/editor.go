@@ -97,10 +97,10 @@ func (e *Editor) putText(i, message, block int, text budget.Piece, reducer, reas
 	return e.put(i, Edit{Kind: Clipped, Message: message, Block: block, Text: text.Text, Tokens: e.v.gauge.Tokens(text.Cost), Reducer: reducer, Reason: reason})
 }
 
-// describe replaces media, or a block of a provider's own, that a user gave by a text that says what
-// it is.
+// describe replaces media, or a block of a provider's own, of a user or the system by a text that says
+// what it is.
 func (e *Editor) describe(i, message, block int, text budget.Piece, reducer, reason string) bool {
-	if g := e.v.items[i].group; g.Kind == KindTurn || g.Pinned {
+	if g := e.v.items[i].group; g.Pinned || g.Messages[message].answers() {
 		return false
 	}
 	return e.put(i, Edit{Kind: Stubbed, Message: message, Block: block, Text: text.Text, Tokens: e.v.gauge.Tokens(text.Cost), Reducer: reducer, Reason: reason})

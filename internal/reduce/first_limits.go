@@ -35,16 +35,20 @@ func (r *run) firstLimits(s State, target uint64) (State, error) {
 			{"first user message", g.First, g.Tokens}, {"as much beside it, by strict_anchor", 0, g.Tokens},
 		}}
 	}
-	// Beside media that takes more, its texts are clipped to a quarter, not to nothing.
+	if limit := r.anchorLimit(s, g); s.AnchorTokens == 0 || limit < s.AnchorTokens {
+		s.AnchorTokens = limit
+	}
+	return s, nil
+}
+
+// anchorLimit is what the first user message may take: half of the target, or, where its media that are
+// shown take more, these and a quarter for its texts.
+func (r *run) anchorLimit(s State, g *Group) uint64 {
 	var texts uint64
 	for _, tokens := range g.textTokens() {
 		texts += tokens
 	}
-	limit := max(r.budget.Target/2, g.Tokens-texts+min(texts, r.budget.Target/4))
-	if s.AnchorTokens == 0 || limit < s.AnchorTokens {
-		s.AnchorTokens = limit
-	}
-	return s, nil
+	return max(r.budget.Target/2, g.shownTokens(limitsOf(s.MediaClips))-texts+min(texts, r.budget.Target/4))
 }
 
 // decidedLimits keeps what replaces the groups of callers' compactions within the shares

@@ -100,6 +100,11 @@ type Message struct {
 	thinks bool
 }
 
+// answers reports whether the message is a model's or a tool's, which go with others or not at all.
+func (m *Message) answers() bool {
+	return m.Role == eventlog.RoleAssistant || m.Role == eventlog.RoleTool
+}
+
 // add appends the blocks of a further event. Where the message was given out, its holders see nothing of
 // that: they have the blocks that there were.
 func (m *Message) add(blocks []Block, seq eventlog.Seq) {
@@ -255,14 +260,17 @@ func (g *Group) texts() iter.Seq[Block] {
 	}
 }
 
-// media are the places, by message and block, of what is no text in a user's message and larger than
-// its limit.
+// media are the places, by message and block, of what is no text in a message of a user or the system and
+// larger than its limit.
 func (g *Group) media(limits clipLimits) iter.Seq2[int, int] {
 	return func(yield func(message, block int) bool) {
-		if g.Kind == KindTurn || g.Pinned {
+		if g.Pinned {
 			return
 		}
 		for m := range g.Messages {
+			if g.Messages[m].answers() {
+				continue
+			}
 			for i, b := range g.Messages[m].Blocks {
 				_, text := b.Block.(eventlog.Text)
 				if limit := limits.at(b.Seq); !text && limit > 0 && b.Tokens > limit && !yield(m, i) {
@@ -271,6 +279,15 @@ func (g *Group) media(limits clipLimits) iter.Seq2[int, int] {
 			}
 		}
 	}
+}
+
+// shownTokens is the size of the group without its media that are described.
+func (g *Group) shownTokens(limits clipLimits) uint64 {
+	shown := g.Tokens
+	for m, b := range g.media(limits) {
+		shown -= g.Messages[m].Blocks[b].Tokens
+	}
+	return shown
 }
 
 // textTokens are the sizes of the group's text blocks.

@@ -142,6 +142,11 @@ func (r *run) describeMedia(now Result, limit uint64) Result {
 	}
 	s := now.State
 	s.MediaClips = append(slices.Clone(s.MediaClips), clip)
+	if s.AnchorTokens > 0 && r.conv.first.group >= 0 { // its texts stay as they are
+		g := r.conv.groups[r.conv.first.group]
+		described := g.shownTokens(limitsOf(now.State.MediaClips)) - g.shownTokens(limitsOf(s.MediaClips))
+		s.AnchorTokens = max(s.AnchorTokens-min(s.AnchorTokens, described), clipFloor)
+	}
 	return r.adopt(now, s)
 }
 

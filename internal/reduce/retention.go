@@ -31,9 +31,10 @@ func (r retention) Reduce(v View, s State) (View, Step) {
 	}
 	left := r.stubByAge(e, s)
 	r.stubThrough(e, s)
+	stubbed := e.Touched() // none is of an event that comes later; those that a caller decides on may be
 	r.stubDecided(e)
 	note := fmt.Sprintf("stubbed %d results by age as of event %d and under pressure through event %d; spared %d errors, %d of tools that are never evicted, %d too small",
-		e.Touched(), s.EvictedAsOf, s.Through(r.Name()), left.errors, left.never, left.small)
+		stubbed, s.EvictedAsOf, s.Through(r.Name()), left.errors, left.never, left.small)
 	if left.rooted > 0 {
 		note += fmt.Sprintf(", %d that a root names", left.rooted)
 	}

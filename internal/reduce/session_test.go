@@ -95,6 +95,9 @@ func (s *session) reduce(t fataler, p reduce.Policy, b budget.Budget, ask reduce
 			t.Fatalf("refused with %v, and by a fresh conversation with %v", err, errAgain)
 		}
 		checkRefusal(t, over, b)
+		if !p.Whole && !p.Window.StrictAnchor {
+			checkFirstIsSmall(t, over, s.conv)
+		}
 		return got, err
 	}
 	if errAgain != nil || !sameView(got.View, again.View) || !reflect.DeepEqual(got.State, again.State) || !reflect.DeepEqual(got.Steps, again.Steps) {
@@ -220,6 +223,26 @@ func checkRefusal(t fataler, e *reduce.OverBudgetError, b budget.Budget) {
 	}
 	if e.Target != b.Target || len(e.Parts) == 0 || sum != e.Needed || sum <= e.Target {
 		t.Fatalf("refused a target of %d with parts of %d tokens: %v", b.Target, sum, e)
+	}
+}
+
+// checkFirstIsSmall checks that nothing is refused for what a user said first, unless that is pinned: it takes
+// no more of a context than would let it be clipped again, or its parts are of the smallest size.
+func checkFirstIsSmall(t fataler, e *reduce.OverBudgetError, conv *reduce.Conversation) {
+	const smallest = 80 // of one part, with what is put around it
+	for _, part := range e.Parts {
+		for _, g := range conv.Groups() {
+			if part.What != "first user message" || g.First != part.Seq || g.Pinned || g.Kind != reduce.KindUser {
+				continue
+			}
+			parts := 0
+			for _, m := range g.Messages {
+				parts += len(m.Blocks)
+			}
+			if part.Tokens > max(e.Target/3*2, uint64(smallest*parts)) {
+				t.Fatalf("refused for the first user message: %v", e)
+			}
+		}
 	}
 }
 

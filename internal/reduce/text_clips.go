@@ -90,13 +90,10 @@ func clipLevel(groups []*Group, media clipLimits, limit uint64) uint64 {
 	var texts []uint64
 	var rest uint64
 	for _, g := range groups {
-		rest += g.Tokens
+		rest += g.shownTokens(media)
 		for _, tokens := range g.textTokens() {
 			texts = append(texts, tokens)
 			rest -= tokens
-		}
-		for m, b := range g.media(media) {
-			rest -= g.Messages[m].Blocks[b].Tokens
 		}
 	}
 	room := limit - min(rest, limit)
