@@ -145,7 +145,7 @@ func (r *run) describeMedia(now Result, limit uint64) Result {
 	if s.AnchorTokens > 0 && r.conv.first.group >= 0 { // its texts stay as they are
 		g := r.conv.groups[r.conv.first.group]
 		described := g.shownTokens(limitsOf(now.State.MediaClips)) - g.shownTokens(limitsOf(s.MediaClips))
-		s.AnchorTokens = max(s.AnchorTokens-min(s.AnchorTokens, described), clipFloor)
+		s.AnchorTokens = max(s.AnchorTokens-min(s.AnchorTokens, described), min(s.AnchorTokens, clipFloor))
 	}
 	return r.adopt(now, s)
 }
