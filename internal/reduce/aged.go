@@ -20,7 +20,7 @@ type aged struct {
 	due    map[uint32][]int
 	copies map[int][]int
 	sealed []int
-	user   int // the last item of a user, or -1
+	user   int // the last item with a user's words, or -1
 }
 
 // agedTokens returns by how many tokens a batch now would make the view of a run smaller, and how
@@ -74,7 +74,7 @@ func (a *aged) advance(r *run, v View, s State) bool {
 				a.copies[n] = append(a.copies[n], i)
 			}
 		}
-		if g.Kind == KindUser {
+		if g.endsLoop(r.conv.head) {
 			a.user = i
 			look, a.sealed = append(look, a.sealed...), nil
 		}

@@ -260,6 +260,14 @@ func (g *Group) texts() iter.Seq[Block] {
 	}
 }
 
+// endsLoop reports whether a user's words of up to an event are in the group. What joins them later
+// makes it a turn, and they stay there.
+func (g *Group) endsLoop(asOf eventlog.Seq) bool {
+	return g.First <= asOf && (g.Kind == KindUser || slices.ContainsFunc(g.Messages, func(m Message) bool {
+		return m.Role == eventlog.RoleUser && m.Seqs[0] <= asOf
+	}))
+}
+
 // media are the places, by message and block, of what is no text in a message of a user or the system and
 // larger than its limit.
 func (g *Group) media(limits clipLimits) iter.Seq2[int, int] {

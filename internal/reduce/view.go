@@ -336,12 +336,12 @@ func (v View) LastUser() int {
 	return -1
 }
 
-// loopStart is the index of the last user group up to event asOf: what comes
+// loopStart is the index of the last group that has a user's words of up to event asOf: what comes
 // after it belongs to the tool-use loop that was open then.
 func (v View) loopStart(asOf eventlog.Seq) int {
 	last := 0
 	for i := range v.items {
-		if g := v.items[i].group; g.Kind == KindUser && g.First <= asOf {
+		if v.items[i].group.endsLoop(asOf) {
 			last = i
 		}
 	}
