@@ -219,9 +219,4 @@ func (r *run) dropNewest(now Result) Result {
 }
 
 // dropAll drops what a collapse for any target keeps beside its digest.
-func (r *run) dropAll(now Result) Result {
-	if n := len(r.conv.groups); n > 0 {
-		return r.collapse(now, r.conv.groups[n-1].First, 0)
-	}
-	return now
-}
+func (r *run) dropAll(now Result) Result { return r.collapse(now, r.conv.head, 0) }
