@@ -10,7 +10,7 @@ import (
 // openAIChat is OpenAI's Chat Completions: each line is one of the request's messages.
 var openAIChat = Format{
 	Name: "openai_chat", Fragments: chatFragments, Join: chatJoin, Framing: openAIFraming,
-	PromptCacheKey: true, Tools: openAIChatTools,
+	PromptCacheKey: true, Tools: openAIChatTools, limits: &chatLimits,
 }
 
 // The speakers of fragments that Join does not leave where they are.
@@ -27,7 +27,9 @@ const (
 // refuses the message that it gave.
 const mostChatCalls = 128
 
-func chatFragments(m Message) []Fragment {
+func chatFragments(m Message) []Fragment { return chatLimits.noted(&m, chatSaid(m)) }
+
+func chatSaid(m Message) []Fragment {
 	switch m.Role {
 	case eventlog.RoleAssistant:
 		return chatAssistant(m)
@@ -211,7 +213,7 @@ func openAIArguments(arguments string) string {
 // chatJoin puts the leading system messages together, and what results show after the last
 // of the results that follow each other, as nothing may come between a call and a result.
 func chatJoin(fragments []Fragment) []Encoded {
-	fragments = apart(settled(fragments))
+	fragments = apart(chatLimits.within(settled(fragments), chatFragments))
 	out := make([]Encoded, 0, len(fragments))
 	if n := openAISystem(fragments); n > 0 {
 		out = append(out, openAIPrompt(fragments[:n], `{"role":"system","content":[`))

@@ -3,6 +3,7 @@ package rules
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 // geminiMIME are the types of media that the models read.
@@ -15,6 +16,9 @@ var geminiMIME = []string{
 }
 
 func (c *geminiCheck) mime(line int, where, name string) {
+	if strings.HasPrefix(name, "image/") {
+		c.images++
+	}
 	if !slices.Contains(geminiMIME, name) {
 		c.add(line, "source", "%s: MIME type %q", where, name)
 	}

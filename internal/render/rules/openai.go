@@ -45,8 +45,29 @@ func (r *report) choice(line int, where string, raw json.RawMessage, of ...strin
 	return s
 }
 
+// Limits of a request of either API.
+const (
+	openAIBytes = 50 << 20
+	openAIMany  = 1500
+)
+
+// openAISize holds a request to how large it may be, and to how many images it may have.
+func (r *report) openAISize(lines [][]byte) {
+	total := 0
+	for _, line := range lines {
+		total += len(line)
+	}
+	if total > openAIBytes {
+		r.add(-1, "size", "%d bytes, more than %d", total, openAIBytes)
+	}
+	if r.images > openAIMany {
+		r.add(-1, "size", "%d images, more than %d", r.images, openAIMany)
+	}
+}
+
 // imageURL holds an image's URL: on the web, or data of an image.
 func (r *report) imageURL(line int, where string, raw json.RawMessage) {
+	r.images++
 	url := r.text(line, where, raw)
 	if isAddress(url, "https", "http") {
 		return

@@ -12,6 +12,7 @@ func checkChat(r *report, lines [][]byte) {
 		c.message(i, line)
 	}
 	c.calls.closed(r, len(lines)-1)
+	r.openAISize(lines)
 }
 
 // chatCalls is how many calls a message may have.
