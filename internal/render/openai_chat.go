@@ -2,7 +2,9 @@ package render
 
 import (
 	"encoding/base64"
+	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -185,7 +187,7 @@ func chatCall(dst []byte, p *openAIParts, i int, b eventlog.ToolCall) []byte {
 	o.name("function")
 	f := object{dst: append(o.dst, '{')}
 	f.always("name", name)
-	f.always("arguments", openAIArguments(b.Arguments))
+	f.always("arguments", p.arguments(i, b.Arguments))
 	return append(f.dst, '}', '}')
 }
 
@@ -201,13 +203,23 @@ func openAICall(p *openAIParts, i int, b eventlog.ToolCall) (id, name string) {
 	return id, name
 }
 
-// openAIArguments is the string of a call's arguments. A call that has none has the
-// empty object, as OpenAI's models write it.
-func openAIArguments(arguments string) string {
-	if arguments == "" {
+// longestOpenAIArguments is how many characters of arguments OpenAI takes back. Its models may
+// write more.
+const longestOpenAIArguments = 1 << 20
+
+// arguments is the string of the arguments of call i. A call that has none has the
+// empty object, as OpenAI's models write it; those that are too long are described.
+func (p *openAIParts) arguments(i int, arguments string) string {
+	switch {
+	case arguments == "":
 		return "{}"
+	case len(arguments) <= longestOpenAIArguments || utf8.RuneCountInString(arguments) <= longestOpenAIArguments:
+		return arguments
 	}
-	return arguments
+	what := fmt.Sprintf("arguments, %d bytes", len(arguments))
+	p.note(i, Described, what)
+	described := appendString([]byte(`{"`+eventlog.WrappedArguments+`":`), description(what, p.message.place(i), p.message.Recall))
+	return string(append(described, '}'))
 }
 
 // chatJoin puts the leading system messages together, and what results show after the last

@@ -115,8 +115,11 @@ func chatPart(dst []byte, raw string) ([]byte, bool) {
 			return appendNative(dst, raw), true
 		}
 	}
-	if _, ok := readChatFile(raw); ok {
-		return appendNative(dst, raw), true
+	if file, ok := readChatFile(raw); ok {
+		data := textIn(file["file_data"])
+		if data == "" || dataURL(data, func(mime string) bool { return mime == "application/pdf" }) {
+			return appendNative(dst, raw), true
+		}
 	}
 	return dst, false
 }

@@ -77,6 +77,8 @@ var openAITalks = []struct {
 		eventlog.Media{MIMEType: "image/tiff", Data: "II*\x00"}, eventlog.Media{MIMEType: "application/pdf", URI: "https://example.com/a.pdf"},
 		eventlog.Media{URI: "https://example.com/untyped"}, eventlog.Media{MIMEType: "image/png", URI: "file:///a.png"},
 		eventlog.Media{MIMEType: "text/csv", Data: "a,b\n1,2\n"}, eventlog.Media{}))},
+	{"files of OpenAI's own", openAITalk(say(eventlog.RoleUser, text("see"),
+		ownBlock("openai", `{"type":"file","file":{"filename":"a.csv","file_data":"data:text/csv;base64,YSxi"}}`), ownBlock("openai", `{"type":"file","file":{"file_id":"file-1"}}`)))},
 	{"media of others", openAITalk(say(eventlog.RoleSystem, text("s"), picture), say(eventlog.RoleUser, text("draw")), modelSaid("gpt-5", picture))},
 	{"images in results", openAITalk(
 		say(eventlog.RoleUser, text("go")), modelSaid("gpt-5", makes("c1", "shot", "{}"), makes("c2", "read", "{}")),

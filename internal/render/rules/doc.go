@@ -79,7 +79,7 @@
 //	pairs    after calls stand their results, before anything else, and nowhere else
 //	call id  ids have 1 to 40 characters, and each call has its own
 //	name     names of functions are 1 to 64 letters, digits, "_" and "-"
-//	size     128 calls in a message, 50 MB and 1500 images in all
+//	size     128 calls in a message, 1048576 characters of arguments, 50 MB and 1500 images in all
 //
 // Of openai_responses, from https://platform.openai.com/docs/api-reference/responses/create
 // and its pages on conversation state, reasoning and function calling, the rules of the same

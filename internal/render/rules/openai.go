@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // What OpenAI's two APIs have in common.
@@ -29,10 +30,15 @@ func (r *report) filled(line int, where string, raw json.RawMessage) {
 	}
 }
 
-// arguments reads what a model wrote as the arguments of a call: any string but none.
+// arguments reads what a model wrote as the arguments of a call: any string but none, and not too
+// long, although a model may write more.
 func (r *report) arguments(line int, where string, raw json.RawMessage) {
-	if s := r.text(line, where, raw); raw != nil && s == "" {
+	s := r.text(line, where, raw)
+	if raw != nil && s == "" {
 		r.add(line, "empty", "%s: no arguments", where)
+	}
+	if n := utf8.RuneCountInString(s); n > openAIArguments {
+		r.add(line, "size", "%s: %d characters, more than %d", where, n, openAIArguments)
 	}
 }
 
@@ -47,8 +53,9 @@ func (r *report) choice(line int, where string, raw json.RawMessage, of ...strin
 
 // Limits of a request of either API.
 const (
-	openAIBytes = 50 << 20
-	openAIMany  = 1500
+	openAIBytes     = 50 << 20
+	openAIArguments = 1 << 20
+	openAIMany      = 1500
 )
 
 // openAISize holds a request to how large it may be, and to how many images it may have.

@@ -98,7 +98,7 @@ func (c *chat) file(line int, where string, part json.RawMessage) {
 	if file["filename"] == nil {
 		c.add(line, "media", "%s.file: data without a name", where)
 	}
-	c.dataURL(line, where+".file.file_data", c.text(line, where+".file.file_data", file["file_data"]), nil)
+	c.dataURL(line, where+".file.file_data", c.text(line, where+".file.file_data", file["file_data"]), []string{"application/pdf"})
 }
 
 func (c *chat) assistant(line int, raw []byte) {
