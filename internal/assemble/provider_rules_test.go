@@ -56,7 +56,7 @@ func TestContextsKeepTheProvidersRules(t *testing.T) {
 
 // TestMediaBeyondALimit lets a session grow in images beyond what a request may have: at a step
 // the oldest are described, the hashes are of what is sent, a client that holds what came before is
-// told where it changed, and an engine that knows nothing gives the same bytes.
+// shown where it changed, and an engine that knows nothing gives the same bytes.
 func TestMediaBeyondALimit(t *testing.T) {
 	store := memlog.New()
 	defer store.Close()
