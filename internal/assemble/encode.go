@@ -48,6 +48,10 @@ func (s *session) encode(p decide.Projected, f *render.Format) encoding {
 		s.encoded.keep(0)          // it is laid out in part
 		return encoding{format: f} // who called looks, too
 	}
+	if n := f.Described(l.fragments); n != l.described {
+		s.layouts++
+		l.rewritten(s.layouts, n)
+	}
 	for i := range s.convs.entries {
 		if p.Conversation == s.convs.entries[i].value {
 			s.encoded.put(key, l, l.bytes)

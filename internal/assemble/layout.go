@@ -29,6 +29,8 @@ type layout struct {
 	messages []Message
 	hash     records.Hasher
 	hashed   int
+	// described is how many of the first media the messages describe.
+	described int
 	// old is where fragments are taken from of groups that are shown as they were in it.
 	old *layout
 }
@@ -117,6 +119,12 @@ func (l *layout) find(v reduce.View, i int, at *int) []render.Fragment {
 	return l.fragments[l.starts[n]:end]
 }
 
+// rewritten is set where others of the first media are described than before: the messages have
+// other bytes.
+func (l *layout) rewritten(id, described int) {
+	l.id, l.described, l.hash, l.hashed = id, described, records.NewHasher(), 0
+}
+
 // encoding are the messages of the layout, with reminders after them.
 func (l *layout) encoding(f *render.Format, reminders []reduce.Reminder) encoding {
 	if f.OneByOne {
@@ -142,6 +150,10 @@ func (l *layout) encoding(f *render.Format, reminders []reduce.Reminder) encodin
 		out.messages = slices.Concat(l.messages, f.Join(after))
 	} else {
 		out.messages = f.Join(out.fragments)
+	}
+	if f.Described(out.fragments) != l.described { // with the reminders there is too much
+		out.hash, out.layout, out.body = hashOf(out.messages), 0, 0
+		return out
 	}
 	out.hash = hashAfter(l.hash, out.messages[min(l.hashed, len(out.messages)):])
 	return out

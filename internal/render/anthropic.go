@@ -15,7 +15,7 @@ var anthropic = Format{
 	// The tokens of the prompt for tools are the most that its page on tool use gives:
 	// those of a request that lets Claude 4 choose.
 	Framing:     budget.Framing{Call: 60, Result: 18, EstimatedCall: 60, EstimatedResult: 18, Tools: 346},
-	Breakpoints: true,
+	Breakpoints: true, limits: &anthropicLimits,
 }
 
 const (
@@ -25,7 +25,9 @@ const (
 	anthropicOpening     = `{"type":"text","text":"` + openingText + `"}`
 )
 
-func anthropicFragments(m Message) []Fragment { return anthropicCited(m, citing{}) }
+func anthropicFragments(m Message) []Fragment {
+	return anthropicLimits.noted(&m, anthropicCited(m, citing{}))
+}
 
 // anthropicCited is what a message becomes in a request in which so much is decided.
 func anthropicCited(m Message, decided citing) []Fragment {
@@ -45,7 +47,7 @@ func anthropicCited(m Message, decided citing) []Fragment {
 }
 
 func anthropicJoin(fragments []Fragment) []Encoded {
-	system, rest := turns(settled(fragments), anthropicOpening)
+	system, rest := turns(anthropicLimits.within(settled(fragments), anthropicFragments), anthropicOpening)
 	out := runs(system, func(string) (string, string) { return `{"system":[`, `]}` })
 	for i := range out {
 		out[i].System = true

@@ -59,7 +59,7 @@ func anthropicSound(kind, raw string) bool {
 	case "text":
 		return textIn(m["text"]) != "" && soundCitations(m["citations"])
 	case "image", "document":
-		return soundSource(kind, string(m["source"]))
+		return soundSource(kind, string(m["source"])) && textOrNull(m["title"]) && textOrNull(m["context"])
 	case "search_result":
 		return filled(m, "source", "title") && blocksOf(m["content"], "text")
 	case "tool_reference":
@@ -74,7 +74,7 @@ func anthropicSound(kind, raw string) bool {
 		content, there := m["content"]
 		return !there || content[0] == '"' || blocksOf(content, "text")
 	default:
-		return m["content"][0] == '[' || m["content"][0] == '{'
+		return soundResult(kind, m["content"])
 	}
 }
 
@@ -112,8 +112,8 @@ func soundCitations(raw json.RawMessage) bool {
 			return true
 		}
 		required, known := anthropicCitations[of.Type]
-		_, ok := members(string(citation), required, nil)
-		return !known || !ok
+		m, ok := members(string(citation), required, nil)
+		return !known || !ok || !soundCitation(m)
 	})
 }
 

@@ -17,6 +17,9 @@ func TestAnthropicsOwnBlocksOfTheirForm(t *testing.T) {
 	use := func(name string) string {
 		return `{"type":"server_tool_use","id":"srvtoolu_1","name":"` + name + `","input":{}}`
 	}
+	gave := func(tool, content string) string {
+		return `{"type":"` + tool + `_tool_result","tool_use_id":"srvtoolu_1","content":` + content + `}`
+	}
 	for _, c := range []struct {
 		name    string
 		carried bool
@@ -33,8 +36,22 @@ func TestAnthropicsOwnBlocksOfTheirForm(t *testing.T) {
 		{"a search", true, []string{use("web_search"), search}},
 		{"a search and its caller", true, []string{strings.Replace(use("web_search"), `"input"`, `"caller":{"type":"direct"},"input"`, 1), search}},
 		{"a search with an error", true, []string{use("web_search"), strings.Replace(search, "[]", `{"type":"web_search_tool_result_error","error_code":"unavailable"}`, 1)}},
-		{"tools", true, []string{use("tool_search_tool_bm25"), strings.Replace(search, "web_search", "tool_search", 1)}},
-		{"code", true, []string{use("bash_code_execution"), strings.Replace(search, "web_search", "bash_code_execution", 1)}},
+		{"what a search found", true, []string{use("web_search"), gave("web_search", `[{"type":"web_search_result","url":"https://x.org","title":"t","encrypted_content":"e","page_age":null}]`)}},
+		{"what a search found, without its seal", false, []string{use("web_search"), gave("web_search", `[{"type":"web_search_result","url":"https://x.org","title":"t"}]`)}},
+		{"what a search found, in no list", false, []string{use("web_search"), gave("web_search", `{"type":"web_search_result","url":"https://x.org","title":"t","encrypted_content":"e"}`)}},
+		{"a page", true, []string{use("web_fetch"), gave("web_fetch", `{"type":"web_fetch_result","url":"https://x.org","retrieved_at":null,"content":{"type":"document","source":{"type":"text","media_type":"text/plain","data":"x"},"title":null,"citations":null}}`)}},
+		{"a page without its text", false, []string{use("web_fetch"), gave("web_fetch", `{"type":"web_fetch_result","url":"https://x.org"}`)}},
+		{"a page that is a list", false, []string{use("web_fetch"), gave("web_fetch", `[]`)}},
+		{"tools", true, []string{use("tool_search_tool_bm25"), gave("tool_search", `{"type":"tool_search_tool_search_result","tool_references":[{"type":"tool_reference","tool_name":"t"}]}`)}},
+		{"tools without names", false, []string{use("tool_search_tool_bm25"), gave("tool_search", `{"type":"tool_search_tool_search_result","tool_references":[{"type":"tool_reference"}]}`)}},
+		{"code", true, []string{use("bash_code_execution"), gave("bash_code_execution", `{"type":"bash_code_execution_result","stdout":"o","stderr":"","return_code":-1,"content":[{"type":"bash_code_execution_output","file_id":"f"}]}`)}},
+		{"code whose output is sealed", true, []string{use("code_execution"), gave("code_execution", `{"type":"encrypted_code_execution_result","encrypted_stdout":"o","stderr":"","return_code":0,"content":[]}`)}},
+		{"code without an exit code", false, []string{use("code_execution"), gave("code_execution", `{"type":"code_execution_result","stdout":"o","stderr":"","content":[]}`)}},
+		{"an edit", true, []string{use("text_editor_code_execution"), gave("text_editor_code_execution", `{"type":"text_editor_code_execution_str_replace_result","lines":null,"old_start":1}`)}},
+		{"a result of nothing", false, []string{use("code_execution"), gave("code_execution", `{}`)}},
+		{"an error of another tool", false, []string{use("code_execution"), gave("code_execution", `{"type":"bash_code_execution_tool_result_error","error_code":"unavailable"}`)}},
+		{"a citation of other types", false, []string{`{"type":"text","text":"x","citations":[{"type":"char_location","cited_text":"c","document_index":"0","document_title":null,"start_char_index":0,"end_char_index":1}]}`}},
+		{"a citation of no text", false, []string{`{"type":"text","text":"x","citations":[{"type":"char_location","cited_text":null,"document_index":0,"document_title":null,"start_char_index":0,"end_char_index":1}]}`}},
 		{"the result of another tool", false, []string{use("web_fetch"), search}},
 		{"a result of a type that is not carried", false, []string{use("advisor"), `{"type":"advisor_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"advisor_result","text":"t"}}`}},
 		{"a use without input", false, []string{`{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search"}`, search}},
@@ -71,6 +88,8 @@ func TestAnthropicsOwnInput(t *testing.T) {
 		{"a text", true, source("document", `{"type":"text","media_type":"text/plain","data":"x"}`)},
 		{"a text that says nothing", false, source("document", `{"type":"text","media_type":"text/plain","data":""}`)},
 		{"a file", true, source("document", `{"type":"file","file_id":"file_1"}`)},
+		{"a title that is no text", false, `{"type":"document","source":{"type":"file","file_id":"f"},"title":5}`},
+		{"no title", true, `{"type":"document","source":{"type":"file","file_id":"f"},"title":null,"context":"c"}`},
 		{"a file without its id", false, source("document", `{"type":"file"}`)},
 		{"blocks", true, source("document", `{"type":"content","content":[{"type":"text","text":"x"}]}`)},
 		{"blocks that say nothing", false, source("document", `{"type":"content","content":[{"type":"text","text":" "}]}`)},

@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"unicode/utf8"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -15,7 +16,7 @@ var anthropicImages = set("image/png", "image/jpeg", "image/gif", "image/webp")
 // anthropicMediaItem carries media as an image or a document, or describes it.
 func anthropicMediaItem(c *content, i int, m eventlog.Media) []byte {
 	name := mediaType(m)
-	kind, source := anthropicSource(m, name)
+	kind := anthropicKind(m, name)
 	if kind == "" {
 		return anthropicTextItem(c.describe(i, describeMedia(m)))
 	}
@@ -23,7 +24,7 @@ func anthropicMediaItem(c *content, i int, m eventlog.Media) []byte {
 	o := object{dst: []byte{'{'}}
 	o.always("type", kind)
 	o.name("source")
-	o.dst = append(append(o.dst, source...), '}')
+	o.dst = append(append(o.dst, anthropicSource(m, name)...), '}')
 	return c.settle(i, kind, o.dst)
 }
 
@@ -32,30 +33,65 @@ func anthropicFits(data string) bool {
 	return base64.StdEncoding.EncodedLen(len(data)) <= largestAnthropicImage && longestSide(data) <= longestAnthropicSide
 }
 
-// anthropicSource is where an image or a document comes from; no kind if Anthropic does
-// not take it.
-func anthropicSource(m eventlog.Media, name string) (kind string, source []byte) {
+// anthropicKind is the type of block that media of a type is carried as; empty where Anthropic
+// does not take it.
+func anthropicKind(m eventlog.Media, name string) string {
+	switch image := anthropicImages[name]; {
+	case m.Data == "" && !((image || name == "application/pdf") && addressed(m.URI, "https")):
+		return ""
+	case image && (m.Data == "" || anthropicFits(m.Data)):
+		return "image"
+	case name == "application/pdf", name == "text/plain" && utf8.ValidString(m.Data) && !hollow(m.Data):
+		return "document"
+	}
+	return ""
+}
+
+// anthropicSource is where an image or a document comes from.
+func anthropicSource(m eventlog.Media, name string) []byte {
 	o := object{dst: []byte{'{'}}
 	switch {
-	case m.Data == "" && (anthropicImages[name] || name == "application/pdf") && addressed(m.URI, "https"):
+	case m.Data == "":
 		o.always("type", "url")
 		o.always("url", m.URI)
-	case m.Data == "":
-		return "", nil
-	case anthropicImages[name] && anthropicFits(m.Data), name == "application/pdf":
-		o.always("type", "base64")
-		o.always("media_type", name)
-		o.base64("data", m.Data)
-	case name == "text/plain" && utf8.ValidString(m.Data) && !hollow(m.Data):
+	case name == "text/plain":
 		o.always("type", "text")
 		o.always("media_type", name)
 		o.always("data", m.Data)
 	default:
-		return "", nil
+		o.always("type", "base64")
+		o.always("media_type", name)
+		o.base64("data", m.Data)
 	}
-	kind = "document"
-	if anthropicImages[name] {
-		kind = "image"
+	return append(o.dst, '}')
+}
+
+// anthropicLimits are those of a model with a window of 200,000 tokens, and of the smaller of the
+// two megabytes, which leaves something for what else is in the request.
+var anthropicLimits = mediaLimits{most: 100, bytes: 32_000_000, few: 20, side: 2000, carries: anthropicCarries}
+
+func anthropicCarries(at mediaPlace, block eventlog.Block) (medium, bool) {
+	if at.role == eventlog.RoleSystem || at.role == eventlog.RoleAssistant || at.failed {
+		return medium{}, false
 	}
-	return kind, append(o.dst, '}')
+	switch b := block.(type) {
+	case eventlog.Media:
+		return mediumOf(b), anthropicKind(b, mediaType(b)) != ""
+	case eventlog.ProviderBlock:
+		kind := readAnthropic(b.JSON).Type
+		if b.Provider != providerAnthropic || kind != "image" && kind != "document" || !anthropicSound(kind, b.JSON) {
+			return medium{}, false
+		}
+		found := medium{bytes: len(b.JSON), image: kind == "image"}
+		var of struct {
+			Source struct {
+				Data []byte `json:"data"`
+			} `json:"source"`
+		}
+		if found.image && json.Unmarshal([]byte(b.JSON), &of) == nil {
+			found.side = longestSide(string(of.Source.Data))
+		}
+		return found, true
+	}
+	return medium{}, false
 }

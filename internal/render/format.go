@@ -23,7 +23,7 @@ type Format struct {
 	// Join makes the provider's messages of the fragments of a whole context, in order.
 	// It does not change the fragments, and the result may share their bytes. The same
 	// fragments give the same messages, and so do fragments that others follow, but for
-	// the last message, which may take up what follows.
+	// the last message, which may take up what follows, and where others make Described grow.
 	Join func(fragments []Fragment) []Encoded
 	// OneByOne is set where Join makes one message of each fragment, whatever is around it.
 	OneByOne bool
@@ -32,9 +32,20 @@ type Format struct {
 	// Breakpoints is set where a request marks what the provider is to cache, and
 	// PromptCacheKey where it names the cache that it wants to hit.
 	Breakpoints, PromptCacheKey bool
+	// limits are how much media a request may have; nil for contextd's own format.
+	limits *mediaLimits
 	// Tools are tools as a request carries them in its member tools: a JSON array; nil for
 	// contextd's own format.
 	Tools func(tools []Tool) []byte
+}
+
+// Described is how many of the first media of a context are described because it has too many for
+// one request. It grows by steps; with it messages change that others follow.
+func (f *Format) Described(fragments []Fragment) int {
+	if f.limits == nil {
+		return 0
+	}
+	return f.limits.described(fragments)
 }
 
 // Gauge is the accountant that counts what the format puts around messages.
@@ -58,6 +69,8 @@ type Fragment struct {
 	ID string
 	// Conversions say what could not be carried as it was.
 	Conversions []Conversion
+	// media are what of its message is sent as media; nil if nothing is.
+	media *[]medium
 }
 
 // Encoded is one message as the provider takes it.

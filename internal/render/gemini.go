@@ -11,7 +11,7 @@ import (
 // instruction, each other line one of its contents. The user and the model take turns.
 var gemini = Format{
 	Name: "gemini", Fragments: geminiFragments, Join: geminiJoin, Tools: geminiTools,
-	Framing: budget.Framing{Call: 34, Result: 14, EstimatedCall: 34, EstimatedResult: 14},
+	Framing: budget.Framing{Call: 34, Result: 14, EstimatedCall: 34, EstimatedResult: 14}, limits: &geminiLimits,
 }
 
 const (
@@ -22,7 +22,9 @@ const (
 	geminiOpening     = `{"text":"` + openingText + `"}`
 )
 
-func geminiFragments(m Message) []Fragment {
+func geminiFragments(m Message) []Fragment { return geminiLimits.noted(&m, geminiSaid(m)) }
+
+func geminiSaid(m Message) []Fragment {
 	c := &content{message: &m}
 	switch m.Role {
 	case eventlog.RoleSystem:
@@ -41,7 +43,7 @@ func geminiFragments(m Message) []Fragment {
 }
 
 func geminiJoin(fragments []Fragment) []Encoded {
-	system, rest := turns(settled(fragments), geminiOpening)
+	system, rest := turns(geminiLimits.within(settled(fragments), geminiFragments), geminiOpening)
 	out := runs(system, func(string) (string, string) { return `{"systemInstruction":{"parts":[`, `]}}` })
 	for i := range out {
 		out[i].System = true

@@ -1,6 +1,10 @@
 package render
 
-import eventlog "github.com/contextd/contextd/internal/log"
+import (
+	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
 
 // geminiTypes are the kinds of media that Gemini reads.
 var geminiTypes = set(
@@ -21,27 +25,53 @@ func geminiMedia(c *content, i int, m eventlog.Media, signature string) []byte {
 	return part
 }
 
+func geminiTakes(m eventlog.Media, name string) bool {
+	return geminiTypes[name] && (m.Data != "" || addressed(m.URI, "https", "gs"))
+}
+
 // geminiMediaPart is the part of media that Gemini takes, and its type.
 func geminiMediaPart(m eventlog.Media, signature string) (part []byte, name string, ok bool) {
 	name = mediaType(m)
-	if !geminiTypes[name] {
+	if !geminiTakes(m, name) {
 		return nil, "", false
 	}
 	inner := object{dst: []byte{'{'}}
 	inner.always("mimeType", name)
 	kind := "inlineData"
-	switch {
-	case m.Data != "":
+	if m.Data != "" {
 		inner.base64("data", m.Data)
-	case addressed(m.URI, "https", "gs"):
+	} else {
 		kind = "fileData"
 		inner.always("fileUri", m.URI)
-	default:
-		return nil, "", false
 	}
 	o := object{dst: []byte{'{'}}
 	o.name(kind)
 	o.dst = append(append(o.dst, inner.dst...), '}')
 	o.str("thoughtSignature", signature)
 	return append(o.dst, '}'), name, true
+}
+
+// geminiLimits are of the smaller of the two megabytes, which leaves something for what else is in
+// the request.
+var geminiLimits = mediaLimits{most: 3600, images: true, bytes: 20_000_000, carries: geminiCarries}
+
+func geminiCarries(at mediaPlace, block eventlog.Block) (medium, bool) {
+	if at.role == eventlog.RoleSystem {
+		return medium{}, false
+	}
+	switch b := block.(type) {
+	case eventlog.Media:
+		return mediumOf(b), geminiTakes(b, mediaType(b))
+	case eventlog.ProviderBlock:
+		if at.result || !strings.Contains(b.JSON, `"inlineData"`) && !strings.Contains(b.JSON, `"fileData"`) {
+			return medium{}, false
+		}
+		speaker := speakerUser
+		if at.role == eventlog.RoleAssistant {
+			speaker = speakerModel
+		}
+		_, ok := geminiNative(b, speaker)
+		return medium{bytes: len(b.JSON), image: true}, ok
+	}
+	return medium{}, false
 }

@@ -48,10 +48,10 @@ func soundPart(kind string, value json.RawMessage) bool {
 		return !hollow(textIn(value))
 	case "inlineData":
 		m, ok := members(raw, []string{"mimeType", "data"}, []string{"displayName"})
-		return ok && filled(m, "mimeType") && soundData(textIn(m["mimeType"]), textIn(m["data"]))
+		return ok && geminiReads(textIn(m["mimeType"])) && soundData(textIn(m["mimeType"]), textIn(m["data"]))
 	case "fileData":
 		m, ok := members(raw, []string{"fileUri"}, []string{"mimeType", "displayName"})
-		return ok && texts(m) && addressed(textIn(m["fileUri"]), "https", "gs")
+		return ok && texts(m) && (m["mimeType"] == nil || geminiReads(textIn(m["mimeType"]))) && addressed(textIn(m["fileUri"]), "https", "gs")
 	case "executableCode":
 		m, ok := members(raw, []string{"language", "code"}, []string{"id"})
 		return ok && textIn(m["language"]) == "PYTHON" && m["code"][0] == '"'
@@ -60,6 +60,15 @@ func soundPart(kind string, value json.RawMessage) bool {
 		return ok && slices.Contains([]string{"OUTCOME_OK", "OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED"}, textIn(m["outcome"]))
 	}
 }
+
+// geminiReads reports whether a type of a part of Google's own is one that some model reads.
+func geminiReads(mime string) bool {
+	kind, _, _ := strings.Cut(mime, "/")
+	return geminiTypes[mime] || geminiSources[mime] || kind == "text" || kind == "audio" || kind == "video"
+}
+
+// geminiSources are the types of sources that are not below text.
+var geminiSources = set("application/json", "application/x-javascript", "application/x-python", "application/x-typescript", "application/rtf")
 
 // signatureBytes reports whether a signature is base64, of either alphabet, with all of
 // its padding or none, and no bits after its last byte: the SDK reads no other.

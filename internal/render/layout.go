@@ -61,6 +61,7 @@ func GroupMessages(v reduce.View, i int) []Message {
 			r.Cause = edit.Reducer
 			switch edit.Kind {
 			case reduce.Omitted:
+				r.Unreasoned = true
 				continue // what remains is as it was said
 			case reduce.Stubbed:
 				r.Origin = Stubbed

@@ -122,7 +122,7 @@ func TestGroupMessagesUnderEdits(t *testing.T) {
 			return e.Replace(1, call, reduce.Clipped, "[gone: ctx:3.0]", "clipping", "large")
 		}, 1, 1, clip},
 		"omit": {func(e *reduce.Editor) bool { return e.OmitThinking(1, "thinking", "old") }, 1, 0, render.Message{
-			Role: eventlog.RoleAssistant, Origin: render.Verbatim, Seqs: []eventlog.Seq{2}, Cause: "thinking",
+			Role: eventlog.RoleAssistant, Origin: render.Verbatim, Seqs: []eventlog.Seq{2}, Cause: "thinking", Unreasoned: true,
 			Blocks: []eventlog.Block{
 				text("I look."), eventlog.ToolCall{CallID: "c1", Name: "read", Arguments: `{"n": 1.0}`}, eventlog.ToolCall{CallID: "c2", Name: "bash", Arguments: `{}`},
 			},

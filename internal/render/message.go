@@ -35,6 +35,8 @@ type Message struct {
 	// Seqs are the events it renders, ascending; empty for what contextd wrote.
 	Seqs   []eventlog.Seq
 	Tokens uint64
+	// Unreasoned is set where a reducer left out reasoning.
+	Unreasoned bool
 	// Digest is set on what replaces the dropped run.
 	Digest bool
 	// Cause is the reducer that last changed the message, for reports.

@@ -46,3 +46,22 @@ func TestManyCallsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestArgumentsThatAreTooLong: OpenAI's models write arguments that its APIs do not take back.
+func TestArgumentsThatAreTooLong(t *testing.T) {
+	for _, f := range openAIFormats(t) {
+		for n, described := range map[int]bool{1 << 20: false, 1<<20 + 1: true} {
+			arguments := `{"a":"` + strings.Repeat("é", n-8) + `"}`
+			got := rendered(f, openAITalk(say(eventlog.RoleUser, text("go")), modelSaid("gpt-5", makes("c", "write", arguments)), answers("c", text("ok"))))
+			for _, v := range rules.Of(f.Name)(linesOf(got)) {
+				t.Errorf("%s, %d characters: %v", f.Name, n, v)
+			}
+			if found := strings.Contains(string(got[1].JSON), `{\"raw_arguments\":\"[arguments, 2097146 bytes; ctx:2.0]\"}`); found != described {
+				t.Errorf("%s, %d characters: described is %v: %.300s", f.Name, n, found, got[1].JSON)
+			}
+			if found := len(got[1].Conversions) == 1 && got[1].Conversions[0].Kind == render.Described; found != described {
+				t.Errorf("%s, %d characters: %v", f.Name, n, got[1].Conversions)
+			}
+		}
+	}
+}

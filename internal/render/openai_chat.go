@@ -2,7 +2,9 @@ package render
 
 import (
 	"encoding/base64"
+	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -10,7 +12,7 @@ import (
 // openAIChat is OpenAI's Chat Completions: each line is one of the request's messages.
 var openAIChat = Format{
 	Name: "openai_chat", Fragments: chatFragments, Join: chatJoin, Framing: openAIFraming,
-	PromptCacheKey: true, Tools: openAIChatTools,
+	PromptCacheKey: true, Tools: openAIChatTools, limits: &chatLimits,
 }
 
 // The speakers of fragments that Join does not leave where they are.
@@ -27,7 +29,9 @@ const (
 // refuses the message that it gave.
 const mostChatCalls = 128
 
-func chatFragments(m Message) []Fragment {
+func chatFragments(m Message) []Fragment { return chatLimits.noted(&m, chatSaid(m)) }
+
+func chatSaid(m Message) []Fragment {
 	switch m.Role {
 	case eventlog.RoleAssistant:
 		return chatAssistant(m)
@@ -183,7 +187,7 @@ func chatCall(dst []byte, p *openAIParts, i int, b eventlog.ToolCall) []byte {
 	o.name("function")
 	f := object{dst: append(o.dst, '{')}
 	f.always("name", name)
-	f.always("arguments", openAIArguments(b.Arguments))
+	f.always("arguments", p.arguments(i, b.Arguments))
 	return append(f.dst, '}', '}')
 }
 
@@ -199,19 +203,29 @@ func openAICall(p *openAIParts, i int, b eventlog.ToolCall) (id, name string) {
 	return id, name
 }
 
-// openAIArguments is the string of a call's arguments. A call that has none has the
-// empty object, as OpenAI's models write it.
-func openAIArguments(arguments string) string {
-	if arguments == "" {
+// longestOpenAIArguments is how many characters of arguments OpenAI takes back. Its models may
+// write more.
+const longestOpenAIArguments = 1 << 20
+
+// arguments is the string of the arguments of call i. A call that has none has the
+// empty object, as OpenAI's models write it; those that are too long are described.
+func (p *openAIParts) arguments(i int, arguments string) string {
+	switch {
+	case arguments == "":
 		return "{}"
+	case len(arguments) <= longestOpenAIArguments || utf8.RuneCountInString(arguments) <= longestOpenAIArguments:
+		return arguments
 	}
-	return arguments
+	what := fmt.Sprintf("arguments, %d bytes", len(arguments))
+	p.note(i, Described, what)
+	described := appendString([]byte(`{"`+eventlog.WrappedArguments+`":`), description(what, p.message.place(i), p.message.Recall))
+	return string(append(described, '}'))
 }
 
 // chatJoin puts the leading system messages together, and what results show after the last
 // of the results that follow each other, as nothing may come between a call and a result.
 func chatJoin(fragments []Fragment) []Encoded {
-	fragments = apart(settled(fragments))
+	fragments = apart(chatLimits.within(settled(fragments), chatFragments))
 	out := make([]Encoded, 0, len(fragments))
 	if n := openAISystem(fragments); n > 0 {
 		out = append(out, openAIPrompt(fragments[:n], `{"role":"system","content":[`))

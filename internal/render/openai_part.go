@@ -115,8 +115,11 @@ func chatPart(dst []byte, raw string) ([]byte, bool) {
 			return appendNative(dst, raw), true
 		}
 	}
-	if _, ok := readChatFile(raw); ok {
-		return appendNative(dst, raw), true
+	if file, ok := readChatFile(raw); ok {
+		data := textIn(file["file_data"])
+		if data == "" || dataURL(data, func(mime string) bool { return mime == "application/pdf" }) {
+			return appendNative(dst, raw), true
+		}
 	}
 	return dst, false
 }
@@ -190,4 +193,33 @@ func openAIRefusal(provider, raw string) (string, bool) {
 	m, ok := members(raw, []string{"type", "refusal"}, nil)
 	text := textIn(m["refusal"])
 	return text, ok && provider == providerOpenAI && textIn(m["type"]) == "refusal" && !hollow(text)
+}
+
+// The limits of OpenAI's two APIs, which take different media: so many images, and of the smaller
+// of the two megabytes.
+var (
+	chatLimits      = openAILimits(chatMedia, chatPart)
+	responsesLimits = openAILimits(responsesMedia, responsesPart)
+)
+
+func openAILimits(media func([]byte, eventlog.Media) ([]byte, bool), native func([]byte, string) ([]byte, bool)) mediaLimits {
+	return mediaLimits{most: 1500, images: true, bytes: 50_000_000, carries: func(at mediaPlace, block eventlog.Block) (medium, bool) {
+		if at.role == eventlog.RoleSystem || at.role == eventlog.RoleAssistant {
+			return medium{}, false
+		}
+		switch b := block.(type) {
+		case eventlog.Media:
+			found := mediumOf(b)
+			b.Data = b.Data[:min(len(b.Data), imageHeader)] // what it is, it is by its beginning
+			_, ok := media(nil, b)
+			return found, ok
+		case eventlog.ProviderBlock:
+			if b.Provider != providerOpenAI {
+				return medium{}, false
+			}
+			_, ok := native(nil, b.JSON)
+			return medium{bytes: len(b.JSON), image: strings.Contains(b.JSON, `"image_url"`)}, ok
+		}
+		return medium{}, false
+	}}
 }

@@ -10,10 +10,12 @@ import (
 // openAIResponses is OpenAI's Responses: each line is one item of the request's input.
 var openAIResponses = Format{
 	Name: "openai_responses", Fragments: responsesFragments, Join: responsesJoin, Framing: openAIFraming,
-	PromptCacheKey: true, Tools: openAIResponsesTools,
+	PromptCacheKey: true, Tools: openAIResponsesTools, limits: &responsesLimits,
 }
 
-func responsesFragments(m Message) []Fragment {
+func responsesFragments(m Message) []Fragment { return responsesLimits.noted(&m, responsesSaid(m)) }
+
+func responsesSaid(m Message) []Fragment {
 	switch m.Role {
 	case eventlog.RoleAssistant:
 		maker := provider.Maker(m.Model, m.Blocks)
@@ -40,7 +42,7 @@ func responsesFragments(m Message) []Fragment {
 // responsesJoin leaves the items as they are but for the leading system messages, which make one,
 // and for items whose id an earlier one has, which the provider refuses.
 func responsesJoin(fragments []Fragment) []Encoded {
-	fragments = settled(fragments)
+	fragments = responsesLimits.within(settled(fragments), responsesFragments)
 	out := make([]Encoded, 0, len(fragments))
 	if n := openAISystem(fragments); n > 0 {
 		out = append(out, openAIPrompt(fragments[:n], responsesHead("system")))

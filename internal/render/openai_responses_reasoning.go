@@ -89,9 +89,9 @@ func textParts(raw json.RawMessage, kind string) bool {
 }
 
 // looseReasoning reports whether a message has reasoning that its items cannot be tied to
-// again: none that OpenAI sealed, or without its id.
+// again: none that OpenAI sealed, without its id, or left out.
 func looseReasoning(m Message, maker string) bool {
-	return slices.ContainsFunc(m.Blocks, func(block eventlog.Block) bool {
+	return m.Unreasoned || slices.ContainsFunc(m.Blocks, func(block eventlog.Block) bool {
 		b, ok := block.(eventlog.Thinking)
 		if !ok {
 			return false

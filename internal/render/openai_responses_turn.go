@@ -115,12 +115,13 @@ func (t *responsesTurn) reasoning(i int, b eventlog.Thinking) {
 func (t *responsesTurn) call(i int, b eventlog.ToolCall) {
 	p := &openAIParts{message: &t.message}
 	id, name := openAICall(p, i, b)
+	arguments := p.arguments(i, b.Arguments)
 	t.noted = append(t.noted, p.conversions...)
 	o := object{dst: []byte{'{'}}
 	o.always("type", "function_call")
 	o.always("call_id", id)
 	o.always("name", name)
-	o.always("arguments", openAIArguments(b.Arguments))
+	o.always("arguments", arguments)
 	t.emit(append(o.dst, '}'))
 }
 

@@ -77,6 +77,8 @@ var openAITalks = []struct {
 		eventlog.Media{MIMEType: "image/tiff", Data: "II*\x00"}, eventlog.Media{MIMEType: "application/pdf", URI: "https://example.com/a.pdf"},
 		eventlog.Media{URI: "https://example.com/untyped"}, eventlog.Media{MIMEType: "image/png", URI: "file:///a.png"},
 		eventlog.Media{MIMEType: "text/csv", Data: "a,b\n1,2\n"}, eventlog.Media{}))},
+	{"files of OpenAI's own", openAITalk(say(eventlog.RoleUser, text("see"),
+		ownBlock("openai", `{"type":"file","file":{"filename":"a.csv","file_data":"data:text/csv;base64,YSxi"}}`), ownBlock("openai", `{"type":"file","file":{"file_id":"file-1"}}`)))},
 	{"media of others", openAITalk(say(eventlog.RoleSystem, text("s"), picture), say(eventlog.RoleUser, text("draw")), modelSaid("gpt-5", picture))},
 	{"images in results", openAITalk(
 		say(eventlog.RoleUser, text("go")), modelSaid("gpt-5", makes("c1", "shot", "{}"), makes("c2", "read", "{}")),
@@ -104,6 +106,12 @@ var openAITalks = []struct {
 		ownBlock("openai", `{"type":"computer_call","call_id":"x"}`)))},
 	{"an item that was tied to reasoning which is not there", openAITalk(say(eventlog.RoleUser, text("go")), modelSaid("gpt-5", eventlog.Thinking{EncryptedContent: "g"},
 		ownBlock("openai", `{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search"}}`)))},
+	{"an item after reasoning that a reducer left out", func() []render.Message {
+		talk := openAITalk(say(eventlog.RoleUser, text("go")), modelSaid("gpt-5",
+			ownBlock("openai", `{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search"}}`), text("Found.")))
+		talk[1].Unreasoned = true
+		return talk
+	}()},
 	{"blocks of others", openAITalk(
 		say(eventlog.RoleUser, text("go"), ownBlock("anthropic", `{"type":"document","source":{}}`), ownBlock("openai", `{"type":"image_url","image_url":{"url":"https://example.com/b.png","detail":"low"}}`),
 			ownBlock("openai", `{"type":"input_image","image_url":"https://example.com/c.png"}`), ownBlock("openai", `{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERi0xLjc="}}`)),

@@ -130,7 +130,7 @@ test("another conversation under the id is not gone on with", { skip: noDaemon }
 
 test("malformed tool input is kept and shown, and the run goes on", { skip: noDaemon }, async () => {
   const session = client.session("ai/malformed");
-  const written = ['{"path": "a', "plain words", "[1, 2]", '"x"', '{"path": 1.0}', '{"path": "b.go", "n": 1.0}', "null", ""];
+  const written = ['{"path": "a', "plain words", "[1, 2]", '"x"', '{"path": 1.0}', '{"path": 1e400}', '{"path": "b.go", "n": 1.0}', "null", ""];
   const mock = calling(...written);
   const model = wrapLanguageModel({ model: mock, middleware: contextdMiddleware({ session }) });
   const { text, response } = await generateText({ model, system: "s", prompt: "one", tools: reading(), stopWhen: stepCountIs(20) });
@@ -145,7 +145,7 @@ test("malformed tool input is kept and shown, and the run goes on", { skip: noDa
   const last = mock.doGenerateCalls.at(-1)!.prompt.flatMap((m) => (m.role === "assistant" ? m.content : []));
   assert.deepEqual(
     last.flatMap((p) => (p.type === "tool-call" ? [p.input] : [])),
-    [{ raw_arguments: '{"path": "a' }, { raw_arguments: "plain words" }, { raw_arguments: "[1,2]" }, { raw_arguments: '"x"' }, { path: 1 }, { path: "b.go" }, { raw_arguments: "null" }, {}],
+    [{ raw_arguments: '{"path": "a' }, { raw_arguments: "plain words" }, { raw_arguments: "[1,2]" }, { raw_arguments: '"x"' }, { path: 1 }, { raw_arguments: '{"path":1e400}' }, { path: "b.go" }, { raw_arguments: "null" }, {}],
   );
   // And so does a later run, in a process that knows the prompts alone.
   const again = wrapLanguageModel({ model: calling(), middleware: contextdMiddleware({ session: client.session(session.id) }) });

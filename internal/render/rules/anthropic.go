@@ -16,6 +16,11 @@ const (
 	anthropicSide     = 8000
 	anthropicMessages = 100_000
 	anthropicMarks    = 4
+	// A model with a window of 200,000 tokens takes so many images and documents. Where there
+	// are more than few images, their sides are shorter.
+	anthropicMedia    = 100
+	anthropicFew      = 20
+	anthropicManySide = 2000
 )
 
 var (
@@ -33,6 +38,10 @@ type anthropicCheck struct {
 	// marks counts cache breakpoints; short is set once one of five minutes was seen.
 	marks int
 	short bool
+	// media counts images and documents, and long are the lines of images with a side that many
+	// may not have.
+	media int
+	long  []int
 }
 
 // anthropicTurn is what of a message counts for its neighbours.
@@ -58,6 +67,14 @@ func checkAnthropic(r *report, lines [][]byte) {
 	}
 	if c.marks > anthropicMarks {
 		c.add(-1, "cache", "%d breakpoints, more than %d", c.marks, anthropicMarks)
+	}
+	if c.media > anthropicMedia {
+		c.add(-1, "size", "%d images and documents, more than %d", c.media, anthropicMedia)
+	}
+	if c.images > anthropicFew {
+		for _, line := range c.long {
+			c.add(line, "size", "one of %d images has a side of more than %d pixels", c.images, anthropicManySide)
+		}
 	}
 	c.order(turns)
 }

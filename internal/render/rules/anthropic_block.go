@@ -99,9 +99,18 @@ func (c *anthropicCheck) block(line int, where string, raw json.RawMessage, plac
 		c.source(line, where, o["source"], anthropicImageSources)
 	case "document":
 		c.source(line, where, o["source"], anthropicDocumentSources)
+		for _, name := range []string{"context", "title"} {
+			if raw := o[name]; string(raw) != "null" {
+				c.text(line, where+"."+name, raw)
+			}
+		}
 		c.cites(line, where, kind, o["citations"])
 	case "search_result":
 		c.cites(line, where, kind, o["citations"])
+	default:
+		if of, ok := strings.CutSuffix(kind, "_tool_result"); ok && of != "mcp" && o["content"] != nil {
+			c.results(line, where, of, o["content"])
+		}
 	}
 	return kind
 }
@@ -121,6 +130,17 @@ func (c *anthropicCheck) citations(line int, where string, raw json.RawMessage) 
 			continue
 		}
 		c.members(line, at, o, append([]string{"type", "cited_text"}, of...), nil)
+		for _, name := range of {
+			switch value := o[name]; {
+			case value == nil:
+			case strings.HasSuffix(name, "_number"), strings.HasSuffix(name, "_index") && name != "encrypted_index":
+				if json.Unmarshal(value, new(int)) != nil || string(value) == "null" {
+					c.add(line, "type", "%s.%s: no number", at, name)
+				}
+			case !strings.HasSuffix(name, "title") || string(value) != "null":
+				c.text(line, at+"."+name, value)
+			}
+		}
 	}
 }
 

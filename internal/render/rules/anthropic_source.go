@@ -32,6 +32,10 @@ var (
 
 func (c *anthropicCheck) source(line int, where string, raw json.RawMessage, allowed sources) {
 	where += ".source"
+	c.media++
+	if _, document := allowed["text"]; !document {
+		c.images++
+	}
 	o, ok := c.open(line, where, raw)
 	if !ok {
 		return
@@ -76,7 +80,13 @@ func (c *anthropicCheck) image(line int, where, data string) {
 		c.add(line, "size", "%s: %d bytes, more than %d", where, len(data), anthropicImage)
 	}
 	of, _, err := image.DecodeConfig(base64.NewDecoder(base64.StdEncoding, strings.NewReader(data)))
-	if err == nil && max(of.Width, of.Height) > anthropicSide {
+	if err != nil {
+		return
+	}
+	switch side := max(of.Width, of.Height); {
+	case side > anthropicSide:
 		c.add(line, "size", "%s: %d by %d pixels, more than %d", where, of.Width, of.Height, anthropicSide)
+	case side > anthropicManySide:
+		c.long = append(c.long, line)
 	}
 }

@@ -37,8 +37,8 @@
 //	citations      documents have them all or none, and so have search results
 //	cache          at most four breakpoints, of five minutes or an hour, the longer first
 //	end            a last message of the assistant does not end in whitespace
-//	size           32 MB in all, 5 MB of base64 and 8000 pixels a side for an image, 100000
-//	               messages
+//	size           32 MB in all, 5 MB of base64 and 8000 pixels a side for an image, 2000
+//	               where there are more than 20 images, 100 images and documents, 100000 messages
 //
 // Of gemini, from https://ai.google.dev/api/caching#Content and the pages
 // https://ai.google.dev/gemini-api/docs/function-calling, thought-signatures,
@@ -66,7 +66,7 @@
 //	                 the model's
 //	source           media are of the types that the models read, inline, by HTTPS or in
 //	                 Cloud Storage
-//	size             20 MB in all
+//	size             20 MB and 3600 images in all
 //
 // Of openai_chat, from https://platform.openai.com/docs/api-reference/chat/create and its
 // pages on function calling, images and vision, audio and file inputs:
@@ -79,7 +79,7 @@
 //	pairs    after calls stand their results, before anything else, and nowhere else
 //	call id  ids have 1 to 40 characters, and each call has its own
 //	name     names of functions are 1 to 64 letters, digits, "_" and "-"
-//	size     128 calls in a message
+//	size     128 calls in a message, 1048576 characters of arguments, 50 MB and 1500 images in all
 //
 // Of openai_responses, from https://platform.openai.com/docs/api-reference/responses/create
 // and its pages on conversation state, reasoning and function calling, the rules of the same

@@ -10,8 +10,11 @@ import (
 	"strings"
 )
 
-// geminiBytes is how large a request with inline data may be.
-const geminiBytes = 20 << 20
+// geminiBytes is how large a request with inline data may be, and geminiImages how many there may be.
+const (
+	geminiBytes  = 20 << 20
+	geminiImages = 3600
+)
 
 var geminiName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`)
 
@@ -38,6 +41,9 @@ func checkGemini(r *report, lines [][]byte) {
 	c.request(lines, geminiBytes, "systemInstruction", c.system, func(line int, o object) {
 		turns = append(turns, c.content(line, o))
 	})
+	if c.images > geminiImages {
+		c.add(-1, "size", "%d images, more than %d", c.images, geminiImages)
+	}
 	for i, t := range turns {
 		var before geminiTurn
 		if i > 0 {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // What OpenAI's two APIs have in common.
@@ -29,10 +30,15 @@ func (r *report) filled(line int, where string, raw json.RawMessage) {
 	}
 }
 
-// arguments reads what a model wrote as the arguments of a call: any string but none.
+// arguments reads what a model wrote as the arguments of a call: any string but none, and not too
+// long, although a model may write more.
 func (r *report) arguments(line int, where string, raw json.RawMessage) {
-	if s := r.text(line, where, raw); raw != nil && s == "" {
+	s := r.text(line, where, raw)
+	if raw != nil && s == "" {
 		r.add(line, "empty", "%s: no arguments", where)
+	}
+	if n := utf8.RuneCountInString(s); n > openAIArguments {
+		r.add(line, "size", "%s: %d characters, more than %d", where, n, openAIArguments)
 	}
 }
 
@@ -45,8 +51,30 @@ func (r *report) choice(line int, where string, raw json.RawMessage, of ...strin
 	return s
 }
 
+// Limits of a request of either API.
+const (
+	openAIBytes     = 50 << 20
+	openAIArguments = 1 << 20
+	openAIMany      = 1500
+)
+
+// openAISize holds a request to how large it may be, and to how many images it may have.
+func (r *report) openAISize(lines [][]byte) {
+	total := 0
+	for _, line := range lines {
+		total += len(line)
+	}
+	if total > openAIBytes {
+		r.add(-1, "size", "%d bytes, more than %d", total, openAIBytes)
+	}
+	if r.images > openAIMany {
+		r.add(-1, "size", "%d images, more than %d", r.images, openAIMany)
+	}
+}
+
 // imageURL holds an image's URL: on the web, or data of an image.
 func (r *report) imageURL(line int, where string, raw json.RawMessage) {
+	r.images++
 	url := r.text(line, where, raw)
 	if isAddress(url, "https", "http") {
 		return

@@ -12,6 +12,7 @@ func checkChat(r *report, lines [][]byte) {
 		c.message(i, line)
 	}
 	c.calls.closed(r, len(lines)-1)
+	r.openAISize(lines)
 }
 
 // chatCalls is how many calls a message may have.
@@ -97,7 +98,7 @@ func (c *chat) file(line int, where string, part json.RawMessage) {
 	if file["filename"] == nil {
 		c.add(line, "media", "%s.file: data without a name", where)
 	}
-	c.dataURL(line, where+".file.file_data", c.text(line, where+".file.file_data", file["file_data"]), nil)
+	c.dataURL(line, where+".file.file_data", c.text(line, where+".file.file_data", file["file_data"]), []string{"application/pdf"})
 }
 
 func (c *chat) assistant(line int, raw []byte) {

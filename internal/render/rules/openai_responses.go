@@ -15,6 +15,7 @@ func checkResponses(r *report, lines [][]byte) {
 	end := len(lines) - 1
 	c.calls.closed(r, end)
 	c.follows(end, "")
+	r.openAISize(lines)
 }
 
 type responses struct {

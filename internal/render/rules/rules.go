@@ -44,7 +44,11 @@ func checked(lines [][]byte, check func(*report, [][]byte)) []Violation {
 }
 
 // report collects violations.
-type report struct{ found []Violation }
+type report struct {
+	found []Violation
+	// images counts them, where a format has a limit.
+	images int
+}
 
 func (r *report) add(line int, rule, format string, args ...any) {
 	r.found = append(r.found, Violation{Line: line, Rule: rule, What: fmt.Sprintf(format, args...)})

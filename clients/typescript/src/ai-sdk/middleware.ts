@@ -2,7 +2,7 @@ import type { LanguageModelV3, LanguageModelV3CallOptions, LanguageModelV3Finish
 import { own, type OwnContext } from "../own.js";
 import type { AssembleOptions, Session } from "../session.js";
 import { History } from "./history.js";
-import { toPrompt } from "./to-prompt.js";
+import { messagesOf, toPrompt } from "./to-prompt.js";
 
 /** How a middleware assembles. */
 export interface MiddlewareOptions extends Pick<AssembleOptions, "budget" | "policy" | "timeoutMs"> {
@@ -38,7 +38,7 @@ export function contextdMiddleware(options: MiddlewareOptions): LanguageModelV3M
       ...(signal ? { signal } : {}),
     });
     const context = await history.follow(params.prompt, signal, assemble);
-    const { prompt, lastLine } = toPrompt(context.messages());
+    const { prompt, lastLine } = toPrompt(messagesOf(context));
     if (options.anthropicCache) mark(prompt, lastLine, context.header.prefixMessages);
     const made = { ...params, prompt };
     contexts.set(made, context);

@@ -8,7 +8,8 @@ import type {
   LanguageModelV3ToolResultOutput,
   LanguageModelV3ToolResultPart,
 } from "@ai-sdk/provider";
-import type { OwnBlock, OwnMessage } from "../own.js";
+import { items, member } from "../json-text.js";
+import type { OwnBlock, OwnContext, OwnMessage } from "../own.js";
 import { type Beside, provider } from "./options.js";
 import { refOf } from "./to-events.js";
 
@@ -18,6 +19,33 @@ type Part =
   | LanguageModelV3ReasoningPart
   | LanguageModelV3ToolCallPart
   | LanguageModelV3ToolResultPart;
+
+/**
+ * A context's messages. Arguments with a number that JavaScript has not (1e400), which it would
+ * write as null, are in arguments_text.
+ */
+export function messagesOf(context: OwnContext): OwnMessage[] {
+  const messages = context.messages();
+  messages.forEach((m, line) => {
+    m.blocks.forEach((b, i) => {
+      if (!("tool_call" in b) || !infinite(b.tool_call.arguments_json)) return;
+      const text = new TextDecoder().decode(context.lines[line]);
+      const block = items(text, member(text, "blocks")!.start)[i]!;
+      const written = member(text, "arguments_json", member(text, "tool_call", block.start)!.start)!;
+      b.tool_call.arguments_text = text.slice(written.start, written.end);
+    });
+  });
+  return messages;
+}
+
+function infinite(value: unknown): boolean {
+  const all = [value]; // rather than a call for each level, of which there may be thousands
+  for (let v = all.pop(); v !== undefined; v = all.pop()) {
+    if (typeof v === "number" && !Number.isFinite(v)) return true;
+    if (typeof v === "object" && v !== null) for (const inner of Object.values(v)) all.push(inner);
+  }
+  return false;
+}
 
 /** contextd's own messages as a prompt, and for each of its messages the last line it holds. */
 export function toPrompt(messages: readonly OwnMessage[]): { prompt: LanguageModelV3Prompt; lastLine: number[] } {
