@@ -309,15 +309,15 @@ func (s *session) checkSticky(t fataler, before, now step, strict bool) {
 	for i := range now.result.View.Len() {
 		at[now.result.View.Group(i)] = i
 	}
-	rooted := !slices.Equal(before.result.State.Rooted, now.result.State.Rooted)
+	cut := now.result.State.CollapsedThrough > before.result.State.CollapsedThrough
 	had := map[*reduce.Group]bool{}
 	for i := range before.result.View.Len() {
 		g := before.result.View.Group(i)
 		had[g] = true
 		if j, ok := at[g]; ok {
 			checkEditsStay(t, g, slices.DeleteFunc(slices.Clone(before.result.View.Edits(i)), func(e reduce.Edit) bool {
-				if e.Reducer == "duplicates" && rooted {
-					return true // a group that outlasts the later copy shows its own
+				if e.Reducer == "duplicates" && cut {
+					return true // where a root keeps a group longer than the later copy, it shows its own
 				}
 				return strict && slices.ContainsFunc(g.Calls, func(c reduce.Call) bool { return c.Result == e.Message && s.names(&c) })
 			}), now.result.View, j)

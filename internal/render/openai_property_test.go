@@ -26,7 +26,7 @@ var (
 		`{"type":"code_interpreter_call","id":"ci_1","status":"completed","code":"1","container_id":"c","outputs":[]}`,
 		`{"type":"image_generation_call","id":"ig_1","status":"completed","result":"iVBORw0KGgo="}`,
 		`{"type":"mcp_call","id":"mcp_1","arguments":"{}","name":"n","server_label":"s","output":"o"}`,
-		`{"type":"compaction","id":"cmp_1","encrypted_content":"gAAA"}`,
+		`{"type":"compaction","id":"cmp_1","encrypted_content":"gAAA"}`, `{"type":"compaction","id":"cmp_2","encrypted_content":"\t"}`,
 		`{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"t","annotations":[]}]}`,
 		`{"type":"output_text","text":"t","annotations":[{"type":"file_path","file_id":"f","index":1}]}`,
 		`{"type":"output_text","text":"t","annotations":[{"type":"file_path","file_id":"f"}]}`,
@@ -41,6 +41,7 @@ var (
 	drawnThinking = []eventlog.Thinking{
 		{Text: "open"}, {Text: "signed", Signature: "sig"}, {RedactedData: "r"}, {EncryptedContent: "gA"}, {EncryptedContent: "gB", Signature: "rs_1"},
 		{Signature: `{"type":"reasoning","id":"rs_2","summary":[{"type":"summary_text","text":"s"}],"encrypted_content":"gC"}`},
+		{EncryptedContent: " "}, {Signature: `{"type":"reasoning","summary":[],"encrypted_content":"\u00a0"}`},
 		{Signature: `{"type":"reasoning","id":"","summary":[],"encrypted_content":"gC"}`}, {EncryptedContent: "gD", Signature: "rs_ no id"},
 	}
 	drawnArguments = []string{"", "{}", `{"a": 1.0}`, `{"a":`, `[1e400]`, `"\ud800"`, "null", "\xff"}

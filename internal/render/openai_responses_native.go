@@ -172,7 +172,7 @@ func ownItem(raw string) bool {
 		return false
 	}
 	for _, name := range []string{"encrypted_content", "name", "server_label", "container_id"} {
-		if v, there := m[name]; there && textIn(v) == "" {
+		if v, there := m[name]; there && hollow(textIn(v)) {
 			return false
 		}
 	}

@@ -20,7 +20,7 @@ func reasoningItem(maker string, b eventlog.Thinking) (item []byte, id string, o
 	if id, ok := wholeReasoning(b.Signature); ok {
 		return appendNative(nil, b.Signature), id, true
 	}
-	if b.EncryptedContent == "" {
+	if hollow(b.EncryptedContent) {
 		return nil, "", false
 	}
 	if itemID(b.Signature, "rs_") {
@@ -62,7 +62,7 @@ func wholeReasoning(raw string) (id string, ok bool) {
 		return "", false
 	}
 	m, ok := members(raw, []string{"type", "summary", "encrypted_content"}, []string{"id", "content", "status"})
-	if !ok || textIn(m["type"]) != "reasoning" || textIn(m["encrypted_content"]) == "" || !textParts(m["summary"], "summary_text") {
+	if !ok || textIn(m["type"]) != "reasoning" || hollow(textIn(m["encrypted_content"])) || !textParts(m["summary"], "summary_text") {
 		return "", false
 	}
 	if content, there := m["content"]; there && !textParts(content, "reasoning_text") {
