@@ -98,8 +98,9 @@ func markedManifest(name string) (iteration, number uint64, ok bool) {
 }
 
 const (
-	manifestMarker = "marker.manifest."
-	formatMarker   = "marker.format-version."
+	markerPrefix   = "marker."
+	manifestMarker = markerPrefix + "manifest."
+	formatMarker   = markerPrefix + "format-version."
 )
 
 // exists reports whether there is a database.

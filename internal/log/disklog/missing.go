@@ -212,18 +212,16 @@ func (l *look) sum(name string, limit int64) (length int64, sum uint32, err erro
 	return length, h.Sum32(), errors.Join(err, f.Close())
 }
 
-// peekFS shows a database without its options, which it would compare, and with empty files for its logs,
-// of which it notes those that a database replays.
+// peekFS shows a database with empty files for its logs, of which it notes those that a database replays.
 type peekFS struct {
-	vfs.FS
+	readFS
 	logs     []string // names of logs that are there no more
 	replayed map[string]bool
 }
 
 // List lists a directory.
 func (fs peekFS) List(dir string) ([]string, error) {
-	names, err := fs.FS.List(dir)
-	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, optionsPrefix) })
+	names, err := fs.readFS.List(dir)
 	names = append(names, fs.logs...)
 	slices.Sort(names)
 	return slices.Compact(names), err
@@ -284,7 +282,7 @@ type fileInForce struct {
 // filesInForce returns the tables and the files of values that the manifest names. Of the logs, those that
 // are there and the others that are given, it returns those of which something is not in tables.
 func (s *Store) filesInForce(logs []string) (files map[string]fileInForce, unflushed map[string]bool, err error) {
-	peek := peekFS{s.opts.FS, logs, map[string]bool{}}
+	peek := peekFS{readFS{s.opts.FS}, logs, map[string]bool{}}
 	options := s.pebbleOptions()
 	options.FS = peek
 	options.ReadOnly, options.DisableConsistencyCheck = true, true
