@@ -189,7 +189,7 @@ func (a *auditor) session(ctx context.Context, id string) (sessionAudit, error) 
 	for _, p := range projections {
 		difference, err := a.source.replay(ctx, id, p)
 		if err == nil && difference != "" {
-			err = errors.New(difference)
+			out.Faults = append(out.Faults, auditFault{Kind: faultOfProjection, ProjectionID: p, Text: difference, Rebuilt: true})
 		}
 		if err := out.fault(faultOfProjection, p, err); err != nil {
 			return out, err
@@ -220,7 +220,7 @@ func (s *sessionAudit) fault(kind, projection string, err error) error {
 	if slices.ContainsFunc(s.Faults, func(f auditFault) bool { return f.Text == text }) {
 		return nil
 	}
-	s.Faults = append(s.Faults, auditFault{kind, projection, text})
+	s.Faults = append(s.Faults, auditFault{Kind: kind, ProjectionID: projection, Text: text})
 	return nil
 }
 

@@ -8,11 +8,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/spf13/cobra"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/gauges"
 	"github.com/contextd/contextd/internal/assemble"
@@ -172,6 +174,17 @@ func TestAuditorNamesWhatDiffers(t *testing.T) {
 	want := `projection p1-0002: tokens: recorded 1, replayed 2 / projection p1-0003: artifact "summary" does not exist`
 	if text := strings.Join(got, " / "); text != want || found[0].Projections != 3 {
 		t.Errorf("%d projections, faults %s; want %s", found[0].Projections, text, want)
+	}
+	for rebuiltAlone, want := range map[bool]string{true: "1 of 1 sessions are whole", false: "1 of 1 sessions are not what they were"} {
+		found := slices.Clone(found)
+		if rebuiltAlone {
+			found[0].Faults = found[0].Faults[:1]
+		}
+		cmd := &cobra.Command{}
+		cmd.SetOut(io.Discard)
+		if err := (&client{}).writeAudit(cmd, found); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 	a.source = endedSource{}
 	if _, err := a.run(t.Context(), []string{"s"}, true); err == nil {
