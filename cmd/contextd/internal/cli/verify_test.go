@@ -133,6 +133,8 @@ type wrongSource struct{}
 
 func (wrongSource) sessions(context.Context, []string) ([]string, error) { return []string{"s"}, nil }
 
+func (wrongSource) life(context.Context, string) (string, error) { return "", nil }
+
 func (wrongSource) log(context.Context, string) (auditedLog, error) {
 	return auditedLog{1, "sha256:1", logRead}, nil
 }
@@ -159,6 +161,35 @@ type endedSource struct{ wrongSource }
 
 func (endedSource) replay(context.Context, string, string) (string, error) {
 	return "", &eventlog.UnavailableError{Cause: io.ErrUnexpectedEOF}
+}
+
+// deletedSource is one whose session is deleted, and made again, so often while it is looked at.
+type deletedSource struct {
+	wrongSource
+	left, asked int
+}
+
+func (d *deletedSource) life(context.Context, string) (string, error) {
+	if d.asked++; d.asked%2 == 0 && d.left > 0 {
+		d.left--
+		return "another", nil
+	}
+	return "", nil
+}
+
+// A session that is deleted while it is looked at is looked at again, and has no faults that are its
+// deletion.
+func TestAuditorOfSessionsThatAreDeleted(t *testing.T) {
+	for deletions, want := range map[int]sessionAudit{
+		1:   {Log: logRead, Projections: 3, Faults: make([]auditFault, 2)},
+		100: {Log: logGone},
+	} {
+		a := auditor{source: &deletedSource{left: deletions}, progress: &progress{}}
+		found, err := a.run(t.Context(), []string{"s"}, true)
+		if err != nil || len(found) != 1 || found[0].Log != want.Log || found[0].Projections != want.Projections || len(found[0].Faults) != len(want.Faults) {
+			t.Errorf("deleted %d times: %+v, %v", deletions, found, err)
+		}
+	}
 }
 
 func TestAuditorNamesWhatDiffers(t *testing.T) {
