@@ -128,10 +128,11 @@ func (s *Store) snapshotAsItIs(ctx context.Context) (*Snapshot, error) {
 		return nil, err
 	}
 	made := &Snapshot{store: s, ended: make(chan struct{})}
-	return made, made.list(s.opts.FS, s.dir, func(name string) bool {
+	err = made.list(s.opts.FS, s.dir, func(name string) bool {
 		_, named := inForce[name]
 		return named || unflushed[name] || name == manifestName(manifest) || strings.HasPrefix(name, markerPrefix)
 	})
+	return made, err
 }
 
 // list adds the files of a database that are taken, and those beside the store's own.

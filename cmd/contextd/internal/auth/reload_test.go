@@ -139,7 +139,7 @@ func rewrite(t *testing.T, path string, change func(string) string) {
 	write(t, path, change(string(text)))
 }
 
-// A connection whose authority has another certificate of the same key would be made again now.
+// A connection whose authority has another certificate of the same key is one that would be let in now.
 func TestAuthorityIsRenewed(t *testing.T) {
 	n := newNetwork(t, nil)
 	info, _, err := n.shake(t, n.client(t, "x"))

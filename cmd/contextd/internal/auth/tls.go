@@ -117,7 +117,7 @@ func (a *Authenticator) Network() credentials.TransportCredentials {
 // connectionAge is how long a connection shows the same client certificate.
 const connectionAge = 10 * time.Minute
 
-// ConnectionAge is after how long clients should connect anew; 0 for never. Where they have
+// ConnectionAge is after how long clients should connect again; 0 for never. Where they have
 // certificates, one that has another meanwhile shows it then, before the old one expires.
 func (a *Authenticator) ConnectionAge() time.Duration {
 	if a.options.ClientCAFile == "" {

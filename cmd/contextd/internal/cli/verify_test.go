@@ -163,7 +163,7 @@ func (endedSource) replay(context.Context, string, string) (string, error) {
 	return "", &eventlog.UnavailableError{Cause: io.ErrUnexpectedEOF}
 }
 
-// deletedSource is one whose session is deleted, and made again, so often while it is looked at.
+// deletedSource is one whose session is deleted, and created again, so often while it is looked at.
 type deletedSource struct {
 	wrongSource
 	left, asked int

@@ -46,7 +46,7 @@ type Options struct {
 	Implementation func(ctx context.Context, service string) (any, error)
 	// ConnectionIdle is how long a client may stay connected without a call.
 	ConnectionIdle time.Duration
-	// ConnectionAge, if set, is after how long a client is asked to connect anew for its next
+	// ConnectionAge, if set, is after how long a client is asked to connect again for its next
 	// calls, about; those that run go on.
 	ConnectionAge time.Duration
 }

@@ -51,7 +51,7 @@ var ErrNoKey = errors.New("its key was destroyed")
 type LostError struct{ File string }
 
 func (e *LostError) Error() string {
-	return fmt.Sprintf("%s, which had its key, is lost, cut or made anew: put it back from a copy", e.File)
+	return fmt.Sprintf("%s, which had its key, is lost, cut or made a second time: put it back from a copy", e.File)
 }
 
 // Unwrap returns ErrNoKey.

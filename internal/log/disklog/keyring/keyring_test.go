@@ -131,7 +131,7 @@ func TestLostKeysAreNotDestroyedOnes(t *testing.T) {
 	const file = "keys/000000000000.keys"
 	for name, lose := range map[string]func(*testing.T, vfs.FS, *keyring.Keyring){
 		"missing": func(*testing.T, vfs.FS, *keyring.Keyring) {},
-		"made anew": func(t *testing.T, _ vfs.FS, k *keyring.Keyring) {
+		"made a second time": func(t *testing.T, _ vfs.FS, k *keyring.Keyring) {
 			if err := k.Create(9); err != nil {
 				t.Fatal(err)
 			}
