@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -20,14 +21,14 @@ const SystemCA = "system"
 
 // Credentials prove who calls, and say how the daemon is known. The zero value is a
 // connection without TLS on which nobody proves anything, as to a socket or a daemon on
-// loopback that asks for nothing.
+// loopback that asks for nothing. Files are read again for each connection, so that what is
+// renewed in place needs no new client.
 type Credentials struct {
 	// CA is a PEM file with the authority of the daemon's certificate, or SystemCA. Empty: no TLS.
 	CA string
 	// Certificate and Key are PEM files with the own certificate and its key. Both or none.
 	Certificate, Key string
-	// TokenFile has the bearer token of calls. It is read at every call, so that a token that
-	// is renewed in place needs no new client.
+	// TokenFile has the bearer token of calls. It is read at every call.
 	TokenFile string
 }
 
@@ -55,7 +56,7 @@ func (c Credentials) dialOptions(target string) ([]grpc.DialOption, error) {
 	if c.CA == "" && !local(target) {
 		return nil, fmt.Errorf("the token could be read on the way to %s: set the CA of its certificate", target)
 	}
-	token := bearer(c.TokenFile)
+	token := &bearer{file: c.TokenFile}
 	if _, err := token.GetRequestMetadata(context.Background()); err != nil {
 		return nil, err
 	}
@@ -69,6 +70,17 @@ func (c Credentials) transport() (credentials.TransportCredentials, error) {
 		}
 		return insecure.NewCredentials(), nil
 	}
+	first, err := c.tls()
+	if err != nil {
+		return nil, err
+	}
+	r := &reread{TransportCredentials: first, of: c}
+	r.last.Store(&first)
+	return r, nil
+}
+
+// tls is TLS with the files as they are now.
+func (c Credentials) tls() (credentials.TransportCredentials, error) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS13}
 	if c.CA != SystemCA {
 		pem, err := os.ReadFile(c.CA)
@@ -89,6 +101,29 @@ func (c Credentials) transport() (credentials.TransportCredentials, error) {
 	return credentials.NewTLS(conf), nil
 }
 
+// reread is TLS whose files may change: each handshake has them as they are then, or, while
+// they do not fit each other, as they last did.
+type reread struct {
+	credentials.TransportCredentials
+	of   Credentials
+	last atomic.Pointer[credentials.TransportCredentials]
+}
+
+// ClientHandshake implements credentials.TransportCredentials.
+func (r *reread) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	if now, err := r.of.tls(); err == nil {
+		r.last.Store(&now)
+	}
+	return (*r.last.Load()).ClientHandshake(ctx, authority, conn)
+}
+
+// Clone implements credentials.TransportCredentials.
+func (r *reread) Clone() credentials.TransportCredentials {
+	c := &reread{TransportCredentials: r.TransportCredentials.Clone(), of: r.of}
+	c.last.Store(r.last.Load())
+	return c
+}
+
 // local reports whether nobody else can read what is sent to a target.
 func local(target string) bool {
 	if strings.HasPrefix(target, "unix:") {
@@ -100,16 +135,26 @@ func local(target string) bool {
 }
 
 // bearer is the file of a token that every call brings.
-type bearer string
+type bearer struct {
+	file string
+	last atomic.Value // the last token of it
+}
 
-// GetRequestMetadata implements credentials.PerRPCCredentials.
-func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
-	token, err := os.ReadFile(string(b))
+// GetRequestMetadata implements credentials.PerRPCCredentials. A file that is being written is
+// empty for a moment: the token before counts until there is another.
+func (b *bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	text, err := os.ReadFile(b.file)
 	if err != nil {
 		return nil, fmt.Errorf("token file: %w", err)
 	}
-	return map[string]string{"authorization": "Bearer " + strings.TrimSpace(string(token))}, nil
+	token := strings.TrimSpace(string(text))
+	if token != "" {
+		b.last.Store(token)
+	} else if token, _ = b.last.Load().(string); token == "" {
+		return nil, fmt.Errorf("token file: %s is empty", b.file)
+	}
+	return map[string]string{"authorization": "Bearer " + token}, nil
 }
 
 // RequireTransportSecurity implements credentials.PerRPCCredentials: dialOptions decides.
-func (bearer) RequireTransportSecurity() bool { return false }
+func (*bearer) RequireTransportSecurity() bool { return false }

@@ -36,6 +36,9 @@ func TestReadOnlyDirectory(t *testing.T) {
 		"readonly": func(ts *testscript.TestScript, _ bool, _ []string) {
 			ts.Check(syscall.Mount("", dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
 		},
+		"writable": func(ts *testscript.TestScript, _ bool, _ []string) {
+			ts.Check(syscall.Mount("", dir, "", syscall.MS_REMOUNT, ""))
+		},
 		"exits": exits,
 		"count": count,
 	}
@@ -60,9 +63,23 @@ stdin event.jsonl
 exits 4 contextd append s --embedded $DIR
 stderr 'opened only to be read'
 exits 4 contextd sessions delete s --embedded $DIR
+exec contextd backup backup --embedded $DIR
+exec contextd verify --embedded backup
+exec contextd restore backup restored
+exec contextd log s --embedded restored
+stdout Hello
+exec contextd repair --data-dir $DIR --dry-run
+stdout 'nothing is wrong'
 exits 1 contextd serve --data-dir $DIR --unix-socket $SOCK
 stderr 'cannot be written to'
 ! stderr 'in use'
+writable
+exec rm $DIR/INVENTORY
+readonly
+exits 1 contextd repair --data-dir $DIR --dry-run
+stdout 'INVENTORY is missing'
+exits 1 contextd repair --data-dir $DIR
+stderr 'cannot be written to'
 -- event.jsonl --
 {"message":{"role":"ROLE_USER","blocks":[{"text":{"text":"Hello"}}]}}
 `

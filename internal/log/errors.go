@@ -146,9 +146,18 @@ func (*FullError) Error() string {
 }
 
 // ReadOnlyError says that a store was opened only to be read. Nothing was stored.
-type ReadOnlyError struct{}
+type ReadOnlyError struct {
+	// Needed is what would have to be written for a call that only reads; empty for others.
+	Needed string
+}
 
-func (*ReadOnlyError) Error() string { return "the store was opened only to be read" }
+func (e *ReadOnlyError) Error() string {
+	const text = "the store was opened only to be read"
+	if e.Needed == "" {
+		return text
+	}
+	return text + ", and " + e.Needed
+}
 
 // CorruptError says that a store's medium gave back something other than what
 // the store wrote. The reason is for the daemon's own diagnostics.

@@ -1,8 +1,10 @@
 package memory
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -12,6 +14,9 @@ const maxFileBytes = 64 << 20
 // ReadFile reads an operator's file, which may be replaced by anything while the daemon runs.
 func ReadFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrPermission) {
+		err = fmt.Errorf("%w to user %d of group %d, who runs this", err, os.Geteuid(), os.Getegid())
+	}
 	if err != nil {
 		return nil, err
 	}

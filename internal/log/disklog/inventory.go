@@ -49,9 +49,9 @@ type counted struct {
 //
 // It never claims what may not be there after a crash, whatever of it reached the
 // disk: a length is claimed once it is synced, and a log file is taken out, durably
-// and in both slots, before it is removed. Claims about logs count only with the manifest
-// that they were made with, so a program that keeps no inventory may have had the store
-// meanwhile.
+// and in both slots, before it is removed. With another manifest than the one that they were made
+// with, claims count about logs alone that the manifest has replayed, so a program that keeps no
+// inventory may have had the store meanwhile.
 type inventory struct {
 	disk vfs.FS // below the halting
 	dir  string // of the database
@@ -98,8 +98,9 @@ func markedManifest(name string) (iteration, number uint64, ok bool) {
 }
 
 const (
-	manifestMarker = "marker.manifest."
-	formatMarker   = "marker.format-version."
+	markerPrefix   = "marker."
+	manifestMarker = markerPrefix + "manifest."
+	formatMarker   = markerPrefix + "format-version."
 )
 
 // exists reports whether there is a database.

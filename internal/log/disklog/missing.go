@@ -43,10 +43,27 @@ func (s *Store) recall(dir string) (counted, error) {
 	}
 	l := &look{disk: disk, dir: disk.PathJoin(dir, dataDir)}
 	now, err := l.at(known, valid)
+	if err == nil && l.newer && len(l.logs) > 0 {
+		s.dropUnneeded(l)
+	}
 	if err == nil && len(l.missing) > 0 {
 		err = &MissingError{Dir: dir, Missing: l.missing, logs: l.logs}
 	}
 	return now, err
+}
+
+// dropUnneeded takes the logs out of what is missing of which everything was in tables before they were
+// removed: so says the manifest, which is newer than the inventory. Where that cannot be read, the opening
+// says so later.
+func (s *Store) dropUnneeded(l *look) {
+	_, unflushed, err := s.filesInForce(l.logs)
+	var missing, logs []string
+	for i, log := range l.logs {
+		if err == nil && unflushed[log] {
+			missing, logs = append(missing, l.missing[i]), append(logs, log)
+		}
+	}
+	l.missing, l.logs = missing, logs
 }
 
 // look compares the database's files with an inventory.
@@ -55,6 +72,7 @@ type look struct {
 	dir     string
 	missing []string
 	logs    []string // files of the write-ahead log, if all that is missing are
+	newer   bool     // the manifest says more than the inventory knows of
 	// fragments says whether there is anything that a database leaves once it has
 	// taken something in.
 	fragments bool
@@ -91,17 +109,20 @@ func (l *look) at(known counted, valid bool) (now counted, err error) {
 		return counted{}, err
 	}
 	now.manifest.number = newest
-	if known.manifest.number != newest {
-		return now, nil // a crash, or a program that keeps no inventory, came after it
+	l.newer = known.manifest.number != newest // a crash, or a program that keeps no inventory, came after it
+	if !l.newer {
+		if err := l.compare(manifestName(newest), known.manifest); err != nil {
+			return counted{}, err
+		}
+		l.newer = now.manifest.length != known.manifest.length
 	}
-	if err := l.compare(manifestName(newest), known.manifest); err != nil {
-		return counted{}, err
+	if !l.newer {
+		now.generation, now.logs = known.generation, known.logs
 	}
-	if now.manifest.length != known.manifest.length {
-		return now, nil
-	}
-	now.generation, now.logs = known.generation, known.logs
 	trusted := len(l.missing) == 0
+	if l.newer && !trusted {
+		return now, nil // it cannot say which logs there must be
+	}
 	for _, number := range slices.Sorted(maps.Keys(known.logs)) {
 		name, before := fmt.Sprintf("%06d.log", number), len(l.missing)
 		if err := l.compare(name, known.logs[number]); err != nil {
@@ -191,18 +212,16 @@ func (l *look) sum(name string, limit int64) (length int64, sum uint32, err erro
 	return length, h.Sum32(), errors.Join(err, f.Close())
 }
 
-// peekFS shows a database without its options, which it would compare, and with empty files for its logs,
-// of which it notes those that a database replays.
+// peekFS shows a database with empty files for its logs, of which it notes those that a database replays.
 type peekFS struct {
-	vfs.FS
+	readFS
 	logs     []string // names of logs that are there no more
 	replayed map[string]bool
 }
 
 // List lists a directory.
 func (fs peekFS) List(dir string) ([]string, error) {
-	names, err := fs.FS.List(dir)
-	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, optionsPrefix) })
+	names, err := fs.readFS.List(dir)
 	names = append(names, fs.logs...)
 	slices.Sort(names)
 	return slices.Compact(names), err
@@ -263,7 +282,7 @@ type fileInForce struct {
 // filesInForce returns the tables and the files of values that the manifest names. Of the logs, those that
 // are there and the others that are given, it returns those of which something is not in tables.
 func (s *Store) filesInForce(logs []string) (files map[string]fileInForce, unflushed map[string]bool, err error) {
-	peek := peekFS{s.opts.FS, logs, map[string]bool{}}
+	peek := peekFS{readFS{s.opts.FS}, logs, map[string]bool{}}
 	options := s.pebbleOptions()
 	options.FS = peek
 	options.ReadOnly, options.DisableConsistencyCheck = true, true

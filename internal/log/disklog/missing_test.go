@@ -199,6 +199,45 @@ func TestLostLogIsNoticed(t *testing.T) {
 	}
 }
 
+// The manifest may have grown, or another have come, after the inventory was last written. It says itself
+// then whether a log that the inventory knows of must be there.
+func TestLostLogIsNoticedWhereTheManifestHasGrown(t *testing.T) {
+	for what, manifest := range map[string]func(look, extent) extent{
+		"it has grown": func(l look, e extent) extent {
+			length, sum, err := l.sum(manifestName(e.number), e.length-1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return extent{e.number, length, sum}
+		},
+		"another came": func(_ look, e extent) extent { return extent{number: e.number - 1} },
+	} {
+		for fault, do := range map[string]func(disk files, name string){
+			"":           func(files, string) {},
+			"is missing": func(disk files, name string) { disk.remove(name) },
+			"is cut off": func(disk files, name string) { disk.put(name, disk.get(name)[:200]) },
+		} {
+			fs := left(t, true)
+			disk := files{t, fs}
+			logs := disk.list(".log")
+			known, _, _, err := readInventory(fs, "log")
+			if err != nil {
+				t.Fatal(err)
+			}
+			known.manifest = manifest(look{disk: fs, dir: "log/db"}, known.manifest)
+			known.logs[1] = extent{1, 7, 7} // it is in tables since, and was removed
+			slot := make([]byte, slotBytes)
+			copy(slot, known.encode())
+			disk.put(inventoryFile, slot)
+			do(disk, "db/"+logs[len(logs)-1])
+			damaged, refusal := outcome(t, fs, what+" "+fault)
+			if missing, ok := errors.AsType[*MissingError](refusal); ok != (fault != "") || len(damaged) > 0 || ok && (len(missing.Missing) != 1 || !strings.Contains(refusal.Error(), fault)) {
+				t.Errorf("%s, and a log %s: %v, %v", what, fault, refusal, damaged)
+			}
+		}
+	}
+}
+
 // TestLostDatabase is a whole directory that is gone, next to the inventory that names it.
 func TestLostDatabase(t *testing.T) {
 	for _, withInventory := range []bool{true, false} {

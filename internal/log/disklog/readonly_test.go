@@ -2,6 +2,9 @@ package disklog
 
 import (
 	"errors"
+	"io"
+	"maps"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -87,6 +90,10 @@ func TestReadOnly(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
+		// The bytes of t are in it still.
+		if _, err := s.Snapshot(t.Context()); !errors.As(err, new(*eventlog.ReadOnlyError)) || !strings.Contains(err.Error(), "must be erased") {
+			t.Errorf("a snapshot: %v", err)
+		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
@@ -109,6 +116,47 @@ func TestReadOnly(t *testing.T) {
 	}
 	if _, err := Open("empty", Options{FS: crashed, ReadOnly: true}); !errors.As(err, new(*FormatError)) {
 		t.Errorf("an empty directory: %v", err)
+	}
+}
+
+// A snapshot of a store that is only read has what was written, also where a killed process left it in the log
+// alone, and nothing else that lies there.
+func TestReadOnlySnapshot(t *testing.T) {
+	fs := left(t, true)
+	files{t, fs}.put("db/999999.sst", []byte("of nobody"))
+	before := contents(t, fs, "log")
+	s, err := Open("log", Options{FS: fs, ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := s.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := vfs.NewMem()
+	to := files{t, copied}
+	if err := durable.MakeDir(copied, "log/db"); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range snapshot.Files {
+		in, err := snapshot.Open(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(in)
+		if err := errors.Join(err, in.Close()); err != nil || int64(len(content)) != f.Size || strings.Contains(f.Name, "999999") {
+			t.Errorf("%s: %d bytes of %d, %v", f.Name, len(content), f.Size, err)
+		}
+		to.put(f.Name, content)
+	}
+	if err := errors.Join(snapshot.Close(), s.Close()); err != nil {
+		t.Error(err)
+	}
+	if after := contents(t, fs, "log"); !maps.Equal(before, after) {
+		t.Error("the store has changed")
+	}
+	if damaged, refusal := outcome(t, copied, "a snapshot"); len(damaged) > 0 || refusal != nil {
+		t.Errorf("%v, %v", damaged, refusal)
 	}
 }
 

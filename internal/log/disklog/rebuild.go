@@ -19,11 +19,10 @@ import (
 
 // rebuild makes a store of what can be read of the damaged one.
 func (r *repairer) rebuild(ctx context.Context) error {
-	temp := r.path(repairTemp)
-	if err := r.disk.RemoveAll(temp); err != nil {
+	if err := r.disk.RemoveAll(r.temp); err != nil {
 		return err
 	}
-	if err := durable.MakeDir(r.disk, temp); err != nil {
+	if err := durable.MakeDir(r.disk, r.temp); err != nil {
 		return err
 	}
 	opts := r.opts
@@ -39,7 +38,7 @@ func (r *repairer) rebuild(ctx context.Context) error {
 		keys.Dir = keysAt(r.disk, r.dir, keys.Dir)
 		opts.Encryption, opts.takeKeys = &keys, true
 	}
-	s, err := open(temp, opts)
+	s, err := open(r.temp, opts)
 	if err != nil {
 		return err
 	}
@@ -53,9 +52,9 @@ func (r *repairer) rebuild(ctx context.Context) error {
 	}
 	err = errors.Join(b.all(ctx), s.Close())
 	if err == nil {
-		err = b.check(ctx, temp, opts)
+		err = b.check(ctx, r.temp, opts)
 	}
-	return errors.Join(err, r.disk.RemoveAll(r.disk.PathJoin(temp, mergeDir)))
+	return errors.Join(err, r.disk.RemoveAll(r.disk.PathJoin(r.temp, mergeDir)))
 }
 
 // checkKeys refuses a store that is encrypted and whose keys are not there. It returns the id of their

@@ -10,7 +10,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/log/disklog/keyring"
 	"github.com/contextd/contextd/internal/log/disklog/salvage"
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
@@ -114,8 +113,10 @@ func (b *rebuilding) copyKey(key []byte, how byte, value []byte) error {
 func (b *rebuilding) plain(key []byte, letter byte, value []byte) ([]byte, error) {
 	if len(value) == 0 {
 		reason := "it is in none of the blocks that can be read"
-		if segment := keySegmentID(key); b.store.keys != nil && segment != 0 && !b.store.keys.Has(uint64(segment)) {
-			reason = keyring.ErrNoKey.Error()
+		if segment := keySegmentID(key); b.store.keys != nil && segment != 0 {
+			if err := b.store.keys.Check(uint64(segment)); err != nil {
+				reason = err.Error()
+			}
 		}
 		return nil, &eventlog.CorruptError{What: describeKey(key), Reason: reason}
 	}

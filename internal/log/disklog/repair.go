@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -79,12 +80,23 @@ func RepairDir(ctx context.Context, dir string, opts Options, dry bool, now time
 	if !holdsAnything(opts.FS, dir) {
 		return nil, &FormatError{Dir: dir, Reason: "it holds no event log"}
 	}
-	lock, err := lockDirectory(opts.FS, dir)
+	take := lockDirectory
+	if dry {
+		take = lockToRead
+	}
+	lock, err := take(opts.FS, dir)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	r := &repairer{opts: opts, disk: opts.FS, dir: dir, now: now}
+	r.temp = r.path(repairTemp)
+	if dry && !Writable(dir) {
+		// What would be lost is known once it was tried.
+		if r.temp, err = os.MkdirTemp("", "contextd-repair-*"); err != nil {
+			return nil, err
+		}
+	}
 	if _, err := r.disk.Stat(repairedFormat(r.disk, dir)); err == nil {
 		r.fault("an earlier repair was interrupted before what it had rebuilt was in place")
 		if dry {
@@ -100,7 +112,7 @@ func RepairDir(ctx context.Context, dir string, opts Options, dry bool, now time
 	if len(r.out.Faults) == 0 || r.sound {
 		return &r.out, nil
 	}
-	defer func() { err = errors.Join(err, r.disk.RemoveAll(r.path(repairTemp))) }()
+	defer func() { err = errors.Join(err, r.disk.RemoveAll(r.temp)) }()
 	if err := r.rebuild(ctx); err != nil {
 		return nil, err
 	}
@@ -110,7 +122,7 @@ func RepairDir(ctx context.Context, dir string, opts Options, dry bool, now time
 	if dry {
 		return &r.out, nil
 	}
-	if err := r.disk.Rename(r.path(repairTemp), r.path(repairedDir)); err != nil {
+	if err := r.disk.Rename(r.temp, r.path(repairedDir)); err != nil {
 		return nil, err
 	}
 	return &r.out, r.swap()
@@ -129,6 +141,7 @@ type repairer struct {
 	opts Options
 	disk vfs.FS
 	dir  string
+	temp string // where a store is rebuilt
 	now  time.Time
 	out  Repair
 	// inForce are the tables and files of values that the manifest names; nil where it cannot be

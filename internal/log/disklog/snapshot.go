@@ -27,7 +27,7 @@ var ErrSnapshotOpen = errors.New("another backup is running")
 // Snapshot is the store as it was at a moment. It must be closed.
 type Snapshot struct {
 	store *Store
-	dir   string
+	dir   string // with files of its own; empty if it has none
 	// Files are all that an opening needs. The format comes last: what lacks it is not a store.
 	Files []SnapshotFile
 
@@ -49,6 +49,9 @@ type SnapshotFile struct {
 // copied. Appends go on meanwhile; a deletion ends the snapshot. There is one at a time:
 // while there is one, another is refused with a passing *UnavailableError.
 func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
+	if s.opts.ReadOnly {
+		return s.snapshotAsItIs(ctx)
+	}
 	if err := s.enterToChange(ctx); err != nil {
 		return nil, err
 	}
@@ -96,29 +99,59 @@ func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 		}
 		return nil, err
 	}
-	if err := made.list(disk, db, dataDir+"/"); err != nil {
+	if err := made.list(disk, db, func(name string) bool { return name != lockFile }); err != nil {
 		return nil, err
-	}
-	top := disk.PathDir(s.aside.dir)
-	for _, name := range []string{encryptionFile, formatFile} {
-		if err := made.add(disk, disk.PathJoin(top, name), name); err != nil && !oserror.IsNotExist(err) {
-			return nil, err
-		}
 	}
 	s.snapshot = made
 	return made, nil
 }
 
-func (n *Snapshot) list(disk vfs.FS, dir, prefix string) error {
-	names, err := disk.List(dir)
+// snapshotAsItIs is a snapshot of a store that is only read: the files that it was opened from, which
+// nobody changes, without those that nothing is read from any more.
+func (s *Store) snapshotAsItIs(ctx context.Context) (*Snapshot, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	if err := s.scan([]byte{keyDeletion}, []byte{keyDeletion + 1}, func(*pebble.Iterator) error {
+		return &eventlog.ReadOnlyError{Needed: "sessions that were deleted must be erased before it is copied: open it once where it can be written to"}
+	}); err != nil {
+		return nil, err
+	}
+	inForce, unflushed, err := s.filesInForce(nil)
+	if err != nil {
+		return nil, err
+	}
+	l := look{disk: s.opts.FS, dir: s.dir}
+	manifest, _, err := l.markers()
+	if err != nil {
+		return nil, err
+	}
+	made := &Snapshot{store: s, ended: make(chan struct{})}
+	err = made.list(s.opts.FS, s.dir, func(name string) bool {
+		_, named := inForce[name]
+		return named || unflushed[name] || name == manifestName(manifest) || strings.HasPrefix(name, markerPrefix)
+	})
+	return made, err
+}
+
+// list adds the files of a database that are taken, and those beside the store's own.
+func (n *Snapshot) list(disk vfs.FS, db string, taken func(name string) bool) error {
+	names, err := disk.List(db)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if name = disk.PathBase(name); name == lockFile {
+		if name = disk.PathBase(name); !taken(name) {
 			continue
 		}
-		if err := n.add(disk, disk.PathJoin(dir, name), prefix+name); err != nil {
+		if err := n.add(disk, disk.PathJoin(db, name), dataDir+"/"+name); err != nil {
+			return err
+		}
+	}
+	top := disk.PathDir(n.store.dir)
+	for _, name := range []string{encryptionFile, formatFile} {
+		if err := n.add(disk, disk.PathJoin(top, name), name); err != nil && !oserror.IsNotExist(err) {
 			return err
 		}
 	}
@@ -169,7 +202,9 @@ func (n *Snapshot) Close() error {
 func (n *Snapshot) end() (err error) {
 	n.once.Do(func() {
 		close(n.ended)
-		err = n.store.aside.disk.RemoveAll(n.dir)
+		if n.dir != "" {
+			err = n.store.aside.disk.RemoveAll(n.dir)
+		}
 		n.store.snapshot = nil
 	})
 	return err

@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -111,47 +110,6 @@ func TestBearer(t *testing.T) {
 				t.Errorf("%+v, %v; want %+v, %q", got, err, test.want, test.err)
 			}
 		})
-	}
-}
-
-// A file is read again when it has changed; a wrong one is reported once and changes nothing.
-func TestReload(t *testing.T) {
-	one, listedOne := token(t, "one", "")
-	two, listedTwo := token(t, "two", "")
-	path := filepath.Join(t.TempDir(), "tokens.yaml")
-	write(t, path, listedOne)
-	var log bytes.Buffer
-	a, err := New(Options{TokenFile: path}, slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	admitted := func(token string) bool {
-		_, err := identify(t, a, nil, "Bearer "+token)
-		return err == nil
-	}
-	for _, step := range []struct {
-		content  string
-		one, two bool
-		logged   string
-	}{
-		{listedOne, true, false, ""},
-		{two, true, false, "level=ERROR"},
-		{two, true, false, ""},
-		{listedTwo, false, true, "level=INFO"},
-		{"", false, false, "level=INFO"},
-	} {
-		write(t, path, step.content)
-		log.Reset()
-		a.Reload(t.Context())
-		if admitted(one) != step.one || admitted(two) != step.two {
-			t.Errorf("after %q: one is admitted %t, two %t", step.content, admitted(one), admitted(two))
-		}
-		if got := log.String(); !strings.Contains(got, step.logged) || step.logged == "" && got != "" || strings.Contains(got, two) {
-			t.Errorf("after %q the log has %q", step.content, got)
-		}
-	}
-	if _, err := New(Options{TokenFile: path + "x"}, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "auth_tokens") {
-		t.Errorf("a missing file: %v", err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,6 +92,10 @@ func New(o Options, logger *slog.Logger) (_ *Authenticator, err error) {
 		if a.keys, err = open("tls_cert", parseKeys, files...); err != nil {
 			return nil, err
 		}
+		a.keys.replaces = func(k keys) error { return k.valid(a.now()) }
+		if err := a.keys.get().valid(a.now()); err != nil {
+			logger.ErrorContext(ctx, "nobody will connect over TLS before there is another certificate", "setting", "tls_cert", "error", err)
+		}
 	}
 	return a, nil
 }
@@ -99,8 +104,9 @@ func New(o Options, logger *slog.Logger) (_ *Authenticator, err error) {
 func (a *Authenticator) Close() { a.close() }
 
 // rereadEvery is how often files are looked at, and whether the callers of running calls
-// would still be let in.
-const rereadEvery = 10 * time.Second
+// would still be let in: twice in the 10 seconds within which a change counts, since an empty
+// file has to be found so twice.
+const rereadEvery = 5 * time.Second
 
 // Run reads files again when they change, and ends calls, until ctx ends.
 func (a *Authenticator) Run(ctx context.Context) {
@@ -136,6 +142,17 @@ func (a *Authenticator) files() (all []reloader) {
 		all = append(all, a.keys)
 	}
 	return all
+}
+
+// ReadsFiles reports whether there are files that may change.
+func (a *Authenticator) ReadsFiles() bool { return len(a.files()) > 0 }
+
+// Healthy reports whether what the files hold is in force, and the daemon's certificate valid.
+func (a *Authenticator) Healthy() bool {
+	if a.keys != nil && a.keys.get().valid(a.now()) != nil {
+		return false
+	}
+	return !slices.ContainsFunc(a.files(), func(f reloader) bool { return !f.well() })
 }
 
 // Authenticate returns a context that knows who calls. It ends, with the error as its cause,
@@ -186,8 +203,8 @@ func (a *Authenticator) identify(ctx context.Context) (Identity, error) {
 	case Identity:
 		return info, nil
 	case credentials.TLSInfo:
-		if chains := info.State.VerifiedChains; len(chains) > 0 {
-			return a.byCertificate(chains)
+		if len(info.State.VerifiedChains) > 0 {
+			return a.byCertificate(info.State)
 		}
 	}
 	if a.options.ByNetwork() {

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/credentials"
 )
@@ -31,34 +33,77 @@ func (k keys) pool() *x509.CertPool {
 	return pool
 }
 
-// trusts reports whether a chain that a handshake verified ends in an authority of now.
-func (k keys) trusts(chain []*x509.Certificate) bool {
-	return slices.ContainsFunc(k.authorities, chain[len(chain)-1].Equal)
+// trusts reports whether an authority of now signed a client's certificate, which came with
+// others. A handshake verified the chain; where it ends in no authority of now, the authority
+// may have another certificate of the same key.
+func (k keys) trusts(chains [][]*x509.Certificate, came []*x509.Certificate, now time.Time) bool {
+	if slices.ContainsFunc(chains, func(chain []*x509.Certificate) bool {
+		return slices.ContainsFunc(k.authorities, chain[len(chain)-1].Equal)
+	}) {
+		return true
+	}
+	between := x509.NewCertPool()
+	for _, c := range came[1:] {
+		between.AddCert(c)
+	}
+	_, err := came[0].Verify(x509.VerifyOptions{
+		Roots: k.pool(), Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	return err == nil
+}
+
+// valid is the error of a certificate that nobody would take now.
+func (k keys) valid(now time.Time) error {
+	leaf := k.certificate.Leaf
+	switch {
+	case now.After(leaf.NotAfter):
+		return fmt.Errorf("the certificate has expired at %s", leaf.NotAfter.UTC().Format(time.RFC3339))
+	case now.Before(leaf.NotBefore):
+		return fmt.Errorf("the certificate is not valid before %s", leaf.NotBefore.UTC().Format(time.RFC3339))
+	}
+	return nil
 }
 
 // parseKeys reads a certificate, its key and, if there is a third, the authorities, all in
 // PEM. Errors hold nothing of the key.
 func parseKeys(contents ...[]byte) (k keys, err error) {
+	if _, err := parseCertificates(contents[0]); err != nil {
+		return k, err
+	}
 	if k.certificate, err = tls.X509KeyPair(contents[0], contents[1]); err != nil {
 		return k, err
 	}
 	if len(contents) < 3 {
 		return k, nil
 	}
-	for block, rest := pem.Decode(contents[2]); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type != "CERTIFICATE" {
-			continue
-		}
-		authority, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return k, fmt.Errorf("certificate %d of authorities: %w", len(k.authorities)+1, err)
-		}
-		k.authorities = append(k.authorities, authority)
+	if k.authorities, err = parseCertificates(contents[2]); err != nil {
+		return k, fmt.Errorf("authorities: %w", err)
 	}
 	if len(k.authorities) == 0 {
 		return k, errors.New("there is no certificate of an authority in PEM")
 	}
 	return k, nil
+}
+
+// parseCertificates reads the certificates of a file in PEM. One that is cut, as the last is of a
+// file that is being written, is an error.
+func parseCertificates(content []byte) (all []*x509.Certificate, err error) {
+	rest := content
+	for block, after := pem.Decode(rest); block != nil; block, after = pem.Decode(rest) {
+		rest = after
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("certificate %d of them: %w", len(all)+1, err)
+		}
+		all = append(all, c)
+	}
+	if bytes.Contains(rest, []byte("-----BEGIN ")) {
+		return nil, fmt.Errorf("certificate %d of them has no end", len(all)+1)
+	}
+	return all, nil
 }
 
 // Network are the credentials of a TCP listener; nil without TLS.
@@ -67,6 +112,18 @@ func (a *Authenticator) Network() credentials.TransportCredentials {
 		return nil
 	}
 	return credentials.NewTLS(a.tls("h2"))
+}
+
+// connectionAge is how long a connection shows the same client certificate.
+const connectionAge = 10 * time.Minute
+
+// ConnectionAge is after how long clients should connect again; 0 for never. Where they have
+// certificates, one that has another meanwhile shows it then, before the old one expires.
+func (a *Authenticator) ConnectionAge() time.Duration {
+	if a.options.ClientCAFile == "" {
+		return 0
+	}
+	return connectionAge
 }
 
 // tls is what a listener speaks, with one protocol inside. Each handshake takes the files as
@@ -96,15 +153,15 @@ func (a *Authenticator) tls(protocol string) *tls.Config {
 	}
 }
 
-// byCertificate is the client that a certificate was issued to, with the chains that its
-// handshake verified. It is asked at each call: a connection may live longer than the
-// certificate, and than the daemon's trust in its authority.
-func (a *Authenticator) byCertificate(chains [][]*x509.Certificate) (Identity, error) {
-	c := chains[0][0]
+// byCertificate is the client that a certificate was issued to, as its handshake verified it. It
+// is asked at each call: a connection may live longer than the certificate, and than the
+// daemon's trust in its authority.
+func (a *Authenticator) byCertificate(state tls.ConnectionState) (Identity, error) {
+	c := state.PeerCertificates[0]
 	if a.now().After(c.NotAfter) {
 		return Identity{}, &UnauthenticatedError{"the client's certificate has expired since it connected"}
 	}
-	if !slices.ContainsFunc(chains, a.keys.get().trusts) {
+	if !a.keys.get().trusts(state.VerifiedChains, state.PeerCertificates, a.now()) {
 		return Identity{}, &UnauthenticatedError{"the authority of the client's certificate was removed since it connected"}
 	}
 	names := certificateNames(c)

@@ -30,13 +30,13 @@ func newNetwork(t *testing.T, change func(*Options)) *network {
 	t.Helper()
 	folder := t.TempDir()
 	n := &network{authority: authtest.NewAuthority(t, folder), folder: folder}
-	o := Options{CertFile: filepath.Join(folder, "cert.pem"), KeyFile: filepath.Join(folder, "key.pem"), ClientCAFile: n.authority.File}
+	o := &Options{CertFile: filepath.Join(folder, "cert.pem"), KeyFile: filepath.Join(folder, "key.pem"), ClientCAFile: n.authority.File}
 	n.authority.Issue(t, o.CertFile, o.KeyFile, "daemon")
 	if change != nil {
-		change(&o)
+		change(o)
 	}
 	var err error
-	if n.Authenticator, err = New(o, slog.New(slog.NewTextHandler(&n.log, nil))); err != nil {
+	if n.Authenticator, err = New(*o, slog.New(slog.NewTextHandler(&n.log, nil))); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -187,55 +187,5 @@ func TestCertificateExpires(t *testing.T) {
 	n.now = func() time.Time { return time.Now().Add(25 * time.Hour) }
 	if _, err := identify(t, n.Authenticator, info); err == nil || !strings.Contains(err.Error(), "expired") {
 		t.Errorf("after it expired: %v", err)
-	}
-}
-
-// New connections have the certificate and the authorities of now, without a restart. Nothing
-// of a key is logged when the files do not fit.
-func TestCertificateIsReloaded(t *testing.T) {
-	n := newNetwork(t, nil)
-	_, before, err := n.shake(t, n.client(t, "x"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, key := filepath.Join(n.folder, "cert.pem"), filepath.Join(n.folder, "key.pem")
-	old, err := os.ReadFile(cert)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.authority.Issue(t, cert, key, "daemon")
-	fresh, err := os.ReadFile(cert)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, cert, string(old)) // the key is new already
-	n.Reload(t.Context())
-	_, between, err := n.shake(t, n.client(t, "x"))
-	if err != nil || between.PeerCertificates[0].SerialNumber.Cmp(before.PeerCertificates[0].SerialNumber) != 0 {
-		t.Errorf("with a key that does not fit: %v", err)
-	}
-	secret, err := os.ReadFile(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := n.log.String(); !strings.Contains(got, "tls_cert") || strings.Contains(got, strings.Split(string(secret), "\n")[1]) {
-		t.Errorf("the log has %s", got)
-	}
-	write(t, cert, string(fresh))
-	n.Reload(t.Context())
-	_, after, err := n.shake(t, n.client(t, "x"))
-	if err != nil || after.PeerCertificates[0].SerialNumber.Cmp(before.PeerCertificates[0].SerialNumber) == 0 {
-		t.Errorf("after it was replaced: %v", err)
-	}
-	other := authtest.NewAuthority(t, t.TempDir())
-	replaced, err := os.ReadFile(other.File)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mine := n.client(t, "x")
-	write(t, n.authority.File, string(replaced))
-	n.Reload(t.Context())
-	if _, _, err := n.shake(t, mine); err == nil {
-		t.Error("an authority that was removed is trusted")
 	}
 }

@@ -22,14 +22,15 @@ func (p Program) newCopy() *cobra.Command {
 	c := copying{program: p}
 	cmd := &cobra.Command{
 		Use:   "copy --from STORE --to STORE",
-		Short: "Copy all sessions from a disk store into a database, or back",
+		Short: "Copy all sessions from one store, on disk or in a database, into another",
 		Long: `Copy all sessions, of all tenants, with their events, artifacts, labels and forks, from one
 store into another, and read both to see that they are equal.
 
 A STORE is disk:DIR, a data directory that no daemon has open, or postgres:ADDRESS, a
 database. An address on the command line must hold no password, which other processes
 could see; "postgres:" alone is the one of postgres_dsn or postgres_dsn_file in the
-environment or --config. Keys of encrypted directories are from there, too.
+environment or --config. Keys of encrypted directories are from there, too: where there
+is one, a directory that is copied into is encrypted.
 
 The same command goes on where an earlier one ended, and adds what came since. It changes
 and removes nothing that the target has: a session that is there already with other content

@@ -91,6 +91,9 @@ cut, forged or removed since is detected as well.`,
 type auditSource interface {
 	// sessions returns the ids of all sessions, or those of names, which must exist.
 	sessions(ctx context.Context, names []string) ([]string, error)
+	// life is the session's incarnation, "" where it does not exist; the same for all where
+	// nobody can delete one meanwhile.
+	life(ctx context.Context, id string) (string, error)
 	// log reads a session's log from end to end, as far as it goes.
 	log(ctx context.Context, id string) (auditedLog, error)
 	// chain is the chain after an event; empty where there is none.
@@ -150,7 +153,29 @@ func (a *auditor) run(ctx context.Context, ids []string, all bool) ([]sessionAud
 	return out, nil
 }
 
+// lives is how often a session is looked at that is deleted meanwhile.
+const lives = 3
+
+// session verifies a session. What is found wrong with one that is deleted meanwhile says nothing.
 func (a *auditor) session(ctx context.Context, id string) (sessionAudit, error) {
+	for range lives {
+		before, err := a.source.life(ctx, id)
+		if err != nil {
+			return sessionAudit{}, err
+		}
+		out, err := a.look(ctx, id)
+		if err != nil || len(out.Faults) == 0 {
+			return out, err
+		}
+		after, err := a.source.life(ctx, id)
+		if err != nil || after == before {
+			return out, err
+		}
+	}
+	return sessionAudit{SessionID: id, Log: logGone}, nil
+}
+
+func (a *auditor) look(ctx context.Context, id string) (sessionAudit, error) {
 	out := sessionAudit{SessionID: id}
 	var known []witness
 	for _, w := range a.known {
@@ -189,7 +214,7 @@ func (a *auditor) session(ctx context.Context, id string) (sessionAudit, error) 
 	for _, p := range projections {
 		difference, err := a.source.replay(ctx, id, p)
 		if err == nil && difference != "" {
-			err = errors.New(difference)
+			out.Faults = append(out.Faults, auditFault{Kind: faultOfProjection, ProjectionID: p, Text: difference, Rebuilt: true})
 		}
 		if err := out.fault(faultOfProjection, p, err); err != nil {
 			return out, err
@@ -220,7 +245,7 @@ func (s *sessionAudit) fault(kind, projection string, err error) error {
 	if slices.ContainsFunc(s.Faults, func(f auditFault) bool { return f.Text == text }) {
 		return nil
 	}
-	s.Faults = append(s.Faults, auditFault{kind, projection, text})
+	s.Faults = append(s.Faults, auditFault{Kind: kind, ProjectionID: projection, Text: text})
 	return nil
 }
 

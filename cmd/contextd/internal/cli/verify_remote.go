@@ -37,6 +37,14 @@ func (r remoteSource) sessions(ctx context.Context, names []string) ([]string, e
 	}
 }
 
+func (r remoteSource) life(ctx context.Context, id string) (string, error) {
+	resp, err := r.api.GetSession(ctx, &contextdv1.GetSessionRequest{SessionId: id})
+	if isNotFound(err) || err != nil && !endsAudit(err) {
+		return "", nil // what is wrong with it is found by reading it
+	}
+	return resp.GetSession().GetIncarnation(), err
+}
+
 // log has the daemon read the log up to where its head is now.
 func (r remoteSource) log(ctx context.Context, id string) (auditedLog, error) {
 	out := auditedLog{how: logRead}

@@ -34,6 +34,9 @@ type auditFault struct {
 	Kind         string `json:"kind"`
 	ProjectionID string `json:"projection_id,omitempty"`
 	Text         string `json:"text"`
+	// Rebuilt says that the projection can be rebuilt, with another outcome, as those of an
+	// earlier version may be.
+	Rebuilt bool `json:"rebuilt_otherwise,omitempty"`
 }
 
 func (f auditFault) String() string {
@@ -46,13 +49,18 @@ func (f auditFault) String() string {
 // writeAudit writes what was found. Its error says that something is wrong.
 func (c *client) writeAudit(cmd *cobra.Command, found []sessionAudit) error {
 	var events uint64
-	projections, faults, faulty := 0, 0, 0
+	projections, faults, faulty, rebuilt := 0, 0, 0, 0
 	for _, s := range found {
 		events += s.Events
 		projections += s.Projections
 		faults += len(s.Faults)
 		if len(s.Faults) > 0 {
 			faulty++
+		}
+		for _, f := range s.Faults {
+			if f.Rebuilt {
+				rebuilt++
+			}
 		}
 	}
 	var err error
@@ -63,7 +71,11 @@ func (c *client) writeAudit(cmd *cobra.Command, found []sessionAudit) error {
 		fmt.Fprintf(cmd.OutOrStdout(), "\n%s, %s, %s: %s\n",
 			counted(len(found), "session"), counted(events, "event"), counted(projections, "projection"), counted(faults, "fault"))
 	}
-	if err == nil && faults > 0 {
+	switch {
+	case err != nil || faults == 0:
+	case rebuilt == faults:
+		err = fmt.Errorf("%d of %d sessions are whole, and projections of theirs are rebuilt otherwise, as those that an earlier version recorded may be", faulty, len(found))
+	default:
 		err = fmt.Errorf("%d of %d sessions are not what they were", faulty, len(found))
 	}
 	return err

@@ -8,11 +8,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/spf13/cobra"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/gauges"
 	"github.com/contextd/contextd/internal/assemble"
@@ -131,6 +133,8 @@ type wrongSource struct{}
 
 func (wrongSource) sessions(context.Context, []string) ([]string, error) { return []string{"s"}, nil }
 
+func (wrongSource) life(context.Context, string) (string, error) { return "", nil }
+
 func (wrongSource) log(context.Context, string) (auditedLog, error) {
 	return auditedLog{1, "sha256:1", logRead}, nil
 }
@@ -159,6 +163,35 @@ func (endedSource) replay(context.Context, string, string) (string, error) {
 	return "", &eventlog.UnavailableError{Cause: io.ErrUnexpectedEOF}
 }
 
+// deletedSource is one whose session is deleted, and created again, so often while it is looked at.
+type deletedSource struct {
+	wrongSource
+	left, asked int
+}
+
+func (d *deletedSource) life(context.Context, string) (string, error) {
+	if d.asked++; d.asked%2 == 0 && d.left > 0 {
+		d.left--
+		return "another", nil
+	}
+	return "", nil
+}
+
+// A session that is deleted while it is looked at is looked at again, and has no faults that are its
+// deletion.
+func TestAuditorOfSessionsThatAreDeleted(t *testing.T) {
+	for deletions, want := range map[int]sessionAudit{
+		1:   {Log: logRead, Projections: 3, Faults: make([]auditFault, 2)},
+		100: {Log: logGone},
+	} {
+		a := auditor{source: &deletedSource{left: deletions}, progress: &progress{}}
+		found, err := a.run(t.Context(), []string{"s"}, true)
+		if err != nil || len(found) != 1 || found[0].Log != want.Log || found[0].Projections != want.Projections || len(found[0].Faults) != len(want.Faults) {
+			t.Errorf("deleted %d times: %+v, %v", deletions, found, err)
+		}
+	}
+}
+
 func TestAuditorNamesWhatDiffers(t *testing.T) {
 	a := auditor{source: wrongSource{}, progress: &progress{}}
 	found, err := a.run(t.Context(), []string{"s"}, true)
@@ -172,6 +205,17 @@ func TestAuditorNamesWhatDiffers(t *testing.T) {
 	want := `projection p1-0002: tokens: recorded 1, replayed 2 / projection p1-0003: artifact "summary" does not exist`
 	if text := strings.Join(got, " / "); text != want || found[0].Projections != 3 {
 		t.Errorf("%d projections, faults %s; want %s", found[0].Projections, text, want)
+	}
+	for rebuiltAlone, want := range map[bool]string{true: "1 of 1 sessions are whole", false: "1 of 1 sessions are not what they were"} {
+		found := slices.Clone(found)
+		if rebuiltAlone {
+			found[0].Faults = found[0].Faults[:1]
+		}
+		cmd := &cobra.Command{}
+		cmd.SetOut(io.Discard)
+		if err := (&client{}).writeAudit(cmd, found); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 	a.source = endedSource{}
 	if _, err := a.run(t.Context(), []string{"s"}, true); err == nil {

@@ -288,6 +288,7 @@ func (d *Daemon) buildGRPC(o Options) error {
 		Authenticate:    d.auth.Authenticate,
 		Implementation:  d.tenants.implementation,
 		ConnectionIdle:  o.Config.ConnectionIdleTimeout,
+		ConnectionAge:   d.auth.ConnectionAge(),
 	})
 	if err != nil {
 		return err

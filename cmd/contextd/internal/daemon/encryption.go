@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -21,21 +22,24 @@ func Encryption(ctx context.Context, c config.Config) (*disklog.Encryption, erro
 		return nil, nil
 	}
 	var identities []age.Identity
-	add := func(setting string, text []byte, err error) error {
-		if err != nil {
-			return fmt.Errorf("%s: %w", setting, err)
+	add := func(from string, text []byte, err error) error {
+		if err == nil {
+			var keys []age.Identity
+			keys, err = parseKeys(text)
+			identities = append(identities, keys...)
 		}
-		keys, err := age.ParseIdentities(bytes.NewReader(text))
 		if err != nil {
-			// The error may quote a line of the keys.
-			return fmt.Errorf("%s: it does not hold keys as contextd keygen writes them, one a line", setting)
+			return fmt.Errorf("%s: %w", from, err)
 		}
-		identities = append(identities, keys...)
 		return nil
 	}
 	if c.EncryptionKeyFile != "" {
 		text, err := memory.ReadFile(c.EncryptionKeyFile)
-		if err := add("encryption_key_file", text, err); err != nil {
+		from := "encryption_key_file"
+		if err == nil {
+			from += ": " + c.EncryptionKeyFile
+		}
+		if err := add(from, text, err); err != nil {
 			return nil, err
 		}
 	}
@@ -46,6 +50,45 @@ func Encryption(ctx context.Context, c config.Config) (*disklog.Encryption, erro
 		}
 	}
 	return &disklog.Encryption{Identities: identities, Dir: c.EncryptionKeysDir}, nil
+}
+
+// parseKeys reads the operator's keys, one a line, beside comments. Errors quote nothing of a key.
+func parseKeys(text []byte) (keys []age.Identity, err error) {
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // which editors put before text
+	if bytes.IndexByte(text, 0) >= 0 {
+		return nil, errors.New("it is not plain text, as keys are: save it as UTF-8")
+	}
+	number := 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		parsed, err := age.ParseIdentities(strings.NewReader(line))
+		if err != nil {
+			return nil, fmt.Errorf("line %d is %s", number, notAKey(line))
+		}
+		keys = append(keys, parsed...)
+	}
+	if len(keys) == 0 {
+		return nil, errors.New("there is no key in it, which is a line that begins with AGE-SECRET-KEY-")
+	}
+	return keys, nil
+}
+
+// notAKey says what a line may be that is no key.
+func notAKey(line string) string {
+	switch {
+	case strings.HasPrefix(line, "AGE-SECRET-KEY-"):
+		return "a key that was cut or mistyped"
+	case strings.HasPrefix(line, "age1"):
+		return "a public key: the key to give begins with AGE-SECRET-KEY-"
+	case strings.HasPrefix(line, "-----BEGIN AGE ENCRYPTED FILE"), strings.HasPrefix(line, "age-encryption.org/"):
+		return "of an encrypted file: have encryption_key_command decrypt it"
+	default:
+		return "no key as contextd keygen writes them, which begins with AGE-SECRET-KEY-"
+	}
 }
 
 // keyCommandTime bounds the command that fetches the operator's keys.

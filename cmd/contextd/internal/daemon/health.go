@@ -24,6 +24,9 @@ const (
 // parts are those of the daemon that can fail by themselves.
 func (d *Daemon) parts() []health.Part {
 	parts := []health.Part{{Name: health.Store, Healthy: d.storeTakes}}
+	if d.auth.ReadsFiles() {
+		parts = append(parts, health.Part{Name: health.Callers, Healthy: d.auth.Healthy})
+	}
 	// Where it fails for one tenant, it fails.
 	all := func(healthy func(*summaries) bool) func() bool {
 		return func() bool {

@@ -57,7 +57,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	bound := time.NewTimer(max(d.stopAfter, leastStop))
 	defer bound.Stop()
-	d.logger.InfoContext(ctx, "stopping", "within", d.stopAfter)
+	d.logger.InfoContext(ctx, "stopping", "within", d.stopAfter, "calls", d.grpc.Calls())
 	// What the daemon waits for now, for the log.
 	var stage atomic.Value
 	stage.Store("calls")

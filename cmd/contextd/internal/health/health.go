@@ -7,13 +7,16 @@ import "strings"
 // prefix begins the names of parts, so that no service of the API has one of them.
 const prefix = "contextd.part."
 
-// The parts that every daemon has.
+// The parts that daemons have.
 const (
 	// Store fails for good where the store does: the daemon takes no more work. It also
 	// fails while the store's disk is full: then appends are refused, and the rest goes on.
 	Store = prefix + "store"
 	// Hooks fails while a runtime that serves hooks does not answer in time.
 	Hooks = prefix + "hooks"
+	// Callers, where files say who may call, fails while one of them is wrong and what was read
+	// before is in force, and when the daemon's certificate has expired.
+	Callers = prefix + "callers"
 )
 
 // Summarizer is the part of a summarizer's name. It fails while the summarizer is not asked

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 )
 
 // callLogger writes one line per call, at its end. The middleware's own interceptor collects the
@@ -27,7 +29,7 @@ func (l callLogger) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServe
 	ctx := logging.InjectFields(ss.Context(), nil)
 	err := handler(srv, &middleware.WrappedServerStream{ServerStream: ss, WrappedContext: ctx})
 	code := status.Code(err)
-	level := levelOf(code)
+	level := levelOf(err)
 	if l.onlyFaults && level < slog.LevelError || !l.logger.Enabled(ctx, level) {
 		return err
 	}
@@ -53,15 +55,18 @@ func (l callLogger) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServe
 	return err
 }
 
-func levelOf(code codes.Code) slog.Level {
-	switch code {
+func levelOf(err error) slog.Level {
+	switch status.Code(err) {
 	case codes.OK, codes.Canceled:
 		return slog.LevelDebug
 	case codes.Unknown, codes.Internal, codes.DataLoss:
 		return slog.LevelError
-	default:
-		// What a client did wrong; of UNAVAILABLE, a stop, which is nothing wrong, or a store
-		// that failed, which the daemon itself calls an error once.
-		return slog.LevelWarn
+	case codes.Unavailable:
+		// A stop ends every call that waits, which is nothing wrong with any of them.
+		if reason, _ := apierr.Reason(status.Convert(err)); reason == apierr.ReasonDraining {
+			return slog.LevelDebug
+		}
 	}
+	// What a client did wrong, or a store that failed, which the daemon itself calls an error once.
+	return slog.LevelWarn
 }

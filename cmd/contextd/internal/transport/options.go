@@ -46,6 +46,9 @@ type Options struct {
 	Implementation func(ctx context.Context, service string) (any, error)
 	// ConnectionIdle is how long a client may stay connected without a call.
 	ConnectionIdle time.Duration
+	// ConnectionAge, if set, is after how long a client is asked to connect again for its next
+	// calls, about; those that run go on.
+	ConnectionAge time.Duration
 }
 
 // How connections are kept: clients of a sidecar live as long as it does and are
@@ -115,7 +118,7 @@ func (o Options) build() ([]grpc.ServerOption, []grpc.StreamServerInterceptor, *
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connWindow),
 		grpc.ConnectionTimeout(setupTimeout),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout, MaxConnectionIdle: o.ConnectionIdle}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout, MaxConnectionIdle: o.ConnectionIdle, MaxConnectionAge: o.ConnectionAge}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minClientPing, PermitWithoutStream: true}),
 	}
 	if o.Telemetry != nil {

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/memory"
@@ -44,6 +45,8 @@ func (service) behave(how string) error {
 		return errors.New("the secret cause")
 	case "broken":
 		return &eventlog.UnavailableError{Cause: errors.New("the secret disk")}
+	case "stop":
+		return apierr.ErrDraining
 	case "refuse":
 		return &eventlog.InvalidError{Field: "f", Reason: "r"}
 	default:
@@ -197,6 +200,7 @@ func TestChain(t *testing.T) {
 		"panic":  {codes.Internal, "the secret value"},
 		"fail":   {codes.Internal, "the secret cause"},
 		"broken": {codes.Unavailable, "the secret disk"},
+		"stop":   {codes.Unavailable, "level=DEBUG"},
 		"refuse": {codes.InvalidArgument, "level=WARN"},
 		"":       {codes.InvalidArgument, "level=WARN"},
 	}
@@ -215,6 +219,9 @@ func TestChain(t *testing.T) {
 				}
 				if got := log.String(); !strings.Contains(got, test.logged) {
 					t.Errorf("the log lacks %q:\n%s", test.logged, got)
+				}
+				if test.logged == "level=DEBUG" && strings.Contains(log.String(), "level=WARN") {
+					t.Errorf("the log warns:\n%s", log.String())
 				}
 				if how != "" && !strings.Contains(log.String(), "session_id="+how+" ") {
 					t.Errorf("the log lacks the session:\n%s", log.String())

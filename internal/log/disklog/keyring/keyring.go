@@ -33,6 +33,9 @@ const (
 	slotSize    = 4 + nonceSize + keySize + extra // 64: no slot spans two sectors
 	slotMagic   = 'K'
 	slotVersion = 1
+	// lostMagic begins the slots before the first that a file was made for: if segments of theirs
+	// have values, the keys were in an earlier file of its name, which is lost.
+	lostMagic   = 'L'
 	slotsInFile = 4096
 	keysSuffix  = ".keys"
 
@@ -42,6 +45,17 @@ const (
 
 // ErrNoKey says that a segment has no key: it was destroyed.
 var ErrNoKey = errors.New("its key was destroyed")
+
+// LostError says that a segment's key was in a file that is lost, or not destroyed there. It is
+// an ErrNoKey.
+type LostError struct{ File string }
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("%s, which had its key, is lost, cut or made a second time: put it back from a copy", e.File)
+}
+
+// Unwrap returns ErrNoKey.
+func (*LostError) Unwrap() error { return ErrNoKey }
 
 // ErrForged says that a value or a key is not what was sealed.
 var ErrForged = errors.New("it cannot be decrypted: it is damaged, or not of this store")
@@ -142,6 +156,10 @@ func (k *Keyring) Destroy(segments ...uint64) error {
 		k.mu.Lock()
 		delete(k.ready, segment)
 		k.mu.Unlock()
+		path, _ := k.fileOf(segment)
+		if _, err := k.fs.Stat(path); oserror.IsNotExist(err) {
+			continue
+		}
 		if err := k.write(segment, make([]byte, slotSize)); err != nil {
 			return err
 		}
@@ -150,9 +168,12 @@ func (k *Keyring) Destroy(segments ...uint64) error {
 }
 
 // Has reports whether there is a key of a segment that can be read.
-func (k *Keyring) Has(segment uint64) bool {
+func (k *Keyring) Has(segment uint64) bool { return k.Check(segment) == nil }
+
+// Check says why the key of a segment cannot be read, if that is so.
+func (k *Keyring) Check(segment uint64) error {
 	_, err := k.key(segment)
-	return err == nil
+	return err
 }
 
 // Seal encrypts a value and appends it to out. name is what it is stored under: under
@@ -191,6 +212,9 @@ func (k *Keyring) key(segment uint64) (cipher.AEAD, error) {
 		return nil, err
 	case slot[0] == 0:
 		return nil, ErrNoKey
+	case slot[0] == lostMagic:
+		path, _ := k.fileOf(segment)
+		return nil, &LostError{path}
 	case slot[0] != slotMagic || slot[1] != slotVersion:
 		return nil, ErrForged
 	}
@@ -251,19 +275,21 @@ func (k *Keyring) fileOf(segment uint64) (path string, offset int64) {
 	return k.fs.PathJoin(k.dir, fmt.Sprintf("%012d"+keysSuffix, segment/slotsInFile)), int64(segment%slotsInFile) * slotSize
 }
 
-// read returns a segment's slot; zeros where there is none.
+// read returns a segment's slot. It is a *LostError where the file does not reach as far.
 func (k *Keyring) read(segment uint64) ([]byte, error) {
 	slot := make([]byte, slotSize)
 	path, offset := k.fileOf(segment)
 	f, err := k.fs.Open(path)
 	if oserror.IsNotExist(err) {
-		return slot, nil
+		return nil, &LostError{path}
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if _, err := f.ReadAt(slot, offset); err != nil && !errors.Is(err, io.EOF) {
+	if n, err := f.ReadAt(slot, offset); errors.Is(err, io.EOF) && n < slotSize {
+		return nil, &LostError{path}
+	} else if err != nil && n < slotSize {
 		return nil, err
 	}
 	return slot, nil
@@ -282,6 +308,15 @@ func (k *Keyring) write(segment uint64, slot []byte) (err error) {
 			err = closeErr
 		}
 	}()
+	if missing != nil {
+		before := make([]byte, offset)
+		for at := 0; at < len(before); at += slotSize {
+			before[at] = lostMagic
+		}
+		if _, err := f.WriteAt(before, 0); err != nil {
+			return err
+		}
+	}
 	if _, err := f.WriteAt(slot, offset); err != nil {
 		return err
 	}

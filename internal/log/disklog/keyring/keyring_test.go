@@ -126,6 +126,56 @@ func TestDestroyedKeysAreGone(t *testing.T) {
 	}
 }
 
+// A key that is lost with its file is not said to be destroyed, also after another file was made.
+func TestLostKeysAreNotDestroyedOnes(t *testing.T) {
+	const file = "keys/000000000000.keys"
+	for name, lose := range map[string]func(*testing.T, vfs.FS, *keyring.Keyring){
+		"missing": func(*testing.T, vfs.FS, *keyring.Keyring) {},
+		"made a second time": func(t *testing.T, _ vfs.FS, k *keyring.Keyring) {
+			if err := k.Create(9); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"a key destroyed that was in it": func(t *testing.T, _ vfs.FS, k *keyring.Keyring) {
+			if err := k.Destroy(8); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"cut": func(t *testing.T, fs vfs.FS, _ *keyring.Keyring) {
+			f, err := fs.Create(file, vfs.WriteCategoryUnspecified)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.Write(make([]byte, 64*7+10)); err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Close(); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fs, operator := vfs.NewMem(), identity(t)
+			k := open(t, fs, operator)
+			for _, segment := range []uint64{7, 8} {
+				if err := k.Create(segment); err != nil {
+					t.Fatal(err)
+				}
+			}
+			value := seal(t, k, 7, "value")
+			if err := fs.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+			again := open(t, fs, operator)
+			lose(t, fs, again)
+			_, err := again.Unseal(7, []byte("name"), value)
+			if lost, ok := errors.AsType[*keyring.LostError](err); !ok || lost.File != file || !errors.Is(err, keyring.ErrNoKey) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 func contents(t testing.TB, fs vfs.FS, path string) []byte {
 	t.Helper()
 	f, err := fs.Open(path)

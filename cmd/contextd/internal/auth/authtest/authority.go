@@ -21,29 +21,39 @@ import (
 type Authority struct {
 	// File has the authority's own certificate, in PEM.
 	File string
-	key  *ecdsa.PrivateKey
-	cert *x509.Certificate
+	// Lifetime is how long the certificates that it issues are valid, a day at first; none is
+	// valid any more where it is negative.
+	Lifetime time.Duration
+	key      *ecdsa.PrivateKey
+	cert     *x509.Certificate
 }
 
 // NewAuthority makes an authority whose files are in a folder.
 func NewAuthority(t testing.TB, folder string) *Authority {
 	t.Helper()
-	a := &Authority{File: filepath.Join(folder, "ca.pem")}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority of a test"}, NotAfter: time.Now().Add(24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
+	a := &Authority{File: filepath.Join(folder, "ca.pem"), Lifetime: 24 * time.Hour}
 	var err error
 	if a.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		t.Fatal(err)
 	}
-	a.cert = template
-	der := a.sign(t, template, &a.key.PublicKey)
+	a.Renew(t)
+	return a
+}
+
+// Renew gives the authority another certificate of its key, as one does before the old one
+// expires: what it issued before is valid by the new one, too.
+func (a *Authority) Renew(t testing.TB) {
+	t.Helper()
+	a.cert = &x509.Certificate{
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "authority of a test"}, NotAfter: time.Now().Add(24 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der := a.sign(t, a.cert, &a.key.PublicKey)
+	var err error
 	if a.cert, err = x509.ParseCertificate(der); err != nil {
 		t.Fatal(err)
 	}
 	write(t, a.File, "CERTIFICATE", der)
-	return a
 }
 
 // Issue writes a certificate and its key in PEM. Names are URIs, IP addresses, or DNS names.
@@ -54,7 +64,7 @@ func (a *Authority) Issue(t testing.TB, certFile, keyFile string, names ...strin
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "of a test"}, NotAfter: time.Now().Add(24 * time.Hour),
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "of a test"}, NotAfter: time.Now().Add(a.Lifetime),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	for _, name := range names {
