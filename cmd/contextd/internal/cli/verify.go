@@ -91,8 +91,8 @@ cut, forged or removed since is detected as well.`,
 type auditSource interface {
 	// sessions returns the ids of all sessions, or those of names, which must exist.
 	sessions(ctx context.Context, names []string) ([]string, error)
-	// life is the session's incarnation, "" where it does not exist; the same for all where
-	// nobody can delete one meanwhile.
+	// life is the session's incarnation, "" where it does not exist; always the same, and not
+	// empty, where nobody can delete one meanwhile or it cannot be found out.
 	life(ctx context.Context, id string) (string, error)
 	// log reads a session's log from end to end, as far as it goes.
 	log(ctx context.Context, id string) (auditedLog, error)
@@ -168,7 +168,7 @@ func (a *auditor) session(ctx context.Context, id string) (sessionAudit, error) 
 			return out, err
 		}
 		after, err := a.source.life(ctx, id)
-		if err != nil || after == before {
+		if err != nil || after == before && (after != "" || out.Log == logGone) {
 			return out, err
 		}
 	}

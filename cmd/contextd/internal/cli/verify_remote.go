@@ -39,8 +39,11 @@ func (r remoteSource) sessions(ctx context.Context, names []string) ([]string, e
 
 func (r remoteSource) life(ctx context.Context, id string) (string, error) {
 	resp, err := r.api.GetSession(ctx, &contextdv1.GetSessionRequest{SessionId: id})
-	if isNotFound(err) || err != nil && !endsAudit(err) {
-		return "", nil // what is wrong with it is found by reading it
+	switch {
+	case isNotFound(err):
+		return "", nil
+	case err != nil && !endsAudit(err):
+		return "unknown", nil // what is wrong with it is found by reading it
 	}
 	return resp.GetSession().GetIncarnation(), err
 }

@@ -133,7 +133,7 @@ type wrongSource struct{}
 
 func (wrongSource) sessions(context.Context, []string) ([]string, error) { return []string{"s"}, nil }
 
-func (wrongSource) life(context.Context, string) (string, error) { return "", nil }
+func (wrongSource) life(context.Context, string) (string, error) { return "one", nil }
 
 func (wrongSource) log(context.Context, string) (auditedLog, error) {
 	return auditedLog{1, "sha256:1", logRead}, nil
@@ -174,20 +174,26 @@ func (d *deletedSource) life(context.Context, string) (string, error) {
 		d.left--
 		return "another", nil
 	}
-	return "", nil
+	return "one", nil
 }
+
+// briefSource is one whose session is there only while it is looked at.
+type briefSource struct{ wrongSource }
+
+func (briefSource) life(context.Context, string) (string, error) { return "", nil }
 
 // A session that is deleted while it is looked at is looked at again, and has no faults that are its
 // deletion.
 func TestAuditorOfSessionsThatAreDeleted(t *testing.T) {
-	for deletions, want := range map[int]sessionAudit{
-		1:   {Log: logRead, Projections: 3, Faults: make([]auditFault, 2)},
-		100: {Log: logGone},
+	for source, want := range map[auditSource]sessionAudit{
+		&deletedSource{left: 1}:   {Log: logRead, Projections: 3, Faults: make([]auditFault, 2)},
+		&deletedSource{left: 100}: {Log: logGone},
+		briefSource{}:             {Log: logGone},
 	} {
-		a := auditor{source: &deletedSource{left: deletions}, progress: &progress{}}
+		a := auditor{source: source, progress: &progress{}}
 		found, err := a.run(t.Context(), []string{"s"}, true)
 		if err != nil || len(found) != 1 || found[0].Log != want.Log || found[0].Projections != want.Projections || len(found[0].Faults) != len(want.Faults) {
-			t.Errorf("deleted %d times: %+v, %v", deletions, found, err)
+			t.Errorf("%T: %+v, %v", source, found, err)
 		}
 	}
 }
