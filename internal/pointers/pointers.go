@@ -80,7 +80,7 @@ func eventAt(ctx context.Context, log eventlog.Reader, sessionID string, seq eve
 
 // Described keeps the facts of blocks in groups. Groups never
 // change, so a block is hashed once for all requests.
-type Described map[*reduce.Group][]Facts
+type Described map[*reduce.Group]map[eventlog.Place]Facts
 
 // Facts completes pointers from the groups they point into, which are in the order of
 // the pointers. It forgets all other groups.
@@ -89,14 +89,19 @@ func (d *Described) Facts(pointers []records.Pointer, groups []*reduce.Group) []
 	next := make(Described, len(*d))
 	for _, g := range groups {
 		known := (*d)[g]
+		var from cursor
 		for len(out) < len(pointers) {
 			p := pointers[len(out)]
-			f, ok := find(known, p)
+			at := eventlog.Place{Seq: p.Seq, Block: p.Block}
+			f, ok := known[at]
 			if !ok {
-				if f, ok = describe(g, p); !ok {
+				if f, ok = describe(g, p, &from); !ok {
 					break
 				}
-				known = append(known, f)
+				if known == nil {
+					known = map[eventlog.Place]Facts{}
+				}
+				known[at] = f
 			}
 			f.Pointer = p
 			out = append(out, f)
@@ -109,22 +114,26 @@ func (d *Described) Facts(pointers []records.Pointer, groups []*reduce.Group) []
 	return out
 }
 
-func find(known []Facts, p records.Pointer) (Facts, bool) {
-	for _, f := range known {
-		if f.Seq == p.Seq && f.Block == p.Block {
-			return f, true
-		}
-	}
-	return Facts{}, false
-}
+// cursor is a place in a group.
+type cursor struct{ message, block int }
 
-func describe(g *reduce.Group, p records.Pointer) (Facts, bool) {
-	for m := range g.Messages {
-		for _, b := range g.Messages[m].Blocks {
-			if b.Seq == p.Seq && b.Index == p.Block {
-				return factsOf(p, b.Block), true
+// describe looks for a block of a group from a place on, and sets it to that after what it found: most
+// are asked for in their order.
+func describe(g *reduce.Group, p records.Pointer, from *cursor) (Facts, bool) {
+	if p.Seq < g.First || p.Seq > g.Last {
+		return Facts{}, false
+	}
+	for range 2 { // from the place to the end, and from the beginning
+		for ; from.message < len(g.Messages); *from = (cursor{from.message + 1, 0}) {
+			for blocks := g.Messages[from.message].Blocks; from.block < len(blocks); {
+				b := &blocks[from.block]
+				from.block++
+				if b.Seq == p.Seq && b.Index == p.Block {
+					return factsOf(p, b.Block), true
+				}
 			}
 		}
+		*from = cursor{}
 	}
 	return Facts{}, false
 }

@@ -52,6 +52,11 @@ func (r retention) stubByAge(e *Editor, s State) sparedResults {
 		return left
 	}
 	age := ages{retention: r, state: s, seen: map[string]uint32{}, reasons: map[uint32]string{}}
+	type oldResult struct {
+		call   *Call
+		reason string
+	}
+	var old []oldResult
 	log := len(r.digests.groups)
 	for i := e.v.Len() - 1; i >= 0 && r.ended() == nil; i-- {
 		g := e.v.Group(i)
@@ -61,13 +66,16 @@ func (r retention) stubByAge(e *Editor, s State) sparedResults {
 		if g.First > s.EvictedAsOf {
 			continue
 		}
+		old = old[:0]
 		for c := len(g.Calls) - 1; c >= 0; c-- {
 			call := &g.Calls[c]
 			rule, counts := age.count(call)
-			if !counts || !age.tooOld(call, rule) && !age.tooMany(g, call, rule) || r.spares(e.v, g, call, rule, false, &left) {
-				continue
+			if counts && (age.tooOld(call, rule) || age.tooMany(g, call, rule)) && !r.spares(e.v, g, call, rule, false, &left) {
+				old = append(old, oldResult{call, age.reason(call, rule)})
 			}
-			e.replace(i, call, Stubbed, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), age.reason(call, rule))
+		}
+		for _, o := range slices.Backward(old) { // an editor is fast where a group's results come in their order
+			e.replace(i, o.call, Stubbed, r.texts.stub(o.call, r.policy.OutlineTokens), r.Name(), o.reason)
 		}
 	}
 	return left
