@@ -31,7 +31,7 @@ const (
 	spliceBytes = 64
 )
 
-// sifted is the sieve of a file, anew where the one there was is worn; nil for a file of few lines.
+// sifted is the sieve of a file, a new one where it is worn; nil for a file of few lines.
 func (f *file) sifted() *sieve {
 	if s := f.sieve; s != nil && !s.worn && s.added <= 2*s.bytes {
 		return s

@@ -34,7 +34,7 @@ type failure struct {
 // object, on none or on whatever.
 type failureKey struct{ tool, subject, program, task, object string }
 
-// whatever stands for any objects, and none for commands without; neither is a word.
+// whatever is an object of each command, and none one of those that have no other; neither is a word.
 const whatever, none = "\x00", ""
 
 // NewFailures returns none.
