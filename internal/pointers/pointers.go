@@ -155,11 +155,12 @@ type Reader struct {
 	log       eventlog.Reader
 	sessionID string
 	known     map[eventlog.Place]Facts
+	calls     calls
 }
 
 // NewReader returns a reader for pointers of a session.
 func NewReader(log eventlog.Reader, sessionID string) *Reader {
-	return &Reader{log, sessionID, map[eventlog.Place]Facts{}}
+	return &Reader{log: log, sessionID: sessionID, known: map[eventlog.Place]Facts{}}
 }
 
 // Read completes pointers; those to nothing in the log are left out.
@@ -201,23 +202,4 @@ func (r *Reader) describe(ctx context.Context, event eventlog.Event, p records.P
 	}
 	r.known[eventlog.Place{Seq: p.Seq, Block: p.Block}] = f
 	return f, true, nil
-}
-
-// toolOf is the tool of the newest call with an id that is not after an event.
-func (r *Reader) toolOf(ctx context.Context, callID string, to eventlog.Seq) (tool string, err error) {
-	for n := eventlog.Seq(8); to > 0 && tool == ""; n *= 2 {
-		from := to - min(n, to) + 1
-		for event, err := range r.log.Read(ctx, r.sessionID, from, to) {
-			if err != nil {
-				return "", err
-			}
-			for _, b := range Blocks(event) {
-				if c, ok := b.(eventlog.ToolCall); ok && c.CallID == callID {
-					tool = c.Name
-				}
-			}
-		}
-		to = from - 1
-	}
-	return tool, nil
 }
