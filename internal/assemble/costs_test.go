@@ -74,6 +74,30 @@ func oneGroup(tb testing.TB) (store eventlog.Store, grow func(), req assemble.Re
 	return store, nil, req
 }
 
+// wideTurns is a session of two turns with 500 calls each, whose ids are the same, and reasoning before
+// each. What they returned is the same and old, so that all of it is edited.
+func wideTurns(tb testing.TB) (store eventlog.Store, grow func(), req assemble.Request) {
+	store = memlog.New()
+	push(tb, store, "s", opening()...)
+	for _, turn := range []string{"a", "b"} {
+		m := &eventlog.Message{Role: eventlog.RoleAssistant}
+		results := &eventlog.Message{Role: eventlog.RoleTool}
+		for i := range 500 {
+			id := fmt.Sprintf("call_%d", i)
+			m.Blocks = append(m.Blocks, eventlog.Thinking{Text: "hm"}, eventlog.ToolCall{CallID: id, Name: "read_file", Arguments: `{}`})
+			results.Blocks = append(results.Blocks, eventlog.ToolResult{CallID: id, Content: []eventlog.Block{eventlog.Text{Text: strings.Repeat("a line of the file\n", 20)}}})
+		}
+		push(tb, store, "s", eventlog.Event{ID: turn, Body: m}, eventlog.Event{ID: turn + "-results", Body: results})
+	}
+	for i := range 8 {
+		push(tb, store, "s", smallTurn(1_000_000+i)...)
+	}
+	req = windowOf(250_000)
+	req.Budget.Format = "openai_responses"
+	req.Preview = true // each is the first
+	return store, nil, req
+}
+
 // polling is a session of an agent that makes one call again and again, and gets one answer.
 func polling(tb testing.TB) (store eventlog.Store, grow func(), req assemble.Request) {
 	store = memlog.New()
@@ -148,6 +172,7 @@ func TestCosts(t *testing.T) {
 		costtest.Operation{Name: "assemble cold: 1,000 events", Start: cold(events(1_000))},
 		costtest.Operation{Name: "assemble cold: 20,000 events", Start: cold(events(20_000))},
 		costtest.Operation{Name: "assemble cold: a group of 1,000 messages", Start: cold(oneGroup)},
+		costtest.Operation{Name: "assemble for the first time: turns of 500 results", Start: cold(wideTurns)},
 		costtest.Operation{Name: "assemble for the first time: 500 equal results", Start: cold(polling)},
 		costtest.Operation{Name: "explain: 1,000 reminders, a message of 1,000 blocks", Start: explain(manyPieces)},
 	)

@@ -27,6 +27,23 @@ func BenchmarkDistinct(b *testing.B) {
 				logtest.Message("of "+id, eventlog.RoleTool, eventlog.ToolResult{CallID: id, Content: []eventlog.Block{eventlog.Text{Text: "ok"}}}),
 			}
 		},
+		"failures": func(id, text string) []eventlog.Event {
+			return []eventlog.Event{
+				logtest.Message(id, eventlog.RoleAssistant, eventlog.ToolCall{CallID: id, Name: "bash", Arguments: fmt.Sprintf(`{"command":"make %s"}`, id)}),
+				logtest.Message("of "+id, eventlog.RoleTool, eventlog.ToolResult{CallID: id, Content: []eventlog.Block{eventlog.Text{Text: "error: " + text}}, IsError: true}),
+			}
+		},
+		"parts of a turn": func(id, text string) []eventlog.Event {
+			call := logtest.Message(id, eventlog.RoleAssistant, eventlog.ToolCall{CallID: id, Name: "read_file", Arguments: fmt.Sprintf(`{"path":"%s.go"}`, id)})
+			call.Body.(*eventlog.Message).GroupID = "turn"
+			return []eventlog.Event{call, logtest.Message("of "+id, eventlog.RoleTool, eventlog.ToolResult{CallID: id, Content: []eventlog.Block{eventlog.Text{Text: text}}})}
+		},
+		"edits of a file": func(id, text string) []eventlog.Event {
+			return []eventlog.Event{
+				logtest.Message(id, eventlog.RoleAssistant, eventlog.ToolCall{CallID: id, Name: "edit", Arguments: fmt.Sprintf(`{"path":"a.go","old_str":"was %s","new_str":%q}`, id, text)}),
+				logtest.Message("of "+id, eventlog.RoleTool, eventlog.ToolResult{CallID: id, Content: []eventlog.Block{eventlog.Text{Text: "ok"}}}),
+			}
+		},
 		"standing": func(id, text string) []eventlog.Event {
 			note := logtest.Message(id, eventlog.RoleUser, eventlog.Text{Text: text})
 			note.Labels = map[string]string{eventlog.LabelInjected: "true", eventlog.LabelStanding: id}

@@ -17,27 +17,34 @@ const mostLaid = 64 << 20
 // itself, and the edit is one that what else is known may lack.
 func (v *Views) replace(f *file, op fileop.Operation) {
 	whole := strings.HasSuffix(op.Old, "\n")
-	oldText, newText := strings.TrimSuffix(op.Old, "\n"), strings.TrimSuffix(op.New, "\n")
-	before, done := f.size(), false
-	for i := range f.regions {
-		places := 0
-		for from := 0; oldText != "" && places < maxReplaced && (op.All || !done); places++ {
-			if from = v.layEdit(f, i, edit{oldText, newText, whole, whole, true}, from); from < 0 {
+	e := edit{strings.TrimSuffix(op.Old, "\n"), strings.TrimSuffix(op.New, "\n"), whole, whole, true}
+	done := false
+	if e.old != "" {
+		var at place
+		w := e.wanted()
+		for places := 0; op.All || !done; places++ {
+			if places == maxReplaced {
+				at, places = f.next(at), 0
+			}
+			after, ok := v.layEdit(f, &e, w, at, len(f.regions))
+			if !ok {
 				break
 			}
-			done = true
+			if after.region > at.region {
+				places = 0
+			}
+			at, done = after, true
 		}
 	}
-	v.lines += f.size() - before
 	if done {
 		return
 	}
 	f.whole = false
-	if oldText != "" {
+	if e.old != "" {
 		f.missed = append(f.missed, v.now())
 	}
-	if newText != "" {
-		v.show(f, region{0, v.fresh(split(newText), true)})
+	if e.new != "" {
+		v.show(f, regionOf(0, v.fresh(split(e.new), true)))
 	}
 }
 
@@ -48,23 +55,25 @@ func (v *Views) substitute(f *file, op fileop.Operation) {
 	if strings.HasSuffix(e.old, "\n") {
 		e = edit{strings.TrimSuffix(e.old, "\n"), strings.TrimSuffix(e.new, "\n"), e.new == "", true, e.new == ""}
 	}
-	before, places := f.size(), 0
-	for i := 0; i < len(f.regions) && e.old != ""; i++ {
-		if !op.All && !op.ByLine && (places > 0 || f.regions[i].from != 1) {
+	before := len(f.regions)
+	if first := slices.IndexFunc(f.regions, func(r region) bool { return r.from != 1 }); first >= 0 && !op.All && !op.ByLine {
+		before = first
+	}
+	var at place
+	places := 0
+	for w := e.wanted(); e.old != "" && places <= maxReplaced; places++ {
+		var ok bool
+		if at, ok = v.layEdit(f, &e, w, at, before); !ok {
 			break
 		}
-		for from := 0; from >= 0 && places <= maxReplaced; places++ {
-			if from = v.layEdit(f, i, e, from); from < 0 {
-				break
+		if op.ByLine {
+			if at.line, at.column = at.line+1, 0; at.line >= len(f.regions[at.region].lines) {
+				at = f.next(at)
 			}
-			if op.ByLine {
-				from = f.regions[i].nextLine(from)
-			} else if !op.All {
-				from = -1
-			}
+		} else if !op.All {
+			before = 0
 		}
 	}
-	v.lines += f.size() - before
 	if f.edited = v.now(); places == 0 || places > maxReplaced || v.laid > mostLaid {
 		v.miss(f)
 	}
@@ -77,52 +86,42 @@ type edit struct {
 	begins, ends, cut bool
 }
 
-// layEdit replaces the first place of an edit in a region from a byte on. It returns the byte
-// after the new text, or -1 where there is no such place.
-func (v *Views) layEdit(f *file, i int, e edit, from int) int {
-	if v.laid > mostLaid {
-		return -1
-	}
-	r := &f.regions[i]
-	all, starts := r.text()
-	v.laid += len(all)
-	at := -1
-	for at < 0 {
-		n := strings.Index(all[min(from, len(all)):], e.old)
-		if n < 0 {
-			return -1
+// layEdit replaces the first place of an edit from one on, in regions before one. It returns the place
+// after the new text; false where there is no such place.
+func (v *Views) layEdit(f *file, e *edit, w *wanted, from place, before int) (place, bool) {
+	at, ok := f.find(w, from, before, func(r *region) bool {
+		if v.laid > mostLaid {
+			return false
 		}
-		if at = from + n; !e.fits(all, at) {
-			from, at = at+1, -1
-		}
+		v.laid += max(r.bytes-1, 0)
+		return true
+	})
+	if !ok {
+		return at, false
 	}
-	end := at + len(e.old)
-	lineOf := func(b int) int {
-		n, _ := slices.BinarySearch(starts, b+1)
-		return n - 1
+	r := &f.regions[at.region]
+	last := at.line + len(w.lines) - 1
+	end := len(w.lines[len(w.lines)-1]) // the column after the old text
+	if last == at.line {
+		end += at.column
 	}
-	first, last := lineOf(at), lineOf(end)
-	stop := len(all)
-	if last+1 < len(starts) {
-		stop = starts[last+1] - 1
-	}
-	var put []line
-	if text := all[starts[first]:at] + e.new + all[end:stop]; text != "" || e.new != "" || !e.cut {
+	var put []*line
+	if text := r.lines[at.line].text[:at.column] + e.new + r.lines[last].text[end:]; text != "" || e.new != "" || !e.cut {
 		put = v.fresh(strings.Split(text, "\n"), true)
 	}
-	r.lines = slices.Concat(r.lines[:first:first], put, r.lines[last+1:])
-	f.shift(i, len(put)-(last-first+1))
-	return at + len(e.new)
-}
-
-// fits reports whether an edit's lines begin and end at a place as they have to.
-func (e *edit) fits(text string, at int) bool {
-	end := at + len(e.old)
-	return (!e.begins || at == 0 || text[at-1] == '\n') && (!e.ends || end == len(text) || text[end] == '\n')
+	removed := last - at.line + 1
+	f.sieve.splice(at.base+at.line, removed, put)
+	r.replace(at.line, last+1, put)
+	f.shift(at.region, len(put)-removed)
+	v.lines += len(put) - removed
+	return f.after(at, at.column+len(e.new)), true
 }
 
 // shift moves the regions after one by so many lines.
 func (f *file) shift(after, lines int) {
+	if lines == 0 {
+		return
+	}
 	for i := after + 1; i < len(f.regions); i++ {
 		if f.regions[i].from > 0 && f.regions[after].from > 0 {
 			f.regions[i].from += lines
@@ -130,28 +129,13 @@ func (f *file) shift(after, lines int) {
 	}
 }
 
-// text is the region's, and where each line of it begins.
-func (r *region) text() (string, []int) {
-	var all strings.Builder
-	starts := make([]int, len(r.lines))
-	for i, l := range r.lines {
-		if i > 0 {
-			all.WriteByte('\n')
-		}
-		starts[i] = all.Len()
-		all.WriteString(l.text)
+// text is the region's.
+func (r *region) text() string {
+	all := make([]string, len(r.lines))
+	for i := range r.lines {
+		all[i] = r.lines[i].text
 	}
-	return all.String(), starts
-}
-
-// nextLine is the byte after the line that a byte is in, or -1.
-func (r *region) nextLine(at int) int {
-	text, _ := r.text()
-	n := strings.IndexByte(text[at:], '\n')
-	if n < 0 {
-		return -1
-	}
-	return at + n + 1
+	return strings.Join(all, "\n")
 }
 
 // insert puts lines after the one that an operation names.
@@ -160,12 +144,13 @@ func (v *Views) insert(f *file, op fileop.Operation) {
 	for i := range f.regions {
 		r := &f.regions[i]
 		if n := op.From - r.from + 1; r.from > 0 && n >= 0 && n <= len(r.lines) {
-			r.lines = slices.Concat(r.lines[:n:n], put, r.lines[n:])
+			f.sieve.splice(f.linesBefore(i)+n, 0, put)
+			r.replace(n, n, put)
 			f.shift(i, len(put))
 			v.lines += len(put)
 			return
 		}
 	}
 	f.missed, f.whole = append(f.missed, v.now()), false
-	v.show(f, region{0, put})
+	v.show(f, regionOf(0, put))
 }

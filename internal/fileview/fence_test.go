@@ -12,7 +12,7 @@ func TestFences(t *testing.T) {
 		r := region{from: rapid.IntRange(0, 3).Draw(t, "from")}
 		for range rapid.IntRange(1, 5).Draw(t, "lines") {
 			text := rapid.StringMatching("[ \t]?`{0,5}[ @1a`]{0,3}").Draw(t, "text")
-			r.lines = append(r.lines, line{text: text})
+			r.lines = append(r.lines, &line{text: text})
 		}
 		fenced := r.fenced(0, len(r.lines))
 		if got := EndFence(fenced + rapid.StringMatching("[`\n a]{0,8}").Draw(t, "after")); got != len(fenced) {

@@ -70,7 +70,7 @@ func (v *Views) run(name string, stopped bool) {
 	if f == nil || !f.whole || len(f.regions) != 1 {
 		return
 	}
-	text, _ := f.regions[0].text()
+	text := f.regions[0].text()
 	for _, op := range program.Changes(f.name, text) {
 		if stopped {
 			op = op.Uncertain()
@@ -152,9 +152,9 @@ func (v *Views) copy(f, to *file) {
 	}
 	v.lines += f.size() - to.size()
 	to.touched, to.edited, to.whole = v.now(), v.now(), f.whole
-	to.missed, to.regions = slices.Clone(f.missed), nil
+	to.missed, to.regions, to.sieve = slices.Clone(f.missed), nil, nil
 	for _, r := range f.regions {
-		to.regions = append(to.regions, region{r.from, slices.Clone(r.lines)})
+		to.regions = append(to.regions, region{r.from, slices.Clone(r.lines), r.bytes})
 	}
 }
 
@@ -164,39 +164,33 @@ func (v *Views) add(f *file, op fileop.Operation) {
 	switch {
 	case f.whole && len(f.regions) == 1 && strings.HasSuffix(op.New, "\n"):
 		r := &f.regions[0]
-		r.lines = slices.Concat(r.lines, put)
+		f.sieve.splice(len(r.lines), 0, put)
+		r.replace(len(r.lines), len(r.lines), put)
 		v.lines += len(put)
 	case f.whole && len(f.regions) == 1:
 		f.whole = false
 		fallthrough
 	default:
-		v.show(f, region{0, put})
+		v.show(f, regionOf(0, put))
 	}
 }
 
 // seek says where lines are whose place is not known, if all of them are known at one place.
-func (f *file) seek(lines []line) int {
-	var all strings.Builder
-	for _, l := range lines {
-		all.WriteString("\n" + l.text)
+func (f *file) seek(lines []*line) int {
+	if len(lines) == 0 {
+		return 0
 	}
-	part := all.String() + "\n"
-	from := 0
-	for i := range f.regions {
-		r := &f.regions[i]
-		if r.from == 0 || len(r.lines) < len(lines) {
-			continue
-		}
-		text, _ := r.text()
-		text = "\n" + text + "\n"
-		at := strings.Index(text, part)
-		if at < 0 {
-			continue
-		}
-		if from > 0 || strings.Contains(text[at+1:], part) {
-			return 0
-		}
-		from = r.from + strings.Count(text[:at], "\n")
+	text := region{lines: lines}
+	e := edit{old: text.text(), begins: true, ends: true}
+	w, placed, all := e.wanted(), f.placed(), func(*region) bool { return true }
+	at, ok := f.find(w, place{}, placed, all)
+	if !ok {
+		return 0
 	}
-	return from
+	again := at
+	again.line, again.column = again.line+1, 0
+	if _, twice := f.find(w, again, placed, all); twice {
+		return 0
+	}
+	return f.regions[at.region].from + at.line
 }

@@ -150,7 +150,7 @@ func (v *Views) found(path, body string) {
 		if len(run.lines) > 0 {
 			f := v.file(name)
 			f.found = v.now()
-			v.show(f, run)
+			v.show(f, regionOf(run.from, run.lines))
 		}
 		run = region{}
 	}

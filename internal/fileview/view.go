@@ -10,6 +10,7 @@ package fileview
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -49,16 +50,34 @@ type file struct {
 	missed []int
 	// regions do not overlap and are in order; those whose place is not known come last.
 	regions []region
-	whole   bool // the one region is all of it
+	whole   bool   // the one region is all of it
+	sieve   *sieve // of the regions; nil is not made
 }
 
-// region is a run of lines.
+// region is a run of lines, which no other has.
 type region struct {
 	from  int // the number of the first line; 0 is not known
-	lines []line
+	lines []*line
+	bytes int // of the lines, with one more for each
+}
+
+func regionOf(from int, lines []*line) region { return region{from, lines, bytesOf(lines)} }
+
+func bytesOf(lines []*line) int {
+	n := 0
+	for i := range lines {
+		n += len(lines[i].text) + 1
+	}
+	return n
 }
 
 func (r *region) end() int { return r.from + len(r.lines) }
+
+// replace puts lines in the place of those from one to another.
+func (r *region) replace(from, to int, put []*line) {
+	r.bytes += bytesOf(put) - bytesOf(r.lines[from:to])
+	r.lines = slices.Replace(r.lines, from, to, put...)
+}
 
 // line is one of a file. Calls are named by their number.
 type line struct {
@@ -127,14 +146,14 @@ func (v *Views) read(f *file, op fileop.Operation, text string) {
 		return
 	}
 	shown := parseShown(text, op.From)
-	known := region{shown.from, v.fresh(shown.lines, false)}
+	known := regionOf(shown.from, v.fresh(shown.lines, false))
 	if known.from == 0 {
 		known.from = f.seek(known.lines)
 	}
 	v.show(f, known)
 	if op.All && len(text) < wholeBytes {
 		v.lines -= f.size() - len(known.lines)
-		f.regions, f.missed, f.whole = []region{known}, nil, known.from == 1
+		f.regions, f.sieve, f.missed, f.whole = []region{known}, nil, nil, known.from == 1
 	}
 }
 
@@ -143,9 +162,9 @@ func (v *Views) write(f *file, op fileop.Operation) {
 	switch op.Kind {
 	case fileop.Write:
 		v.lines -= f.size()
-		f.regions, f.missed = nil, nil
+		f.regions, f.sieve, f.missed = nil, nil, nil
 		f.whole = op.New == "" || strings.HasSuffix(op.New, "\n")
-		v.show(f, region{1, v.fresh(split(op.New), true)})
+		v.show(f, regionOf(1, v.fresh(split(op.New), true)))
 	case fileop.Append:
 		v.add(f, op)
 	case fileop.Replace:
@@ -226,102 +245,33 @@ func ends(name string) iter.Seq[string] {
 func split(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
 
 // fresh are lines that the newest call showed or wrote.
-func (v *Views) fresh(texts []string, edited bool) []line {
+func (v *Views) fresh(texts []string, edited bool) []*line {
 	texts = texts[:min(len(texts), mostShown)]
-	out := make([]line, len(texts))
+	all, out := make([]line, len(texts)), make([]*line, len(texts))
 	for i, text := range texts {
-		out[i] = line{text: strings.TrimSuffix(text, "\r"), touched: v.now(), span: len(texts)}
+		out[i] = &all[i]
+		all[i] = line{text: strings.TrimSuffix(text, "\r"), touched: v.now(), span: len(texts)}
 		if edited {
-			out[i].edited = v.now()
+			all[i].edited = v.now()
 		}
 	}
 	return out
 }
 
-// show puts a region in the place of what was known there.
-func (v *Views) show(f *file, shown region) {
-	if len(shown.lines) == 0 {
-		return
-	}
-	before := f.size()
-	if shown.from == 0 {
-		f.regions = append(f.regions, shown)
-	} else {
-		f.lay(shown)
-	}
-	v.lines += f.size() - before
-}
-
-// lay puts a region whose place is known in the place of what was there.
-func (f *file) lay(shown region) {
-	var kept []region
-	for _, old := range f.regions {
-		if old.from == 0 {
-			if !contains(shown.lines, old.lines) {
-				kept = append(kept, old)
-			}
-			continue
-		}
-		for i, l := range old.lines {
-			if n := old.from + i - shown.from; n >= 0 && n < len(shown.lines) && shown.lines[n].text == l.text {
-				at := &shown.lines[n]
-				at.edited, at.cost, at.again = max(at.edited, l.edited), l.cost, true
-			}
-		}
-		if n := min(shown.from-old.from, len(old.lines)); n > 0 {
-			kept = append(kept, region{old.from, old.lines[:n:n]})
-		}
-		if n := max(shown.end()-old.from, 0); n < len(old.lines) {
-			kept = append(kept, region{old.from + n, old.lines[n:]})
-		}
-	}
-	f.join(append(kept, shown))
-}
-
-// join orders regions by their lines and joins those that follow each other.
-func (f *file) join(all []region) {
-	slices.SortStableFunc(all, func(a, b region) int {
-		return cmp.Or(cmp.Compare(min(b.from, 1), min(a.from, 1)), cmp.Compare(a.from, b.from))
-	})
-	f.regions = nil
-	for _, r := range all {
-		if last := len(f.regions) - 1; last >= 0 && r.from > 0 && f.regions[last].from > 0 && f.regions[last].end() == r.from {
-			f.regions[last].lines = slices.Concat(f.regions[last].lines, r.lines)
-			continue
-		}
-		f.regions = append(f.regions, r)
-	}
-}
-
-func contains(all, part []line) bool {
-	for i := 0; i+len(part) <= len(all); i++ {
-		if slices.EqualFunc(all[i:i+len(part)], part, func(a, b line) bool { return a.text == b.text }) {
-			return true
-		}
-	}
-	return false
-}
-
-func (f *file) size() int {
-	n := 0
-	for i := range f.regions {
-		n += len(f.regions[i].lines)
-	}
-	return n
-}
+func (f *file) size() int { return f.linesBefore(len(f.regions)) }
 
 // newest are the files of which lines are known, that which was touched last first, then
 // those of which lines were found: a search finds lines of many files that nobody works on.
 func (v *Views) newest() []*file {
 	var all []*file
 	once := map[*file]bool{}
-	for _, f := range v.files {
-		if !once[f] && len(f.regions) > 0 {
+	for _, name := range slices.Sorted(maps.Keys(v.files)) { // two of them may have one name of their own
+		if f := v.files[name]; !once[f] && len(f.regions) > 0 {
 			once[f] = true
 			all = append(all, f)
 		}
 	}
-	slices.SortFunc(all, func(a, b *file) int {
+	slices.SortStableFunc(all, func(a, b *file) int {
 		return cmp.Or(cmp.Compare(b.touched, a.touched), cmp.Compare(b.found, a.found), cmp.Compare(a.name, b.name))
 	})
 	return all
@@ -335,7 +285,7 @@ func (v *Views) forget() {
 	all := v.newest()
 	for i := len(all) - 1; i > 0 && (v.lines > mostLines/2 || i >= mostNames/2); i-- {
 		v.lines -= all[i].size()
-		all[i].regions, all[i].whole = nil, false
+		all[i].regions, all[i].sieve, all[i].whole = nil, nil, false
 	}
 	known := v.files
 	v.files, v.ends = map[string]*file{}, map[string]*file{}

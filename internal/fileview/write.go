@@ -98,7 +98,7 @@ func (v *Views) blocks(out []block, files []*file, i, n int, gauge budget.Accoun
 	for from := 0; from < len(lines); from += blockLines {
 		b := block{file: i, region: n, from: from, to: min(from+blockLines, len(lines))}
 		for at := b.from; at < b.to; at++ {
-			l := &lines[at]
+			l := lines[at]
 			if len(l.text) > longestLine || strings.ContainsAny(l.text, "\r\v\f\u0085\u2028\u2029") {
 				b.worth = 0
 				break
@@ -142,7 +142,7 @@ func (v *Views) worth(l *line, near bool, ages Ages) uint64 {
 }
 
 // nearEdits says which lines an edit wrote, or wrote near.
-func nearEdits(lines []line) []bool {
+func nearEdits(lines []*line) []bool {
 	near := make([]bool, len(lines))
 	until := -1
 	for i := range lines {

@@ -15,7 +15,10 @@ import (
 // none: what is not there needs no repair.
 type Failures struct {
 	gauge budget.Accountant
-	open  []failure // oldest first
+	open  []*failure // oldest first, and some that were repaired
+	count int        // of those that were not
+	// at has those that were not repaired by what a call has in common with what it repairs.
+	at map[failureKey][]*failure
 }
 
 type failure struct {
@@ -24,25 +27,90 @@ type failure struct {
 	what          string // the arguments in short
 	pointer       string
 	reason        string
+	repaired      bool
 }
 
+// failureKey is a tool with what was done by it: something on a subject, or the task of a program on an
+// object, on none or on whatever.
+type failureKey struct{ tool, subject, program, task, object string }
+
+// whatever is an object of each command, and none one of those that have no other; neither is a word.
+const whatever, none = "\x00", ""
+
 // NewFailures returns none.
-func NewFailures(gauge budget.Accountant) *Failures { return &Failures{gauge: gauge} }
+func NewFailures(gauge budget.Accountant) *Failures {
+	return &Failures{gauge: gauge, at: map[failureKey][]*failure{}}
+}
 
 // Add takes in a call with the text of its result.
 func (f *Failures) Add(tool, arguments string, failed bool, body, pointer string) {
-	if !failed && len(f.open) == 0 {
+	if !failed && f.count == 0 {
 		return
 	}
 	now, ok := newFailure(tool, arguments)
 	if !ok {
 		return
 	}
-	f.open = slices.DeleteFunc(f.open, now.repairs)
+	for _, key := range now.mayRepair() {
+		for _, earlier := range f.at[key] {
+			if !earlier.repaired && now.repairs(*earlier) {
+				earlier.repaired = true
+				f.count--
+			}
+		}
+		delete(f.at, key) // whatever is found by a key is repaired
+	}
 	if failed {
 		now.pointer, now.reason = pointer, reasonIn(body)
-		f.open = append(f.open, now)
+		f.open = append(f.open, &now)
+		f.count++
+		for _, key := range now.keys() {
+			f.at[key] = append(f.at[key], &now)
+		}
 	}
+	if len(f.open) > 2*f.count {
+		f.open = slices.DeleteFunc(f.open, func(earlier *failure) bool { return earlier.repaired })
+	}
+}
+
+// keys are where a failure is found by what may repair it.
+func (f *failure) keys() []failureKey {
+	bySubject := failureKey{tool: f.tool, subject: f.subject}
+	if f.command.program == "" {
+		return []failureKey{bySubject}
+	}
+	key := failureKey{tool: f.tool, program: f.command.program, task: f.command.task()}
+	objects := f.command.objects()
+	out := []failureKey{bySubject}
+	for _, object := range append(objects[:len(objects):len(objects)], whatever) {
+		key.object = object
+		out = append(out, key)
+	}
+	if len(objects) == 0 {
+		key.object = none
+		out = append(out, key)
+	}
+	return out
+}
+
+// mayRepair are the keys of the failures that a call may repair.
+func (f *failure) mayRepair() []failureKey {
+	if f.command.program == "" {
+		return []failureKey{{tool: f.tool, subject: f.subject}}
+	}
+	key := failureKey{tool: f.tool, program: f.command.program, task: f.command.task()}
+	objects := f.command.objects()
+	if len(objects) == 0 || slices.ContainsFunc(objects, func(w string) bool { return strings.HasSuffix(w, "...") }) {
+		objects = []string{whatever}
+	} else {
+		objects = append(objects[:len(objects):len(objects)], none)
+	}
+	out := make([]failureKey, len(objects))
+	for i := range objects {
+		key.object = objects[i]
+		out[i] = key
+	}
+	return out
 }
 
 // newFailure is what a call would be that failed; false where it only looks.
@@ -130,6 +198,9 @@ func (f *Failures) Write(limit uint64) []budget.Piece {
 	lines := make([]budget.Piece, 0, most)
 	sum := f.gauge.Sum()
 	for i := len(f.open) - 1; i >= 0 && len(lines) < most; i-- {
+		if f.open[i].repaired {
+			continue
+		}
 		piece := f.gauge.Piece(f.open[i].String())
 		next := *sum
 		if next.Add(piece); next.Tokens() > limit {

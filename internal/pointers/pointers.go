@@ -80,7 +80,7 @@ func eventAt(ctx context.Context, log eventlog.Reader, sessionID string, seq eve
 
 // Described keeps the facts of blocks in groups. Groups never
 // change, so a block is hashed once for all requests.
-type Described map[*reduce.Group][]Facts
+type Described map[*reduce.Group]map[eventlog.Place]Facts
 
 // Facts completes pointers from the groups they point into, which are in the order of
 // the pointers. It forgets all other groups.
@@ -89,14 +89,19 @@ func (d *Described) Facts(pointers []records.Pointer, groups []*reduce.Group) []
 	next := make(Described, len(*d))
 	for _, g := range groups {
 		known := (*d)[g]
+		var from cursor
 		for len(out) < len(pointers) {
 			p := pointers[len(out)]
-			f, ok := find(known, p)
+			at := eventlog.Place{Seq: p.Seq, Block: p.Block}
+			f, ok := known[at]
 			if !ok {
-				if f, ok = describe(g, p); !ok {
+				if f, ok = describe(g, p, &from); !ok {
 					break
 				}
-				known = append(known, f)
+				if known == nil {
+					known = map[eventlog.Place]Facts{}
+				}
+				known[at] = f
 			}
 			f.Pointer = p
 			out = append(out, f)
@@ -109,22 +114,26 @@ func (d *Described) Facts(pointers []records.Pointer, groups []*reduce.Group) []
 	return out
 }
 
-func find(known []Facts, p records.Pointer) (Facts, bool) {
-	for _, f := range known {
-		if f.Seq == p.Seq && f.Block == p.Block {
-			return f, true
-		}
-	}
-	return Facts{}, false
-}
+// cursor is a place in a group.
+type cursor struct{ message, block int }
 
-func describe(g *reduce.Group, p records.Pointer) (Facts, bool) {
-	for m := range g.Messages {
-		for _, b := range g.Messages[m].Blocks {
-			if b.Seq == p.Seq && b.Index == p.Block {
-				return factsOf(p, b.Block), true
+// describe looks for a block of a group from a place on, and sets it to that after what it found: most
+// are asked for in their order.
+func describe(g *reduce.Group, p records.Pointer, from *cursor) (Facts, bool) {
+	if p.Seq < g.First || p.Seq > g.Last {
+		return Facts{}, false
+	}
+	for range 2 { // from the place to the end, and from the beginning
+		for ; from.message < len(g.Messages); *from = (cursor{from.message + 1, 0}) {
+			for blocks := g.Messages[from.message].Blocks; from.block < len(blocks); {
+				b := &blocks[from.block]
+				from.block++
+				if b.Seq == p.Seq && b.Index == p.Block {
+					return factsOf(p, b.Block), true
+				}
 			}
 		}
+		*from = cursor{}
 	}
 	return Facts{}, false
 }
@@ -146,11 +155,12 @@ type Reader struct {
 	log       eventlog.Reader
 	sessionID string
 	known     map[eventlog.Place]Facts
+	calls     calls
 }
 
 // NewReader returns a reader for pointers of a session.
 func NewReader(log eventlog.Reader, sessionID string) *Reader {
-	return &Reader{log, sessionID, map[eventlog.Place]Facts{}}
+	return &Reader{log: log, sessionID: sessionID, known: map[eventlog.Place]Facts{}}
 }
 
 // Read completes pointers; those to nothing in the log are left out.
@@ -192,23 +202,4 @@ func (r *Reader) describe(ctx context.Context, event eventlog.Event, p records.P
 	}
 	r.known[eventlog.Place{Seq: p.Seq, Block: p.Block}] = f
 	return f, true, nil
-}
-
-// toolOf is the tool of the newest call with an id that is not after an event.
-func (r *Reader) toolOf(ctx context.Context, callID string, to eventlog.Seq) (tool string, err error) {
-	for n := eventlog.Seq(8); to > 0 && tool == ""; n *= 2 {
-		from := to - min(n, to) + 1
-		for event, err := range r.log.Read(ctx, r.sessionID, from, to) {
-			if err != nil {
-				return "", err
-			}
-			for _, b := range Blocks(event) {
-				if c, ok := b.(eventlog.ToolCall); ok && c.CallID == callID {
-					tool = c.Name
-				}
-			}
-		}
-		to = from - 1
-	}
-	return tool, nil
 }

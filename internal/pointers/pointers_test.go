@@ -1,9 +1,12 @@
 package pointers_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"iter"
 	"testing"
 	"time"
 
@@ -97,5 +100,68 @@ func TestReader(t *testing.T) {
 	}
 	if _, err := r.Read(t.Context(), []records.Pointer{at(9, 0)}); err == nil {
 		t.Error("an event that is not there was read")
+	}
+}
+
+// countedReader counts the events that are read of a log.
+type countedReader struct {
+	eventlog.Reader
+	events int
+}
+
+func (r *countedReader) Read(ctx context.Context, id string, from, to eventlog.Seq) iter.Seq2[eventlog.Event, error] {
+	return func(yield func(eventlog.Event, error) bool) {
+		for e, err := range r.Reader.Read(ctx, id, from, to) {
+			r.events++
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestResultsFarFromTheirCalls: tools are found without reading the log for each of many results, and are those of
+// the newest call with the id.
+func TestResultsFarFromTheirCalls(t *testing.T) {
+	const calls, between = 100, 2_000
+	store := memlog.New()
+	if _, err := store.CreateSession(t.Context(), eventlog.Session{ID: "s", CreateTime: time.Unix(1, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	var events []eventlog.Event
+	add := func(role eventlog.Role, b eventlog.Block) {
+		events = append(events, eventlog.Event{ID: fmt.Sprint(len(events)), Body: &eventlog.Message{Role: role, Blocks: []eventlog.Block{b}}})
+	}
+	for i := range calls {
+		add(eventlog.RoleAssistant, eventlog.ToolCall{CallID: fmt.Sprint("c", i), Name: fmt.Sprint("tool", i), Arguments: `{}`})
+	}
+	for range between {
+		add(eventlog.RoleUser, said)
+	}
+	add(eventlog.RoleAssistant, eventlog.ToolCall{CallID: "c7", Name: "newer", Arguments: `{}`})
+	var all []records.Pointer
+	for i := range calls {
+		add(eventlog.RoleTool, eventlog.ToolResult{CallID: fmt.Sprint("c", i), Content: []eventlog.Block{said}})
+		all = append(all, records.Pointer{Seq: eventlog.Seq(len(events))})
+	}
+	commit, err := store.Append(t.Context(), "s", eventlog.Batch{Time: time.Unix(2, 0), Events: events})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := commit.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	log := &countedReader{Reader: store}
+	got, err := pointers.NewReader(log, "s").Read(t.Context(), all)
+	if err != nil || len(got) != calls {
+		t.Fatal(len(got), err)
+	}
+	for i, f := range got {
+		if want := fmt.Sprint("tool", i); f.ToolName != want && (i != 7 || f.ToolName != "newer") {
+			t.Errorf("result %d is of %s instead of %s", i, f.ToolName, want)
+		}
+	}
+	if most := 2 * len(events); log.events > most {
+		t.Errorf("%d events were read of a log of %d", log.events, len(events))
 	}
 }

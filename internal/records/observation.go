@@ -113,10 +113,10 @@ func (o *Observation) look(v reduce.View, from int) (kept, redacted []eventlog.S
 		}
 		o.chars += g.Chars
 		edits := v.Edits(i)
-		changed := make([]eventlog.Seq, len(edits))
-		for n, e := range edits {
+		changed := make(map[eventlog.Seq]bool, len(edits))
+		for _, e := range edits {
 			b := &g.Messages[e.Message].Blocks[e.Block]
-			changed[n] = b.Seq
+			changed[b.Seq] = true
 			o.pointers = append(o.pointers, Pointer{
 				Seq: b.Seq, Block: b.Index, Kind: e.Kind, Reducer: e.Reducer, Reason: e.Reason, Reclaimed: b.Tokens - e.Tokens,
 			})
@@ -124,7 +124,7 @@ func (o *Observation) look(v reduce.View, from int) (kept, redacted []eventlog.S
 		}
 		for m := range g.Messages {
 			for _, seq := range g.Messages[m].Seqs {
-				if slices.Contains(changed, seq) {
+				if changed[seq] {
 					redacted = append(redacted, seq)
 				} else {
 					kept = append(kept, seq)

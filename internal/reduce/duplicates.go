@@ -54,11 +54,14 @@ func (d duplicates) Reduce(v View, s State) (View, Step) {
 	}
 	e := v.Editor()
 	newest := map[int]*Call{}
+	type copied struct{ call, later *Call }
+	var old []copied
 	for i := v.Len() - 1; i >= 0 && v.Ended() == nil; i-- {
 		g := v.Group(i)
 		if g.First > s.EvictedAsOf {
 			continue
 		}
+		old = old[:0]
 		for c := len(g.Calls) - 1; c >= 0; c-- {
 			call := &g.Calls[c]
 			if call.Seq > s.EvictedAsOf || !d.results.repeated(call.returned) {
@@ -72,7 +75,10 @@ func (d duplicates) Reduce(v View, s State) (View, Step) {
 			if v.protection.outlasts(g) {
 				continue // the later one may be dropped before it
 			}
-			e.replace(i, call, Stubbed, d.texts.duplicate(call, later), d.Name(), "the same call returned the same later")
+			old = append(old, copied{call, later})
+		}
+		for _, o := range slices.Backward(old) { // an editor is fast where a group's results come in their order
+			e.replace(i, o.call, Stubbed, d.texts.duplicate(o.call, o.later), d.Name(), "the same call returned the same later")
 		}
 	}
 	return e.View(), Step{

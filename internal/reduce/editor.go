@@ -1,7 +1,6 @@
 package reduce
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -19,10 +18,13 @@ type Editor struct {
 	v       View
 	copied  bool // the items, which happens with the first change
 	touched int
+	// own is the item whose edits are the editor's own to change, or -1: they are copied once for those
+	// edits of a group that follow each other.
+	own int
 }
 
 // Editor returns an editor on a copy of the view.
-func (v View) Editor() *Editor { return &Editor{v: v} }
+func (v View) Editor() *Editor { return &Editor{v: v, own: -1} }
 
 // change puts an item in the place of item i.
 func (e *Editor) change(i int, to item) {
@@ -139,25 +141,23 @@ func (e *Editor) put(i int, edit Edit) bool {
 	if it.dropped != nil {
 		return false
 	}
-	raw := it.group.Messages[edit.Message].Blocks[edit.Block].Tokens
-	now := raw
+	now := it.group.Messages[edit.Message].Blocks[edit.Block].Tokens
 	gone := false
-	edits := make([]Edit, 0, len(it.edits)+1)
-	for _, old := range it.edits {
-		if old.Message == edit.Message && old.Block == edit.Block {
-			now, gone = old.Tokens, old.Kind == Omitted
-		} else {
-			edits = append(edits, old)
-		}
+	at, again := findEdit(it.edits, edit.Message, edit.Block)
+	if again {
+		now, gone = it.edits[at].Tokens, it.edits[at].Kind == Omitted
 	}
 	if edit.Tokens >= now && (edit.Kind != Omitted || gone) {
 		return false
 	}
-	edits = append(edits, edit)
-	slices.SortFunc(edits, func(a, b Edit) int {
-		return cmp.Or(cmp.Compare(a.Message, b.Message), cmp.Compare(a.Block, b.Block))
-	})
-	it.edits = edits
+	if e.own != i {
+		it.edits, e.own = slices.Clone(it.edits), i
+	}
+	if again {
+		it.edits[at] = edit
+	} else {
+		it.edits = slices.Insert(it.edits, at, edit)
+	}
 	it.tokens -= now - edit.Tokens
 	e.change(i, it)
 	return true
@@ -186,7 +186,7 @@ func (e *Editor) Collapse(through eventlog.Seq, keep map[*Group]bool, text strin
 		return false
 	}
 	e.touched += left
-	e.v.items, e.copied, e.v.digest, e.v.tokens = kept, true, digest, tokens
+	e.v.items, e.copied, e.own, e.v.digest, e.v.tokens = kept, true, -1, digest, tokens
 	e.v.digestAt = e.v.anchorEnd(through)
 	return true
 }
@@ -195,8 +195,9 @@ func (e *Editor) Collapse(through eventlog.Seq, keep map[*Group]bool, text strin
 // that it was made for, whatever view that is in, so whoever does the same again with
 // every request makes it once.
 type Prepared struct {
-	// edits is the one edit, and what a group without others is shown with.
+	// edits is the one edit, and what a group without others is shown with. It is of call's result.
 	edits []Edit
+	call  *Call
 	// never is set where the group or the call lets nothing be done.
 	never bool
 }
@@ -211,12 +212,12 @@ func (v View) prepare(i int, call *Call, kind EditKind, text budget.Piece, reduc
 		return &Prepared{never: true}
 	}
 	tokens := v.gauge.Block(eventlog.ToolResult{}) + v.gauge.Tokens(text.Cost)
-	return &Prepared{edits: []Edit{{Kind: kind, Message: call.Result, Text: text.Text, Tokens: tokens, Reducer: reducer, Reason: reason}}}
+	return &Prepared{call: call, edits: []Edit{{Kind: kind, Message: call.Result, Text: text.Text, Tokens: tokens, Reducer: reducer, Reason: reason}}}
 }
 
 // Put does what was prepared for group i.
 func (e *Editor) Put(i int, p *Prepared) bool {
-	return !e.v.protectsAt(i, p) && e.replaceWith(i, p)
+	return !e.v.protectsAt(p) && e.replaceWith(i, p)
 }
 
 func (e *Editor) replaceWith(i int, p *Prepared) bool {
@@ -241,7 +242,7 @@ func (e *Editor) replaceWith(i int, p *Prepared) bool {
 // Frees is how many tokens Put would free in this view; 0 if it would do nothing.
 func (v View) Frees(i int, p *Prepared) uint64 {
 	it := &v.items[i]
-	if p.never || it.dropped != nil || v.protectsAt(i, p) {
+	if p.never || it.dropped != nil || v.protectsAt(p) {
 		return 0
 	}
 	edit := &p.edits[0]

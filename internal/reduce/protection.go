@@ -105,16 +105,8 @@ func (v View) protects(call *Call) bool { return v.protection.holds(call) }
 func (v View) protectsIn(g *Group) bool { return v.protection.in(g) }
 
 // protectsAt reports whether a prepared edit is of a result that is protected.
-func (v View) protectsAt(i int, p *Prepared) bool {
-	if v.protection == nil || p.never {
-		return false
-	}
-	for c := range v.items[i].group.Calls {
-		if call := &v.items[i].group.Calls[c]; call.Result == p.edits[0].Message {
-			return v.protects(call)
-		}
-	}
-	return false
+func (v View) protectsAt(p *Prepared) bool {
+	return v.protection != nil && !p.never && v.protects(p.call)
 }
 
 // Protected reports whether group i is not dropped because of a result in it.

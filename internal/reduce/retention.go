@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -52,6 +53,11 @@ func (r retention) stubByAge(e *Editor, s State) sparedResults {
 		return left
 	}
 	age := ages{retention: r, state: s, seen: map[string]uint32{}, reasons: map[uint32]string{}}
+	type oldResult struct {
+		call   *Call
+		reason string
+	}
+	var old []oldResult
 	log := len(r.digests.groups)
 	for i := e.v.Len() - 1; i >= 0 && r.ended() == nil; i-- {
 		g := e.v.Group(i)
@@ -61,13 +67,16 @@ func (r retention) stubByAge(e *Editor, s State) sparedResults {
 		if g.First > s.EvictedAsOf {
 			continue
 		}
+		old = old[:0]
 		for c := len(g.Calls) - 1; c >= 0; c-- {
 			call := &g.Calls[c]
 			rule, counts := age.count(call)
-			if !counts || !age.tooOld(call, rule) && !age.tooMany(g, call, rule) || r.spares(e.v, g, call, rule, false, &left) {
-				continue
+			if counts && (age.tooOld(call, rule) || age.tooMany(g, call, rule)) && !r.spares(e.v, g, call, rule, false, &left) {
+				old = append(old, oldResult{call, age.reason(call, rule)})
 			}
-			e.replace(i, call, Stubbed, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), age.reason(call, rule))
+		}
+		for _, o := range slices.Backward(old) { // an editor is fast where a group's results come in their order
+			e.replace(i, o.call, Stubbed, r.texts.stub(o.call, r.policy.OutlineTokens), r.Name(), o.reason)
 		}
 	}
 	return left
@@ -197,13 +206,18 @@ func edited(v View, i int, call *Call) bool {
 
 // stubGroup stubs the results of group i up to event through.
 func (r retention) stubGroup(e *Editor, i int, through eventlog.Seq, anySize bool) {
-	var left sparedResults
 	g := e.v.Group(i)
 	for c := range g.Calls {
-		call := &g.Calls[c]
-		if call.Interrupted || call.Seq > through || r.spares(e.v, g, call, r.rules.rule(call.Name, r.ended), anySize, &left) {
-			continue
+		if call := &g.Calls[c]; !call.Interrupted && call.Seq <= through {
+			r.stub(e, i, call, anySize)
 		}
+	}
+}
+
+// stub stubs a result of group i, unless the policy spares it.
+func (r retention) stub(e *Editor, i int, call *Call, anySize bool) {
+	var left sparedResults
+	if !r.spares(e.v, e.v.Group(i), call, r.rules.rule(call.Name, r.ended), anySize, &left) {
 		e.replace(i, call, Stubbed, r.texts.stub(call, r.policy.OutlineTokens), r.Name(), "the budget was exceeded")
 	}
 }
@@ -222,7 +236,7 @@ func (r retention) Free(v View, s State, d Demand) State {
 // of its call is taken up again when the watermark has come so far.
 func (r retention) stubOldest(e *Editor, s State, d Demand) State {
 	before, reached := e.Tokens(), s.Through(r.Name())
-	var late []int
+	var late []lateResults
 	for i := range e.v.Len() {
 		if r.ended() != nil || before-e.Tokens() >= d.Tokens || e.v.lastTurn()-e.v.Group(i).Turn < d.KeepTurns {
 			break
@@ -232,11 +246,34 @@ func (r retention) stubOldest(e *Editor, s State, d Demand) State {
 			continue
 		}
 		reached = through
-		late = append(late, i)
-		late = slices.DeleteFunc(late, func(j int) bool {
-			r.stubGroup(e, j, through, d.AnySize)
-			return e.v.Group(j).Last <= through
-		})
+		r.stubGroup(e, i, through, d.AnySize)
+		if e.v.Group(i).Last > through {
+			late = append(late, lateResults{i, e.v.Group(i).callsAfter(through)})
+		}
+		late = slices.DeleteFunc(late, func(l lateResults) bool { return len(l.calls) == 0 })
+		for n := range late {
+			for l := &late[n]; len(l.calls) > 0 && l.calls[0].Seq <= through; l.calls = l.calls[1:] {
+				r.stub(e, l.group, l.calls[0], d.AnySize)
+			}
+		}
 	}
 	return s.freed(r.Name(), reached)
+}
+
+// lateResults are those of a group that come after the groups that were gone through, oldest first.
+type lateResults struct {
+	group int
+	calls []*Call
+}
+
+// callsAfter are the calls with results after an event, by these.
+func (g *Group) callsAfter(through eventlog.Seq) []*Call {
+	var late []*Call
+	for c := range g.Calls {
+		if call := &g.Calls[c]; !call.Interrupted && call.Seq > through {
+			late = append(late, call)
+		}
+	}
+	slices.SortStableFunc(late, func(a, b *Call) int { return cmp.Compare(a.Seq, b.Seq) })
+	return late
 }

@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -225,12 +226,21 @@ func (v View) Edits(i int) []Edit { return v.items[i].edits }
 
 // Edit returns what was done to a block of group i, if anything.
 func (v View) Edit(i, message, block int) (Edit, bool) {
-	for _, e := range v.items[i].edits {
-		if e.Message == message && e.Block == block {
-			return e, true
-		}
+	edits := v.items[i].edits
+	if at, ok := findEdit(edits, message, block); ok {
+		return edits[at], true
 	}
 	return Edit{}, false
+}
+
+// findEdit is where the edit of a block is among those of a group, or would be.
+func findEdit(edits []Edit, message, block int) (at int, ok bool) {
+	if n := len(edits); n > 0 && edits[n-1].Message < message {
+		return n, false // most are made in their order
+	}
+	return slices.BinarySearchFunc(edits, [2]int{message, block}, func(e Edit, of [2]int) int {
+		return cmp.Or(cmp.Compare(e.Message, of[0]), cmp.Compare(e.Block, of[1]))
+	})
 }
 
 // Digest returns what replaces the collapsed run, and the index of the group
@@ -268,15 +278,13 @@ func (v View) TierTokensFrom(first int) map[budget.Tier]uint64 {
 func (it *item) resultTokens() uint64 {
 	var sum uint64
 	for m := range it.group.Messages {
-		msg := &it.group.Messages[m]
-		if msg.Role != eventlog.RoleTool {
-			continue
+		if msg := &it.group.Messages[m]; msg.Role == eventlog.RoleTool {
+			sum += msg.Tokens
 		}
-		sum += msg.Tokens
-		for _, e := range it.edits {
-			if e.Message == m {
-				sum = sum + e.Tokens - msg.Blocks[e.Block].Tokens
-			}
+	}
+	for _, e := range it.edits {
+		if msg := &it.group.Messages[e.Message]; msg.Role == eventlog.RoleTool {
+			sum = sum + e.Tokens - msg.Blocks[e.Block].Tokens
 		}
 	}
 	return sum

@@ -35,7 +35,7 @@ func GroupMessages(v reduce.View, i int) []Message {
 	if d := v.Dropped(i); d != nil {
 		return droppedMessages(v, i, d)
 	}
-	repeated, seen := repeats(g), map[string]int{}
+	used := repeatsOf(g)
 	out := make([]Message, 0, len(g.Messages))
 	for m := range g.Messages {
 		msg := &g.Messages[m]
@@ -46,11 +46,11 @@ func GroupMessages(v reduce.View, i int) []Message {
 		for b, block := range msg.Blocks {
 			place := eventlog.Place{Seq: block.Seq, Block: block.Index}
 			repeat := uint32(0)
-			if repeated {
-				repeat = repeatOf(g, m, block.Block, seen)
+			if used != nil {
+				repeat = used.of(m, block.Block)
 			}
 			edit, ok := v.Edit(i, m, b)
-			if repeated && (!ok || edit.Kind != reduce.Omitted) {
+			if used != nil && (!ok || edit.Kind != reduce.Omitted) {
 				r.Repeats = append(r.Repeats, repeat)
 			}
 			if !ok {
@@ -77,32 +77,38 @@ func GroupMessages(v reduce.View, i int) []Message {
 	return out
 }
 
-// repeats reports whether a group has a call whose id the log had used before.
-func repeats(g *reduce.Group) bool {
-	return slices.ContainsFunc(g.Calls, func(c reduce.Call) bool { return c.Repeat > 0 })
+// repeats say how often the log had used the ids of a group's calls before: by id, in the order of the
+// calls, as one group may use an id again once it was answered; and by the message of the result.
+type repeats struct {
+	calls   map[string][]uint32
+	results map[int]uint32
 }
 
-// repeatOf is how often the log had used the id of the call that a block of message m makes
-// or answers. seen counts the group's calls by id: one group may use an id again once it was
-// answered, and its calls are in the order of their blocks.
-func repeatOf(g *reduce.Group, m int, block eventlog.Block, seen map[string]int) uint32 {
+// repeatsOf are those of a group; nil where none of its ids was used before.
+func repeatsOf(g *reduce.Group) *repeats {
+	if !slices.ContainsFunc(g.Calls, func(c reduce.Call) bool { return c.Repeat > 0 }) {
+		return nil
+	}
+	r := &repeats{map[string][]uint32{}, map[int]uint32{}}
+	for i := range g.Calls {
+		c := &g.Calls[i]
+		r.calls[c.ID] = append(r.calls[c.ID], c.Repeat)
+		r.results[c.Result] = c.Repeat
+	}
+	return r
+}
+
+// of is how often the log had used the id of the call that a block of message m makes or answers. The
+// blocks are asked for in their order.
+func (r *repeats) of(m int, block eventlog.Block) uint32 {
 	switch b := block.(type) {
 	case eventlog.ToolCall:
-		nth := seen[b.CallID]
-		seen[b.CallID]++
-		for i := range g.Calls {
-			if g.Calls[i].ID != b.CallID {
-				continue
-			}
-			if nth == 0 {
-				return g.Calls[i].Repeat
-			}
-			nth--
+		if next := r.calls[b.CallID]; len(next) > 0 {
+			r.calls[b.CallID] = next[1:]
+			return next[0]
 		}
 	case eventlog.ToolResult:
-		if i := slices.IndexFunc(g.Calls, func(c reduce.Call) bool { return c.Result == m }); i >= 0 {
-			return g.Calls[i].Repeat
-		}
+		return r.results[m]
 	}
 	return 0
 }

@@ -54,16 +54,6 @@ func chatSaid(m Message) []Fragment {
 	return once(append(out, chatMessage(m, p, "user")...))
 }
 
-// once leaves a message's tokens and blocks with the first of its fragments.
-func once(fragments []Fragment) []Fragment {
-	for i := range fragments {
-		if i > 0 {
-			fragments[i].Tokens, fragments[i].Blocks, fragments[i].Places = 0, nil, nil
-		}
-	}
-	return fragments
-}
-
 // chatParts gathers a content; media are shown to the model in the user's alone.
 func chatParts(m *Message, media bool) *openAIParts {
 	p := &openAIParts{message: m, text: "text"}
@@ -119,7 +109,7 @@ func chatAssistant(m Message) []Fragment {
 	p := chatParts(&m, false)
 	var refusal string
 	var calls [][]byte // as many as one message may have
-	count := 0
+	count, of := 0, make([]int, len(m.Blocks))
 	for i, block := range m.Blocks {
 		switch b := block.(type) {
 		case eventlog.ToolCall:
@@ -127,6 +117,7 @@ func chatAssistant(m Message) []Fragment {
 				calls = append(calls, nil)
 			}
 			count++
+			of[i] = len(calls) - 1
 			last := &calls[len(calls)-1]
 			if len(*last) > 0 {
 				*last = append(*last, ',')
@@ -175,7 +166,7 @@ func chatAssistant(m Message) []Fragment {
 		json := append([]byte(`{"role":"assistant","content":null,"tool_calls":[`), calls[i]...)
 		out = append(out, Fragment{Message: m, Speaker: chatMore, JSON: append(json, ']', '}')})
 	}
-	return once(out)
+	return divided(m, out, of)
 }
 
 // chatCall appends a call. Its arguments are the string that the model wrote.

@@ -19,7 +19,7 @@ func responsesSaid(m Message) []Fragment {
 	switch m.Role {
 	case eventlog.RoleAssistant:
 		maker := provider.Maker(m.Model, m.Blocks)
-		return once((&responsesTurn{message: m, maker: maker, loose: looseReasoning(m, maker)}).fragments())
+		return (&responsesTurn{message: m, maker: maker, loose: looseReasoning(m, maker)}).fragments()
 	case eventlog.RoleSystem:
 		p := responsesParts(&m, false)
 		for i, b := range m.Blocks {

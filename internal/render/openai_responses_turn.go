@@ -18,6 +18,8 @@ type responsesTurn struct {
 	loose bool
 
 	out []Fragment
+	// made are the blocks that the items were made of.
+	made []int
 	// waiting are items of reasoning, which are only before what they led to.
 	waiting []outputItem
 	// noted are conversions of blocks that are no item.
@@ -49,26 +51,42 @@ func (t *responsesTurn) fragments() []Fragment {
 	}
 	last := &t.out[len(t.out)-1]
 	last.Conversions = append(last.Conversions, t.noted...)
-	return t.out
+	return divided(t.message, t.out, t.items())
+}
+
+// items is the item of each block: what became none goes with the next item, and after the last with
+// that, as what is noted of it.
+func (t *responsesTurn) items() []int {
+	of := make([]int, len(t.message.Blocks))
+	item := 0
+	for i := range of {
+		of[i] = item
+		if t.made[item] == i && item+1 < len(t.made) {
+			item++
+		}
+	}
+	return of
 }
 
 func (t *responsesTurn) note(i int, kind ConversionKind, what string) {
 	t.noted = append(t.noted, t.message.conversion(i, kind, what))
 }
 
-// emit appends an item, after the reasoning that led to it.
-func (t *responsesTurn) emit(json []byte) {
+// emit appends the item of block i, after the reasoning that led to it.
+func (t *responsesTurn) emit(i int, json []byte) {
 	for _, r := range t.waiting {
 		t.out = append(t.out, Fragment{Message: t.message, Speaker: "assistant", JSON: r.json, ID: r.id})
+		t.made = append(t.made, r.block)
 	}
 	t.waiting = nil
 	t.out = append(t.out, Fragment{Message: t.message, Speaker: "assistant", JSON: json, Conversions: t.noted})
+	t.made = append(t.made, i)
 	t.noted = nil
 }
 
 // emitNamed appends the item of block i that has an id.
 func (t *responsesTurn) emitNamed(i int, id string, json []byte, kind string) {
-	t.emit(json)
+	t.emit(i, json)
 	last := &t.out[len(t.out)-1]
 	last.ID, last.Elsewhere = id, saidItem(description(kind, t.message.place(i), t.message.Recall))
 }
@@ -88,7 +106,7 @@ func (t *responsesTurn) text(i int, text string) {
 		}
 		return
 	}
-	t.emit(saidItem(text))
+	t.emit(i, saidItem(text))
 }
 
 // saidItem is a message of the model by its text.
@@ -122,7 +140,7 @@ func (t *responsesTurn) call(i int, b eventlog.ToolCall) {
 	o.always("call_id", id)
 	o.always("name", name)
 	o.always("arguments", arguments)
-	t.emit(append(o.dst, '}'))
+	t.emit(i, append(o.dst, '}'))
 }
 
 // madeUpID is an id for an item that has to have one and came without.
