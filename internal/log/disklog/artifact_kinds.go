@@ -31,8 +31,8 @@ func (s *Store) ArtifactKinds(ctx context.Context, id string) (_ []string, err e
 	if err := found.settled(ctx); err != nil {
 		return nil, err
 	}
-	if found.dying.Load() {
-		return nil, noSession(id)
+	if err := found.deleted(ctx); err != nil {
+		return nil, err
 	}
 	return slices.Sorted(maps.Keys(kinds)), nil
 }

@@ -82,8 +82,8 @@ func (s *Store) artifactPage(ctx context.Context, id string, q eventlog.Artifact
 		page = append(page, *next)
 		read += len(next.Value)
 	}
-	if found.dying.Load() {
-		return nil, false, noSession(id)
+	if err := found.deleted(ctx); err != nil {
+		return nil, false, err
 	}
 	return page, more, nil
 }

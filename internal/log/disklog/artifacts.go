@@ -155,6 +155,9 @@ func (s *Store) Artifact(ctx context.Context, id, kind string, seq eventlog.Seq,
 	defer s.release(sl)
 	value, err := s.shown(found, kind, seq, artifactID)
 	if errors.Is(err, errNoVersion) {
+		if err := found.deleted(ctx); err != nil {
+			return eventlog.Artifact{}, err
+		}
 		return eventlog.Artifact{}, &eventlog.NotFoundError{Kind: "artifact", Name: fmt.Sprintf("%s/%d/%s", kind, seq, artifactID)}
 	}
 	if err == nil {

@@ -2,6 +2,7 @@ package disklog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -31,8 +32,8 @@ func (s *Store) ChainHead(ctx context.Context, id string, seq eventlog.Seq) (_ [
 	for _, l := range slices.Backward(found.links) {
 		if seq > l.base && seq <= l.upTo {
 			chain, err := s.chainIn(l, seq)
-			if err != nil && found.dying.Load() {
-				err = noSession(id)
+			if err != nil {
+				err = cmp.Or(found.deleted(ctx), err)
 			}
 			return chain, err
 		}

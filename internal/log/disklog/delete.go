@@ -120,8 +120,7 @@ func (s *Store) forget(sl *slot, target *session, head *eventlog.Seq) error {
 	if err := putDeletion(batch, target.own().segment, target.segments()); err != nil {
 		return err
 	}
-	target.dying.Store(true)
-	c, err := s.submit(batch, target.end, nil, sl)
+	c, err := s.submit(batch, target.end, target.dying.Store, sl)
 	if err != nil {
 		return err
 	}

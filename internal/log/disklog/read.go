@@ -1,6 +1,7 @@
 package disklog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -78,8 +79,8 @@ func (s *Store) readPage(ctx context.Context, id string, from, to eventlog.Seq, 
 	for _, l := range found.links {
 		if from > l.base && from <= l.upTo {
 			page, err := s.readLink(l, from, min(to, l.upTo), size)
-			if err != nil && found.dying.Load() {
-				err = noSession(id)
+			if err != nil {
+				err = cmp.Or(found.deleted(ctx), err)
 			}
 			return page, to, err
 		}
@@ -120,8 +121,8 @@ func (s *Store) readRuns(ctx context.Context, id string, runs eventlog.Ranges) (
 	for _, l := range found.links {
 		if from > l.base && from <= l.upTo {
 			page, rest, err = s.readLinkRuns(l, rest)
-			if err != nil && found.dying.Load() {
-				err = noSession(id)
+			if err != nil {
+				err = cmp.Or(found.deleted(ctx), err)
 			}
 			return page, rest, err
 		}

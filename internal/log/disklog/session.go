@@ -2,6 +2,8 @@ package disklog
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -25,8 +27,8 @@ type session struct {
 	// lastPut is the newest commit of an artifact. It is set before the artifact
 	// can be read.
 	lastPut atomic.Pointer[commit]
-	// dying is set before the session's data goes away.
-	dying atomic.Bool
+	// dying is the session's deletion, set before its data goes away.
+	dying atomic.Pointer[commit]
 
 	// What is durable, and what is about to be.
 	mu    sync.Mutex
@@ -122,6 +124,16 @@ func (s *session) end() {
 	s.gone = true
 	close(s.moved)
 	s.moved = make(chan struct{})
+}
+
+// deleted is a *NotFoundError where the session's data may be gone. It waits for the deletion, which
+// a crash may take back until it is durable.
+func (s *session) deleted(ctx context.Context) error {
+	c := s.dying.Load()
+	if c == nil {
+		return nil
+	}
+	return cmp.Or(c.wait(ctx), noSession(s.record.info.ID))
 }
 
 // visible reports whether there is a session that is durable and not deleted.

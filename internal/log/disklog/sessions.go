@@ -31,7 +31,9 @@ func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]ev
 	s.mu.Lock()
 	l.dropsBefore = s.drops
 	s.mu.Unlock()
+	s.deleting.RLock()
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	s.deleting.RUnlock()
 	if err != nil {
 		return nil, s.fail("sessions", err)
 	}

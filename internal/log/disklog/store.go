@@ -58,8 +58,9 @@ type Store struct {
 	erasing  sync.RWMutex
 	snapshot *Snapshot // guarded by erasing; nil if there is none
 
-	// deleting serialises deletions, which look at who shares a segment.
-	deleting sync.Mutex
+	// deleting serialises deletions, which look at who shares a segment, and is held until they are
+	// durable: who lists sessions begins between them.
+	deleting sync.RWMutex
 	// manifest is the number of the newest manifest that is in force.
 	manifest atomic.Uint64
 }

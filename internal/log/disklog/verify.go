@@ -2,6 +2,7 @@ package disklog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -31,10 +32,7 @@ func (s *Store) Verify(ctx context.Context, id string) (err error) {
 	var at state
 	for _, l := range found.links {
 		if at, err = s.verifyLink(ctx, l, at, min(head, l.upTo)); err != nil {
-			if found.dying.Load() {
-				return noSession(id)
-			}
-			return err
+			return cmp.Or(found.deleted(ctx), err)
 		}
 	}
 	if at.head.Seq != head {
