@@ -266,6 +266,23 @@ func TestNoPermission(t *testing.T) {
 	}
 }
 
+// One side alone that speaks TLS is not taken for a daemon that is not there.
+func TestTLSOnOneSide(t *testing.T) {
+	for _, cause := range []string{
+		"error reading server preface: EOF",
+		"authentication handshake failed: tls: failed to verify certificate: x509: certificate signed by unknown authority",
+		"authentication handshake failed: tls: first record does not look like a TLS handshake",
+	} {
+		failed := status.Error(codes.Unavailable, `connection error: desc = "transport: `+cause+`"`)
+		err := client.AsError(failed, "127.0.0.1:7171")
+		want := "Unavailable: no connection with 127.0.0.1:7171 (" + cause + "): if the daemon there speaks TLS, " +
+			"CONTEXTD_CA must name the authority of its certificate; if it does not, it must be empty"
+		if err.Error() != want || !errors.Is(err, client.ErrUnavailable) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
 // Credentials that are not given are those of the environment.
 func TestCredentialsOfTheEnvironment(t *testing.T) {
 	t.Setenv("CONTEXTD_CA", "none.pem")

@@ -236,6 +236,22 @@ def test_a_socket_without_permission_is_no_daemon_that_is_not_there() -> None:
 
 
 @pytest.mark.parametrize(
+    "cause",
+    [
+        "failed to connect to all addresses; last error: UNAVAILABLE: Socket closed",
+        "last error: UNKNOWN: ipv4:127.0.0.1:7: Tls handshake failed (TSI_PROTOCOL_FAILURE)",
+    ],
+)
+def test_tls_on_one_side_is_no_daemon_that_is_not_there(cause: str) -> None:
+    said = errors.unanswered_message("127.0.0.1:7", cause)
+    assert said == (
+        f"no connection with 127.0.0.1:7 ({cause}): if the daemon there speaks TLS, "
+        "CONTEXTD_CA must name the authority of its certificate; if it does not, it must be empty"
+    )
+    assert errors.unanswered_message("unix:///c.sock", "Socket closed").startswith("no daemon")
+
+
+@pytest.mark.parametrize(
     ("text", "seconds"),
     [("", 30), ("2", 2), ("0.5", 0.5), ("1m30s", 90), ("1.5h250ms", 5400.25), ("0", 0)],
 )

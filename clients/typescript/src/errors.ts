@@ -180,11 +180,21 @@ export function toError(cause: unknown, address: string): unknown {
     return new BudgetExceededError(cause.rawMessage, details, targetTokens, neededTokens, parts, { cause });
   }
   const unanswered = code === Code.Unavailable && !info;
-  const message = unanswered ? unansweredMessage(address, cause.rawMessage) : cause.rawMessage;
+  const message = unanswered || (!info && oneSideOfTLS(cause)) ? unansweredMessage(address, cause) : cause.rawMessage;
   return new (classOf(details, code))(message, details, { cause });
 }
 
-function unansweredMessage(address: string, cause: string): string {
+/** Whether the one side speaks TLS and the other does not, or does not trust it. */
+function oneSideOfTLS({ code, rawMessage }: ConnectError): boolean {
+  if (rawMessage.startsWith("http/2 stream closed")) return true;
+  return (code === Code.Internal || code === Code.Unknown) && /certificate|SSL routines/.test(rawMessage);
+}
+
+function unansweredMessage(address: string, failed: ConnectError): string {
+  const cause = failed.rawMessage.trim();
+  if (!address.startsWith("unix:") && oneSideOfTLS(failed)) {
+    return `no connection with ${address} (${cause}): if the daemon there speaks TLS, CONTEXTD_CA must name the authority of its certificate; if it does not, it must be empty`;
+  }
   return address.startsWith("unix:") && /EACCES|permission denied/i.test(cause)
     ? `no permission to connect to ${address} (${cause}): call as the socket's owner, or have the daemon admit others by unix_socket_mode`
     : `no daemon answers at ${address} (${cause}): start one with "contextd serve", or set CONTEXTD_ADDR`;

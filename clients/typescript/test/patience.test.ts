@@ -205,6 +205,17 @@ test("a socket that this user may not use is no daemon that is not there", () =>
   assert.match(said("connect ENOENT /c.sock"), /: no daemon answers at unix:\/\/\/c\.sock \(connect ENOENT/);
 });
 
+test("TLS on one side alone is no daemon that is not there", () => {
+  const said = (cause: string, code: Code): string => String(toError(new ConnectError(cause, code), "127.0.0.1:7"));
+  for (const [cause, code] of [
+    ["http/2 stream closed with error code CANCEL (0x8)", Code.Canceled],
+    ["unable to verify the first certificate", Code.Unknown],
+    ["0:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:../record.c:350:", Code.Internal],
+  ] as const) {
+    assert.ok(said(cause, code).includes(`: no connection with 127.0.0.1:7 (${cause}): if the daemon there speaks TLS, CONTEXTD_CA`), said(cause, code));
+  }
+});
+
 /** For how long a client of the environment waits at least, by the last refusal that it bears. */
 async function bears(patience: string, ms: number): Promise<boolean> {
   process.env["CONTEXTD_PATIENCE"] = patience;

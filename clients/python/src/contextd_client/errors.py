@@ -226,6 +226,15 @@ def unanswered_message(address: str, cause: str) -> str:
             f"no permission to connect to {address} ({cause}): "
             "call as the socket's owner, or have the daemon admit others by unix_socket_mode"
         )
+    connecting = "handshake failed" in cause or (
+        "failed to connect" in cause and "Socket closed" in cause
+    )
+    if connecting and not address.startswith("unix:"):
+        return (
+            f"no connection with {address} ({cause}): if the daemon there speaks TLS, "
+            "CONTEXTD_CA must name the authority of its certificate; "
+            "if it does not, it must be empty"
+        )
     return (
         f"no daemon answers at {address} ({cause}): "
         'start one with "contextd serve", or set CONTEXTD_ADDR'
