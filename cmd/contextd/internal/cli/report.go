@@ -146,10 +146,22 @@ func statusHint(st *status.Status) string {
 		return "somebody else appended; read the log, then use its head"
 	case apierr.ReasonBudgetExceeded:
 		return "raise --max-tokens, or pin less"
-	case apierr.ReasonStoreFailed, apierr.ReasonDraining:
-		return ""
+	case apierr.ReasonUnauthenticated:
+		return "name the file of your token by --token-file or CONTEXTD_TOKEN_FILE, or that of a certificate by --cert"
+	case apierr.ReasonNotFound:
+		for _, detail := range st.Details() {
+			if missing, ok := detail.(*errdetails.ResourceInfo); ok {
+				return whereListed[missing.GetResourceType()]
+			}
+		}
 	}
 	return ""
+}
+
+// whereListed says, for a kind of thing that does not exist, what shows those that do.
+var whereListed = map[string]string{
+	"call":       `"contextd calls SESSION" shows the calls there are`,
+	"projection": `"contextd projections list SESSION" shows the projections there are`,
 }
 
 // reason is the stable reason of a status; empty if a daemon did not make it.
