@@ -15,7 +15,7 @@ provider counted and what was estimated.`,
 		Example: `  contextd calls my-session
   contextd calls my-session --json | jq .cache_read_tokens`,
 		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
-			list := c.newListing(cmd, "CALL", "PROJECTION", "MODEL", "INPUT", "CACHE READ", "CACHE WRITTEN", "OUTPUT", "ESTIMATED", "TIME")
+			list := c.newListing(cmd, "CALL", "PROJECTION", "MODEL", "INPUT", "CACHE READ", "CACHE WRITTEN", "OUTPUT", "ESTIMATED", "ENDED", "TIME")
 			req := &contextdv1.ListModelCallsRequest{SessionId: args[0], PageSize: 1000}
 			for {
 				page, err := api.ListModelCalls(cmd.Context(), req)
@@ -24,7 +24,7 @@ provider counted and what was estimated.`,
 				}
 				for _, m := range page.GetCalls() {
 					err := list.add(m, m.GetNumber(), dash(m.GetProjectionId()), dash(m.GetModel()), m.GetInputTokens(), m.GetCacheReadTokens(), m.GetCacheWriteTokens(),
-						m.GetOutputTokens(), m.GetEstimatedTokens(), when(m.GetTime()))
+						m.GetOutputTokens(), m.GetEstimatedTokens(), callEnded(m), when(m.GetTime()))
 					if err != nil {
 						return err
 					}
@@ -37,4 +37,12 @@ provider counted and what was estimated.`,
 	}
 	sessionsFirst(cmd, cobra.ExactArgs(1))
 	return cmd
+}
+
+// callEnded is why a model stopped, in the provider's word, or that it was not asked.
+func callEnded(m *contextdv1.ModelCall) string {
+	if m.GetRejectedOverBudget() {
+		return "refused: too long"
+	}
+	return dash(m.GetStopReason())
 }

@@ -210,12 +210,21 @@ func describe(e *contextdv1.Event) (kind, content string) {
 	case *contextdv1.Event_Reminder:
 		return "reminder", k.Reminder.GetBody()
 	case *contextdv1.Event_Compaction:
-		return "compaction", k.Compaction.GetSummary()
+		return "compaction", describeCompaction(k.Compaction)
 	case *contextdv1.Event_Custom:
 		return "custom", k.Custom.GetType() + " " + string(k.Custom.GetJson())
 	default:
 		return "-", ""
 	}
+}
+
+// describeCompaction is a compaction's summary. One that reverts others has none and says which.
+func describeCompaction(c *contextdv1.Compaction) string {
+	undoes := c.GetDecision().GetUndoesSeq()
+	if undoes == 0 {
+		return c.GetSummary()
+	}
+	return fmt.Sprintf("reverts the compaction of event %d and all later ones", undoes)
 }
 
 func describeBlocks(blocks []*contextdv1.Block) string {
