@@ -214,6 +214,13 @@ def test_a_response_comes_back(
         ("anthropic", {"role": "usr", "content": "a"}, "role: 'usr' is unknown"),
         ("anthropic", {"system": "a", "messages": [{"role": "user", "content": "b"}]}, "whole req"),
         ("anthropic", "1", "message 0: must be an object"),
+        ("openai_chat", {"role": "user", "content": {"text": "a"}}, "content: must be a string or"),
+        ("openai_chat", {"role": "tool", "tool_call_id": "a"}, "content: must be set"),
+        (
+            "openai_chat",
+            {"role": "assistant", "content": "a", "function_call": {"name": "f"}},
+            "function_call: is not read; give the call in tool_calls",
+        ),
         ("gemini", {"role": "user", "content": "a"}, "parts: must be a list"),
         ("gemini", {"role": "user", "parts": "a"}, "parts: must be a list"),
         ("gemini", {"systemInstruction": {}, "contents": [{"role": "user"}]}, "whole request"),

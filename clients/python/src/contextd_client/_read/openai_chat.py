@@ -20,6 +20,10 @@ def response(raw: Raw) -> list[Event]:
 def message(raw: Raw, model: str = "", event_id: str = "") -> list[Event]:
     """The events of a message."""
     role = raw.string("role")
+    if role != "assistant" or "content" in raw.members():
+        raw.require_content("content")
+    if raw.get("function_call").is_object:
+        raise ValueError("function_call: is not read; give the call in tool_calls")
     blocks = openai_part.content(raw.get("content"))
     if role in ("system", "developer"):
         return [events.system(*blocks)]
