@@ -32,7 +32,7 @@ type InjectionError struct {
 }
 
 func (e *InjectionError) Error() string {
-	return fmt.Sprintf("injection %q takes %d tokens; %d are reserved for it", e.Name, e.Tokens, e.Reserve)
+	return fmt.Sprintf("injection %q takes %d tokens; %d are reserved for it, by its reserve_tokens or the budget's injection_reserve", e.Name, e.Tokens, e.Reserve)
 }
 
 // SessionBusyError says that other calls use a session, which calls use one after the other.

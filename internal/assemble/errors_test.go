@@ -31,7 +31,7 @@ func TestProjectionTime(t *testing.T) {
 
 func TestErrorsSayWhat(t *testing.T) {
 	err := &assemble.InjectionError{Name: "clock", Tokens: 12, Reserve: 5}
-	if got := err.Error(); got != `injection "clock" takes 12 tokens; 5 are reserved for it` {
+	if got := err.Error(); got != `injection "clock" takes 12 tokens; 5 are reserved for it, by its reserve_tokens or the budget's injection_reserve` {
 		t.Error(got)
 	}
 	_, project := newEngine(t, memlog.New()).Project(context.Background(), opening(), assemble.Request{
