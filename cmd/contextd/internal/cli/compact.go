@@ -23,7 +23,9 @@ func newCompact(c *client) *cobra.Command {
 		Short: "Make a session's context smaller now",
 		Long: `Make a session's context smaller now. The log keeps everything. The decision applies
 to every later context of the session and its forks, whatever its budget, model,
-format or policy, until --undo reverts it.
+format or policy, until --undo reverts it. The budget and the policy by which it
+is measured are those of the flags, or else of the newest recorded context, whoever asked
+for it; "contextd assemble --preview" records none.
 
 If there was nothing to do, or a hook of the runtime vetoed it, the output says so
 and the exit code is 0. If the context is still over --target-tokens, what remains is
