@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -306,6 +308,21 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%s is accepted", name)
 			c.Close()
 		}
+	}
+}
+
+// A file that holds something other than a token is named before anything is sent.
+func TestTokenOfSeveralLines(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tls.key")
+	if err := os.WriteFile(file, []byte("a\nb\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(client.Options{Credentials: client.Credentials{TokenFile: file}})
+	if err == nil {
+		c.Close()
+	}
+	if want := "token file: " + file + " must hold one line of ASCII, the token"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
 

@@ -148,6 +148,9 @@ func (b *bearer) GetRequestMetadata(context.Context, ...string) (map[string]stri
 		return nil, fmt.Errorf("token file: %w", err)
 	}
 	token := strings.TrimSpace(string(text))
+	if strings.ContainsFunc(token, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return nil, fmt.Errorf("token file: %s must hold one line of ASCII, the token", b.file)
+	}
 	if token != "" {
 		b.last.Store(token)
 	} else if token, _ = b.last.Load().(string); token == "" {

@@ -165,6 +165,17 @@ def test_a_token_may_be_sent_on_this_machine(address: str) -> None:
     contextd_client.Client(address, credentials=Credentials(token_file="t")).close()
 
 
+def test_a_file_that_holds_no_token_is_named(tmp_path: Path) -> None:
+    other = tmp_path / "tls.key"
+    other.write_text("secret\nlines\n")
+    client = contextd_client.Client(
+        "127.0.0.1:1", credentials=Credentials(token_file=str(other)), patience=0
+    )
+    with client, pytest.raises(ValueError, match="must hold one line of ASCII") as wrong:
+        client.get_session("s")
+    assert str(wrong.value) == f"token file: {other} must hold one line of ASCII, the token"
+
+
 @pytest.mark.parametrize("address", ["localhost", "http://127.0.0.1:7171"])
 @pytest.mark.parametrize("client", [contextd_client.Client, contextd_client.aio.Client])
 def test_wrong_address(client: type, address: str) -> None:

@@ -44,7 +44,10 @@ export function tlsOptions({ ca, cert, key, tokenFile }: Credentials, address: s
 /** Adds the token of a file to each call. */
 export function bearer(tokenFile: string): Interceptor {
   return (next) => async (request) => {
-    request.header.set("authorization", `Bearer ${(await readFile(tokenFile, "utf8")).trim()}`);
+    const token = (await readFile(tokenFile, "utf8")).trim();
+    // The error about a header that cannot be sent would repeat it.
+    if (!/^[ -~]*$/.test(token)) throw new Error(`token file: ${tokenFile} must hold one line of ASCII, the token`);
+    request.header.set("authorization", `Bearer ${token}`);
     return await next(request);
   };
 }

@@ -52,6 +52,15 @@ async function as<T>(credentials: Credentials, use: (client: Client) => Promise<
   }
 }
 
+test("does not repeat what a file holds that is no token", async () => {
+  const other = join(mkdtempSync(join(tmpdir(), "contextd-")), "tls.key");
+  writeFileSync(other, "secret\nlines\n");
+  const client = new Client("127.0.0.1:1", { credentials: { tokenFile: other }, patienceMs: 0 });
+  await assert.rejects(client.session("s").get(), (e: Error) => e.message.endsWith(`token file: ${other} must hold one line of ASCII, the token`));
+  client.close();
+  rmSync(join(other, ".."), { recursive: true });
+});
+
 for (const [name, proof] of Object.entries({
   "a token": { tokenFile: "ci.token" },
   "a certificate": { cert: "client.pem", key: "client.key" },

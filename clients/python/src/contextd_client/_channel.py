@@ -73,11 +73,13 @@ class _Token:
         self._file = Path(token_file)
 
     def _with_token(self, call: Any) -> Any:
-        token = ("authorization", f"Bearer {self._file.read_text().strip()}")
+        token = self._file.read_text().strip()
+        if not (token.isascii() and token.isprintable()):
+            raise ValueError(f"token file: {self._file} must hold one line of ASCII, the token")
         return _Details(
             call.method,
             call.timeout,
-            grpc.aio.Metadata(*(call.metadata or ()), token),
+            grpc.aio.Metadata(*(call.metadata or ()), ("authorization", f"Bearer {token}")),
             call.credentials,
             call.wait_for_ready,
             getattr(call, "compression", None),
