@@ -19,7 +19,7 @@ const toolResults = "tool_results"
 func storeReductionState(s reduce.State) *storagev1.ReductionState {
 	out := &storagev1.ReductionState{
 		EvictedAsOf: uint64(s.EvictedAsOf), EvictedTurn: s.EvictedTurn, AskedAsOf: uint64(s.AskedAsOf),
-		StubbedThrough: uint64(s.Through(toolResults)), CollapsedThrough: uint64(s.CollapsedThrough), CollapsedFor: s.CollapsedFor,
+		StubbedThrough: uint64(s.Through(toolResults)), CollapsedThrough: uint64(s.CollapsedThrough), CollapsedFor: s.CollapsedFor, LateAfter: uint64(s.LateAfter),
 		Summary: s.Summary, ClipTokens: s.ClipTokens, Clips: storeClips(s.Clips), TextClips: storeClips(s.TextClips), MediaClips: storeClips(s.MediaClips),
 		AnchorTokens: s.AnchorTokens, SystemTextTokens: s.SystemTextTokens, SummaryTokens: s.SummaryTokens,
 		Rooted: storePlaces(s.Rooted), Released: uint64(s.Released),
@@ -35,7 +35,7 @@ func storeReductionState(s reduce.State) *storagev1.ReductionState {
 func (r *reader) reduction(m *storagev1.ReductionState) reduce.State {
 	out := reduce.State{
 		EvictedAsOf: eventlog.Seq(m.GetEvictedAsOf()), EvictedTurn: m.GetEvictedTurn(), AskedAsOf: eventlog.Seq(m.GetAskedAsOf()),
-		CollapsedThrough: eventlog.Seq(m.GetCollapsedThrough()), CollapsedFor: m.GetCollapsedFor(),
+		CollapsedThrough: eventlog.Seq(m.GetCollapsedThrough()), CollapsedFor: m.GetCollapsedFor(), LateAfter: eventlog.Seq(m.GetLateAfter()),
 		Summary: m.GetSummary(), ClipTokens: m.GetClipTokens(), Clips: readClips(m.GetClips()), TextClips: readClips(m.GetTextClips()), MediaClips: readClips(m.GetMediaClips()),
 		AnchorTokens: m.GetAnchorTokens(), SystemTextTokens: m.GetSystemTextTokens(), SummaryTokens: m.GetSummaryTokens(),
 		Rooted: r.places(m.GetRooted()), Released: eventlog.Seq(m.GetReleased()),

@@ -165,7 +165,7 @@ func (c *Conversation) Whole() bool { return c.begun == nil }
 // says anything.
 func (c *Conversation) CheckpointSum(v View) (sum [32]byte, ok bool) {
 	m := c.memoOf(v)
-	if m == nil || c.begun != nil || m.key.protection != (protectionKey{}) || len(c.reminders) > 0 || len(c.live) > 0 || c.filter != nil ||
+	if m == nil || c.begun != nil || m.key.protection != (protectionKey{}) || m.key.lateAfter > 0 || len(c.reminders) > 0 || len(c.live) > 0 || c.filter != nil ||
 		len(c.compactions.inForce) > 0 || len(c.compactions.void) > 0 || c.boundary.seq > 0 || len(c.boundary.skipped) > 0 || len(c.sources.shared) > 0 {
 		return sum, false
 	}

@@ -36,6 +36,7 @@ type Conversation struct {
 	live        map[string]Live
 
 	head   eventlog.Seq
+	late   []lateResult
 	lastAt eventTimes
 	turns  uint32
 	tokens uint64
@@ -280,6 +281,10 @@ func (c *Conversation) answer(e eventlog.Event, r eventlog.ToolResult, b Block, 
 			g.Last = max(g.Last, b.Seq)
 			g.Pinned = g.Pinned || pinned
 			g.label(e.Labels)
+			if call.Turn > g.Turn {
+				g.late = b.Seq
+				c.late = append(c.late, lateResult{b.Seq, g.First})
+			}
 			return
 		}
 	})
@@ -303,6 +308,22 @@ func (c *Conversation) add(g *Group, groupID string) int {
 		c.byGroupID[groupID] = i
 	}
 	return i
+}
+
+// lateResult is a result that came after a later model call had begun.
+type lateResult struct{ seq, group eventlog.Seq }
+
+// lateFor is the event after which late results keep groups in a run of a state; 0 where there are none.
+func (c *Conversation) lateFor(s State) eventlog.Seq {
+	for _, r := range slices.Backward(c.late) {
+		if s.LateAfter == 0 || r.seq <= s.LateAfter {
+			break
+		}
+		if r.group <= s.CollapsedThrough {
+			return s.LateAfter
+		}
+	}
+	return 0
 }
 
 // replace changes group i, or a copy of it where others may hold it.

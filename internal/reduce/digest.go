@@ -104,7 +104,8 @@ func (d *digestWriter) collapse(s State) (View, bool) {
 // memo writes the digest of a state, if it was not written last.
 func (d *digestWriter) memo(s State) *digestMemo {
 	protected := d.protection(s)
-	key := digestKey{s.CollapsedThrough, s.CollapsedFor, s.Summary, d.policy, d.recall, s.SummaryTokens, d.decided, protected.key()}
+	lateAfter := d.conv.lateFor(s)
+	key := digestKey{s.CollapsedThrough, s.CollapsedFor, s.Summary, d.policy, d.recall, s.SummaryTokens, d.decided, protected.key(), lateAfter}
 	if d.conv.begun != nil {
 		return d.restored(key, d.known(s.Summary))
 	}
@@ -117,7 +118,7 @@ func (d *digestWriter) memo(s State) *digestMemo {
 	notes, put := d.decided.split(m.keepNotes(b))
 	standing, _ := d.decided.split(m.keepStanding(b), nil)
 	m.stay = slices.Concat(standing, notes, humans)
-	m.stay = slices.Concat(m.stay, d.keepProtected(m, protected))
+	m.stay = slices.Concat(m.stay, d.keepForResults(m, protected, lateAfter))
 	known := d.known(s.Summary)
 	m.sum = key.sum(known, d.boundary)
 	if w := d.written; w.holds(m) && d.ended() == nil {
@@ -135,15 +136,15 @@ func (d *digestWriter) memo(s State) *digestMemo {
 	return m
 }
 
-// keepProtected are the groups of a run that stay because of a result in them, beside those
-// that stay in any case.
-func (d *digestWriter) keepProtected(m *digestMemo, by *protection) []*Group {
-	if by == nil {
+// keepForResults are the groups of a run that stay because of a result in them, which is protected or
+// came late, beside those that stay in any case.
+func (d *digestWriter) keepForResults(m *digestMemo, by *protection, lateAfter eventlog.Seq) []*Group {
+	if by == nil && lateAfter == 0 {
 		return nil
 	}
 	var out []*Group
 	for _, g := range d.groups[:m.next] {
-		if !g.Anchor && !g.Pinned && by.in(g) && !slices.Contains(m.stay, g) {
+		if late := lateAfter > 0 && g.late > lateAfter; !g.Anchor && !g.Pinned && (late || by.in(g)) && !slices.Contains(m.stay, g) {
 			out = append(out, g)
 		}
 	}

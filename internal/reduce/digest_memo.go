@@ -22,8 +22,10 @@ type digestKey struct {
 	prose uint64
 	// decided is what callers decided. Each is made once and never changed.
 	decided *Decided
-	// protection is what stays in the run because of its results.
+	// protection is what stays in the run because of its results, and lateAfter the event after which
+	// late ones keep their groups; 0 where none is so late.
 	protection protectionKey
+	lateAfter  eventlog.Seq
 }
 
 // digestMemo keeps what was gathered from the front of the conversation, so that

@@ -37,8 +37,8 @@ func (k digestKey) sum(quoted Summary, boundary eventlog.Seq) [32]byte {
 	if k.decided != nil {
 		decided = k.decided.Seq
 	}
-	return sha256.Sum256(fmt.Appendf(nil, "%d %d %d %d %d %d %q %d %q %+v %+v",
-		digestRules, boundary, k.through, k.target, k.prose, decided, k.protection.rooted, k.protection.released, k.recall, k.policy, quoted))
+	return sha256.Sum256(fmt.Appendf(nil, "%d %d %d %d %d %d %q %d %d %q %+v %+v",
+		digestRules, boundary, k.through, k.target, k.prose, decided, k.protection.rooted, k.protection.released, k.lateAfter, k.recall, k.policy, quoted))
 }
 
 // Offer has runs take a digest that was written before instead of writing it again, where it

@@ -57,6 +57,8 @@ type Group struct {
 	Labels map[string]string
 	// changed is the event that changed the group last; 0 if none did after its first.
 	changed eventlog.Seq
+	// late is the newest result that came after a later model call had begun; 0 if none did.
+	late eventlog.Seq
 }
 
 // label adds the labels of an event.

@@ -81,16 +81,16 @@ func (r *run) shortenDigest(now Result) Result {
 		if now.State.CollapsedThrough > 0 && size >= now.State.CollapsedFor {
 			continue
 		}
-		now = r.collapse(now, r.window.cut(now.View, r.demand(now.View.Tokens()), 0), size)
+		now = r.collapse(now, r.window.cut(now.View, r.demand(now.View.Tokens()), 0), size, now.State.LateAfter)
 	}
 	return now
 }
 
 // collapse extends the run through an event, with a digest written for a target, or for less where a
-// caller decided so.
-func (r *run) collapse(now Result, through eventlog.Seq, target uint64) Result {
+// caller decided so. Of late results only those after an event keep their groups.
+func (r *run) collapse(now Result, through eventlog.Seq, target uint64, lateAfter eventlog.Seq) Result {
 	s := now.State
-	s.CollapsedThrough, s.CollapsedFor = max(s.CollapsedThrough, through), target
+	s.CollapsedThrough, s.CollapsedFor, s.LateAfter = max(s.CollapsedThrough, through), target, lateAfter
 	return r.adopt(now, r.From(s))
 }
 
@@ -213,10 +213,10 @@ func (r *run) dropNewest(now Result) Result {
 		if !r.over(now) {
 			break
 		}
-		now = r.collapse(now, through, max(r.budget.Target/4, leastDigest))
+		now = r.collapse(now, through, max(r.budget.Target/4, leastDigest), r.conv.head)
 	}
 	return now
 }
 
 // dropAll drops what a collapse for any target keeps beside its digest.
-func (r *run) dropAll(now Result) Result { return r.collapse(now, r.conv.head, 0) }
+func (r *run) dropAll(now Result) Result { return r.collapse(now, r.conv.head, 0, r.conv.head) }

@@ -95,7 +95,7 @@ func (p *protection) reason(call *Call, reason string) string {
 
 // outlasts reports whether a group may stay when groups after it are dropped.
 func (p *protection) outlasts(g *Group) bool {
-	return g.outlasts() || p != nil && p.rules.never && slices.ContainsFunc(g.Calls, func(c Call) bool { return p.never(&c) })
+	return g.outlasts() || g.late > 0 || p != nil && p.rules.never && slices.ContainsFunc(g.Calls, func(c Call) bool { return p.never(&c) })
 }
 
 // protects reports whether a result is protected.

@@ -58,10 +58,10 @@ func (r retention) stubByAge(e *Editor, s State) sparedResults {
 		reason string
 	}
 	var old []oldResult
-	log := len(r.digests.groups)
+	log, outlasted := len(r.digests.groups), e.v.protection != nil || r.digests.conv.lateFor(s) > 0
 	for i := e.v.Len() - 1; i >= 0 && r.ended() == nil; i-- {
 		g := e.v.Group(i)
-		for log--; e.v.protection != nil && r.digests.groups[log] != g; log-- { // it outlasts those
+		for log--; outlasted && r.digests.groups[log] != g; log-- { // it outlasts those
 			age.countAll(r.digests.groups[log])
 		}
 		if g.First > s.EvictedAsOf {

@@ -264,7 +264,7 @@ func checkSteps(t fataler, resumed reduce.View, r reduce.Result) {
 // checkForward checks that decisions only move forward.
 func checkForward(t fataler, before, after reduce.State) {
 	if after.EvictedAsOf < before.EvictedAsOf || after.EvictedTurn < before.EvictedTurn ||
-		after.CollapsedThrough < before.CollapsedThrough ||
+		after.CollapsedThrough < before.CollapsedThrough || after.LateAfter < before.LateAfter ||
 		before.ClipTokens > 0 && after.ClipTokens != before.ClipTokens ||
 		before.AnchorTokens > 0 && (after.AnchorTokens == 0 || after.AnchorTokens > before.AnchorTokens) ||
 		before.SystemTextTokens > 0 && (after.SystemTextTokens == 0 || after.SystemTextTokens > before.SystemTextTokens) {

@@ -28,6 +28,9 @@ type State struct {
 	// CollapsedFor is the target, in tokens, whose shares limit the digest of the
 	// collapsed run and the user messages kept next to it.
 	CollapsedFor uint64
+	// LateAfter is the event after which late results keep the groups of their calls in view although
+	// the run goes beyond them: no model has seen them, or not for long. 0 keeps none.
+	LateAfter eventlog.Seq
 	// Summary is the id of the summary that the digest quotes; empty if it quotes none.
 	Summary string
 	// SummaryTokens is what the text of a caller's summary was clipped to; 0 if it is

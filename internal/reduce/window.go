@@ -51,6 +51,7 @@ func (w window) Free(v View, s State, d Demand) State {
 		return s
 	}
 	s.CollapsedThrough, s.CollapsedFor = through, w.sizeFor(b, prose)
+	s.LateAfter = max(s.LateAfter, v.beforeTurns(d.KeepTurns))
 	s.TextClips = slices.Concat(s.TextClips, w.clipStanding(v, b, through, s.TextClips))
 	if summary.Through <= through && summary.ID != "" && w.digests.succeeds(summary, s.Summary) {
 		s.Summary, s.SummaryTokens = summary.ID, 0
@@ -248,10 +249,10 @@ func (w window) cut(v View, d Demand, prose uint64) eventlog.Seq {
 	}
 	var through eventlog.Seq
 	var freed uint64
-	stay := w.beside(d.Budget)
+	stay, lateAfter := w.beside(d.Budget), v.beforeTurns(d.KeepTurns)
 	for i := 0; i < w.newest(v) && freed < need; i++ {
 		it := &v.items[i]
-		if it.group.Anchor || it.group.Pinned || v.protectsIn(it.group) {
+		if it.group.Anchor || it.group.Pinned || it.group.late > lateAfter || v.protectsIn(it.group) {
 			continue
 		}
 		recent := v.lastTurn()-it.group.Turn < d.KeepTurns

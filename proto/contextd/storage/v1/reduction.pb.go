@@ -60,7 +60,9 @@ type ReductionState struct {
 	// The event through which the last resort gave up what is protected. 0: it did not.
 	Released uint64 `protobuf:"varint,16,opt,name=released,proto3" json:"released,omitempty"`
 	// Limits on media and providers' own blocks of users.
-	MediaClips    []*Clip `protobuf:"bytes,17,rep,name=media_clips,json=mediaClips,proto3" json:"media_clips,omitempty"`
+	MediaClips []*Clip `protobuf:"bytes,17,rep,name=media_clips,json=mediaClips,proto3" json:"media_clips,omitempty"`
+	// The event after which late results keep the groups of their calls. 0: none do.
+	LateAfter     uint64 `protobuf:"varint,18,opt,name=late_after,json=lateAfter,proto3" json:"late_after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -212,6 +214,13 @@ func (x *ReductionState) GetMediaClips() []*Clip {
 		return x.MediaClips
 	}
 	return nil
+}
+
+func (x *ReductionState) GetLateAfter() uint64 {
+	if x != nil {
+		return x.LateAfter
+	}
+	return 0
 }
 
 // A limit on bodies in a range of events.
@@ -942,7 +951,7 @@ var File_contextd_storage_v1_reduction_proto protoreflect.FileDescriptor
 
 const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\n" +
-	"#contextd/storage/v1/reduction.proto\x12\x13contextd.storage.v1\"\x82\x06\n" +
+	"#contextd/storage/v1/reduction.proto\x12\x13contextd.storage.v1\"\xa1\x06\n" +
 	"\x0eReductionState\x12\"\n" +
 	"\revicted_as_of\x18\x01 \x01(\x04R\vevictedAsOf\x12!\n" +
 	"\fevicted_turn\x18\x02 \x01(\rR\vevictedTurn\x12\x1e\n" +
@@ -964,7 +973,9 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\x06rooted\x18\x0f \x03(\x04R\x06rooted\x12\x1a\n" +
 	"\breleased\x18\x10 \x01(\x04R\breleased\x12:\n" +
 	"\vmedia_clips\x18\x11 \x03(\v2\x19.contextd.storage.v1.ClipR\n" +
-	"mediaClips\x1a8\n" +
+	"mediaClips\x12\x1d\n" +
+	"\n" +
+	"late_after\x18\x12 \x01(\x04R\tlateAfter\x1a8\n" +
 	"\n" +
 	"FreedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
