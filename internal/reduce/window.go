@@ -265,13 +265,22 @@ func (w window) cut(v View, d Demand, prose uint64) eventlog.Seq {
 	return through
 }
 
-// newest is the index of the group that a cut always spares, with what the runtime put
-// in after it: the newest turn, or what a human said since.
+// newest is the index of the group that a cut always spares, with what comes after it: the newest turn,
+// or what a human said since, unless that turn has calls: no model has seen their results.
 func (w window) newest(v View) int {
+	human := -1
 	for i := v.Len() - 1; i >= 0; i-- {
-		if g := v.items[i].group; g.Kind == KindTurn || g.Human > 0 {
+		switch g := v.items[i].group; {
+		case g.Kind == KindTurn && (human < 0 || len(g.Calls) > 0 && !g.Pinned):
 			return i
+		case g.Kind == KindTurn:
+			return human
+		case g.Human > 0 && human < 0:
+			human = i
 		}
+	}
+	if human >= 0 {
+		return human
 	}
 	return v.Len() - 1
 }
