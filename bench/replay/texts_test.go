@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -130,5 +131,24 @@ func TestTextIsReadAsTheLogIs(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
 		}
+	}
+}
+
+// TestTextsInPlaceOfMedia: what describes media of a message is none of its texts, nor is a text that only
+// looks like it.
+func TestTextsInPlaceOfMedia(t *testing.T) {
+	media := &contextdv1.Block{Kind: &contextdv1.Block_Media{Media: &contextdv1.Media{MimeType: "image/png"}}}
+	said := textMessage(contextdv1.Role_ROLE_USER, "[contextd: mine; ctx:1.0]")
+	said.Blocks = append(said.GetBlocks(), media, media)
+	got := undescribed([]string{"[contextd: mine; ctx:1.0]", "[contextd: image/png; ctx:1.1]", "[contextd: image/png; ctx:1.3]"}, []uint64{1}, map[uint64]*contextdv1.Message{1: said})
+	if want := []string{"[contextd: mine; ctx:1.0]", "[contextd: image/png; ctx:1.3]"}; !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	messages := []*contextdv1.RenderedMessage{{SourceSeqs: []uint64{1}, Origin: contextdv1.Origin_ORIGIN_STUBBED, Message: said}}
+	if _, err := (anchored{1, said}).in(messages); err != nil {
+		t.Errorf("a message with described media: %v", err)
+	}
+	if _, err := (anchored{1, textMessage(contextdv1.Role_ROLE_USER, "text")}).in(messages); err == nil {
+		t.Error("a text may be a stub")
 	}
 }
