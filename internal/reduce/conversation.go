@@ -310,22 +310,6 @@ func (c *Conversation) add(g *Group, groupID string) int {
 	return i
 }
 
-// lateResult is a result that came after a later model call had begun.
-type lateResult struct{ seq, group eventlog.Seq }
-
-// lateFor is the event after which late results keep groups in a run of a state; 0 where there are none.
-func (c *Conversation) lateFor(s State) eventlog.Seq {
-	for _, r := range slices.Backward(c.late) {
-		if s.LateAfter == 0 || r.seq <= s.LateAfter {
-			break
-		}
-		if r.group <= s.CollapsedThrough {
-			return s.LateAfter
-		}
-	}
-	return 0
-}
-
 // replace changes group i, or a copy of it where others may hold it.
 func (c *Conversation) replace(i int, change func(*Group)) {
 	g := c.groups[i]

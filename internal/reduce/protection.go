@@ -242,3 +242,19 @@ func (v View) released(through eventlog.Seq) string {
 	}
 	return fmt.Sprintf("it took %d protected results: %s", n, strings.Join(said, ", "))
 }
+
+// lateResult is a result that came after a later model call had begun.
+type lateResult struct{ seq, group eventlog.Seq }
+
+// lateFor is the event after which late results keep groups in a run of a state; 0 where there are none.
+func (c *Conversation) lateFor(s State) eventlog.Seq {
+	for _, r := range slices.Backward(c.late) {
+		if s.LateAfter == 0 || r.seq <= s.LateAfter {
+			break
+		}
+		if r.group <= s.CollapsedThrough {
+			return s.LateAfter
+		}
+	}
+	return 0
+}
