@@ -82,7 +82,7 @@ func layoutOf(content []byte) (*sstable.Layout, bool) {
 	if err != nil {
 		return nil, false
 	}
-	if _, err := f.Write(content); err != nil {
+	if _, err := f.Write(slices.Clone(content)); err != nil { // a file may change what it is given
 		return nil, false
 	}
 	readable, err := sstable.NewSimpleReadable(f)
