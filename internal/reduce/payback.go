@@ -62,7 +62,7 @@ func (r *run) cutPays(now Result, goal uint64) bool {
 	}
 	d := r.demand(used - goal)
 	prose := r.conv.gauge.Text(r.window.summary(v, d).quote())
-	gross := r.window.frees(v, r.budget, r.window.cut(v, d, prose))
+	gross := r.window.frees(v, d, r.window.cut(v, d, prose))
 	freed := gross - min(r.window.room(v, r.budget, prose), gross/digestPart)
 	var front uint64
 	for i := range v.anchorEnd(r.conv.head) {

@@ -90,7 +90,7 @@ func (p *Pipeline) SpanFor(b budget.Budget, s State, ask Ask, own bool) (span Sp
 			return Span{}, made, ""
 		}
 	}
-	leaves := d.start.View.Tokens() - d.start.View.digest.Tokens - p.window.frees(d.start.View, d.budget, spared)
+	leaves := d.start.View.Tokens() - d.start.View.digest.Tokens - p.window.frees(d.start.View, Demand{Budget: d.budget, KeepTurns: d.spareTurns()}, spared)
 	return Span{From: p.conv.firstIn(0, to), To: to, Extends: older.ID, Leaves: leaves}, Summary{}, ""
 }
 
@@ -102,7 +102,7 @@ func (r *run) spanFor(now Result, goal uint64) (span Span, ok bool) {
 	d := r.demand(used - goal)
 	older := r.window.summary(now.View, d)
 	to := r.closedThrough(min(r.window.cut(now.View, d, r.SummaryTokens(r.budget)), now.View.beforeTurns(d.KeepTurns)))
-	if to <= older.Through || older.ID != "" && r.window.covers(now.View, r.budget, older, to, most) {
+	if to <= older.Through || older.ID != "" && r.window.covers(now.View, d, older, to, most) {
 		return Span{}, false
 	}
 	from := r.conv.firstIn(0, to)

@@ -44,7 +44,7 @@ func (w window) Free(v View, s State, d Demand) State {
 	if d.Tokens > over {
 		through = max(through, w.cut(v, d, prose))
 	}
-	if summary.Through > s.CollapsedThrough && (d.ToSummary || w.covers(v, b, summary, through, nearly)) {
+	if summary.Through > s.CollapsedThrough && (d.ToSummary || w.covers(v, d, summary, through, nearly)) {
 		through = summary.Through
 	}
 	if d.ToSummary && through != summary.Through || through <= s.CollapsedThrough {
@@ -66,16 +66,16 @@ func (w window) summary(v View, d Demand) Summary {
 
 // covers reports whether a run that ends where the summary does frees at least a part
 // of what one through an event would.
-func (w window) covers(v View, b budget.Budget, s Summary, through eventlog.Seq, part float64) bool {
-	return w.frees(v, b, s.Through) >= fraction(w.frees(v, b, through), part)
+func (w window) covers(v View, d Demand, s Summary, through eventlog.Seq, part float64) bool {
+	return w.frees(v, d, s.Through) >= fraction(w.frees(v, d, through), part)
 }
 
-// frees is the size of the groups that are dropped with a run through an event.
-func (w window) frees(v View, b budget.Budget, through eventlog.Seq) uint64 {
+// frees is the size of the groups that are dropped on a demand with a run through an event.
+func (w window) frees(v View, d Demand, through eventlog.Seq) uint64 {
 	var sum uint64
-	stay := w.beside(b)
+	stay, lateAfter := w.beside(d.Budget), v.beforeTurns(d.KeepTurns)
 	for i := range v.items {
-		if it := &v.items[i]; it.group.collapses(through) && !v.protectsIn(it.group) {
+		if it := &v.items[i]; it.group.collapses(through) && it.group.late <= lateAfter && !v.protectsIn(it.group) {
 			sum += stay.frees(it)
 		}
 	}
