@@ -68,7 +68,8 @@ func (e *evaluation) run(cmd *cobra.Command, paths []string) (evaluate.Report, e
 	group.Go(func() error {
 		for result := range results {
 			f := <-result
-			if err := ctx.Err(); err != nil {
+			// The command's context ends before that of the group, and stdin waits on the command's.
+			if err := cmd.Context().Err(); err != nil {
 				return err
 			}
 			switch {
