@@ -112,6 +112,7 @@ func TestAdmit(t *testing.T) {
 		{name: "a decision that decides nothing", events: body(&eventlog.Compaction{Decision: &eventlog.Decision{}}), field: "events[0].compaction.decision.through_seq"},
 		{name: "a take-back that decides", events: body(&eventlog.Compaction{Decision: &eventlog.Decision{Undoes: 1, Through: 1}}), field: "events[0].compaction.decision.undoes_seq"},
 		{name: "a record of no size", events: body(&eventlog.Compaction{Decision: &eventlog.Decision{Through: 1}}), field: "events[0].compaction.decision.digest_tokens"},
+		{name: "late results where nothing was dropped", events: body(&eventlog.Compaction{Decision: &eventlog.Decision{Masked: []eventlog.Place{{Seq: 1}}, LateAfter: 1}}), field: "events[0].compaction.decision.late_after_seq"},
 		{name: "kept where nothing left", events: body(&eventlog.Compaction{Decision: &eventlog.Decision{Masked: []eventlog.Place{{Seq: 1}}, Kept: []eventlog.Seq{1}}}), field: "events[0].compaction.decision.kept_seqs"},
 		{name: "a summary without a text", events: body(&eventlog.Compaction{Decision: &eventlog.Decision{Through: 1, DigestTokens: 1, SummaryID: "s", SummaryThrough: 1}}), field: "events[0].compaction.decision.summary_id"},
 		{name: "a summary of what did not leave", events: body(&eventlog.Compaction{Summary: "s", Decision: &eventlog.Decision{Through: 1, DigestTokens: 1, SummaryID: "s", SummaryThrough: 2}}), field: "events[0].compaction.decision.summary_through_seq"},

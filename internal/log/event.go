@@ -131,6 +131,9 @@ type Decision struct {
 	DigestTokens uint64
 	// Kept are the first events of groups up to Through that stay, ascending.
 	Kept []Seq
+	// LateAfter is the event after which results keep the groups of their calls up to Through in view
+	// although later model calls had begun before they came; 0 where none keeps any.
+	LateAfter Seq
 	// Masked are the results that are shown as pointers.
 	Masked []Place
 	// SummaryID names the text in Compaction.Summary, SummaryThrough is the last event

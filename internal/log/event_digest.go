@@ -134,6 +134,10 @@ func (d *digester) decision(of *Decision) {
 	d.strs([]string{of.SummaryID, of.SummaryBy})
 	d.count(int(of.SummaryThrough))
 	d.count(int(of.Undoes))
+	if of.LateAfter > 0 { // others keep their digests
+		d.tag('l')
+		d.count(int(of.LateAfter))
+	}
 }
 
 func (d *digester) blocks(all []Block) {

@@ -162,7 +162,7 @@ func validateCompaction(c *Compaction) *InvalidError {
 // says.
 func (d *Decision) validate(summary bool) *InvalidError {
 	switch {
-	case d.Undoes != 0 && (d.Through != 0 || d.DigestTokens != 0 || len(d.Kept) > 0 || len(d.Masked) > 0 || d.SummaryID != "" || d.SummaryThrough != 0 || d.SummaryBy != ""):
+	case d.Undoes != 0 && (d.Through != 0 || d.DigestTokens != 0 || len(d.Kept) > 0 || d.LateAfter != 0 || len(d.Masked) > 0 || d.SummaryID != "" || d.SummaryThrough != 0 || d.SummaryBy != ""):
 		return &InvalidError{"undoes_seq", "must be the only field: reverting a compaction decides nothing else"}
 	case d.Undoes == 0 && d.Through == 0 && len(d.Masked) == 0:
 		return &InvalidError{"through_seq", "must be set where nothing is masked and nothing is reverted"}
@@ -170,6 +170,8 @@ func (d *Decision) validate(summary bool) *InvalidError {
 		return &InvalidError{"digest_tokens", "must be set where through_seq is, and only there"}
 	case d.Through == 0 && len(d.Kept) > 0:
 		return &InvalidError{"kept_seqs", "must be empty where through_seq is 0"}
+	case d.Through == 0 && d.LateAfter != 0:
+		return &InvalidError{"late_after_seq", "must be 0 where through_seq is 0"}
 	case (d.SummaryID == "") != (d.SummaryThrough == 0):
 		return &InvalidError{"summary_through_seq", "must be set where there is a summary, and only there"}
 	case d.SummaryID != "" && !summary:

@@ -75,6 +75,38 @@ func TestWhatIsSaidAfterACompactionStays(t *testing.T) {
 	}
 }
 
+// A result that came in the turns that a compaction spares stays, and one that comes after it is shown,
+// with the call that the compaction dropped: no model has seen them. A later compaction drops both.
+func TestLateResultsOutliveACompaction(t *testing.T) {
+	for _, when := range []string{"before", "after"} {
+		t.Run(when, func(t *testing.T) {
+			s := newSession()
+			drop := func() bool {
+				return s.compact(t, reducetest.Policy(), budget.Budget{Target: 100_000}, reduce.Ask{Strategy: reduce.Drop, KeepLastTurns: 1}, "") != nil
+			}
+			s.say(t, "user: Start the build.\nassistant: call slow build {}\n"+twoTurns)
+			if when == "before" {
+				s.say(t, "tool: slow @5 built")
+			}
+			if !drop() {
+				t.Fatal("nothing was compacted")
+			}
+			if when == "after" {
+				if s.shows(t, 2) {
+					t.Error("a call without a result is shown after it was dropped")
+				}
+				s.say(t, "tool: slow @5 built")
+			}
+			if !s.shows(t, 2) || s.shows(t, 3) {
+				t.Errorf("the call of a result that no model saw is shown: %v; what was dropped: %v", s.shows(t, 2), s.shows(t, 3))
+			}
+			if s.say(t, twoTurns); !drop() || s.shows(t, 2) {
+				t.Error("a later compaction keeps the result")
+			}
+		})
+	}
+}
+
 // Masks add up whatever each compaction lists.
 func TestMasksAddUp(t *testing.T) {
 	s := newSession()

@@ -76,7 +76,8 @@ func (s *session) compact(t fataler, p reduce.Policy, b budget.Budget, ask reduc
 	return c
 }
 
-// checkSpared checks that a compaction left the newest turns as they were.
+// checkSpared checks that a compaction left the newest turns as they were, with the calls of late results
+// that came in them.
 func (s *session) checkSpared(t fataler, p reduce.Policy, ask reduce.Ask, before, after reduce.View) {
 	keep := max(p.Collapse.KeepLastTurns, ask.KeepLastTurns, 1)
 	if ask.KeepLastTurns > 0 {
@@ -90,13 +91,22 @@ func (s *session) checkSpared(t fataler, p reduce.Policy, ask reduce.Ask, before
 	for i := range before.Len() {
 		g := before.Group(i)
 		j, here := at[g]
-		if !here && (g.Anchor || g.Pinned || newest-g.Turn < keep) {
+		if !here && (g.Anchor || g.Pinned || newest-turnOf(g) < keep) {
 			t.Fatalf("the group at %d left, of turn %d of %d, with %d to keep", g.First, g.Turn, newest, keep)
 		}
 		if here && newest-g.Turn < keep && after.GroupTokens(j) != before.GroupTokens(i) {
 			t.Fatalf("the group at %d was changed, of turn %d of %d, with %d to keep", g.First, g.Turn, newest, keep)
 		}
 	}
+}
+
+// turnOf is the turn in which a group got its newest result, and otherwise its own.
+func turnOf(g *reduce.Group) uint32 {
+	turn := g.Turn
+	for _, call := range g.Calls {
+		turn = max(turn, call.Turn)
+	}
+	return turn
 }
 
 // checkNone checks that nothing can leave where that is said.
@@ -110,7 +120,7 @@ func (s *session) checkNone(t fataler, p reduce.Policy, ask reduce.Ask, nothing 
 		return
 	}
 	for _, g := range groups {
-		if !g.Anchor && !g.Pinned && groups[len(groups)-1].Turn-g.Turn >= keep {
+		if !g.Anchor && !g.Pinned && groups[len(groups)-1].Turn-turnOf(g) >= keep {
 			for _, g := range groups {
 				t.Logf("group %d..%d of turn %d, kind %d, anchor %v, pinned %v", g.First, g.Last, g.Turn, g.Kind, g.Anchor, g.Pinned)
 			}

@@ -191,7 +191,7 @@ func (r *run) sized() budget.Budget {
 // try is the view after a run with a record of a size.
 func (d *decider) try(through eventlog.Seq, size uint64, text Summary) Result {
 	s := d.start.State
-	s.CollapsedThrough, s.CollapsedFor = through, size
+	s.CollapsedThrough, s.CollapsedFor, s.LateAfter = through, size, max(s.LateAfter, d.spared())
 	if text.ID == "" {
 		if ready := d.readyFor(through, size); ready.Through > d.digests.known(s.Summary).Through {
 			s.Summary, s.SummaryTokens = ready.ID, 0
@@ -277,7 +277,7 @@ func (d *decider) compaction(s State, v View, text Summary) *eventlog.Compaction
 	}
 	if s.CollapsedThrough > 0 {
 		s.CollapsedFor = max(s.CollapsedFor, 1) // a record for nothing is one budget's last resort
-		out.Through, out.DigestTokens, out.Kept = s.CollapsedThrough, s.CollapsedFor, d.digests.kept(s)
+		out.Through, out.DigestTokens, out.LateAfter, out.Kept = s.CollapsedThrough, s.CollapsedFor, s.LateAfter, d.digests.kept(s)
 		if text.ID == "" {
 			text = d.digests.known(s.Summary)
 		}

@@ -20,10 +20,10 @@ type Decided struct {
 
 	// before is what was decided before it, which holds as well; nil if nothing was.
 	before *Decided
-	// reach is its own Through; Through is that of all.
-	reach  eventlog.Seq
-	kept   map[eventlog.Seq]bool
-	masked map[eventlog.Place]bool
+	// reach and late are its own Through and LateAfter; those of the Decision are those of all.
+	reach, late eventlog.Seq
+	kept        map[eventlog.Seq]bool
+	masked      map[eventlog.Place]bool
 	// maskedThrough is the last of the events of what is masked.
 	maskedThrough eventlog.Seq
 }
@@ -34,7 +34,8 @@ type Decided struct {
 func newDecided(seq eventlog.Seq, c *eventlog.Compaction, before *Decided, human eventlog.Seq) *Decided {
 	d := &Decided{Seq: seq, Decision: *c.Decision, before: before, kept: map[eventlog.Seq]bool{human: true}, masked: map[eventlog.Place]bool{}}
 	d.Through = min(d.Through, seq-1)
-	d.reach = d.Through
+	d.LateAfter = min(d.LateAfter, seq-1)
+	d.reach, d.late = d.Through, d.LateAfter
 	d.SummaryThrough = min(d.SummaryThrough, d.Through)
 	if d.SummaryID != "" {
 		d.Summary = Summary{ID: d.SummaryID, Through: d.SummaryThrough, By: d.SummaryBy, Text: c.Summary}
@@ -48,7 +49,7 @@ func newDecided(seq eventlog.Seq, c *eventlog.Compaction, before *Decided, human
 	}
 	d.mask(maps.Keys(before.masked))
 	if d.Through < before.Through {
-		d.Through, d.DigestTokens = before.Through, before.DigestTokens
+		d.Through, d.DigestTokens, d.LateAfter = before.Through, before.DigestTokens, before.LateAfter
 	}
 	if d.Summary.Through < before.Summary.Through {
 		d.Summary = before.Summary
@@ -78,13 +79,14 @@ func (d *Decided) summary() Summary {
 }
 
 // keeps reports whether a group may stay where the run through it is dropped: one that each
-// compaction kept, or in which a human said something since.
+// compaction kept, or in which a human said something since or a result is late enough.
 func (d *Decided) keeps(g *Group) bool {
 	if g.First > d.through() {
 		return true
 	}
 	for ; d != nil; d = d.before {
-		if g.First <= d.reach && !d.kept[g.First] && g.Human <= d.Seq {
+		late := d.late > 0 && g.late > d.late
+		if g.First <= d.reach && !d.kept[g.First] && g.Human <= d.Seq && !late {
 			return false
 		}
 	}
@@ -117,9 +119,9 @@ func (d *Decided) Masks(at eventlog.Place) bool { return d != nil && d.masked[at
 
 // alone is a state in which no run is dropped but that of what was decided.
 func (d *Decided) alone(s State) State {
-	s.CollapsedThrough, s.Summary = d.through(), d.summary().ID
+	s.CollapsedThrough, s.LateAfter, s.Summary = d.through(), 0, d.summary().ID
 	if d != nil {
-		s.CollapsedFor = min(s.CollapsedFor, d.DigestTokens)
+		s.CollapsedFor, s.LateAfter = min(s.CollapsedFor, d.DigestTokens), d.LateAfter
 	}
 	return s
 }
@@ -139,7 +141,7 @@ func (d *Decided) applied(s State, known summaries) State {
 	case d.through() == 0:
 		return s
 	case d.Through > s.CollapsedThrough:
-		s.CollapsedThrough, s.CollapsedFor = d.Through, d.DigestTokens
+		s.CollapsedThrough, s.CollapsedFor, s.LateAfter = d.Through, d.DigestTokens, max(s.LateAfter, d.LateAfter)
 	case d.Through == s.CollapsedThrough:
 		s.CollapsedFor = min(s.CollapsedFor, d.DigestTokens)
 	}

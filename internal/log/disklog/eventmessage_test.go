@@ -60,7 +60,7 @@ func encodeDecision(d *eventlog.Decision) *storagev1.CompactionDecision {
 	}
 	out := &storagev1.CompactionDecision{
 		ThroughSeq: uint64(d.Through), DigestTokens: d.DigestTokens, SummaryId: d.SummaryID,
-		SummaryThroughSeq: uint64(d.SummaryThrough), SummaryBy: d.SummaryBy, UndoesSeq: uint64(d.Undoes),
+		SummaryThroughSeq: uint64(d.SummaryThrough), SummaryBy: d.SummaryBy, UndoesSeq: uint64(d.Undoes), LateAfterSeq: uint64(d.LateAfter),
 	}
 	for _, seq := range d.Kept {
 		out.KeptSeqs = append(out.KeptSeqs, uint64(seq))

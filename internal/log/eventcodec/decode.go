@@ -75,7 +75,7 @@ func decodeDecision(d *storagev1.CompactionDecision) *eventlog.Decision {
 	out := &eventlog.Decision{
 		Through: eventlog.Seq(d.GetThroughSeq()), DigestTokens: d.GetDigestTokens(),
 		SummaryID: d.GetSummaryId(), SummaryThrough: eventlog.Seq(d.GetSummaryThroughSeq()), SummaryBy: d.GetSummaryBy(),
-		Undoes: eventlog.Seq(d.GetUndoesSeq()),
+		Undoes: eventlog.Seq(d.GetUndoesSeq()), LateAfter: eventlog.Seq(d.GetLateAfterSeq()),
 	}
 	for _, seq := range d.GetKeptSeqs() {
 		out.Kept = append(out.Kept, eventlog.Seq(seq))

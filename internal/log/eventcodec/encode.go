@@ -113,7 +113,8 @@ func appendDecision(b []byte, d *eventlog.Decision) []byte {
 	b = AppendString(b, 5, d.SummaryID)
 	b = AppendInt(b, 6, uint64(d.SummaryThrough))
 	b = AppendString(b, 7, d.SummaryBy)
-	return AppendInt(b, 8, uint64(d.Undoes))
+	b = AppendInt(b, 8, uint64(d.Undoes))
+	return AppendInt(b, 9, uint64(d.LateAfter))
 }
 
 func appendBlocks(b []byte, field protowire.Number, blocks []eventlog.Block) []byte {

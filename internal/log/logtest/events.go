@@ -82,6 +82,7 @@ func Kinds() []eventlog.Event {
 		}}),
 		event("masked", epoch, &eventlog.Compaction{Decision: &eventlog.Decision{Masked: []eventlog.Place{{}}}}),
 		event("undone", epoch, &eventlog.Compaction{Decision: &eventlog.Decision{Undoes: 6}}),
+		event("late results", epoch, &eventlog.Compaction{Decision: &eventlog.Decision{Through: 3, DigestTokens: 1, LateAfter: 5}}),
 		event("empty compaction", epoch.In(time.FixedZone("away", 3600)), &eventlog.Compaction{}),
 		event("custom", time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC), &eventlog.Custom{Type: "t", JSON: raw}),
 		event("empty custom", time.Date(-100, 1, 1, 0, 0, 0, 0, time.UTC), &eventlog.Custom{}),

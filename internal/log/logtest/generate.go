@@ -232,7 +232,7 @@ func genDecision(t *rapid.T, summary bool) *eventlog.Decision {
 	}
 	d := &eventlog.Decision{
 		Through: seq.Draw(t, "through"), DigestTokens: rapid.Uint64Range(1, 1<<40).Draw(t, "digest"),
-		Kept: rapid.SliceOfN(seq, 0, 2).Draw(t, "kept seqs"), Masked: rapid.SliceOfN(place, 0, 2).Draw(t, "masked too"),
+		Kept: rapid.SliceOfN(seq, 0, 2).Draw(t, "kept seqs"), LateAfter: eventlog.Seq(rapid.Uint64Range(0, 3).Draw(t, "late after")), Masked: rapid.SliceOfN(place, 0, 2).Draw(t, "masked too"),
 	}
 	if summary {
 		d.SummaryID, d.SummaryThrough, d.SummaryBy = "s", min(d.Through, seq.Draw(t, "covered")), GenText().Draw(t, "by")

@@ -1207,7 +1207,11 @@ type CompactionDecision struct {
 	SummaryBy string `protobuf:"bytes,7,opt,name=summary_by,json=summaryBy,proto3" json:"summary_by,omitempty"`
 	// The compaction that is reverted, with every later one. Nothing else is set then. 0:
 	// none is.
-	UndoesSeq     uint64 `protobuf:"varint,8,opt,name=undoes_seq,json=undoesSeq,proto3" json:"undoes_seq,omitempty"`
+	UndoesSeq uint64 `protobuf:"varint,8,opt,name=undoes_seq,json=undoesSeq,proto3" json:"undoes_seq,omitempty"`
+	// Results that came after this event keep the dropped groups of their calls, if a later
+	// model call had begun before they came: the model may not have seen them yet. An event
+	// that is not before the compaction counts as the one before it. 0: no result does.
+	LateAfterSeq  uint64 `protobuf:"varint,9,opt,name=late_after_seq,json=lateAfterSeq,proto3" json:"late_after_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1294,6 +1298,13 @@ func (x *CompactionDecision) GetSummaryBy() string {
 func (x *CompactionDecision) GetUndoesSeq() uint64 {
 	if x != nil {
 		return x.UndoesSeq
+	}
+	return 0
+}
+
+func (x *CompactionDecision) GetLateAfterSeq() uint64 {
+	if x != nil {
+		return x.LateAfterSeq
 	}
 	return 0
 }
@@ -1506,7 +1517,7 @@ const file_contextd_v1_event_proto_rawDesc = "" +
 	"nativeJson\x12;\n" +
 	"\bdecision\x18\t \x01(\v2\x1f.contextd.v1.CompactionDecisionR\bdecisionB\r\n" +
 	"\v_pre_tokensB\x0e\n" +
-	"\f_post_tokens\"\xc9\x02\n" +
+	"\f_post_tokens\"\xef\x02\n" +
 	"\x12CompactionDecision\x12\x1f\n" +
 	"\vthrough_seq\x18\x01 \x01(\x04R\n" +
 	"throughSeq\x12#\n" +
@@ -1519,7 +1530,8 @@ const file_contextd_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"summary_by\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80\x04R\tsummaryBy\x12\x1d\n" +
 	"\n" +
-	"undoes_seq\x18\b \x01(\x04R\tundoesSeq\"4\n" +
+	"undoes_seq\x18\b \x01(\x04R\tundoesSeq\x12$\n" +
+	"\x0elate_after_seq\x18\t \x01(\x04R\flateAfterSeq\"4\n" +
 	"\n" +
 	"BlockPlace\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x14\n" +

@@ -135,7 +135,7 @@ func decisionToDomain(d *contextdv1.CompactionDecision) *eventlog.Decision {
 	out := &eventlog.Decision{
 		Through: eventlog.Seq(d.GetThroughSeq()), DigestTokens: d.GetDigestTokens(), Kept: seqsToDomain(d.GetKeptSeqs()),
 		SummaryID: d.GetSummaryId(), SummaryThrough: eventlog.Seq(d.GetSummaryThroughSeq()), SummaryBy: d.GetSummaryBy(),
-		Undoes: eventlog.Seq(d.GetUndoesSeq()),
+		Undoes: eventlog.Seq(d.GetUndoesSeq()), LateAfter: eventlog.Seq(d.GetLateAfterSeq()),
 	}
 	for _, at := range d.GetMasked() {
 		out.Masked = append(out.Masked, eventlog.Place{Seq: eventlog.Seq(at.GetSeq()), Block: int(at.GetBlock())})
@@ -149,7 +149,7 @@ func decisionToProto(d *eventlog.Decision) *contextdv1.CompactionDecision {
 	}
 	out := &contextdv1.CompactionDecision{
 		ThroughSeq: uint64(d.Through), DigestTokens: d.DigestTokens, KeptSeqs: SeqsToProto(d.Kept),
-		SummaryId: d.SummaryID, SummaryThroughSeq: uint64(d.SummaryThrough), SummaryBy: d.SummaryBy, UndoesSeq: uint64(d.Undoes),
+		SummaryId: d.SummaryID, SummaryThroughSeq: uint64(d.SummaryThrough), SummaryBy: d.SummaryBy, UndoesSeq: uint64(d.Undoes), LateAfterSeq: uint64(d.LateAfter),
 	}
 	for _, at := range d.Masked {
 		out.Masked = append(out.Masked, &contextdv1.BlockPlace{Seq: uint64(at.Seq), Block: uint32(at.Block)})

@@ -1236,7 +1236,9 @@ type CompactionDecision struct {
 	// Who wrote the summary.
 	SummaryBy string `protobuf:"bytes,7,opt,name=summary_by,json=summaryBy,proto3" json:"summary_by,omitempty"`
 	// The compaction that is reverted. 0: none.
-	UndoesSeq     uint64 `protobuf:"varint,8,opt,name=undoes_seq,json=undoesSeq,proto3" json:"undoes_seq,omitempty"`
+	UndoesSeq uint64 `protobuf:"varint,8,opt,name=undoes_seq,json=undoesSeq,proto3" json:"undoes_seq,omitempty"`
+	// Results that came after this event keep the dropped groups of their calls. 0: none does.
+	LateAfterSeq  uint64 `protobuf:"varint,9,opt,name=late_after_seq,json=lateAfterSeq,proto3" json:"late_after_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1323,6 +1325,13 @@ func (x *CompactionDecision) GetSummaryBy() string {
 func (x *CompactionDecision) GetUndoesSeq() uint64 {
 	if x != nil {
 		return x.UndoesSeq
+	}
+	return 0
+}
+
+func (x *CompactionDecision) GetLateAfterSeq() uint64 {
+	if x != nil {
+		return x.LateAfterSeq
 	}
 	return 0
 }
@@ -1530,7 +1539,7 @@ const file_contextd_storage_v1_event_proto_rawDesc = "" +
 	"nativeJson\x12C\n" +
 	"\bdecision\x18\t \x01(\v2'.contextd.storage.v1.CompactionDecisionR\bdecisionB\r\n" +
 	"\v_pre_tokensB\x0e\n" +
-	"\f_post_tokens\"\xbd\x02\n" +
+	"\f_post_tokens\"\xe3\x02\n" +
 	"\x12CompactionDecision\x12\x1f\n" +
 	"\vthrough_seq\x18\x01 \x01(\x04R\n" +
 	"throughSeq\x12#\n" +
@@ -1543,7 +1552,8 @@ const file_contextd_storage_v1_event_proto_rawDesc = "" +
 	"\n" +
 	"summary_by\x18\a \x01(\tR\tsummaryBy\x12\x1d\n" +
 	"\n" +
-	"undoes_seq\x18\b \x01(\x04R\tundoesSeq\"4\n" +
+	"undoes_seq\x18\b \x01(\x04R\tundoesSeq\x12$\n" +
+	"\x0elate_after_seq\x18\t \x01(\x04R\flateAfterSeq\"4\n" +
 	"\n" +
 	"BlockPlace\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x14\n" +
