@@ -160,11 +160,14 @@ func (c *checker) checkNewest(a answer) error {
 	if shown || c.newest == 0 {
 		return nil
 	}
-	size := 0
-	for seq := c.newest; seq > 0 && size == 0 || c.sameTurn(seq, seq+1); seq-- {
-		for _, b := range c.messages[seq].GetBlocks() {
-			t := b.GetThinking()
-			size += len(b.GetToolCall().GetArgumentsJson()) + len(t.GetText()) + len(t.GetSignature()) + len(t.GetEncryptedContent())
+	at := c.newest
+	for at > 1 && unchangeable(c.messages[at]) == 0 {
+		at--
+	}
+	size := unchangeable(c.messages[at])
+	for seq, id := range c.groups { // results may be between the parts of one answer of the model
+		if id != "" && id == c.groups[at] && seq != at {
+			size += unchangeable(c.messages[seq])
 		}
 	}
 	// A token is a byte at the least; the anchor may take three quarters.
@@ -174,10 +177,14 @@ func (c *checker) checkNewest(a answer) error {
 	return nil
 }
 
-// sameTurn reports whether two messages are parts of one answer of the model.
-func (c *checker) sameTurn(a, b uint64) bool {
-	id := c.groups[a]
-	return id != "" && id == c.groups[b]
+// unchangeable is the size of the arguments and the reasoning in a message, in bytes.
+func unchangeable(m *contextdv1.Message) int {
+	size := 0
+	for _, b := range m.GetBlocks() {
+		t := b.GetThinking()
+		size += len(b.GetToolCall().GetArgumentsJson()) + len(t.GetText()) + len(t.GetSignature()) + len(t.GetEncryptedContent())
+	}
+	return size
 }
 
 // checkSealed checks that sealed reasoning is whole or absent.
