@@ -180,17 +180,34 @@ func TestAShortenedSummaryStays(t *testing.T) {
 	}
 }
 
-// A record that a caller decided to be as short as can be is written no longer by a last resort, even
-// where that takes less: the next run would show the decided one again.
+// A record that is short, because a caller decided so or by a cap of the budget, is written no longer by a
+// last resort, even where that takes less: the next run would show the short one again.
 func TestADecidedRecordStaysShort(t *testing.T) {
-	s := newSession()
-	s.say(t, "user: Fix the parser.\nassistant: call c1 read {}\nassistant (pinned): Go on.")
-	s.decide(t, &eventlog.Decision{Through: 3, DigestTokens: 1})
-	p := reduce.Policy{Collapse: reduce.Collapse{LedgerShare: 0.1}}
-	for target := uint64(150); target > 60; target-- {
-		got, err := s.pipeline(p, s.conv).Run(budget.Budget{Target: target}, s.state, reduce.Ask{})
-		if err == nil && got.State.CollapsedFor != 1 {
-			t.Errorf("at a target of %d the record is one for %d tokens", target, got.State.CollapsedFor)
-		}
+	for name, c := range map[string]struct {
+		decided uint64
+		caps    map[budget.Tier]uint64
+	}{
+		"decided":          {decided: 1},
+		"by a cap":         {70, map[budget.Tier]uint64{budget.TierSummary: 30}},
+		"by a small cap":   {70, map[budget.Tier]uint64{budget.TierSummary: 5}},
+		"by a small share": {decided: 1_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSession()
+			s.say(t, "user: Fix the parser.\nassistant: call c1 read {}\nassistant (pinned): Go on.")
+			s.decide(t, &eventlog.Decision{Through: 3, DigestTokens: c.decided})
+			p := reduce.Policy{Collapse: reduce.Collapse{LedgerShare: 0.1}}
+			for target := uint64(300); target > 60; target-- {
+				b := budget.Budget{Target: target, Caps: c.caps}
+				got, err := s.pipeline(p, s.conv).Run(b, s.state, reduce.Ask{})
+				if err != nil {
+					continue
+				}
+				now, err := s.pipeline(p, s.conv).Current(b, got.State, reduce.Ask{})
+				if err != nil || got.State.CollapsedFor > c.decided || now.State.CollapsedFor != got.State.CollapsedFor {
+					t.Errorf("at a target of %d the record is one for %d tokens, and then for %d (%v)", target, got.State.CollapsedFor, now.State.CollapsedFor, err)
+				}
+			}
+		})
 	}
 }

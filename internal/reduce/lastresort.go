@@ -86,12 +86,12 @@ func (r *run) shortenDigest(now Result) Result {
 	return now
 }
 
-// collapse extends the run through an event, with a digest written for a target, or for less where a
-// caller decided so. Of late results only those after an event keep their groups.
+// collapse extends the run through an event, with a digest written for a target, or for less where what
+// a caller decided or the budget needs it. Of late results only those after an event keep their groups.
 func (r *run) collapse(now Result, through eventlog.Seq, target uint64, lateAfter eventlog.Seq) Result {
 	s := now.State
 	s.CollapsedThrough, s.CollapsedFor, s.LateAfter = max(s.CollapsedThrough, through), target, lateAfter
-	return r.adopt(now, r.From(s))
+	return r.adopt(now, r.decidedLimits(r.From(s)))
 }
 
 // clipSummary shortens the text of a caller's summary, which nothing else drops.

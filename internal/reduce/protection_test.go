@@ -9,11 +9,23 @@ import (
 )
 
 // checkProtected checks that no reducer but the last resort took a result that was in full,
-// or is new, and that is never evicted or named by a root.
+// or is new, and that is never evicted or named by a root. What was at the front because no human had
+// spoken goes the way of its run once one does.
 func (s *session) checkProtected(t fataler, p reduce.Policy, now reduce.Result) {
 	was, asked := map[eventlog.Place]bool{}, s.state.AskedAsOf
 	if s.last != nil {
 		was = inFull(s.last.result.View)
+		anchors := map[eventlog.Seq]bool{}
+		for _, g := range s.conv.Groups() {
+			anchors[g.First] = g.Anchor
+		}
+		for _, g := range s.last.groups {
+			for c := range g.Calls {
+				if g.Anchor && !anchors[g.First] {
+					delete(was, g.Calls[c].Place())
+				}
+			}
+		}
 	}
 	is := inFull(now.View)
 	d := s.conv.Decided()
