@@ -191,7 +191,7 @@ func (r *run) sized() budget.Budget {
 // try is the view after a run with a record of a size.
 func (d *decider) try(through eventlog.Seq, size uint64, text Summary) Result {
 	s := d.start.State
-	s.CollapsedThrough, s.CollapsedFor, s.LateAfter = through, size, max(s.LateAfter, d.spared())
+	s.CollapsedThrough, s.CollapsedFor, s.LateAfter = through, size, d.lateAfter(d.start)
 	if text.ID == "" {
 		if ready := d.readyFor(through, size); ready.Through > d.digests.known(s.Summary).Through {
 			s.Summary, s.SummaryTokens = ready.ID, 0

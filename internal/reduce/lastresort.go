@@ -69,7 +69,17 @@ func (r *run) lastResort(now Result) Result {
 func (r *run) over(now Result) bool { return now.View.Tokens() > r.budget.Target }
 
 func (r *run) dropOlder(now Result) Result {
-	return r.free(r.window, now, r.demand(now.View.Tokens()))
+	dropped, d := now.State.CollapsedThrough, r.demand(now.View.Tokens())
+	now = r.free(r.window, now, d)
+	if !r.over(now) || dropped == 0 || now.State.CollapsedThrough > dropped {
+		return now
+	}
+	// The record was shortened, and one of full size would take more than is dropped.
+	through, least := r.window.cut(now.View, d, 0), max(now.State.CollapsedFor, leastDigest)
+	for size := r.window.sizeFor(r.budget, 0) / 4; r.over(now) && through > dropped && size >= least; size /= 4 {
+		now = r.collapse(now, through, size, r.lateAfter(now))
+	}
+	return now
 }
 
 func (r *run) clipResults(now Result) Result {
@@ -78,12 +88,18 @@ func (r *run) clipResults(now Result) Result {
 
 func (r *run) shortenDigest(now Result) Result {
 	for size := r.window.sizeFor(r.budget, 0) / 4; r.over(now) && size >= leastDigest; size /= 4 {
-		if now.State.CollapsedThrough > 0 && size >= now.State.CollapsedFor {
-			continue
+		target := size
+		if now.State.CollapsedThrough > 0 {
+			target = min(size, max(now.State.CollapsedFor, leastDigest))
 		}
-		now = r.collapse(now, r.window.cut(now.View, r.demand(now.View.Tokens()), 0), size, now.State.LateAfter)
+		now = r.collapse(now, r.window.cut(now.View, r.demand(now.View.Tokens()), 0), target, r.lateAfter(now))
 	}
 	return now
+}
+
+// lateAfter is the event after which late results keep their groups at a cut of a view.
+func (r *run) lateAfter(now Result) eventlog.Seq {
+	return max(now.State.LateAfter, now.View.lateAfter(r.keepTurns()))
 }
 
 // collapse extends the run through an event, with a digest written for a target, or for less where what

@@ -324,9 +324,19 @@ func (v View) tokensOf(which func(*Group) bool) uint64 {
 // beforeTurns is the last event before so many of the newest turns, which only the last
 // resort takes. The newest is spared in any case.
 func (v View) beforeTurns(keep uint32) eventlog.Seq {
+	return v.beforeFirst(func(g *Group) bool { return !g.Pinned && v.lastTurn()-g.Turn < max(keep, 1) })
+}
+
+// lateAfter is the event after which late results are as new as so many of the newest turns, pinned ones
+// among them.
+func (v View) lateAfter(keep uint32) eventlog.Seq {
+	return v.beforeFirst(func(g *Group) bool { return v.lastTurn()-g.Turn < max(keep, 1) })
+}
+
+// beforeFirst is the last event before the first of some groups that is none of the anchor.
+func (v View) beforeFirst(of func(*Group) bool) eventlog.Seq {
 	for i := range v.items {
-		g := v.items[i].group
-		if !g.Anchor && !g.Pinned && v.lastTurn()-g.Turn < max(keep, 1) {
+		if g := v.items[i].group; !g.Anchor && of(g) {
 			return g.First - 1
 		}
 	}

@@ -51,7 +51,7 @@ func (w window) Free(v View, s State, d Demand) State {
 		return s
 	}
 	s.CollapsedThrough, s.CollapsedFor = through, w.sizeFor(b, prose)
-	s.LateAfter = max(s.LateAfter, v.beforeTurns(d.KeepTurns))
+	s.LateAfter = max(s.LateAfter, v.lateAfter(d.KeepTurns))
 	s.TextClips = slices.Concat(s.TextClips, w.clipStanding(v, b, through, s.TextClips))
 	if summary.Through <= through && summary.ID != "" && w.digests.succeeds(summary, s.Summary) {
 		s.Summary, s.SummaryTokens = summary.ID, 0
@@ -73,7 +73,7 @@ func (w window) covers(v View, d Demand, s Summary, through eventlog.Seq, part f
 // frees is the size of the groups that are dropped on a demand with a run through an event.
 func (w window) frees(v View, d Demand, through eventlog.Seq) uint64 {
 	var sum uint64
-	stay, lateAfter := w.beside(d.Budget), v.beforeTurns(d.KeepTurns)
+	stay, lateAfter := w.beside(d.Budget), v.lateAfter(d.KeepTurns)
 	for i := range v.items {
 		if it := &v.items[i]; it.group.collapses(through) && it.group.late <= lateAfter && !v.protectsIn(it.group) {
 			sum += stay.frees(it)
@@ -249,7 +249,7 @@ func (w window) cut(v View, d Demand, prose uint64) eventlog.Seq {
 	}
 	var through eventlog.Seq
 	var freed uint64
-	stay, lateAfter := w.beside(d.Budget), v.beforeTurns(d.KeepTurns)
+	stay, lateAfter := w.beside(d.Budget), v.lateAfter(d.KeepTurns)
 	for i := 0; i < w.newest(v) && freed < need; i++ {
 		it := &v.items[i]
 		if it.group.Anchor || it.group.Pinned || it.group.late > lateAfter || v.protectsIn(it.group) {
