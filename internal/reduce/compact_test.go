@@ -2,6 +2,7 @@ package reduce_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,25 +89,27 @@ func (s *session) checkSpared(t fataler, p reduce.Policy, ask reduce.Ask, before
 		at[after.Group(i)] = i
 	}
 	newest := before.Group(before.Len() - 1).Turn
+	first := s.conv.Head() + 1 // of what is late in the turns to keep
+	for i := range before.Len() {
+		g := before.Group(i)
+		if !g.Anchor && first > s.conv.Head() && newest-g.Turn < keep {
+			first = max(g.First, s.state.LateAfter+1) // what was dropped before does not come back
+		}
+	}
+	if d := s.conv.Decided(); d != nil {
+		first = max(first, d.LateAfter+1)
+	}
 	for i := range before.Len() {
 		g := before.Group(i)
 		j, here := at[g]
-		if !here && (g.Anchor || g.Pinned || newest-turnOf(g) < keep) {
+		late := slices.ContainsFunc(g.Calls, func(c reduce.Call) bool { return c.Turn > g.Turn && c.Seq >= first })
+		if !here && (g.Anchor || g.Pinned || newest-g.Turn < keep || late) {
 			t.Fatalf("the group at %d left, of turn %d of %d, with %d to keep", g.First, g.Turn, newest, keep)
 		}
 		if here && newest-g.Turn < keep && after.GroupTokens(j) != before.GroupTokens(i) {
 			t.Fatalf("the group at %d was changed, of turn %d of %d, with %d to keep", g.First, g.Turn, newest, keep)
 		}
 	}
-}
-
-// turnOf is the turn in which a group got its newest result, and otherwise its own.
-func turnOf(g *reduce.Group) uint32 {
-	turn := g.Turn
-	for _, call := range g.Calls {
-		turn = max(turn, call.Turn)
-	}
-	return turn
 }
 
 // checkNone checks that nothing can leave where that is said.
@@ -120,7 +123,7 @@ func (s *session) checkNone(t fataler, p reduce.Policy, ask reduce.Ask, nothing 
 		return
 	}
 	for _, g := range groups {
-		if !g.Anchor && !g.Pinned && groups[len(groups)-1].Turn-turnOf(g) >= keep {
+		if !g.Anchor && !g.Pinned && groups[len(groups)-1].Turn-g.Turn >= keep && !slices.ContainsFunc(g.Calls, func(c reduce.Call) bool { return c.Turn > g.Turn }) {
 			for _, g := range groups {
 				t.Logf("group %d..%d of turn %d, kind %d, anchor %v, pinned %v", g.First, g.Last, g.Turn, g.Kind, g.Anchor, g.Pinned)
 			}

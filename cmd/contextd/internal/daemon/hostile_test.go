@@ -220,8 +220,8 @@ func (h *hostile) judge(a *attack, st *status.Status) {
 		h.fault(a, "the error shows what another tenant wrote: %v", st)
 	case a.forged && st.Code() != codes.Unauthenticated:
 		h.fault(a, "a forged token was answered with %v", st)
-	case a.ctx.Err() != nil:
-		// The client has ended it; gRPC itself makes this error.
+	case a.ctx.Err() != nil || st.Code() == codes.DeadlineExceeded && waiting[a.method.Name()]:
+		// The client has ended it, or the server saw its deadline first; gRPC itself makes this error.
 		if errors.Is(a.ctx.Err(), context.DeadlineExceeded) && !waiting[a.method.Name()] {
 			h.fault(a, "the call did not end within %s", hostileTime)
 		}
