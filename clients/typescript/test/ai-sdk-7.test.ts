@@ -78,7 +78,7 @@ test("malformed input is kept, and the agent goes on", { skip: noDaemon }, async
 });
 
 test("room is left for the tools", { skip: noDaemon }, async () => {
-  const large = tool({ description: "word ".repeat(tight.maxTokens), inputSchema: z.object({}) });
+  const large = tool({ description: "word ".repeat(tight.maxTokens), inputSchema: z.object({}), execute: async () => "" });
   const given = { model: wrapped(scripted({ rounds: 0 }), { session: d.client.session("ai7/tools"), budget: tight }), prompt: "go", maxRetries: 0 };
   assert.equal((await generateText({ ...given, tools })).text, "Step 0.");
   await assert.rejects(generateText({ ...given, tools: { large } }), /overhead_tokens/);
