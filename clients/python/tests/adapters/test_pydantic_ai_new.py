@@ -1,4 +1,4 @@
-"""What Pydantic AI has since version 2, over a log of contextd."""
+"""What Pydantic AI has of late, over a log of contextd."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import contextd_client.aio
 from contextd_client import Budget
 
-pytest.importorskip("pydantic_ai", minversion="2")
+pytest.importorskip("pydantic_ai", minversion="2.62")
 from pydantic_ai import Agent, ModelRetry, UsageLimits
 from pydantic_ai.messages import (
     BinaryImage,
