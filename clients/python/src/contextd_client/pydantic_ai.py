@@ -120,7 +120,7 @@ class ContextdModel(WrapperModel):
         prepare: Any = getattr(self.wrapped, "prepare_messages", None)
         if prepare is None:
             return shown
-        known = len(inspect.signature(prepare).parameters)  # parameters came with 2.24 or before
+        known = len(inspect.signature(prepare).parameters)  # until 2.3 of messages alone
         prepared: list[ModelMessage] = prepare(*(shown, parameters)[:known])
         return prepared
 
