@@ -76,11 +76,11 @@ func readOpenAIImage(raw string) (image openAIOwnImage, ok bool) {
 }
 
 func (i openAIOwnImage) valid() bool {
-	switch i.detail {
-	case "", "auto", "low", "high":
-		return onTheWeb(i.url) || dataURL(i.url, func(mime string) bool { return openAIImages[mime] })
-	}
-	return false
+	return openAIDetail(i.detail) && (onTheWeb(i.url) || dataURL(i.url, func(mime string) bool { return openAIImages[mime] }))
+}
+
+func openAIDetail(detail string) bool {
+	return detail == "" || slices.Contains([]string{"auto", "low", "high", "original"}, detail)
 }
 
 // dataURL reports whether a URL holds data of a type that is taken.
@@ -154,7 +154,12 @@ func texts(m map[string]json.RawMessage) bool {
 // responsesPart appends a part of a content list of Responses that came from OpenAI.
 func responsesPart(dst []byte, raw string) ([]byte, bool) {
 	if image, ok := readOpenAIImage(raw); ok {
-		return responsesImage(dst, appendString(nil, image.url), image.detail), true
+		return responsesImage(dst, "image_url", appendString(nil, image.url), image.detail), true
+	}
+	if m, ok := members(raw, []string{"type", "file_id"}, []string{"detail"}); ok &&
+		textIn(m["type"]) == "input_image" && texts(m) && openAIDetail(textIn(m["detail"])) {
+		id, _ := wholePairs(string(m["file_id"]))
+		return responsesImage(dst, "file_id", []byte(id), textIn(m["detail"])), true
 	}
 	if m, ok := members(raw, []string{"type"}, []string{"file_id", "file_url", "filename", "file_data"}); ok &&
 		textIn(m["type"]) == "input_file" && texts(m) {
@@ -175,15 +180,15 @@ func responsesPart(dst []byte, raw string) ([]byte, bool) {
 	return dst, false
 }
 
-// responsesImage appends an image by its URL, a JSON string.
-func responsesImage(dst, url []byte, detail string) []byte {
+// responsesImage appends an image by its URL or its id, a JSON string.
+func responsesImage(dst []byte, by string, named []byte, detail string) []byte {
 	if detail == "" {
 		detail = "auto"
 	}
 	o := object{dst: append(dst, '{')}
 	o.always("type", "input_image")
-	o.name("image_url")
-	o.dst = append(o.dst, url...)
+	o.name(by)
+	o.dst = append(o.dst, named...)
 	o.always("detail", detail)
 	return append(o.dst, '}')
 }
@@ -218,7 +223,7 @@ func openAILimits(media func([]byte, eventlog.Media) ([]byte, bool), native func
 				return medium{}, false
 			}
 			_, ok := native(nil, b.JSON)
-			return medium{bytes: len(b.JSON), image: strings.Contains(b.JSON, `"image_url"`)}, ok
+			return medium{bytes: len(b.JSON), image: strings.Contains(b.JSON, `"image_url"`) || strings.Contains(b.JSON, `"input_image"`)}, ok
 		}
 		return medium{}, false
 	}}

@@ -34,6 +34,7 @@ var (
 		`{"type":"image_url","image_url":{"url":"gs://a.png"}}`,
 		`{"type":"input_image","image_url":"data:image/png;base64,iVBORw0KGgo=","detail":"low"}`,
 		`{"type":"input_image","image_url":"data:image/png;base64,i"}`,
+		`{"type":"input_image","file_id":"file-1"}`, `{"type":"input_image","file_id":"file-1","detail":"original"}`,
 		`{"type":"input_audio","input_audio":{"data":"SUQz","format":"mp3"}}`,
 		`{"type":"file","file":{"file_id":"f"}}`, `{"type":"input_file","file_url":"https://example.com/a.pdf"}`,
 		`{"type":"computer_call","call_id":"c"}`, `{"thoughtSignature":"s"}`, `{"type":1}`, `no JSON`, ``, `[]`, `null`,

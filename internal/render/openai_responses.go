@@ -93,7 +93,7 @@ func responsesMessage(m Message, p *openAIParts, role string) []Fragment {
 // responsesMedia appends the part of a medium.
 func responsesMedia(dst []byte, b eventlog.Media) ([]byte, bool) {
 	if url, ok := openAIImage(nil, b); ok {
-		return responsesImage(dst, url, ""), true
+		return responsesImage(dst, "image_url", url, ""), true
 	}
 	kind := mediaType(b)
 	if kind != "application/pdf" {

@@ -116,6 +116,10 @@ var openAITalks = []struct {
 		say(eventlog.RoleUser, text("go"), ownBlock("anthropic", `{"type":"document","source":{}}`), ownBlock("openai", `{"type":"image_url","image_url":{"url":"https://example.com/b.png","detail":"low"}}`),
 			ownBlock("openai", `{"type":"input_image","image_url":"https://example.com/c.png"}`), ownBlock("openai", `{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERi0xLjc="}}`)),
 		modelSaid("claude-opus-4", ownBlock("anthropic", `{"type":"server_tool_use","id":"srv","name":"web_search","input":{}}`), ownBlock("google", `{"thoughtSignature":"x"}`), ownBlock("", "no JSON")))},
+	{"OpenAI's own images", openAITalk(say(eventlog.RoleUser, text("go"),
+		ownBlock("openai", `{"type":"input_image","image_url":"https://example.com/a.png","detail":"original"}`),
+		ownBlock("openai", `{"type":"input_image","file_id":"file-1"}`), ownBlock("openai", `{"type":"input_image","file_id":"file-2","detail":"low"}`),
+		ownBlock("openai", `{"type":"input_image","file_id":"","detail":"low"}`), ownBlock("openai", `{"type":"input_image","file_id":"file-3","detail":"most"}`)))},
 	{"texts with citations", openAITalk(say(eventlog.RoleUser, text("go")), modelSaid("claude-opus-4", ownBlock("anthropic", `{"type":"text","text":"As it says.","citations":[{"type":"char_location"}]}`)))},
 	{"a call of a group that used its id before", []render.Message{
 		{Role: eventlog.RoleUser, Blocks: []eventlog.Block{text("go")}},

@@ -77,6 +77,13 @@ test("malformed input is kept, and the agent goes on", { skip: noDaemon }, async
   assert.deepEqual(written, ['{"path": "a', '{"path": "a']);
 });
 
+test("room is left for the tools", { skip: noDaemon }, async () => {
+  const large = tool({ description: "word ".repeat(tight.maxTokens), inputSchema: z.object({}), execute: async () => "" });
+  const given = { model: wrapped(scripted({ rounds: 0 }), { session: d.client.session("ai7/tools"), budget: tight }), prompt: "go", maxRetries: 0 };
+  assert.equal((await generateText({ ...given, tools })).text, "Step 0.");
+  await assert.rejects(generateText({ ...given, tools: { large } }), /overhead_tokens/);
+});
+
 test("files of prompts are those of the version before", () => {
   const prompt: LanguageModelV4Prompt = [
     { role: "user", content: [

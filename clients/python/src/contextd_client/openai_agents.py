@@ -97,6 +97,7 @@ class ContextdModel(Model):
         names = ("model_settings", "tools", "output_schema", "handoffs")
         given = dict(zip(names, args, strict=False), **kwargs)
         items = [{"role": "user", "content": input}] if isinstance(input, str) else input
+        _require_carried(items)
         return await self._conversation.context(
             _events(items, self._model, lambda place: f"items-{place}"),
             system=system or "",
@@ -107,6 +108,7 @@ class ContextdModel(Model):
         return Usage(
             input_tokens=used.input_tokens,
             cache_read_tokens=used.input_tokens_details.cached_tokens or 0,
+            cache_write_tokens=getattr(used.input_tokens_details, "cache_write_tokens", 0) or 0,
             output_tokens=used.output_tokens,
             model=str(getattr(self._wrapped, "model", "")),
         )
@@ -230,6 +232,25 @@ class ContextdSession:
     async def current(self) -> str:
         """Name of the contextd session that counts now."""
         return await self._versions.current()
+
+
+_CARRIED = (
+    "message", "reasoning", "function_call", "function_call_output", "custom_tool_call",
+    "custom_tool_call_output", "web_search_call", "file_search_call", "code_interpreter_call",
+    "image_generation_call", "mcp_call", "mcp_list_tools", "compaction",
+)  # fmt: skip
+"""The kinds of items that a context shows a model as what they are."""
+
+
+def _require_carried(items: Sequence[Any]) -> None:
+    """Raises ValueError for an item that a context would only describe, as a shell's output."""
+    for place, item in enumerate(items):
+        kind = _read.to_raw(item).string("type") or "message"
+        if kind not in _CARRIED:
+            raise ValueError(
+                f"item {place}: a context cannot hold a {kind}; "
+                "give the agent a function tool that does it"
+            )
 
 
 def _events(items: Sequence[Any], model: str, group_of: Callable[[int], str]) -> list[Event]:

@@ -5,6 +5,7 @@ Install `contextd-client[pydantic-ai]`.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,6 +14,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import RequestUsage
 
 from contextd_client._conversation import Conversation, Diverged
 from contextd_client._read.pydantic_ai import History
@@ -75,6 +77,22 @@ class ContextdModel(WrapperModel):
             yield stream
             await self._record(context, stream.get())
 
+    async def count_tokens(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+    ) -> RequestUsage:
+        """Called by the agent, for usage limits: counts what the model would be given."""
+        _, shown = await self._context(messages, model_request_parameters)
+        return await self.wrapped.count_tokens(shown, model_settings, model_request_parameters)
+
+    def prepare_messages(self, messages: list[ModelMessage], *_: Any) -> list[ModelMessage]:
+        """Called by the agent. The log has the messages as they are: what a provider needs
+        changed of them differs between requests, and is done to the context.
+        """
+        return messages
+
     async def _context(
         self, messages: list[ModelMessage], parameters: ModelRequestParameters
     ) -> tuple[Context, list[ModelMessage]]:
@@ -90,9 +108,21 @@ class ContextdModel(WrapperModel):
             }
             for tool in [*parameters.function_tools, *parameters.output_tools]
         ]
-        system = getattr(messages[-1], "instructions", None) or ""
-        context = await self._conversation.context(history.events, system=system, tools=tools)
-        return context, history.messages(context.messages())
+        context = await self._conversation.context(
+            history.events, system=history.beside, tools=tools
+        )
+        return context, self._prepared(history.messages(context.messages()), parameters)
+
+    def _prepared(
+        self, shown: list[ModelMessage], parameters: ModelRequestParameters
+    ) -> list[ModelMessage]:
+        """What the wrapped model makes of messages for its provider; before 1.96 nothing."""
+        prepare: Any = getattr(self.wrapped, "prepare_messages", None)
+        if prepare is None:
+            return shown
+        known = len(inspect.signature(prepare).parameters)  # until 2.3 of messages alone
+        prepared: list[ModelMessage] = prepare(*(shown, parameters)[:known])
+        return prepared
 
     async def _record(self, context: Context, response: ModelResponse) -> None:
         usage = response.usage

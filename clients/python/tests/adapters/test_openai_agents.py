@@ -340,6 +340,19 @@ async def test_model_with_bad_calls(aclient: contextd_client.aio.Client, session
     assert outputs[2] == "late"
 
 
+@pytest.mark.parametrize("kind", ["shell_call", "computer_call_output", "mcp_approval_request"])
+async def test_model_with_an_item_that_is_not_carried(
+    aclient: contextd_client.aio.Client, session_id: str, kind: str
+) -> None:
+    """A context would only describe it, and the model would take its tool for broken."""
+    script = Reading(1)
+    model = ContextdModel(script, aclient, session_id, budget=BUDGET)
+    items: list[Any] = [{"role": "user", "content": "Go."}, {"type": kind, "call_id": "c1"}]
+    with pytest.raises(ValueError, match=f"item 1: a context cannot hold a {kind}"):
+        await agents.Runner.run(reader(model), items, run_config=CONFIG)
+    assert not script.given
+
+
 async def test_page(address: str, session_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONTEXTD_ADDR", address)
     script = Reading(2)

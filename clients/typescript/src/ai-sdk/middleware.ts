@@ -31,7 +31,7 @@ export function contextdMiddleware(options: MiddlewareOptions): LanguageModelV3M
     const signal = params.abortSignal;
     const injections = await options.injections?.();
     const assemble = () => session.assemble(own, {
-      ...(options.budget ? { budget: options.budget } : {}),
+      ...(options.budget ? { budget: options.budget, tools: schemas(params.tools) } : {}),
       ...(options.policy ? { policy: options.policy } : {}),
       ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
       ...(injections ? { injections } : {}),
@@ -96,6 +96,14 @@ export function contextdMiddleware(options: MiddlewareOptions): LanguageModelV3M
       return { ...rest, stream: watched };
     },
   };
+}
+
+/** What a call's tools take in its request; of those of the provider, what is given here. */
+function schemas(tools: LanguageModelV3CallOptions["tools"]): unknown[] {
+  return (tools ?? []).map((t) => {
+    if (t.type !== "function") return t;
+    return { type: "function", function: { name: t.name, description: t.description ?? "", parameters: t.inputSchema } };
+  });
 }
 
 /** Marks the last leading system message, and the last message of which every line will stay. */

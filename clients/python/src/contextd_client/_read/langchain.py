@@ -25,6 +25,7 @@ from contextd_client.context import Context
 from contextd_client.v1.event_pb2 import Block, Event, Role, Thinking
 
 _ANTHROPIC = ("thinking", "redacted_thinking", "document", "search_result")
+_OPENAI = ("image_url", "input_image", "input_audio")
 # The calls of a message are in tool_calls, whatever its content says of them.
 _NO_NAME = "unknown_tool"
 """The tool of a call that names none."""
@@ -131,7 +132,7 @@ def content(message: BaseMessage) -> list[Block]:
     blocks: list[Block] = []
     for part in message.content:
         blocks += [events.text(part)] if isinstance(part, str) and part else []
-        blocks += _part(part, _provider(message)) if isinstance(part, dict) else []
+        blocks += _part(part, message) if isinstance(part, dict) else []
     return blocks
 
 
@@ -150,29 +151,58 @@ def _assistant(message: AIMessage, call_ids: Sequence[str]) -> list[Block]:
     return blocks
 
 
-def _part(part: dict[str, Any], provider: str) -> list[Block]:
+def _part(part: dict[str, Any], message: BaseMessage) -> list[Block]:
+    provider = _provider(message)
+    part = _as_the_provider_has_it(part, provider)
     kind = part.get("type")
     raw = _rawjson.read(_rawjson.dumps(part))
     if kind in _CALLS:
         return []
     if kind == "text" and not part.get("citations") and not part.get("annotations"):
         return [events.text(part["text"])] if part.get("text") else []
-    if kind in ("image", "audio", "file", "video") and "source" not in part:
-        found = _media(part)
-        return [found or events.provider_block(provider, raw.data)]
-    if kind in _ANTHROPIC or kind == "image":
+    if kind in _ANTHROPIC or (kind == "image" and "source" in part):
         return anthropic.content(_rawjson.Raw(f"[{raw.json}]"))
-    if kind in ("image_url", "input_image"):
+    if kind in _OPENAI or (kind == "file" and "file" in part):
         return openai_part.content(_rawjson.Raw(f"[{raw.json}]"))
     if kind == "reasoning" and "summary" in part:
         return openai_responses.output(raw)
-    return [events.provider_block(provider, raw.data)]
+    if kind == "reasoning" and isinstance(part.get("reasoning"), str):
+        signature = part.get("extras", {}).get("signature", "")
+        return [Block(thinking=Thinking(text=part["reasoning"], signature=signature))]
+    found = _media(part) if kind in ("image", "audio", "file", "video", "text-plain") else None
+    if found is None and not isinstance(message, AIMessage):
+        only = " that only the provider has" if part.get("file_id") or part.get("id") else ""
+        raise ValueError(f"content: a part of the type {kind!r}{only} is not carried")
+    return [found or events.provider_block(provider, raw.data)]
+
+
+def _as_the_provider_has_it(part: dict[str, Any], provider: str) -> dict[str, Any]:
+    """A part without what streaming added, and Anthropic's without LangChain's own names."""
+    part = {name: value for name, value in part.items() if name != "index"}
+    kind, extras = part.get("type"), part.get("extras") or {}
+    if kind == "non_standard" and isinstance(part.get("value"), dict):
+        return dict(part["value"])
+    if kind == "server_tool_use" and "partial_json" in part:
+        written = _rawjson.read(part.pop("partial_json") or "{}")
+        return {**part, "input": written.value}
+    if provider != "anthropic":
+        return part
+    if kind == "server_tool_call" and part.get("name") != "remote_mcp":
+        name = "code_execution" if part["name"] == "code_interpreter" else part["name"]
+        return {"type": "server_tool_use", "id": part["id"], "name": name, "input": part["args"]}
+    if kind == "server_tool_result" and "block_type" in extras:
+        of, output = part["tool_call_id"], part.get("output", [])
+        return {"type": extras["block_type"], "tool_use_id": of, "content": output}
+    return part
 
 
 def _media(part: dict[str, Any]) -> Block | None:
+    if isinstance(part.get("text"), str):
+        return events.text(part["text"])
     mime_type = part.get("mime_type", "")
-    if part.get("base64"):
-        return events.media(data=base64.b64decode(part["base64"]), mime_type=mime_type)
+    encoded = part.get("base64") or part.get("data")
+    if encoded:
+        return events.media(data=base64.b64decode(encoded), mime_type=mime_type)
     return events.media(uri=part["url"], mime_type=mime_type) if part.get("url") else None
 
 

@@ -26,7 +26,7 @@ from pydantic_ai.messages import (
 )
 
 from contextd_client import _rawjson, _sdk_json, events
-from contextd_client.v1.event_pb2 import Block, Event, Thinking
+from contextd_client.v1.event_pb2 import Block, Event, Role, Thinking
 
 PROVIDER = "pydantic-ai"
 """Whose blocks are what the log has no word for."""
@@ -41,12 +41,19 @@ class History:
     """A conversation as events, and a context of it as messages again.
 
     What a context shows unchanged is the part itself, with all that the log does not hold
-    of it: provider's details, metadata, times.
+    of it: provider's details, metadata, times. No part of the conversation are a response that
+    the provider only interrupted, which it is given to go on with, and prompts for one request.
     """
 
     def __init__(self, messages: Sequence[ModelMessage]) -> None:
         self.events: list[Event] = []
-        self._newest = messages[-1]
+        self._paused: list[ModelMessage] = []
+        if getattr(messages[-1], "state", "") == "suspended":
+            self._paused = [messages[-1]]
+            messages = messages[:-1]
+        self._newest = next((m for m in reversed(messages) if isinstance(m, ModelRequest)), None)
+        newest: Sequence[Any] = self._newest.parts if self._newest else []
+        self._once = [part for part in newest if _for_one_request(part)]
         self._asked: dict[str, Any] = {}
         self._said: list[tuple[ModelResponse, dict[str, Any]]] = []
         for message in messages:
@@ -70,6 +77,12 @@ class History:
             self.events.append(event)
             self._asked[_key([_shown(b) for b in event.message.blocks])] = part
 
+    @property
+    def beside(self) -> str:
+        """The texts that the request holds besides the conversation: instructions and the like."""
+        instructions = (self._newest and self._newest.instructions) or ""
+        return "\n".join([instructions, *(str(part.content) for part in self._once)]).strip()
+
     def messages(self, context: Sequence[Any]) -> list[ModelMessage]:
         """What contextd's own messages show."""
         out: list[ModelMessage] = []
@@ -81,9 +94,10 @@ class History:
             if not out or not isinstance(out[-1], ModelRequest):
                 out.append(ModelRequest(parts=[]))
             out[-1].parts = [*out[-1].parts, self._request_part(message)]
-        if isinstance(self._newest, ModelRequest) and out and isinstance(out[-1], ModelRequest):
-            out[-1] = dataclasses.replace(self._newest, parts=out[-1].parts)
-        return out
+        last = out.pop() if out and isinstance(out[-1], ModelRequest) else ModelRequest(parts=[])
+        if self._newest is not None and (last.parts or self._once):
+            out.append(dataclasses.replace(self._newest, parts=[*last.parts, *self._once]))
+        return out + self._paused
 
     def _origins(self, context: Sequence[Any]) -> list[tuple[ModelResponse, dict[str, Any]] | None]:
         """Which response each message of the model shows, the newest first.
@@ -133,6 +147,8 @@ def _response(
 def _said(part: Any) -> Block | None:
     if isinstance(part, TextPart):
         return events.text(part.content) if part.content else None
+    if getattr(part, "part_kind", "") == "speech" and part.transcript and not part.audio:
+        return events.text(part.transcript)
     if isinstance(part, ToolCallPart):
         written = "" if part.args is None else part.args
         return events.tool_call(part.tool_call_id, part.tool_name or _NO_NAME, written)
@@ -152,7 +168,13 @@ def _thinking(part: ThinkingPart) -> Thinking:
     return Thinking(text=part.content, signature=sealed)
 
 
+def _for_one_request(part: Any) -> bool:
+    return getattr(part, "scope", "") == "request"
+
+
 def _asked(part: Any) -> Event | None:
+    if _for_one_request(part):
+        return None
     if isinstance(part, SystemPromptPart):
         return events.system(part.content) if part.content else None
     if isinstance(part, UserPromptPart):
@@ -164,10 +186,19 @@ def _asked(part: Any) -> Event | None:
         return _answer(part, part.model_response_str(), failed)
     if getattr(part, "part_kind", "") == "retry-prompt":
         assert isinstance(part, RetryPromptPart)
-        if part.tool_name is None:
-            return events.user(part.model_response())
-        return _answer(part, part.model_response(), True)
-    return events.user(events.provider_block(PROVIDER, _REQUEST.dump_json(part)))
+        if part.tool_name is not None:
+            return _answer(part, part.model_response(), True)
+        return _of_the_framework(part.model_response())
+    if getattr(part, "part_kind", "") == "retry-feedback":
+        return _of_the_framework(part.model_response())
+    if getattr(part, "part_kind", "") == "speech" and part.transcript and not part.audio:
+        return events.user(part.transcript)
+    return _of_the_framework(events.provider_block(PROVIDER, _REQUEST.dump_json(part)))
+
+
+def _of_the_framework(content: str | Block) -> Event:
+    """What the user's role says, and no human."""
+    return events.message(Role.ROLE_USER, [content], labels={"harness.injected": "true"})
 
 
 def _answer(part: Any, text: str, failed: bool) -> Event:
@@ -182,8 +213,11 @@ def _user_block(content: Any) -> list[Block]:
         return [events.text(content)]
     if isinstance(content, BinaryContent):
         return [events.media(data=content.data, mime_type=content.media_type)]
-    if getattr(content, "kind", "") == "cache-point":
+    kind = getattr(content, "kind", "")
+    if kind == "cache-point":
         return []  # a mark of one request; the daemon sets its own
+    if kind in ("text-content", "structured-content"):
+        return [events.text(content.content)]
     return [events.provider_block(PROVIDER, _ANY.dump_json(content))]
 
 

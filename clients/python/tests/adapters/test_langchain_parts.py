@@ -1,0 +1,93 @@
+"""The parts of LangChain's messages, as its integrations and its own standard write them."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+import contextd_client
+from contextd_client import Budget
+
+pytest.importorskip("langchain")
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+from contextd_client.langgraph import ContextdMessages
+
+ROOMY = Budget(max_tokens=20_000, tokenizer="o200k_base")
+FOUND = [{"type": "web_search_result", "url": "https://example.org", "title": "t",
+          "encrypted_content": "e", "page_age": None}]  # fmt: skip
+NATIVE = [
+    {"type": "thinking", "thinking": "hm", "signature": "sig"},
+    {"type": "redacted_thinking", "data": "zz"},
+    {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}},
+    {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": FOUND},
+    {"type": "text", "text": "I read it."},
+    {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {}},
+]
+STREAMED = [{**part, "index": place} for place, part in enumerate(NATIVE)]
+STREAMED[2] = {**STREAMED[2], "input": {}, "partial_json": '{"query":"q"}'}
+STANDARD: list[Any] = [
+    {"type": "reasoning", "reasoning": "hm", "extras": {"signature": "sig"}},
+    {"type": "non_standard", "value": {"type": "redacted_thinking", "data": "zz"}},
+    {"type": "server_tool_call", "id": "srvtoolu_1", "name": "web_search", "args": {"query": "q"}},
+    {"type": "server_tool_result", "tool_call_id": "srvtoolu_1", "status": "success",
+     "output": FOUND, "extras": {"block_type": "web_search_tool_result"}},
+    {"type": "text", "text": "I read it."},
+    {"type": "tool_call", "id": "toolu_1", "name": "read", "args": {}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("content", [NATIVE, STREAMED, STANDARD], ids=["its", "streamed", "v1"])
+def test_anthropic(client: contextd_client.Client, session_id: str, content: list[Any]) -> None:
+    """However LangChain writes it, Claude is given back what it said, with the seals."""
+    said = AIMessage(
+        content,
+        tool_calls=[{"id": "toolu_1", "name": "read", "args": {}}],
+        response_metadata={"model_provider": "anthropic", "model_name": "claude-sonnet-4-5"},
+    )
+    messages = [HumanMessage("Go."), said, ToolMessage("read", tool_call_id="toolu_1")]
+    given = ContextdMessages(client, ROOMY, format="anthropic").for_model(session_id, messages)
+    assert given[1].content == NATIVE
+
+
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
+SHOWN = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
+CARRIED: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"type": "image", "base64": PNG, "mime_type": "image/png"}, SHOWN),
+    ({"type": "image", "source_type": "base64", "data": PNG, "mime_type": "image/png"}, SHOWN),
+    (SHOWN, SHOWN),
+    ({"type": "text-plain", "text": "plain", "mime_type": "text/plain"},
+     {"type": "text", "text": "plain"}),
+    ({"type": "input_audio", "input_audio": {"data": "SUQz", "format": "mp3"}},
+     {"type": "input_audio", "input_audio": {"data": "SUQz", "format": "mp3"}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("part", "shown"), CARRIED)
+def test_user(
+    client: contextd_client.Client, session_id: str, part: dict[str, Any], shown: dict[str, Any]
+) -> None:
+    messages = [HumanMessage([{"type": "text", "text": "See."}, part])]
+    (given,) = ContextdMessages(client, ROOMY).for_model(session_id, messages)
+    second = given.content[1]
+    assert isinstance(second, dict)
+    assert {name: second[name] for name in shown} == shown
+
+
+@pytest.mark.parametrize(
+    ("part", "why"),
+    [
+        ({"type": "image", "file_id": "file_1"}, "'image' that only the provider has is not"),
+        ({"type": "media", "mime_type": "video/mp4"}, "'media' is not carried"),
+    ],
+)
+def test_refused(
+    client: contextd_client.Client, session_id: str, part: dict[str, Any], why: str
+) -> None:
+    """The model would only be given a description of it."""
+    for message in (HumanMessage([part]), ToolMessage([part], tool_call_id="c1")):
+        called = AIMessage("", tool_calls=[{"id": "c1", "name": "see", "args": {}}])
+        with pytest.raises(ValueError, match=why):
+            ContextdMessages(client, ROOMY).for_model(session_id, [called, message])
