@@ -22,7 +22,7 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (_ even
 	if err := eventlog.ValidateArtifacts(b.Artifacts); err != nil {
 		return nil, err
 	}
-	if err := s.enterToAdd(ctx); err != nil {
+	if err := s.enterToChange(ctx); err != nil {
 		return nil, err
 	}
 	defer s.leave()
@@ -71,6 +71,9 @@ func (s *Store) appendTo(ctx context.Context, sl *slot, b eventlog.Batch, prepar
 	if len(admission.Fresh) == 0 {
 		// The events may be on their way still.
 		return appended{target.last, admission.Receipts}, nil
+	}
+	if err := s.room.refuse(); err != nil {
+		return appended{}, err
 	}
 	of := target.incarnation()
 	if created {
