@@ -109,13 +109,12 @@ func (s *Store) appendTo(ctx context.Context, sl *slot, b eventlog.Batch, prepar
 		before = target.lastPut.Store
 	}
 	settled := target.expect(admission.Fresh, encoded)
-	commit, err := s.submit(batch, func() { settled(); target.publish(at) }, before, sl)
+	commit, err := s.submit(batch, func() { settled(); target.publish(at); target.keep(put.bytes) }, before, sl)
 	if err != nil {
 		settled()
 		return appended{}, err
 	}
-	target.at, target.last = at, commit
-	target.count(put)
+	target.at, target.puts, target.last = at, put, commit
 	if target.ids != nil {
 		for _, f := range admission.Fresh {
 			target.ids.add(encoded[f.Index].idHash)

@@ -101,6 +101,10 @@ func TestWhatIsVisibleIsDurable(t *testing.T) {
 	if err := s.PutArtifacts(ctx, "s", eventlog.Artifact{Kind: "k", ID: "i", Value: []byte("old")}); err != nil {
 		t.Fatal(err)
 	}
+	before, err := s.Session(ctx, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
 	disk.hold()
 
 	first, err := s.Append(ctx, "s", eventlog.Batch{Events: []eventlog.Event{logtest.Say("b")}})
@@ -125,14 +129,14 @@ func TestWhatIsVisibleIsDurable(t *testing.T) {
 	}
 	var background sync.WaitGroup
 	background.Go(func() {
-		if err := s.PutArtifacts(ctx, "s", eventlog.Artifact{Kind: "k", ID: "i", Value: []byte("new")}); err != nil {
+		if err := s.PutArtifacts(ctx, "s", eventlog.Artifact{Kind: "k", ID: "i", Value: []byte("newer")}); err != nil {
 			t.Errorf("put: %v", err)
 		}
 	})
 
 	showsOld := func() {
 		t.Helper()
-		if session, err := s.Session(ctx, "s"); err != nil || session.Head != 1 {
+		if session, err := s.Session(ctx, "s"); err != nil || session.Head != 1 || session.ArtifactBytes != before.ArtifactBytes {
 			t.Errorf("session: %+v, %v", session, err)
 		}
 		if events, err := logtest.Collect(s.Read(ctx, "s", 1, 0)); err != nil || len(events) != 1 {
@@ -168,7 +172,7 @@ func TestWhatIsVisibleIsDurable(t *testing.T) {
 	for {
 		if _, value, err := s.version(target.own(), "k", 0, "i"); err != nil {
 			t.Fatal(err)
-		} else if string(value) == "new" {
+		} else if string(value) == "newer" {
 			break
 		}
 	}
@@ -197,7 +201,7 @@ func TestWhatIsVisibleIsDurable(t *testing.T) {
 	if session, err := s.Session(ctx, "s"); err != nil || session.Head != 3 {
 		t.Errorf("session: %+v, %v", session, err)
 	}
-	if a, err := s.Artifact(ctx, "s", "k", 0, "i"); err != nil || string(a.Value) != "new" {
+	if a, err := s.Artifact(ctx, "s", "k", 0, "i"); err != nil || string(a.Value) != "newer" {
 		t.Errorf("artifact: %s, %v", a.Value, err)
 	}
 }
