@@ -1,8 +1,8 @@
 package disklog
 
 import (
+	"cmp"
 	"context"
-	"errors"
 
 	"github.com/cockroachdb/pebble/v2"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -33,21 +33,15 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (_ even
 	}
 	defer s.release(sl)
 	c, err := s.appendTo(ctx, sl, b, prepared, encoded)
-	var exists *eventlog.ExistsError
-	if errors.As(err, &exists) {
-		// The session that is in the way may not be visible yet.
-		if err := c.commit.wait(ctx); err != nil {
-			return nil, err
-		}
-	}
 	if err != nil {
-		return nil, err
+		// What is in the way may not be visible yet.
+		return nil, cmp.Or(c.commit.wait(ctx), err)
 	}
 	return c, nil
 }
 
-// appendTo admits a batch to the session of a slot. With an *ExistsError it returns the
-// commit that is newest in the session that exists.
+// appendTo admits a batch to the session of a slot. Where it is refused for what the session holds, it
+// returns the session's newest commit with the error.
 func (s *Store) appendTo(ctx context.Context, sl *slot, b eventlog.Batch, prepared eventlog.PreparedBatch, encoded []encodedEvent) (c appended, err error) {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
@@ -66,7 +60,7 @@ func (s *Store) appendTo(ctx context.Context, sl *slot, b eventlog.Batch, prepar
 	}
 	admission, err := prepared.Admit(target.at.head, s.lookupIn(target, encoded))
 	if err != nil {
-		return appended{}, err
+		return appended{commit: target.last}, err
 	}
 	if len(admission.Fresh) == 0 {
 		// The events may be on their way still.
