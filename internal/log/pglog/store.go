@@ -155,6 +155,21 @@ func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig) error {
 	if err == nil {
 		err = conn.QueryRow(ctx, `SELECT nextval('contextd_incarnations')`).Scan(&s.holder)
 	}
+	if err == nil {
+		err = s.warnOfLoss(ctx, conn)
+	}
+	return err
+}
+
+// warnOfLoss warns where the server says that a commit is done before it is on a disk.
+func (s *Store) warnOfLoss(ctx context.Context, conn *pgx.Conn) error {
+	const sql = `SELECT COALESCE(string_agg(name || '=' || setting, ', ' ORDER BY name), '') FROM pg_settings
+		WHERE name IN ('fsync', 'synchronous_commit') AND setting = 'off'`
+	var off string
+	err := conn.QueryRow(ctx, sql).Scan(&off)
+	if off != "" {
+		s.logger.Warn("the database does not wait for its disk: where its server crashes, what was acknowledged may be lost", "settings", off)
+	}
 	return err
 }
 
