@@ -36,8 +36,12 @@ func (s *Server) ReadEvents(req *contextdv1.ReadEventsRequest, stream readStream
 		ctx, cancel = s.untilDrained(ctx)
 		defer cancel()
 	}
+	session, err := s.store.Session(ctx, id)
+	if err != nil {
+		return err
+	}
 	for {
-		last, err := s.sendRange(ctx, stream, id, next, to)
+		last, err := s.sendRange(ctx, stream, session, next, to)
 		if err != nil {
 			return followEnd(ctx, err)
 		}
@@ -59,8 +63,10 @@ func followEnd(ctx context.Context, err error) error {
 	return err
 }
 
-// sendRange sends what there is from..to and returns the last seq it sent, or 0.
-func (s *Server) sendRange(ctx context.Context, stream readStream, id string, from, to eventlog.Seq) (last eventlog.Seq, err error) {
+// sendRange sends what there is from..to and returns the last seq it sent, or 0. It sends nothing of another
+// session that has the id by then.
+func (s *Server) sendRange(ctx context.Context, stream readStream, of eventlog.Session, from, to eventlog.Seq) (last eventlog.Seq, err error) {
+	id := of.ID
 	out := &contextdv1.ReadEventsResponse{}
 	size := 0
 	flush := func() error {
@@ -68,6 +74,14 @@ func (s *Server) sendRange(ctx context.Context, stream readStream, id string, fr
 			return nil
 		}
 		chain, err := s.store.ChainHead(ctx, id, last)
+		if err != nil {
+			return err
+		}
+		// As what was read and the chain are of one session each, they are of this one if it is there still.
+		now, err := s.store.Session(ctx, id)
+		if err == nil && now.Incarnation != of.Incarnation {
+			err = &eventlog.NotFoundError{Kind: "session", Name: id}
+		}
 		if err != nil {
 			return err
 		}
