@@ -77,12 +77,7 @@ func (s *Server) sendRange(ctx context.Context, stream readStream, of eventlog.S
 		if err != nil {
 			return err
 		}
-		// As what was read and the chain are of one session each, they are of this one if it is there still.
-		now, err := s.store.Session(ctx, id)
-		if err == nil && now.Incarnation != of.Incarnation {
-			err = &eventlog.NotFoundError{Kind: "session", Name: id}
-		}
-		if err != nil {
+		if err := s.stillThere(ctx, of); err != nil {
 			return err
 		}
 		out.ChainHead = wire.ChainHead(chain)
@@ -123,6 +118,16 @@ func (s *Server) sendRange(ctx context.Context, stream readStream, of eventlog.S
 	}
 	held.Keep(uint64(size))
 	return last, flush()
+}
+
+// stillThere is *eventlog.NotFoundError where a session is gone, whoever has its id by now. No session comes back, so
+// what was read by the id since the session was found is of it.
+func (s *Server) stillThere(ctx context.Context, of eventlog.Session) error {
+	now, err := s.store.Session(ctx, of.ID)
+	if err == nil && now.Incarnation != of.Incarnation {
+		err = &eventlog.NotFoundError{Kind: "session", Name: of.ID}
+	}
+	return err
 }
 
 // framed is the size of an embedded message with its tag and length, at most.

@@ -120,6 +120,15 @@ func TestReadEndsWithItsSession(t *testing.T) {
 	}
 }
 
+// TestExportIsOfOneSession: a transcript has nothing of another session that gets the id while it is gathered.
+func TestExportIsOfOneSession(t *testing.T) {
+	a := serve(t, &replacing{Store: stores["memory"](t), before: "read", t: t})
+	a.append(t, "s", user("1"), user("2"))
+	if _, _, err := a.export(t, &contextdv1.ExportTranscriptRequest{SessionId: "s", Harness: "claude-code"}); status.Code(err) != codes.NotFound {
+		t.Errorf("it ends with %v", err)
+	}
+}
+
 // TestReadChunks bounds messages, large events aside, and fills them.
 func TestReadChunks(t *testing.T) {
 	a := serve(t, stores["memory"](t))
