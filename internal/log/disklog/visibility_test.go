@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -243,6 +244,51 @@ func TestCreationIsExclusiveBeforeItIsDurable(t *testing.T) {
 	}
 	if _, err := s.CreateSession(ctx, eventlog.Session{ID: "s"}); !errors.As(err, new(*eventlog.ExistsError)) {
 		t.Errorf("create: %v", err)
+	}
+}
+
+// Neither a session that is being made nor a fork is shown before it is durable.
+func TestCreationIsShownOnceItIsDurable(t *testing.T) {
+	ctx := t.Context()
+	disk := &slowFS{FS: vfs.NewMem()}
+	s := openMem(t, disk)
+	defer s.Close()
+	add(t, s, "parent", logtest.Say("a"))
+	disk.hold()
+	var making sync.WaitGroup
+	making.Go(func() {
+		if _, err := s.CreateSession(ctx, eventlog.Session{ID: "made"}); err != nil {
+			t.Errorf("create: %v", err)
+		}
+	})
+	making.Go(func() {
+		if _, err := s.Fork(ctx, eventlog.ForkRequest{ParentID: "parent", At: 1, NewID: "fork"}); err != nil {
+			t.Errorf("fork: %v", err)
+		}
+	})
+	for _, id := range []string{"made", "fork"} {
+		sl := s.slotOf(id)
+		for sl.session.Load() == nil {
+			runtime.Gosched()
+		}
+		s.release(sl)
+		if _, err := s.Session(ctx, id); !errors.As(err, new(*eventlog.NotFoundError)) {
+			t.Errorf("%s: %v", id, err)
+		}
+		if _, err := s.Fork(ctx, eventlog.ForkRequest{ParentID: id, NewID: "other"}); !errors.As(err, new(*eventlog.NotFoundError)) {
+			t.Errorf("a fork of %s: %v", id, err)
+		}
+		if err := s.PutArtifacts(ctx, id, eventlog.Artifact{Kind: "k", ID: "i"}); !errors.As(err, new(*eventlog.NotFoundError)) {
+			t.Errorf("an artifact of %s: %v", id, err)
+		}
+	}
+	if all, err := s.ListSessions(ctx, eventlog.SessionQuery{}); err != nil || len(all) != 1 {
+		t.Errorf("list: %+v, %v", all, err)
+	}
+	disk.letGo()
+	making.Wait()
+	if all, err := s.ListSessions(ctx, eventlog.SessionQuery{}); err != nil || len(all) != 3 {
+		t.Errorf("list: %+v, %v", all, err)
 	}
 }
 
