@@ -163,14 +163,16 @@ func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig) error {
 
 // warnOfLoss warns where the server says that a commit is done before it is on a disk.
 func (s *Store) warnOfLoss(ctx context.Context, conn *pgx.Conn) error {
-	const sql = `SELECT COALESCE(string_agg(name || '=' || setting, ', ' ORDER BY name), '') FROM pg_settings
-		WHERE name IN ('fsync', 'synchronous_commit') AND setting = 'off'`
-	var off string
-	err := conn.QueryRow(ctx, sql).Scan(&off)
-	if off != "" {
-		s.logger.Warn("the database does not wait for its disk: where its server crashes, what was acknowledged may be lost", "settings", off)
+	for _, setting := range []string{"fsync", "synchronous_commit"} {
+		var value *string
+		if err := conn.QueryRow(ctx, `SELECT current_setting($1, true)`, setting).Scan(&value); err != nil {
+			return err
+		}
+		if value != nil && *value == "off" {
+			s.logger.Warn("the database does not wait for its disk: where its server crashes, what was acknowledged may be lost", "setting", setting+"=off")
+		}
 	}
-	return err
+	return nil
 }
 
 // Capabilities are a hash chain. Deleted rows stay in the database's files until vacuum.
