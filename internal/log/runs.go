@@ -7,7 +7,7 @@ import (
 
 // RunsReader is a Reader that reads runs that are apart together.
 type RunsReader interface {
-	// ReadRuns yields what Read yields of each of some runs, the first error last.
+	// ReadRuns yields what Read yields of each of some runs of one session, the first error last.
 	ReadRuns(ctx context.Context, id string, runs Ranges) iter.Seq2[Event, error]
 }
 

@@ -14,6 +14,8 @@ type Reader interface {
 	// after the head, means the head as it is when the iteration starts. It
 	// touches only what it yields, holds nothing of the store while the caller
 	// works, and stops after the first error: that of ctx comes at the next event.
+	// All that it yields is of one session: where that is deleted meanwhile, it may end with
+	// *NotFoundError.
 	Read(ctx context.Context, id string, from, to Seq) iter.Seq2[Event, error]
 }
 

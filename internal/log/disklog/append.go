@@ -1,8 +1,8 @@
 package disklog
 
 import (
+	"cmp"
 	"context"
-	"errors"
 
 	"github.com/cockroachdb/pebble/v2"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -22,7 +22,7 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (_ even
 	if err := eventlog.ValidateArtifacts(b.Artifacts); err != nil {
 		return nil, err
 	}
-	if err := s.enterToAdd(ctx); err != nil {
+	if err := s.enterToChange(ctx); err != nil {
 		return nil, err
 	}
 	defer s.leave()
@@ -33,21 +33,15 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (_ even
 	}
 	defer s.release(sl)
 	c, err := s.appendTo(ctx, sl, b, prepared, encoded)
-	var exists *eventlog.ExistsError
-	if errors.As(err, &exists) {
-		// The session that is in the way may not be visible yet.
-		if err := c.commit.wait(ctx); err != nil {
-			return nil, err
-		}
-	}
 	if err != nil {
-		return nil, err
+		// What is in the way may not be visible yet.
+		return nil, cmp.Or(c.commit.wait(ctx), err)
 	}
 	return c, nil
 }
 
-// appendTo admits a batch to the session of a slot. With an *ExistsError it returns the
-// commit that is newest in the session that exists.
+// appendTo admits a batch to the session of a slot. Where it is refused for what the session holds, it
+// returns the session's newest commit with the error.
 func (s *Store) appendTo(ctx context.Context, sl *slot, b eventlog.Batch, prepared eventlog.PreparedBatch, encoded []encodedEvent) (c appended, err error) {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
@@ -66,11 +60,14 @@ func (s *Store) appendTo(ctx context.Context, sl *slot, b eventlog.Batch, prepar
 	}
 	admission, err := prepared.Admit(target.at.head, s.lookupIn(target, encoded))
 	if err != nil {
-		return appended{}, err
+		return appended{commit: target.last}, err
 	}
 	if len(admission.Fresh) == 0 {
 		// The events may be on their way still.
 		return appended{target.last, admission.Receipts}, nil
+	}
+	if err := s.room.refuse(); err != nil {
+		return appended{}, err
 	}
 	of := target.incarnation()
 	if created {
@@ -106,13 +103,12 @@ func (s *Store) appendTo(ctx context.Context, sl *slot, b eventlog.Batch, prepar
 		before = target.lastPut.Store
 	}
 	settled := target.expect(admission.Fresh, encoded)
-	commit, err := s.submit(batch, func() { settled(); target.publish(at) }, before, sl)
+	commit, err := s.submit(batch, func() { settled(); target.publish(at); target.keep(put.bytes) }, before, sl)
 	if err != nil {
 		settled()
 		return appended{}, err
 	}
-	target.at, target.last = at, commit
-	target.count(put)
+	target.at, target.puts, target.last = at, put, commit
 	if target.ids != nil {
 		for _, f := range admission.Fresh {
 			target.ids.add(encoded[f.Index].idHash)

@@ -16,8 +16,9 @@ import (
 func (s *Store) Artifacts(ctx context.Context, id string, q eventlog.ArtifactQuery) iter.Seq2[eventlog.Artifact, error] {
 	return func(yield func(eventlog.Artifact, error) bool) {
 		var after *eventlog.Artifact
+		of := eventlog.Incarnation(0)
 		for size := firstPage; ; size = min(2*size, lastPage) {
-			page, more, err := s.artifactPage(ctx, id, q, after, size)
+			page, more, err := s.artifactPage(ctx, id, &of, q, after, size)
 			for _, a := range page {
 				if err := ctx.Err(); err != nil {
 					yield(eventlog.Artifact{}, err)
@@ -41,13 +42,13 @@ func (s *Store) Artifacts(ctx context.Context, id string, q eventlog.ArtifactQue
 
 // artifactPage returns up to size artifacts that follow after in the query's
 // order, and whether there may be more.
-func (s *Store) artifactPage(ctx context.Context, id string, q eventlog.ArtifactQuery, after *eventlog.Artifact, size int) (page []eventlog.Artifact, more bool, err error) {
+func (s *Store) artifactPage(ctx context.Context, id string, of *eventlog.Incarnation, q eventlog.ArtifactQuery, after *eventlog.Artifact, size int) (page []eventlog.Artifact, more bool, err error) {
 	defer inSession(id, &err)
 	if err := s.enter(ctx); err != nil {
 		return nil, false, err
 	}
 	defer s.leave()
-	sl, found, err := s.find(id)
+	sl, found, err := s.findAgain(id, of)
 	if err != nil {
 		return nil, false, err
 	}

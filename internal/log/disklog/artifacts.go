@@ -63,12 +63,11 @@ func (s *Store) putAfter(before *commit, sl *slot, target *session, all []eventl
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.submit(batch, nil, target.lastPut.Store, sl)
+	c, err := s.submit(batch, func() { target.keep(put.bytes) }, target.lastPut.Store, sl)
 	if err != nil {
 		return nil, err
 	}
-	target.count(put)
-	target.last = c
+	target.puts, target.last = put, c
 	return c, nil
 }
 

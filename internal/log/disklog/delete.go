@@ -96,12 +96,12 @@ func (s *Store) forget(sl *slot, target *session, head *eventlog.Seq) error {
 	if sl.loaded.Load() && sl.session.Load() != target {
 		return noSession(sl.id)
 	}
-	if now := target.at.head.Seq; head != nil && *head != now {
-		return &eventlog.HeadMismatchError{Expected: *head, Actual: now}
-	}
-	// What was begun, forks included, must be found below.
+	// What was begun, forks included, must be found below, and be durable before it is said.
 	if err := target.last.wait(context.Background()); err != nil {
 		return err
+	}
+	if now := target.at.head.Seq; head != nil && *head != now {
+		return &eventlog.HeadMismatchError{Expected: *head, Actual: now}
 	}
 	batch := s.db.NewBatch()
 	remove := batch.Delete

@@ -98,7 +98,7 @@ func (s *session) freeze(batch *pebble.Batch) error {
 	}
 	put := s.puts
 	put.frozen = put.last
-	s.count(put)
+	s.puts = put
 	return putPuts(batch, s.own().segment, put)
 }
 

@@ -22,9 +22,9 @@ const (
 // Read yields events.
 func (s *Store) Read(ctx context.Context, id string, from, to eventlog.Seq) iter.Seq2[eventlog.Event, error] {
 	return func(yield func(eventlog.Event, error) bool) {
-		from, to := max(from, 1), to
+		from, to, of := max(from, 1), to, eventlog.Incarnation(0)
 		for size := firstPage; ; size = min(2*size, lastPage) {
-			page, head, err := s.readPage(ctx, id, from, to, size)
+			page, head, err := s.readPage(ctx, id, &of, from, to, size)
 			if !yieldPage(ctx, page, err, yield) {
 				return
 			}
@@ -59,13 +59,13 @@ func yieldPage(ctx context.Context, page []eventlog.Event, err error, yield func
 
 // readPage returns up to size events from..to and where to ends. A page ends
 // early at a link's end and when it is big.
-func (s *Store) readPage(ctx context.Context, id string, from, to eventlog.Seq, size int) (_ []eventlog.Event, _ eventlog.Seq, err error) {
+func (s *Store) readPage(ctx context.Context, id string, of *eventlog.Incarnation, from, to eventlog.Seq, size int) (_ []eventlog.Event, _ eventlog.Seq, err error) {
 	defer inSession(id, &err)
 	if err := s.enter(ctx); err != nil {
 		return nil, 0, err
 	}
 	defer s.leave()
-	sl, found, err := s.find(id)
+	sl, found, err := s.findAgain(id, of)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -91,8 +91,9 @@ func (s *Store) readPage(ctx context.Context, id string, from, to eventlog.Seq, 
 // ReadRuns implements eventlog.RunsReader: one iterator finds all that a page holds.
 func (s *Store) ReadRuns(ctx context.Context, id string, runs eventlog.Ranges) iter.Seq2[eventlog.Event, error] {
 	return func(yield func(eventlog.Event, error) bool) {
+		of := eventlog.Incarnation(0)
 		for len(runs) > 0 {
-			page, rest, err := s.readRuns(ctx, id, runs)
+			page, rest, err := s.readRuns(ctx, id, &of, runs)
 			if !yieldPage(ctx, page, err, yield) {
 				return
 			}
@@ -102,13 +103,13 @@ func (s *Store) ReadRuns(ctx context.Context, id string, runs eventlog.Ranges) i
 }
 
 // readRuns reads a page of runs, up to a link's end, and returns what it did not read.
-func (s *Store) readRuns(ctx context.Context, id string, runs eventlog.Ranges) (page []eventlog.Event, rest eventlog.Ranges, err error) {
+func (s *Store) readRuns(ctx context.Context, id string, of *eventlog.Incarnation, runs eventlog.Ranges) (page []eventlog.Event, rest eventlog.Ranges, err error) {
 	defer inSession(id, &err)
 	if err := s.enter(ctx); err != nil {
 		return nil, nil, err
 	}
 	defer s.leave()
-	sl, found, err := s.find(id)
+	sl, found, err := s.findAgain(id, of)
 	if err != nil {
 		return nil, nil, err
 	}

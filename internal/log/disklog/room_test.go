@@ -107,6 +107,12 @@ func TestFullDisk(t *testing.T) {
 		t.Fatalf("%v, %+v", s.Healthy(), s.Disk())
 	}
 	holdsAll(t, s, acked)
+	// Who lost the answer learns that nothing has to be stored.
+	for id := range acked {
+		if err := say(t, s, id, noise(id+"-0 ", 30<<10)); err != nil {
+			t.Errorf("%s, repeated: %v", id, err)
+		}
+	}
 	_, createErr := s.CreateSession(t.Context(), eventlog.Session{ID: "new"})
 	_, forkErr := s.Fork(t.Context(), eventlog.ForkRequest{ParentID: "s0", NewID: "new", At: 1})
 	for what, err := range map[string]error{

@@ -17,7 +17,7 @@ type session struct {
 
 	// What has been admitted; guarded by the slot's mu.
 	at    state
-	puts  puts // changed with mu held as well
+	puts  puts
 	last  *commit
 	ids   *idFilter // of the own segment; nil until it is filled
 	looks int       // how often it was missed
@@ -36,6 +36,7 @@ type session struct {
 	shown bool
 	gone  bool
 	seen  state         // without open calls
+	kept  uint64        // bytes of artifacts
 	moved chan struct{} // closed, and replaced, when any of these changes
 }
 
@@ -48,7 +49,7 @@ type puts struct {
 
 // newSession makes a session whose own segment is as long as at says.
 func newSession(r *record, at state, put puts) *session {
-	s := &session{record: r, at: at, puts: put, moved: make(chan struct{})}
+	s := &session{record: r, at: at, puts: put, kept: put.bytes, moved: make(chan struct{})}
 	if at.head.Seq == r.own().base {
 		s.ids = &idFilter{}
 	}
@@ -69,11 +70,11 @@ func (s *session) weigh() {
 	s.weight.Store(int64(n))
 }
 
-// count notes what was put. The slot's mu is held.
-func (s *session) count(put puts) {
+// keep shows how many bytes the artifacts take that are durable.
+func (s *session) keep(bytes uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.puts = put
+	s.kept = bytes
 }
 
 // publish shows the log up to a state that is durable.
@@ -156,14 +157,14 @@ func (s *session) head() eventlog.Seq {
 func (s *session) describe() eventlog.Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.record.describe(s.seen, s.puts)
+	return s.record.describe(s.seen, s.kept)
 }
 
-func (r *record) describe(at state, put puts) eventlog.Session {
+func (r *record) describe(at state, artifactBytes uint64) eventlog.Session {
 	d := r.info
 	d.Incarnation = r.incarnation()
 	d.Head, d.Turns, d.LogBytes, d.UpdateTime = at.head.Seq, at.head.Turns, at.bytes, at.update
-	d.ArtifactBytes = put.bytes
+	d.ArtifactBytes = artifactBytes
 	if d.Head > 0 {
 		d.ChainHead = bytes.Clone(at.chain[:])
 	}

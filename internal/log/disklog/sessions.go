@@ -128,7 +128,7 @@ func (l *listing) describe(r *record) (d eventlog.Session, shown bool, err error
 	if err == nil && !l.query.Brief {
 		put, err = l.loadPuts(r.own().segment)
 	}
-	d = r.describe(*at, put)
+	d = r.describe(*at, put.bytes)
 	if l.query.Brief {
 		d.ChainHead = nil
 	}

@@ -123,6 +123,21 @@ func (s *Store) find(id string) (*slot, *session, error) {
 	return nil, nil, noSession(id)
 }
 
+// findAgain is find for the pages of a sequence: after the first, which sets it, of is the session that they are of.
+func (s *Store) findAgain(id string, of *eventlog.Incarnation) (*slot, *session, error) {
+	sl, found, err := s.find(id)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case *of == 0:
+		*of = found.incarnation()
+	case *of != found.incarnation():
+		s.release(sl)
+		return nil, nil, noSession(id)
+	}
+	return sl, found, nil
+}
+
 func noSession(id string) error { return &eventlog.NotFoundError{Kind: "session", Name: id} }
 
 // load reads a session from disk. It returns nil if there is none.

@@ -101,6 +101,10 @@ func TestWhatIsVisibleIsDurable(t *testing.T) {
 	if err := s.PutArtifacts(ctx, "s", eventlog.Artifact{Kind: "k", ID: "i", Value: []byte("old")}); err != nil {
 		t.Fatal(err)
 	}
+	before, err := s.Session(ctx, "s")
+	if err != nil {
+		t.Fatal(err)
+	}
 	disk.hold()
 
 	first, err := s.Append(ctx, "s", eventlog.Batch{Events: []eventlog.Event{logtest.Say("b")}})
@@ -116,8 +120,16 @@ func TestWhatIsVisibleIsDurable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Append(ctx, "s", eventlog.Batch{Events: []eventlog.Event{logtest.Answer("b", "x")}}); !errors.As(err, new(*eventlog.EventConflictError)) {
-		t.Errorf("a conflict with what is not durable: %v", err)
+	// What is refused because of them is refused once they are durable.
+	refusals := map[string]eventlog.Batch{
+		"other content": {Events: []eventlog.Event{logtest.Answer("b", "x")}},
+		"another head":  {Events: []eventlog.Event{logtest.Say("d")}, ExpectedHead: new(eventlog.Seq(1))},
+		"an answer":     {Events: []eventlog.Event{logtest.Answer("d", "x")}},
+	}
+	for what, b := range refusals {
+		if _, err := s.Append(newImpatient(ctx), "s", b); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 	third, err := s.Append(ctx, "new", eventlog.Batch{Events: []eventlog.Event{logtest.Say("x")}})
 	if err != nil {
@@ -125,14 +137,14 @@ func TestWhatIsVisibleIsDurable(t *testing.T) {
 	}
 	var background sync.WaitGroup
 	background.Go(func() {
-		if err := s.PutArtifacts(ctx, "s", eventlog.Artifact{Kind: "k", ID: "i", Value: []byte("new")}); err != nil {
+		if err := s.PutArtifacts(ctx, "s", eventlog.Artifact{Kind: "k", ID: "i", Value: []byte("newer")}); err != nil {
 			t.Errorf("put: %v", err)
 		}
 	})
 
 	showsOld := func() {
 		t.Helper()
-		if session, err := s.Session(ctx, "s"); err != nil || session.Head != 1 {
+		if session, err := s.Session(ctx, "s"); err != nil || session.Head != 1 || session.ArtifactBytes != before.ArtifactBytes {
 			t.Errorf("session: %+v, %v", session, err)
 		}
 		if events, err := logtest.Collect(s.Read(ctx, "s", 1, 0)); err != nil || len(events) != 1 {
@@ -168,7 +180,7 @@ func TestWhatIsVisibleIsDurable(t *testing.T) {
 	for {
 		if _, value, err := s.version(target.own(), "k", 0, "i"); err != nil {
 			t.Fatal(err)
-		} else if string(value) == "new" {
+		} else if string(value) == "newer" {
 			break
 		}
 	}
@@ -182,6 +194,11 @@ func TestWhatIsVisibleIsDurable(t *testing.T) {
 
 	disk.letGo()
 	background.Wait()
+	for what, b := range refusals {
+		if _, err := s.Append(newImpatient(ctx), "s", b); err == nil || errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
 	for i, c := range []eventlog.Commit{first, second, again, third} {
 		receipts, err := c.Wait(ctx)
 		if err != nil {
@@ -197,7 +214,7 @@ func TestWhatIsVisibleIsDurable(t *testing.T) {
 	if session, err := s.Session(ctx, "s"); err != nil || session.Head != 3 {
 		t.Errorf("session: %+v, %v", session, err)
 	}
-	if a, err := s.Artifact(ctx, "s", "k", 0, "i"); err != nil || string(a.Value) != "new" {
+	if a, err := s.Artifact(ctx, "s", "k", 0, "i"); err != nil || string(a.Value) != "newer" {
 		t.Errorf("artifact: %s, %v", a.Value, err)
 	}
 }
@@ -227,6 +244,51 @@ func TestCreationIsExclusiveBeforeItIsDurable(t *testing.T) {
 	}
 	if _, err := s.CreateSession(ctx, eventlog.Session{ID: "s"}); !errors.As(err, new(*eventlog.ExistsError)) {
 		t.Errorf("create: %v", err)
+	}
+}
+
+// Neither a session that is being made nor a fork is shown before it is durable.
+func TestCreationIsShownOnceItIsDurable(t *testing.T) {
+	ctx := t.Context()
+	disk := &slowFS{FS: vfs.NewMem()}
+	s := openMem(t, disk)
+	defer s.Close()
+	add(t, s, "parent", logtest.Say("a"))
+	disk.hold()
+	var making sync.WaitGroup
+	making.Go(func() {
+		if _, err := s.CreateSession(ctx, eventlog.Session{ID: "made"}); err != nil {
+			t.Errorf("create: %v", err)
+		}
+	})
+	making.Go(func() {
+		if _, err := s.Fork(ctx, eventlog.ForkRequest{ParentID: "parent", At: 1, NewID: "fork"}); err != nil {
+			t.Errorf("fork: %v", err)
+		}
+	})
+	for _, id := range []string{"made", "fork"} {
+		sl := s.slotOf(id)
+		for sl.session.Load() == nil {
+			runtime.Gosched()
+		}
+		s.release(sl)
+		if _, err := s.Session(ctx, id); !errors.As(err, new(*eventlog.NotFoundError)) {
+			t.Errorf("%s: %v", id, err)
+		}
+		if _, err := s.Fork(ctx, eventlog.ForkRequest{ParentID: id, NewID: "other"}); !errors.As(err, new(*eventlog.NotFoundError)) {
+			t.Errorf("a fork of %s: %v", id, err)
+		}
+		if err := s.PutArtifacts(ctx, id, eventlog.Artifact{Kind: "k", ID: "i"}); !errors.As(err, new(*eventlog.NotFoundError)) {
+			t.Errorf("an artifact of %s: %v", id, err)
+		}
+	}
+	if all, err := s.ListSessions(ctx, eventlog.SessionQuery{}); err != nil || len(all) != 1 {
+		t.Errorf("list: %+v, %v", all, err)
+	}
+	disk.letGo()
+	making.Wait()
+	if all, err := s.ListSessions(ctx, eventlog.SessionQuery{}); err != nil || len(all) != 3 {
+		t.Errorf("list: %+v, %v", all, err)
 	}
 }
 
@@ -266,98 +328,5 @@ func TestUnwaitedAppendsAreBounded(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// A deletion is not shown either before it is durable: until then a session is there, or whoever looks
-// waits.
-func TestDeletionIsShownOnceItIsDurable(t *testing.T) {
-	ctx := t.Context()
-	disk := &slowFS{FS: vfs.NewMem()}
-	s := openMem(t, disk)
-	defer s.Close()
-	add(t, s, "s", logtest.Say("a"))
-	if err := s.PutArtifacts(ctx, "s", eventlog.Artifact{Kind: "k", ID: "i", Value: []byte("v")}); err != nil {
-		t.Fatal(err)
-	}
-	disk.hold()
-	var deletion sync.WaitGroup
-	deletion.Go(func() {
-		if err := s.DeleteSession(ctx, "s", 0, nil); err != nil {
-			t.Errorf("delete: %v", err)
-		}
-	})
-	_, target, err := s.find("s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for target.dying.Load() == nil {
-		runtime.Gosched()
-	}
-	for _, err := s.event(target.own(), 1); err == nil; { // until the deletion lies in the database
-		_, err = s.event(target.own(), 1)
-	}
-	looks := map[string]func(context.Context) error{
-		"read": func(ctx context.Context) error {
-			_, err := logtest.Collect(s.Read(ctx, "s", 1, 0))
-			return err
-		},
-		"read runs": func(ctx context.Context) error {
-			_, err := logtest.Collect(s.ReadRuns(ctx, "s", eventlog.Ranges{{From: 1, To: 1}}))
-			return err
-		},
-		"chain": func(ctx context.Context) error {
-			_, err := s.ChainHead(ctx, "s", 1)
-			return err
-		},
-		"artifacts": func(ctx context.Context) error {
-			_, err := logtest.Collect(s.Artifacts(ctx, "s", eventlog.ArtifactQuery{Kind: "k"}))
-			return err
-		},
-		"artifact": func(ctx context.Context) error {
-			_, err := s.Artifact(ctx, "s", "k", 0, "i")
-			return err
-		},
-		"kinds": func(ctx context.Context) error {
-			_, err := s.ArtifactKinds(ctx, "s")
-			return err
-		},
-		"verify": func(ctx context.Context) error { return s.Verify(ctx, "s") },
-	}
-	listed := make(chan int, 1)
-	deletion.Go(func() {
-		all, err := s.ListSessions(ctx, eventlog.SessionQuery{})
-		if err != nil {
-			t.Errorf("list: %v", err)
-		}
-		listed <- len(all)
-	})
-	for name, look := range looks {
-		if err := look(newImpatient(ctx)); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	select {
-	case n := <-listed:
-		t.Errorf("%d sessions are listed", n)
-		listed <- 0
-	default:
-	}
-	if _, err := s.Session(ctx, "s"); err != nil {
-		t.Errorf("session: %v", err)
-	}
-	disk.letGo()
-	deletion.Wait()
-	if n := <-listed; n > 0 {
-		t.Errorf("%d sessions are listed after the deletion", n)
-	}
-	looks["session"] = func(ctx context.Context) error {
-		_, err := s.Session(ctx, "s")
-		return err
-	}
-	for name, look := range looks {
-		if err := look(ctx); !errors.As(err, new(*eventlog.NotFoundError)) {
-			t.Errorf("%s of what is deleted: %v", name, err)
-		}
 	}
 }

@@ -3,6 +3,7 @@ package logtest
 import (
 	"errors"
 	"fmt"
+	"iter"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -98,6 +99,61 @@ var deleteCases = []testCase{
 		if n == 0 {
 			h.Fatal("nothing was read")
 		}
+	}},
+	{name: "a sequence that has begun shows nothing of another session of the id", run: func(h *harness) {
+		const n = 20 // more than a page
+		say := func(who string) {
+			for i := range n {
+				h.append("s", Message(fmt.Sprint(i), eventlog.RoleUser, eventlog.Text{Text: who}))
+				h.ok(h.s.PutArtifacts(h.Context(), "s", eventlog.Artifact{Kind: "k", Seq: eventlog.Seq(i + 1), ID: "i", Value: []byte(who)}))
+			}
+		}
+		once := func(seen int) {
+			if seen == 1 {
+				h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
+				say("after")
+			}
+		}
+		ends := func(what string, seen int, err error) {
+			if err == nil && seen != n || err != nil && !errors.As(err, new(*eventlog.NotFoundError)) {
+				h.Errorf("%s: %d, %v", what, seen, err)
+			}
+		}
+		read := func(what string, events iter.Seq2[eventlog.Event, error]) {
+			seen, last := 0, error(nil)
+			for e, err := range events {
+				if last = err; err != nil {
+					break
+				}
+				if e.Body.(*eventlog.Message).Blocks[0].(eventlog.Text).Text != "before" {
+					h.Fatalf("%s: event %d is another session's", what, e.Seq)
+				}
+				seen++
+				once(seen)
+			}
+			ends(what, seen, last)
+		}
+		say("before")
+		read("read", h.s.Read(h.Context(), "s", 1, 0))
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
+		say("before")
+		if s, ok := bare(h.s).(eventlog.RunsReader); ok {
+			read("read runs", s.ReadRuns(h.Context(), "s", eventlog.Ranges{{From: 1, To: 2}, {From: 3, To: n}}))
+		}
+		h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
+		say("before")
+		seen, last := 0, error(nil)
+		for a, err := range h.s.Artifacts(h.Context(), "s", eventlog.ArtifactQuery{Kind: "k"}) {
+			if last = err; err != nil {
+				break
+			}
+			if string(a.Value) != "before" {
+				h.Fatalf("artifact %d is another session's", a.Seq)
+			}
+			seen++
+			once(seen)
+		}
+		ends("artifacts", seen, last)
 	}},
 	{name: "an append under way is there before or not found", run: func(h *harness) {
 		h.append("s", Say("a"))

@@ -64,6 +64,7 @@ func Run(t *testing.T, open Opener, opts ...Option) {
 		{"leases", leaseCases},
 		{"wait", waitCases},
 		{"concurrency", concurrencyCases},
+		{"linearizable", linearizableCases},
 		{"lifecycle", lifecycleCases},
 	}
 	for _, g := range groups {

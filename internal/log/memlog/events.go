@@ -3,6 +3,7 @@ package memlog
 import (
 	"context"
 	"iter"
+	"math"
 	"time"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -105,8 +106,19 @@ func (s *session) extend(a eventlog.Admission, now time.Time) {
 
 // Read yields events.
 func (s *Store) Read(ctx context.Context, id string, from, to eventlog.Seq) iter.Seq2[eventlog.Event, error] {
+	if to == 0 {
+		to = math.MaxUint64
+	}
+	return s.ReadRuns(ctx, id, eventlog.Ranges{{From: from, To: to}})
+}
+
+// ReadRuns implements eventlog.RunsReader.
+func (s *Store) ReadRuns(ctx context.Context, id string, all eventlog.Ranges) iter.Seq2[eventlog.Event, error] {
 	return func(yield func(eventlog.Event, error) bool) {
-		runs, err := s.runs(ctx, id, from, to)
+		if len(all) == 0 {
+			return
+		}
+		runs, err := s.runs(ctx, id, all)
 		if err != nil {
 			yield(eventlog.Event{}, err)
 			return
@@ -125,21 +137,20 @@ func (s *Store) Read(ctx context.Context, id string, from, to eventlog.Seq) iter
 	}
 }
 
-// runs returns the records from..to. The records never change once written, so
+// runs returns the records of some runs. The records never change once written, so
 // they are read without the lock.
-func (s *Store) runs(ctx context.Context, id string, from, to eventlog.Seq) ([][]record, error) {
+func (s *Store) runs(ctx context.Context, id string, all eventlog.Ranges) ([][]record, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	found, err := s.find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	if to == 0 {
-		to = found.head.Seq
-	}
-	runs := make([][]record, 0, len(found.chain))
-	for _, l := range found.chain {
-		runs = append(runs, l.slice(from, to))
+	runs := make([][]record, 0, len(all)*len(found.chain))
+	for _, r := range all {
+		for _, l := range found.chain {
+			runs = append(runs, l.slice(r.From, r.To))
+		}
 	}
 	return runs, nil
 }

@@ -18,17 +18,20 @@ func (s *Store) ArtifactKinds(ctx context.Context, id string) ([]string, error) 
 	}
 	limited, cancel := s.reading(ctx)
 	defer cancel()
-	const sql = `SELECT a.kind FROM contextd_shares h JOIN contextd_artifacts a ON a.segment = h.segment AND a.seq <= h.up_to AND a.put <= h.puts
-		WHERE h.incarnation = $1 AND ($2::bytea IS NULL OR a.kind > $2) ORDER BY a.kind LIMIT 1`
+	const sql = `SELECT (SELECT a.kind FROM contextd_shares h JOIN contextd_artifacts a ON a.segment = h.segment AND a.seq <= h.up_to AND a.put <= h.puts
+			WHERE h.incarnation = s.incarnation AND ($2::bytea IS NULL OR a.kind > $2) ORDER BY a.kind LIMIT 1)
+		FROM contextd_sessions s WHERE s.incarnation = $1`
 	var kinds []string
 	for after := []byte(nil); ; {
 		var kind []byte
 		err := s.pool.QueryRow(limited, sql, found.incarnation(), after).Scan(&kind)
 		switch {
 		case err == pgx.ErrNoRows: //nolint:errorlint // It is returned as it is.
-			return kinds, nil
+			return nil, noSession(id)
 		case err != nil:
 			return nil, failure(ctx, err)
+		case kind == nil:
+			return kinds, nil
 		}
 		kinds, after = append(kinds, string(kind)), kind
 	}

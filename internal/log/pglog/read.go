@@ -92,7 +92,7 @@ func (s *Store) eachEvent(ctx context.Context, of *session, from, to eventlog.Se
 				return err
 			}
 			if r.Seq != next {
-				return corruptEvent(of, eventlog.Seq(next), "it is missing")
+				return corruptEvent(of, eventlog.Seq(next), notThere)
 			}
 			size += len(r.Record)
 			next++
@@ -116,7 +116,7 @@ func (s *Store) eventPage(ctx context.Context, of *session, from, to int64) ([]s
 	defer s.leave()
 	page, err := s.events(ctx, of, `e.seq >= $2 AND e.seq <= $3`, from, to)
 	if err == nil && len(page) == 0 {
-		err = s.missing(ctx, of, from)
+		err = s.missing(ctx, of, from, notThere)
 	}
 	return page, err
 }
@@ -135,14 +135,17 @@ func (s *Store) events(ctx context.Context, of *session, condition string, argum
 	return page, nil
 }
 
-// missing says why an event that a session had is not there.
-func (s *Store) missing(ctx context.Context, of *session, seq int64) error {
+// notThere is what is amiss with an event that should be there.
+const notThere = "it is missing"
+
+// missing says why an event that a session had is not as it should be: the session may be gone.
+func (s *Store) missing(ctx context.Context, of *session, seq int64, reason string) error {
 	now, err := s.load(ctx, of.info.ID)
 	switch {
 	case err != nil:
 		return err
 	case now.info.Incarnation == of.info.Incarnation:
-		return corruptEvent(of, eventlog.Seq(seq), "it is missing")
+		return corruptEvent(of, eventlog.Seq(seq), reason)
 	default:
 		return noSession(of.info.ID)
 	}
@@ -178,7 +181,7 @@ func (s *Store) eachIn(ctx context.Context, of *session, runs eventlog.Ranges, y
 				return err
 			}
 			if r.Seq != asked[i] {
-				return s.missing(ctx, of, asked[i])
+				return s.missing(ctx, of, asked[i], notThere)
 			}
 			e, _, err := r.decode(of)
 			if err != nil {
@@ -189,7 +192,7 @@ func (s *Store) eachIn(ctx context.Context, of *session, runs eventlog.Ranges, y
 			}
 		}
 		if len(page) < len(asked) {
-			return s.missing(ctx, of, asked[len(page)])
+			return s.missing(ctx, of, asked[len(page)], notThere)
 		}
 		seqs, limit = seqs[len(asked):], nextPage(limit, size)
 	}

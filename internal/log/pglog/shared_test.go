@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -272,6 +273,19 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%s: %v", c.sql, err)
 		}
 		closeStore(t, s)
+	}
+}
+
+// TestWarnsOfLoss: whoever runs a database that acknowledges what it may lose learns so.
+func TestWarnsOfLoss(t *testing.T) {
+	needServer(t)
+	for mode, warns := range map[string]bool{"off": true, "local": false, "on": false} {
+		var log strings.Builder
+		s := open(t, server.Schema(t)+" synchronous_commit="+mode, pglog.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		closeStore(t, s)
+		if got := strings.Contains(log.String(), "synchronous_commit=off"); got != warns {
+			t.Errorf("with %s: %s", mode, log.String())
+		}
 	}
 }
 

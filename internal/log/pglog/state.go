@@ -118,7 +118,7 @@ func (s *Store) stateAt(ctx context.Context, of *session, seq eventlog.Seq) (at 
 		}
 	}
 	if n := len(messages); n == 0 || heads[0].Seq != int64(seq) || !messages[n-1].GetComplete() {
-		return state{}, corruptEvent(of, seq, "it, or the complete head before it, is missing")
+		return state{}, s.missing(ctx, of, int64(seq), "it, or the complete head before it, is missing")
 	}
 	for i, m := range slices.Backward(messages) {
 		at.apply(eventlog.Seq(heads[i].Seq), m, heads[i].Chain)

@@ -155,7 +155,24 @@ func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig) error {
 	if err == nil {
 		err = conn.QueryRow(ctx, `SELECT nextval('contextd_incarnations')`).Scan(&s.holder)
 	}
+	if err == nil {
+		err = s.warnOfLoss(ctx, conn)
+	}
 	return err
+}
+
+// warnOfLoss warns where the server says that a commit is done before it is on a disk.
+func (s *Store) warnOfLoss(ctx context.Context, conn *pgx.Conn) error {
+	for _, setting := range []string{"fsync", "synchronous_commit"} {
+		var value *string
+		if err := conn.QueryRow(ctx, `SELECT current_setting($1, true)`, setting).Scan(&value); err != nil {
+			return err
+		}
+		if value != nil && *value == "off" {
+			s.logger.Warn("the database does not wait for its disk: where its server crashes, what was acknowledged may be lost", "setting", setting+"=off")
+		}
+	}
+	return nil
 }
 
 // Capabilities are a hash chain. Deleted rows stay in the database's files until vacuum.

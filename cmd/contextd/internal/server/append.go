@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -119,17 +120,17 @@ func (s *Server) admitKnown(ctx context.Context, id string, known knownSession, 
 	if err != nil {
 		return pendingAppend{}, err
 	}
-	if checkRoom {
-		if err := s.limits.CheckRoom(known.session, len(b.Events), total); err != nil {
-			return pendingAppend{}, err
-		}
-	}
 	if known.exists {
 		if err := s.restoreCallIDs(ctx, id, known.settings.tokenizer, b.Events); err != nil {
 			return pendingAppend{}, err
 		}
 	}
 	p := pendingAppend{sessionID: id, admitted: s.clock(), of: known.session.Incarnation, events: b.Events, sizes: sizes}
+	if checkRoom {
+		if full := s.limits.CheckRoom(known.session, len(b.Events), total); full != nil {
+			return s.admitRepeated(ctx, p, b, full)
+		}
+	}
 	if err := s.complete(ctx, b.Events, known.settings.tokenizer, p.admitted); err != nil {
 		return pendingAppend{}, err
 	}
@@ -142,8 +143,8 @@ func (s *Server) admitKnown(ctx context.Context, id string, known knownSession, 
 	for _, e := range b.Events {
 		total += eventlog.Size(e)
 	}
-	if err := s.quotas.grow(ctx, total); err != nil {
-		return pendingAppend{}, err
+	if full := s.quotas.grow(ctx, total); full != nil {
+		return s.admitRepeated(ctx, p, b, full)
 	}
 	if known.exists {
 		err = push(ctx)
@@ -152,6 +153,22 @@ func (s *Server) admitKnown(ctx context.Context, id string, known knownSession, 
 	}
 	if err != nil {
 		s.quotas.shrink(total) // nothing was stored
+	}
+	return p, err
+}
+
+// admitRepeated admits a batch for which there is no room: one that is in the log already takes none, and its
+// client must learn that it is stored. For any other it returns the refusal.
+func (s *Server) admitRepeated(ctx context.Context, p pendingAppend, b eventlog.Batch, full error) (pendingAppend, error) {
+	if p.of == 0 || slices.ContainsFunc(b.Events, func(e eventlog.Event) bool { return e.ID == "" }) {
+		return pendingAppend{}, full
+	}
+	p.sizes = make([]uint64, len(b.Events))            // no quota was taken
+	b.ExpectedHead = new(eventlog.Seq(math.MaxUint64)) // no log's: only what is in it passes
+	var err error
+	p.commit, err = s.store.Append(ctx, p.sessionID, b)
+	if errors.As(err, new(*eventlog.HeadMismatchError)) {
+		err = full
 	}
 	return p, err
 }

@@ -7,8 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/cmd/contextd/internal/limit"
 	"github.com/contextd/contextd/cmd/contextd/internal/server"
 	eventlog "github.com/contextd/contextd/internal/log"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -199,5 +203,43 @@ func TestFailingIDs(t *testing.T) {
 	_, err := a.AppendEvents(t.Context(), &contextdv1.AppendEventsRequest{SessionId: "s", Events: []*contextdv1.Event{user("x")}})
 	if err == nil || strings.Contains(err.Error(), "entropy") {
 		t.Errorf("got %v; want an error that keeps the cause to itself", err)
+	}
+}
+
+// TestARepeatedAppendNeedsNoRoom: a client that lost the answer learns that its events are stored, although
+// the log may grow no more.
+func TestARepeatedAppendNeedsNoRoom(t *testing.T) {
+	said := func(id, text string) *contextdv1.Event {
+		e := user(text)
+		e.EventId = id
+		return e
+	}
+	tests := map[string]func(*limit.Limits){
+		"events of a session": func(l *limit.Limits) { l.MaxSessionEvents = 2 },
+		"bytes of a session":  func(l *limit.Limits) { l.MaxSessionBytes = 120 },
+		"bytes of a tenant":   func(l *limit.Limits) { l.MaxTenantBytes = 120 },
+		"bytes of all":        func(l *limit.Limits) { l.MaxStoreBytes = 120 },
+	}
+	for name, set := range tests {
+		t.Run(name, func(t *testing.T) {
+			a := serve(t, stores["memory"](t), func(o *server.Options) { set(&o.Limits) })
+			first, second := said("1", strings.Repeat("x", 40)), said("2", strings.Repeat("y", 40))
+			a.append(t, "s", first, second)
+			receipts := a.append(t, "s", first, second).GetReceipts()
+			for i, r := range receipts {
+				if !r.GetDuplicate() || r.GetSeq() != uint64(i)+1 {
+					t.Errorf("receipt %d: %v", i, r)
+				}
+			}
+			if err := try("s", said("2", "other"))(t, a); status.Code(err) != codes.AlreadyExists {
+				t.Errorf("an id with other content: %v", err)
+			}
+			full := badInput{code: codes.ResourceExhausted, reason: apierr.ReasonLimit, field: "session_id"}
+			checkRefusal(t, try("s", second, said("3", strings.Repeat("z", 40)))(t, a), full)
+			checkRefusal(t, try("t", said("1", strings.Repeat("x", 400)), said("2", "y"), said("3", "z"))(t, a), full)
+			if got := len(a.read(t, "s")); got != 2 {
+				t.Errorf("the log has %d events", got)
+			}
+		})
 	}
 }

@@ -40,6 +40,9 @@ func (s *Server) transcriptOf(ctx context.Context, id string) (harness.Transcrip
 		if part.Envelopes, err = harness.Envelopes(ctx, s.store, session.ID, part.Events); err != nil {
 			return harness.Transcript{}, 0, err
 		}
+		if err := s.stillThere(ctx, session); err != nil {
+			return harness.Transcript{}, 0, err
+		}
 		out.Sessions = append(out.Sessions, part)
 	}
 	return out, main.Head, nil

@@ -36,8 +36,12 @@ func (s *Server) ReadEvents(req *contextdv1.ReadEventsRequest, stream readStream
 		ctx, cancel = s.untilDrained(ctx)
 		defer cancel()
 	}
+	session, err := s.store.Session(ctx, id)
+	if err != nil {
+		return err
+	}
 	for {
-		last, err := s.sendRange(ctx, stream, id, next, to)
+		last, err := s.sendRange(ctx, stream, session, next, to)
 		if err != nil {
 			return followEnd(ctx, err)
 		}
@@ -59,8 +63,10 @@ func followEnd(ctx context.Context, err error) error {
 	return err
 }
 
-// sendRange sends what there is from..to and returns the last seq it sent, or 0.
-func (s *Server) sendRange(ctx context.Context, stream readStream, id string, from, to eventlog.Seq) (last eventlog.Seq, err error) {
+// sendRange sends what there is from..to and returns the last seq it sent, or 0. It sends nothing of another
+// session that has the id by then.
+func (s *Server) sendRange(ctx context.Context, stream readStream, of eventlog.Session, from, to eventlog.Seq) (last eventlog.Seq, err error) {
+	id := of.ID
 	out := &contextdv1.ReadEventsResponse{}
 	size := 0
 	flush := func() error {
@@ -69,6 +75,9 @@ func (s *Server) sendRange(ctx context.Context, stream readStream, id string, fr
 		}
 		chain, err := s.store.ChainHead(ctx, id, last)
 		if err != nil {
+			return err
+		}
+		if err := s.stillThere(ctx, of); err != nil {
 			return err
 		}
 		out.ChainHead = wire.ChainHead(chain)
@@ -109,6 +118,16 @@ func (s *Server) sendRange(ctx context.Context, stream readStream, id string, fr
 	}
 	held.Keep(uint64(size))
 	return last, flush()
+}
+
+// stillThere is *eventlog.NotFoundError where a session is gone, whoever has its id by now. No session comes back, so
+// what was read by the id since the session was found is of it.
+func (s *Server) stillThere(ctx context.Context, of eventlog.Session) error {
+	now, err := s.store.Session(ctx, of.ID)
+	if err == nil && now.Incarnation != of.Incarnation {
+		err = &eventlog.NotFoundError{Kind: "session", Name: of.ID}
+	}
+	return err
 }
 
 // framed is the size of an embedded message with its tag and length, at most.

@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/logtest"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -52,6 +55,78 @@ func TestReadRanges(t *testing.T) {
 			}
 		}
 	})
+}
+
+// replacing is a store in which another client deletes a session and makes it again, with more events, before a call.
+type replacing struct {
+	eventlog.Store
+	before string
+	made   bool
+	t      *testing.T
+}
+
+func (s *replacing) replace(ctx context.Context, call, id string) {
+	if s.made || call != s.before {
+		return
+	}
+	s.made = true
+	if err := s.DeleteSession(ctx, id, 0, nil); err != nil {
+		s.t.Error(err)
+	}
+	for i := range 9 {
+		if _, err := s.Append(ctx, id, eventlog.Batch{Events: []eventlog.Event{logtest.Say(fmt.Sprint("new ", i))}}); err != nil {
+			s.t.Error(err)
+		}
+	}
+}
+
+func (s *replacing) Read(ctx context.Context, id string, from, to eventlog.Seq) iter.Seq2[eventlog.Event, error] {
+	s.replace(ctx, "read", id)
+	return s.Store.Read(ctx, id, from, to)
+}
+
+func (s *replacing) ChainHead(ctx context.Context, id string, seq eventlog.Seq) ([]byte, error) {
+	s.replace(ctx, "chain", id)
+	return s.Store.ChainHead(ctx, id, seq)
+}
+
+func (s *replacing) WaitPast(ctx context.Context, id string, seq eventlog.Seq) (eventlog.Seq, error) {
+	s.replace(ctx, "wait", id)
+	return s.Store.WaitPast(ctx, id, seq)
+}
+
+// TestReadEndsWithItsSession: who reads, or follows, a session is sent nothing of another that gets its id meanwhile.
+func TestReadEndsWithItsSession(t *testing.T) {
+	for _, before := range []string{"read", "chain", "wait"} {
+		t.Run("before the "+before, func(t *testing.T) {
+			a := serve(t, &replacing{Store: stores["memory"](t), before: before, t: t})
+			a.append(t, "s", user("1"), user("2"))
+			stream, err := a.ReadEvents(t.Context(), &contextdv1.ReadEventsRequest{SessionId: "s", FromSeq: 1, ToSeq: 9, Follow: before == "wait"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts, err := received(stream.Recv)
+			for _, part := range parts {
+				for _, e := range part.GetEvents() {
+					if strings.HasPrefix(e.GetEventId(), "new") {
+						t.Errorf("event %d is another session's", e.GetSeq())
+					}
+				}
+			}
+			if status.Code(err) != codes.NotFound {
+				t.Errorf("it ends with %v", err)
+			}
+		})
+	}
+}
+
+// TestExportIsOfOneSession: a transcript has nothing of another session that gets the id while it is gathered.
+func TestExportIsOfOneSession(t *testing.T) {
+	a := serve(t, &replacing{Store: stores["memory"](t), before: "read", t: t})
+	a.append(t, "s", user("1"), user("2"))
+	if _, _, err := a.export(t, &contextdv1.ExportTranscriptRequest{SessionId: "s", Harness: "claude-code"}); status.Code(err) != codes.NotFound {
+		t.Errorf("it ends with %v", err)
+	}
 }
 
 // TestReadChunks bounds messages, large events aside, and fills them.
