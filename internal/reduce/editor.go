@@ -5,9 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/contextd/contextd/internal/ledger"
-
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/ledger"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 

@@ -8,9 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/contextd/contextd/internal/ledger"
-	"github.com/contextd/contextd/internal/provider"
-
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/provider"
 )
 
 // Kind says what a group is.

@@ -2,10 +2,11 @@ package reduce
 
 import (
 	"fmt"
-	"github.com/contextd/contextd/internal/budget"
-	eventlog "github.com/contextd/contextd/internal/log"
 	"reflect"
 	"slices"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // run is one run of a pipeline.

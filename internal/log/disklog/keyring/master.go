@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"filippo.io/age"
+
 	"github.com/contextd/contextd/internal/log/disklog/durable"
 )
 
