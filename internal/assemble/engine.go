@@ -92,8 +92,7 @@ func (e *Engine) Over(store Store, namespace string, journal *lifecycle.Journal)
 // checkPolicy refuses options that make no policy.
 func checkPolicy(p Policy) error {
 	_, err := p.Projection.Compile()
-	var wrong *projection.OptionsError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*projection.OptionsError](err); ok {
 		return &eventlog.InvalidError{Field: "policy.projection." + wrong.Field, Reason: wrong.Reason}
 	}
 	return err

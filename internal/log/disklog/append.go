@@ -34,8 +34,7 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (_ even
 	}
 	defer s.release(sl)
 	c, err := s.appendTo(ctx, sl, b, prepared, encoded)
-	var exists *eventlog.ExistsError
-	if errors.As(err, &exists) {
+	if _, ok := errors.AsType[*eventlog.ExistsError](err); ok {
 		// The session that is in the way may not be visible yet.
 		if err := c.commit.wait(ctx); err != nil {
 			return nil, err

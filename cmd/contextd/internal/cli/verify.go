@@ -265,8 +265,7 @@ func endsAudit(err error) bool {
 }
 
 func isNotFound(err error) bool {
-	var missing *eventlog.NotFoundError
-	if errors.As(err, &missing) {
+	if missing, ok := errors.AsType[*eventlog.NotFoundError](err); ok {
 		return missing.Kind == "session"
 	}
 	st, ok := statusOf(err)

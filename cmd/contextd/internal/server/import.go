@@ -77,8 +77,7 @@ func (s *Server) importTranscript(ctx context.Context, id string, t harness.Tran
 		labels := partLabels(id, part.Session, func(warning string) { out.Warnings = append(out.Warnings, warning) })
 		begin := func() error {
 			err := s.beginPart(ctx, id, part.Session, labels)
-			var exists *eventlog.ExistsError
-			if errors.As(err, &exists) {
+			if _, ok := errors.AsType[*eventlog.ExistsError](err); ok {
 				return s.checkTarget(ctx, target, part) // another has begun it meanwhile
 			}
 			return err
@@ -126,8 +125,7 @@ func (s *Server) checkImport(ctx context.Context, id string, part importPart) er
 // checkPart refuses to add a subagent's conversation to a session of something else.
 func (s *Server) checkPart(ctx context.Context, id, target string) error {
 	session, err := s.store.Session(ctx, target)
-	var missing *eventlog.NotFoundError
-	if errors.As(err, &missing) {
+	if _, ok := errors.AsType[*eventlog.NotFoundError](err); ok {
 		return nil
 	}
 	if err == nil && !belongs(session, id) {
