@@ -23,13 +23,13 @@ type aged struct {
 	user   int // the last item with a user's words, or -1
 }
 
-// agedTokens returns by how many tokens a batch now would make the view of a run smaller, and how
-// many it would rewrite, by rewrittenTokens; false where that takes a run.
-func (r *run) agedTokens(now Result) (freed, rewritten uint64, ok bool) {
+// agedTokens returns by how many tokens a batch now would make a view smaller, and how many it
+// would rewrite, by rewrittenTokens; false where the reducers have to run to find out.
+func (r *reduction) agedTokens(now Result) (freed, rewritten uint64, ok bool) {
 	if !r.incremental(now.State) {
 		return 0, 0, false
 	}
-	known := r.conv.runs.find(r.Pipeline, now.State)
+	known := r.conv.cached.find(r.Pipeline, now.State)
 	if known == nil || known.groups != len(r.conv.groups) || known.result.View.Len() != now.View.Len() {
 		return 0, 0, false
 	}
@@ -47,8 +47,8 @@ func (r *run) agedTokens(now Result) (freed, rewritten uint64, ok bool) {
 }
 
 // advance takes in the items that came since, and looks again at those that may be due. It is
-// false for rules that count results, and where the run should end.
-func (a *aged) advance(r *run, v View, s State) bool {
+// false for rules that count results, and where the reduction should end.
+func (a *aged) advance(r *reduction, v View, s State) bool {
 	look := a.takeDue(r.conv.turns)
 	again := map[int]bool{} // numbers of results that came once more
 	keep := r.policy.Thinking.KeepTurns
@@ -112,7 +112,7 @@ func (a *aged) takeDue(turn uint32) (look []int) {
 
 // lookAt is what item i takes under a state, by the reducers themselves: beside it they see only
 // what they may compare it with.
-func (a *aged) lookAt(r *run, v View, i int, s State) uint64 {
+func (a *aged) lookAt(r *reduction, v View, i int, s State) uint64 {
 	beside := []int{i}
 	if a.user > i {
 		beside = append(beside, a.user)

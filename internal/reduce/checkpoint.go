@@ -11,9 +11,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// ErrIncomplete ends a run that would need groups which the conversation was begun without; the
+// ErrIncomplete ends a reduction that would need groups which the conversation was begun without; the
 // same over the whole log may follow.
-var ErrIncomplete = errors.New("the conversation was begun at its digest, and the run needs what came before")
+var ErrIncomplete = errors.New("the conversation was begun at its digest, and the reduction needs what came before")
 
 // Checkpoint is what a conversation has to know of the groups that a digest replaces: with it and the
 // events of the groups that are shown it goes on as one that read the whole log, for as long as the
@@ -328,7 +328,7 @@ func (d *digestWriter) restored(key digestKey, quoted Summary) *digestMemo {
 	return m
 }
 
-// needs ends the run where group i is needed as it is, and is one of which only the sum is known.
+// needs ends the reduction where group i is needed as it is, and is one of which only the sum is known.
 func (c *Conversation) needs(i int) bool {
 	if c.begun != nil && i <= c.begun.older {
 		c.missing = true

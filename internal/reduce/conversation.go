@@ -21,7 +21,7 @@ type Conversation struct {
 	reminders   []Reminder
 	texts       *texts
 	digestMemos digestMemos
-	runs        lastRuns
+	cached      resultCache
 	reach       reaches
 	// begun is what is known of groups that were not read; nil if all were. missing says that
 	// one of them is needed. names are the ids that the log uses.
@@ -115,7 +115,7 @@ const eventOverhead = 768
 // Bytes is about how much memory the conversation's events take, and the texts that replace
 // parts of them.
 func (c *Conversation) Bytes() int {
-	return c.bytes + c.texts.bytes() + c.runs.bytes() + c.reach.bytes()
+	return c.bytes + c.texts.bytes() + c.cached.bytes() + c.reach.bytes()
 }
 
 // Gauge is what counts this conversation's tokens.
@@ -326,7 +326,7 @@ func (c *Conversation) replace(i int, change func(*Group)) {
 	g.changed = c.head
 	c.changed(i, before)
 	c.digestMemos.forget(i)
-	c.runs.forget(i)
+	c.cached.forget(i)
 	c.reach.forget(i)
 	c.ends = c.ends[:min(i, len(c.ends))]
 	c.tokens += g.Tokens

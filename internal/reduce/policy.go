@@ -34,7 +34,7 @@ type ToolResults struct {
 	// comes before globs, a longer glob before a shorter one, and equal ones in
 	// byte order.
 	ByTool map[string]Retention
-	// Strict has rules by age hold at every run; otherwise they are evaluated at batches.
+	// Strict has rules by age hold at every reduction; otherwise they are evaluated at batches.
 	Strict bool
 	// EvictErrors lets failed results go by the same rules; otherwise they stay.
 	EvictErrors bool

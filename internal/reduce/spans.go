@@ -34,7 +34,7 @@ const (
 // grown to where cuts begin and results evicted first. ok is false while there is nothing
 // to do.
 func (p *Pipeline) Propose(b budget.Budget, now Result, ask Ask) (span Span, ok bool) {
-	r := p.newRun(b, ask)
+	r := p.newReduction(b, ask)
 	used, policy := now.View.Tokens(), p.policy.Collapse
 	if p.policy.Whole || policy.StartAt == 0 || used < r.budget.Share(policy.StartAt) {
 		return Span{}, false
@@ -94,7 +94,7 @@ func (p *Pipeline) SpanFor(b budget.Budget, s State, ask Ask, own bool) (span Sp
 	return Span{From: p.conv.firstIn(0, to), To: to, Extends: older.ID, Leaves: leaves}, Summary{}, ""
 }
 
-func (r *run) spanFor(now Result, goal uint64) (span Span, ok bool) {
+func (r *reduction) spanFor(now Result, goal uint64) (span Span, ok bool) {
 	used := now.View.Tokens()
 	if used <= goal {
 		return Span{}, false
@@ -153,7 +153,7 @@ func (p *Pipeline) SummaryTokens(b budget.Budget) uint64 {
 // SummaryTokensFor is the same of a summary that a compaction asks for, which leaves room
 // for the rest of its goal.
 func (p *Pipeline) SummaryTokensFor(b budget.Budget, ask Ask) uint64 {
-	return min(p.SummaryTokens(b), p.digests.proseLimit(p.newRun(b, ask).sized()))
+	return min(p.SummaryTokens(b), p.digests.proseLimit(p.newReduction(b, ask).sized()))
 }
 
 // QuotableTokens is the size beyond which no summary is quoted under a budget,
