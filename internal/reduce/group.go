@@ -12,7 +12,7 @@ import (
 	"github.com/contextd/contextd/internal/provider"
 )
 
-// Kind says what a group is.
+// Kind says what a group is; 0 where nothing was read of it but its place and size.
 type Kind uint8
 
 // The kinds of group.

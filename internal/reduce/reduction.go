@@ -67,12 +67,12 @@ func (r *reduction) keepTurns() uint32 {
 	return r.policy.Collapse.KeepLastTurns
 }
 
-// demand is that for so many tokens.
+// demand asks a reducer for so many tokens, under the budget and the policy.
 func (r *reduction) demand(tokens uint64) Demand {
 	return Demand{Tokens: tokens, Budget: r.budget, KeepTurns: r.keepTurns()}
 }
 
-// apply is what a state shows.
+// apply returns what a state shows, from the cache where it can.
 func (p *Pipeline) apply(s State) Result {
 	if !p.incremental(s) {
 		return p.reduce(s)

@@ -218,5 +218,5 @@ func (r *reduction) dropNewest(now Result) Result {
 	return now
 }
 
-// dropAll drops what a collapse for any target keeps beside its digest.
+// dropAll drops even what a collapse keeps beside its digest, by writing that for no target at all.
 func (r *reduction) dropAll(now Result) Result { return r.collapse(now, r.conv.head, 0, r.conv.head) }

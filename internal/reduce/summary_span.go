@@ -20,12 +20,12 @@ type Span struct {
 }
 
 const (
-	// leastNew is the part of the target that a summary must cover beyond the one it
+	// leastNewShare is the part of the target that a summary must cover beyond the one it
 	// extends.
-	leastNew = 0.1
-	// most is the part of what is about to be dropped that the newest summary must cover
-	// for no other to be made.
-	most = 0.75
+	leastNewShare = 0.1
+	// enoughCovered is the part of what is about to be dropped that the newest summary must
+	// cover for no other to be made.
+	enoughCovered = 0.75
 )
 
 // Propose says what to summarise so that a summary is there when the budget next
@@ -102,7 +102,7 @@ func (r *reduction) spanFor(now Result, goal uint64) (span Span, ok bool) {
 	d := r.demand(used - goal)
 	older := r.window.summary(now.View, d)
 	to := r.closedThrough(min(r.window.cut(now.View, d, r.SummaryTokens(r.budget)), now.View.beforeTurns(d.KeepTurns)))
-	if to <= older.Through || older.ID != "" && r.window.covers(now.View, d, older, to, most) {
+	if to <= older.Through || older.ID != "" && r.window.covers(now.View, d, older, to, enoughCovered) {
 		return Span{}, false
 	}
 	from := r.conv.firstIn(0, to)
@@ -122,7 +122,7 @@ func (p *Pipeline) Worth(b budget.Budget, span Span) bool {
 		p.conv.needs(i - 1)
 	}
 	for g := range p.conv.spanned(after, span.To) {
-		if fresh += g.Tokens; fresh > 0 && fresh >= b.Share(leastNew) {
+		if fresh += g.Tokens; fresh > 0 && fresh >= b.Share(leastNewShare) {
 			return true
 		}
 	}
@@ -137,7 +137,7 @@ func (p *Pipeline) FreshAfter(b budget.Budget, to eventlog.Seq) eventlog.Seq {
 		if !g.collapses(to) || p.conv.needs(i) {
 			continue
 		}
-		if fresh += g.Tokens; fresh >= b.Share(leastNew) {
+		if fresh += g.Tokens; fresh >= b.Share(leastNewShare) {
 			return g.First - 1
 		}
 	}
