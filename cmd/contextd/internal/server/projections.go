@@ -83,7 +83,7 @@ const (
 	entryOverhead      = 8
 )
 
-// ReplayProjection makes a recorded projection again and compares.
+// ReplayProjection rebuilds a recorded projection and compares it with the record.
 func (s *Server) ReplayProjection(ctx context.Context, req *contextdv1.ReplayProjectionRequest) (*contextdv1.ReplayProjectionResponse, error) {
 	_, out, err := s.replay(ctx, req.GetSessionId(), req.GetProjectionId())
 	return out, err
