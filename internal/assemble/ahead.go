@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/contextd/contextd/internal/decide"
-	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
 )
@@ -74,14 +73,4 @@ func (now ahead) follows(known ahead, in decide.Inputs) bool {
 	n := known.view.Len()
 	return n > 0 && now.view.Shares(known.view) == n && now.view.Tokens() < known.view.Tokens()+in.Budget.Share(aheadStep) &&
 		now.target == known.target && slices.Equal(now.summaries, known.summaries) && reflect.DeepEqual(now.state, known.state)
-}
-
-// observation is what was observed of what is shown under a fingerprint.
-func (s *session) observation(fingerprint string) *records.Observation {
-	o, ok := s.observed.get(fingerprint)
-	if !ok {
-		o = &records.Observation{}
-		s.observed.put(fingerprint, o, 0)
-	}
-	return o
 }

@@ -10,9 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
 
 	"github.com/contextd/contextd/internal/artifact"
 	"github.com/contextd/contextd/internal/assemble"

@@ -2,8 +2,10 @@
 // lays it out, hashes it, and records what was decided. It is the edge of the pure core: the
 // only place that holds sessions in memory and asks for the time.
 //
-// [Engine.Assemble] takes a session's turn, gathers what decides its context, has package decide
-// compute it, makes the answer and records it; each of these steps has a file of its name.
+// [Engine.Assemble] takes a session's turn (sessions.go), gathers what decides its context
+// (gather.go), has package decide compute it, makes the answer (answer.go) and records it
+// (record.go). What is kept of a session between requests is in session.go. The engine's other
+// methods have a file each: compaction.go, undo.go, explain.go, replay.go, project.go, shadow.go.
 package assemble
 
 import (
@@ -75,7 +77,8 @@ func New(store Store, opts Options) *Engine {
 	if opts.Scrub == nil {
 		opts.Scrub, _ = scrub.New(scrub.Options{}) // fails for patterns alone
 	}
-	e := &Engine{store: store, opts: opts, sessions: newSessions(opts.CacheSessions, int(min(cmp.Or(opts.CacheBytes, DefaultCacheBytes), 1<<40)), opts.Work, opts.Processor, opts.SessionWait)}
+	room := min(cmp.Or(opts.CacheBytes, DefaultCacheBytes), 1<<40)
+	e := &Engine{store: store, opts: opts, sessions: newSessions(opts.CacheSessions, int(room), opts.Work, opts.Processor, opts.SessionWait)}
 	e.sessions.shared = !store.Capabilities().OneWriter
 	return e.withShadow()
 }
@@ -92,8 +95,7 @@ func (e *Engine) Over(store Store, namespace string, journal *lifecycle.Journal)
 // checkPolicy refuses options that make no policy.
 func checkPolicy(p Policy) error {
 	_, err := p.Projection.Compile()
-	var wrong *projection.OptionsError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*projection.OptionsError](err); ok {
 		return &eventlog.InvalidError{Field: "policy.projection." + wrong.Field, Reason: wrong.Reason}
 	}
 	return err

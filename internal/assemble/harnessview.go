@@ -73,30 +73,42 @@ func lastBoundary(all []eventlog.Event) (int, harness.Boundary) {
 }
 
 // harnessView reads a log as its harness goes on after the last boundary: the system
-// prompt, what replaces all that was dropped, what was kept and what came since. What is
-// pinned stays too. System messages that the harness injected are no prompt: it writes
-// them again, or keeps them.
+// prompt, what replaces all that was dropped, what was kept and what came since.
 func harnessView(ctx context.Context, gauge budget.Accountant, all []eventlog.Event, policy projection.Options) (*reduce.Conversation, error) {
-	at, boundary := lastBoundary(all)
 	conv := policy.NewConversation(gauge)
-	left := harness.Left(all[at+1:])
-	if at < 0 {
-		for _, e := range all {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			appendSeen(conv, e, left)
+	at, boundary := lastBoundary(all)
+	if at >= 0 {
+		if err := appendBounded(ctx, conv, all[:at], all[at], boundary); err != nil {
+			return nil, err
 		}
-		return conv, nil
 	}
+	since := all[at+1:]
+	left := harness.Left(since)
+	for _, e := range since {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if at >= 0 && harness.Summarizes(e, all[at]) {
+			conv.Skip(e) // the boundary shows it
+			continue
+		}
+		appendSeen(conv, e, left)
+	}
+	return conv, nil
+}
+
+// appendBounded appends the events before a compaction as its harness shows them: the prompt, the
+// boundary, and what was kept or is pinned. System messages that the harness injected are no prompt:
+// it writes them again, or keeps them.
+func appendBounded(ctx context.Context, conv *reduce.Conversation, before []eventlog.Event, compaction eventlog.Event, boundary harness.Boundary) error {
 	kept := map[string]bool{}
-	for _, id := range all[at].Body.(*eventlog.Compaction).KeptEventIDs {
+	for _, id := range compaction.Body.(*eventlog.Compaction).KeptEventIDs {
 		kept[id] = true
 	}
 	prompt, placed := true, false
-	for _, e := range all[:at] {
+	for _, e := range before {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 		m, ok := e.Body.(*eventlog.Message)
 		if !ok {
@@ -111,7 +123,7 @@ func harnessView(ctx context.Context, gauge budget.Accountant, all []eventlog.Ev
 		if !placed && !boundary.Last {
 			// It comes before what was kept, whether or not the first of that is the
 			// first of all.
-			conv.AppendBoundary(all[at], e.Seq, boundary.Blocks)
+			conv.AppendBoundary(compaction, e.Seq, boundary.Blocks)
 			placed = true
 		}
 		if kept[e.ID] || m.Pinned {
@@ -121,20 +133,10 @@ func harnessView(ctx context.Context, gauge budget.Accountant, all []eventlog.Ev
 		}
 	}
 	if !placed {
-		conv.AppendBoundary(all[at], all[at].Seq, boundary.Blocks)
+		conv.AppendBoundary(compaction, compaction.Seq, boundary.Blocks)
 	}
-	conv.AppendBoundaryEvent(all[at])
-	for _, e := range all[at+1:] {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if harness.Summarizes(e, all[at]) {
-			conv.Skip(e) // the boundary shows it
-			continue
-		}
-		appendSeen(conv, e, left)
-	}
-	return conv, nil
+	conv.AppendBoundaryEvent(compaction)
+	return nil
 }
 
 // appendSeen appends an event as its harness sends it, or skips a message that it shows to no

@@ -1,11 +1,9 @@
 package assemble
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 
-	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/render"
 )
 
@@ -72,78 +70,6 @@ func (c *Context) cacheHints(namespace string) {
 	if ok && f.PromptCacheKey {
 		c.PromptCacheKey = promptCacheKey(namespace, c.SessionID)
 	}
-}
-
-// compare says how much of the projection recorded before is unchanged. Where that is not
-// the one in memory it is computed again from its record.
-func (e *Engine) compare(ctx context.Context, s *session, now encoding, record records.Projection) (CacheReport, error) {
-	if record.Previous == "" {
-		return CacheReport{}, nil
-	}
-	last, ok := s.last.get(record.Stream())
-	if !ok || last.record.ID != record.Previous {
-		r, err := records.Get(ctx, e.store, s.id, record.Previous)
-		if err != nil {
-			return CacheReport{}, err
-		}
-		if last, err = e.encodeAgain(ctx, s, r); err != nil {
-			return CacheReport{}, err
-		}
-	}
-	return last.compare(now), nil
-}
-
-// encodeAgain computes the messages of a recorded projection.
-func (e *Engine) encodeAgain(ctx context.Context, s *session, r records.Projection) (lastProjection, error) {
-	f, err := format(r)
-	if err != nil {
-		return lastProjection{}, err
-	}
-	p, err := e.recompute(ctx, s, r, r.Fingerprint)
-	if err != nil {
-		return lastProjection{}, err
-	}
-	scratch := &session{id: s.id}
-	scratch.reset()
-	return lastProjection{record: r, messages: scratch.encode(p, f).messages}, ctx.Err()
-}
-
-// compare says how much of a projection is unchanged in one after it.
-func (p lastProjection) compare(after encoding) CacheReport {
-	old, now, same, c := p.messages, after.messages, 0, CacheReport{}
-	if p.layout == after.layout && p.body <= after.body {
-		same, c.StableTokens = p.body, p.tokens
-	}
-	c.StableMessages = same + common(old[same:], now[same:])
-	for i := same; i < c.StableMessages; i++ {
-		c.StableTokens += now[i].Tokens
-	}
-	// Reminders are expected to give way to what was said since.
-	end := len(old)
-	for end > 0 && old[end-1].Passing {
-		end--
-	}
-	if c.StableMessages < end {
-		c.BrokenBy = breaker(now, c.StableMessages)
-	}
-	return c
-}
-
-// breaker is what rewrote the message at a place: a reducer, a policy or "log".
-func breaker(now []Message, at int) string {
-	if at < len(now) && now[at].Cause != "" {
-		return now[at].Cause
-	}
-	return causeLog
-}
-
-// CacheReport compares with the projection recorded before.
-type CacheReport struct {
-	StableMessages int
-	StableTokens   uint64
-	// BrokenBy is the reducer that rewrote the first differing message, "log" if a
-	// late result did; empty if the old prefix is unchanged.
-	BrokenBy string
 }
 
 // Breakpoint is a place for a mark of the provider's cache.

@@ -2,7 +2,7 @@ package assemble
 
 import "slices"
 
-// recent keeps what was used last, and how many bytes each takes.
+// recent is a small LRU cache that knows how many bytes its values take.
 type recent[V any] struct {
 	limit   int
 	entries []recentEntry[V] // newest last

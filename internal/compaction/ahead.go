@@ -87,8 +87,7 @@ func (c *Compactor) make(p summarize.Proposal, pressure decide.Pressure) {
 // do has a span summarised. The scheduler reports its end, unless there was no beginning.
 func (c *Compactor) do(p summarize.Proposal) {
 	_, err := c.Scheduler.Do(c.ctx, p)
-	var invalid *eventlog.InvalidError
-	if errors.As(err, &invalid) {
+	if _, ok := errors.AsType[*eventlog.InvalidError](err); ok {
 		c.Logger.Warn("summary proposal dropped", "session_id", p.SessionID, "error", err)
 	}
 }

@@ -55,8 +55,7 @@ func (c *Contextd) Render(l *Log) Prompt {
 		c.in.Policy = p.WithRoots(c.in.Projection.WithLive(conv))
 	}
 	p, err := c.in.Run()
-	var over *reduce.OverBudgetError
-	if errors.As(err, &over) {
+	if over, ok := errors.AsType[*reduce.OverBudgetError](err); ok {
 		return Prompt{Refused: irreducible(over)}
 	}
 	if err != nil {

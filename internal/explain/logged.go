@@ -49,20 +49,25 @@ func (x *explainer) lookUp() {
 			x.lookUpDropped(v.Group(i), d)
 			continue
 		}
-		for m, message := range render.GroupMessages(v, i) {
-			sent := message.Blocks
-			for b, block := range v.Group(i).Messages[m].Blocks {
-				shown := shownBlock{group: v.Group(i), here: true}
-				if edit, ok := v.Edit(i, m, b); ok {
-					shown.edit = &edit
-				}
-				if shown.edit == nil || shown.edit.Kind != reduce.Omitted {
-					shown.sent, sent = sent[:1:1], sent[1:]
-				}
-				x.places[eventlog.Place{Seq: block.Seq, Block: block.Index}] = shown
-			}
-		}
+		x.lookUpShown(v, i)
 		x.lookUpInterrupted(v.Group(i))
+	}
+}
+
+// lookUpShown finds what became of the blocks of group i, which is in the view.
+func (x *explainer) lookUpShown(v reduce.View, i int) {
+	for m, message := range render.GroupMessages(v, i) {
+		sent := message.Blocks
+		for b, block := range v.Group(i).Messages[m].Blocks {
+			shown := shownBlock{group: v.Group(i), here: true}
+			if edit, ok := v.Edit(i, m, b); ok {
+				shown.edit = &edit
+			}
+			if shown.edit == nil || shown.edit.Kind != reduce.Omitted {
+				shown.sent, sent = sent[:1:1], sent[1:]
+			}
+			x.places[eventlog.Place{Seq: block.Seq, Block: block.Index}] = shown
+		}
 	}
 }
 

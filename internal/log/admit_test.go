@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/logtest"
-	"pgregory.net/rapid"
 )
 
 func message(role eventlog.Role, group string, blocks ...eventlog.Block) eventlog.Event {

@@ -6,11 +6,12 @@ import (
 	"testing"
 	"time"
 
-	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/log/logtest"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/logtest"
 )
 
 // heldLog is a log as its store would answer for it.

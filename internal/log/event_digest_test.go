@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/logtest"
-	"pgregory.net/rapid"
 )
 
 func TestDigestIsOfTheContent(t *testing.T) {

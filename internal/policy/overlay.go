@@ -74,8 +74,7 @@ func (s Set) lay(base layers, o Overlay, at string) (layers, error) {
 	var err error
 	base.Projection, err = o.Projection.Compile()
 	base.Reason = o.Reason
-	var wrong *projection.OptionsError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*projection.OptionsError](err); ok {
 		return base, invalid(at+".projection."+wrong.Field, "%s", wrong.Reason)
 	}
 	return base, err

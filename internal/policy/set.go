@@ -1,5 +1,5 @@
 // Package policy says which policy a context is made by: the daemon's named policies,
-// what a session and what a request say beside them, and the one that comes of it.
+// what a session and what a request say beside them, and the one that results.
 package policy
 
 import (

@@ -141,8 +141,8 @@ func (r *reach) newest(id int32, back bool) {
 	}
 }
 
-// mark notes that a result is reached. The first root counts, unless a later one was
-// brings it back and the first does not.
+// mark notes that a result is reached. The first root counts, unless a later one brings the
+// result back and the first does not.
 func (r *reach) mark(at, id int32, back bool) {
 	h := &r.results[at]
 	if h.pass != r.pass || h.reached == r.pass && (h.back || !back) {
@@ -173,6 +173,5 @@ func (r *reach) phrase(words string, ended func() bool) {
 	}
 }
 
-func older(a, b *reduce.Call) bool {
-	return a.Seq < b.Seq || a.Seq == b.Seq && a.Block < b.Block
-}
+// older reports whether a call's result comes before another's in the log.
+func older(a, b *reduce.Call) bool { return a.Place().Compare(b.Place()) < 0 }

@@ -65,8 +65,7 @@ func (s Session) Call(ctx context.Context, tool, arguments string) (Result, erro
 	if err == nil {
 		text, err = run(ctx, given)
 	}
-	var wrong *mistake
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*mistake](err); ok {
 		return failed(wrong), nil
 	}
 	return Result{Text: text}, err

@@ -5,12 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/contextd/contextd/internal/records"
-
 	"pgregory.net/rapid"
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/projection"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 )
 

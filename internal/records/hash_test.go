@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/contextd/contextd/internal/records"
-
 	"pgregory.net/rapid"
+
+	"github.com/contextd/contextd/internal/records"
 )
 
 func TestHashOfNothing(t *testing.T) {

@@ -33,7 +33,7 @@ func (r Projection) Prepare(ctx context.Context, store eventlog.Artifacts, sessi
 
 // Get returns one record, or *eventlog.NotFoundError.
 func Get(ctx context.Context, store eventlog.Artifacts, sessionID, projectionID string) (Projection, error) {
-	asOf, ok := asOfOf(projectionID)
+	asOf, ok := asOfInID(projectionID)
 	if !ok {
 		return Projection{}, &eventlog.NotFoundError{Kind: "projection", Name: projectionID}
 	}
@@ -68,7 +68,7 @@ func Projections(ctx context.Context, store eventlog.Artifacts, sessionID string
 func Page(ctx context.Context, store eventlog.Artifacts, sessionID, after string, limit int) (page []Projection, next string, err error) {
 	var from eventlog.Seq
 	if after != "" {
-		asOf, ok := asOfOf(after)
+		asOf, ok := asOfInID(after)
 		if !ok {
 			return nil, "", &eventlog.InvalidError{Field: "page_token", Reason: "is not from an earlier page"}
 		}
@@ -118,8 +118,8 @@ func NextID(ctx context.Context, store eventlog.Artifacts, sessionID string, asO
 	return fmt.Sprintf("p%d-0001", asOf), nil
 }
 
-// asOfOf reads the event out of a projection's id.
-func asOfOf(projectionID string) (eventlog.Seq, bool) {
+// asOfInID is the event in a projection's id; false for what is no such id.
+func asOfInID(projectionID string) (eventlog.Seq, bool) {
 	var asOf, n uint64
 	if c, err := fmt.Sscanf(projectionID, "p%d-%d", &asOf, &n); err != nil || c != 2 {
 		return 0, false
@@ -130,7 +130,7 @@ func asOfOf(projectionID string) (eventlog.Seq, bool) {
 // newer reports whether the first of two projections was recorded after the second; see
 // NextID for their numbers at one event.
 func newer(a, b string) bool {
-	atA, _ := asOfOf(a)
-	atB, _ := asOfOf(b)
+	atA, _ := asOfInID(a)
+	atB, _ := asOfInID(b)
 	return cmp.Or(cmp.Compare(atA, atB), cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) > 0
 }

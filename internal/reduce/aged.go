@@ -23,13 +23,13 @@ type aged struct {
 	user   int // the last item with a user's words, or -1
 }
 
-// agedTokens returns by how many tokens a batch now would make the view of a run smaller, and how
-// many it would rewrite, by rewrittenTokens; false where that takes a run.
-func (r *run) agedTokens(now Result) (freed, rewritten uint64, ok bool) {
+// agedTokens returns by how many tokens a batch now would make a view smaller, and how many it
+// would rewrite, by rewrittenTokens; false where the reducers have to run to find out.
+func (r *reduction) agedTokens(now Result) (freed, rewritten uint64, ok bool) {
 	if !r.incremental(now.State) {
 		return 0, 0, false
 	}
-	known := r.conv.runs.find(r.Pipeline, now.State)
+	known := r.conv.cached.find(r.Pipeline, now.State)
 	if known == nil || known.groups != len(r.conv.groups) || known.result.View.Len() != now.View.Len() {
 		return 0, 0, false
 	}
@@ -47,39 +47,17 @@ func (r *run) agedTokens(now Result) (freed, rewritten uint64, ok bool) {
 }
 
 // advance takes in the items that came since, and looks again at those that may be due. It is
-// false for rules that count results, and where the run should end.
-func (a *aged) advance(r *run, v View, s State) bool {
+// false for rules that count results, and where the reduction should end.
+func (a *aged) advance(r *reduction, v View, s State) bool {
 	look := a.takeDue(r.conv.turns)
 	again := map[int]bool{} // numbers of results that came once more
-	keep := r.policy.Thinking.KeepTurns
 	for i := len(a.tokens); i < v.Len(); i++ {
-		g := v.items[i].group
-		a.tokens = append(a.tokens, v.items[i].tokens)
-		a.sum += v.items[i].tokens
-		if a.differs == i {
-			a.differs, a.front = i+1, a.front+v.items[i].tokens
+		if !a.take(r, v.items[i], i, again) {
+			return false
 		}
 		look = append(look, i)
-		for c := range g.Calls {
-			call := &g.Calls[c]
-			rule := r.retention.rules.rule(call.Name, r.ended)
-			if rule.Last > 0 {
-				return false
-			}
-			if rule.Turns > 0 && !call.Interrupted {
-				a.due[call.Turn+rule.Turns] = append(a.due[call.Turn+rule.Turns], i)
-			}
-			if n := call.returned; n > 0 && r.policy.Duplicates {
-				again[n] = true
-				a.copies[n] = append(a.copies[n], i)
-			}
-		}
-		if g.endsLoop(r.conv.head) {
-			a.user = i
+		if a.user == i {
 			look, a.sealed = append(look, a.sealed...), nil
-		}
-		if keep != nil && g.Kind == KindTurn && slices.ContainsFunc(g.Messages, func(m Message) bool { return m.thinks }) {
-			a.due[g.Turn+*keep] = append(a.due[g.Turn+*keep], i)
 		}
 	}
 	for n := range again {
@@ -90,7 +68,7 @@ func (a *aged) advance(r *run, v View, s State) bool {
 		if r.ended() != nil {
 			return false
 		}
-		if g := v.items[i].group; keep != nil && g.Sealed && i > a.user {
+		if g := v.items[i].group; r.policy.Thinking.KeepTurns != nil && g.Sealed && i > a.user {
 			a.sealed = append(a.sealed, i)
 		}
 		a.put(v, i, a.lookAt(r, v, i, s))
@@ -98,7 +76,39 @@ func (a *aged) advance(r *run, v View, s State) bool {
 	return true
 }
 
-// takeDue are the items to be looked at again by a turn, since the one before.
+// take takes in item i as it is shown, and notes when to look at it again. It is false where a rule
+// counts its results.
+func (a *aged) take(r *reduction, it item, i int, again map[int]bool) bool {
+	a.tokens = append(a.tokens, it.tokens)
+	a.sum += it.tokens
+	if a.differs == i {
+		a.differs, a.front = i+1, a.front+it.tokens
+	}
+	g := it.group
+	for c := range g.Calls {
+		call := &g.Calls[c]
+		rule := r.retention.rules.rule(call.Name, r.ended)
+		if rule.Last > 0 {
+			return false
+		}
+		if rule.Turns > 0 && !call.Interrupted {
+			a.due[call.Turn+rule.Turns] = append(a.due[call.Turn+rule.Turns], i)
+		}
+		if n := call.returned; n > 0 && r.policy.Duplicates {
+			again[n] = true
+			a.copies[n] = append(a.copies[n], i)
+		}
+	}
+	if g.endsLoop(r.conv.head) {
+		a.user = i
+	}
+	if keep := r.policy.Thinking.KeepTurns; keep != nil && g.Kind == KindTurn && slices.ContainsFunc(g.Messages, func(m Message) bool { return m.thinks }) {
+		a.due[g.Turn+*keep] = append(a.due[g.Turn+*keep], i)
+	}
+	return true
+}
+
+// takeDue returns the items that have come due since the turn that was asked for last, up to a turn.
 func (a *aged) takeDue(turn uint32) (look []int) {
 	if a.turn > 0 {
 		for due := a.turn + 1; due <= turn; due++ {
@@ -112,7 +122,7 @@ func (a *aged) takeDue(turn uint32) (look []int) {
 
 // lookAt is what item i takes under a state, by the reducers themselves: beside it they see only
 // what they may compare it with.
-func (a *aged) lookAt(r *run, v View, i int, s State) uint64 {
+func (a *aged) lookAt(r *reduction, v View, i int, s State) uint64 {
 	beside := []int{i}
 	if a.user > i {
 		beside = append(beside, a.user)

@@ -166,7 +166,7 @@ func (v View) clippable() (from, through eventlog.Seq, largest uint64) {
 	return from, through, largest
 }
 
-// clipBetween clips the results in events (from, through]; false where the run should end.
+// clipBetween clips the results in events (from, through]; false where the reduction should end.
 func (c clipping) clipBetween(e *Editor, from, through eventlog.Seq, limit uint64) bool {
 	for i := range e.v.Len() {
 		if e.v.Ended() != nil {

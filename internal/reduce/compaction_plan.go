@@ -12,7 +12,7 @@ import (
 // A caller's compaction. What nobody asked for waits until it pays; what a caller asks
 // for is done wherever anything can be.
 
-// Assume has the pipeline run as if the log went on with a compaction.
+// Assume has reductions go on as if the log went on with a compaction.
 func (p *Pipeline) Assume(c *eventlog.Compaction) {
 	d := p.digests
 	d.decided = newDecided(p.conv.head+1, c, p.conv.Decided(), p.conv.lastHuman())
@@ -52,7 +52,7 @@ func (p *Pipeline) Decide(b budget.Budget, s State, ask Ask, text Summary) (c *e
 
 // decider looks for what a compaction decides.
 type decider struct {
-	*run
+	*reduction
 	// start is the view before.
 	start Result
 }
@@ -67,7 +67,7 @@ func (p *Pipeline) decide(b budget.Budget, s State, ask Ask) (*decider, error) {
 func (d *decider) spared() eventlog.Seq { return d.start.View.beforeTurns(d.keepTurns()) }
 
 // goal is what the view may hold; 0 is as little as may be.
-func (r *run) goal() uint64 {
+func (r *reduction) goal() uint64 {
 	if r.ask.Goal == 0 {
 		return 0
 	}
@@ -180,7 +180,7 @@ func (d *decider) sizeFor(text Summary) uint64 {
 }
 
 // sized is the budget whose shares limit what is written.
-func (r *run) sized() budget.Budget {
+func (r *reduction) sized() budget.Budget {
 	b := r.budget
 	if goal := r.goal(); goal > 0 {
 		b.Target = min(b.Target, goal)
@@ -259,9 +259,9 @@ func (d *decider) sparesIn(v View) bool {
 }
 
 // spareTurns is how many turns a compaction spares, and spares says it.
-func (r *run) spareTurns() uint32 { return max(r.keepTurns(), 1) }
+func (r *reduction) spareTurns() uint32 { return max(r.keepTurns(), 1) }
 
-func (r *run) spares() string {
+func (r *reduction) spares() string {
 	if n := r.spareTurns(); n > 1 {
 		return fmt.Sprintf("the last %d turns", n)
 	}

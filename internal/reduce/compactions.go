@@ -10,7 +10,7 @@ import (
 )
 
 // Decided is what callers' compactions decided for a session, whatever the policy and
-// the budget: every run shows at most what remains. Nil decides nothing.
+// the budget: every reduction shows at most what remains. Nil decides nothing.
 type Decided struct {
 	// Seq is the compaction that says so.
 	Seq eventlog.Seq
@@ -151,7 +151,7 @@ func (d *Decided) applied(s State, known summaries) State {
 	return s
 }
 
-// From is a state as every run starts from it: no group is shown that a caller's
+// From is a state as every reduction starts from it: no group is shown that a caller's
 // decision drops.
 func (p *Pipeline) From(s State) State {
 	return p.digests.decided.applied(s, p.digests.summaries)

@@ -12,45 +12,52 @@ import (
 // has one owner: no method may be called while another runs, and what Groups
 // returned is valid until the next Append.
 type Conversation struct {
-	gauge  budget.Accountant
-	groups []*Group
-	// ends are those that endsOfAll returns, as far as they are known.
-	ends []eventlog.Seq
-	// lent is how many groups were given out: who has one keeps it as it is.
-	lent        int
-	reminders   []Reminder
-	texts       *texts
-	digestMemos digestMemos
-	runs        lastRuns
-	reach       reaches
-	// begun is what is known of groups that were not read; nil if all were. missing says that
-	// one of them is needed. names are the ids that the log uses.
-	begun       *begun
-	missing     bool
-	names       []usedName
-	results     results
-	sources     sources
-	rules       *rules
-	boundary    boundary
-	compactions Compactions
-	live        map[string]Live
-
-	head   eventlog.Seq
-	late   []lateResult
-	lastAt eventTimes
-	turns  uint32
-	tokens uint64
-	chars  int
-	bytes  int
-	first  opening
+	gauge budget.Accountant
 	// filter changes events before anything is made of them; nil if nothing does. It made
 	// so many replacements.
 	filter   func(eventlog.Event) (_ eventlog.Event, replaced int)
 	replaced int
+
+	// What the log says.
+
+	groups      []*Group
+	reminders   []Reminder
+	live        map[string]Live
+	compactions Compactions
+	boundary    boundary
+	first       opening
+	late        []lateResult
+	results     results
+	sources     sources
+	head        eventlog.Seq
+	turns       uint32
+	lastAt      eventTimes
+	tokens      uint64
+	chars       int
+	bytes       int
+
 	// byGroupID and open locate the group that a further event belongs to.
 	byGroupID map[string]int
 	open      map[string]int    // call id → group
 	made      map[string]uint32 // call id → how many calls have it
+
+	// begun is what is known of groups that were not read; nil if all were. missing says that
+	// one of them is needed. names are the ids that the log uses.
+	begun   *begun
+	missing bool
+	names   []usedName
+
+	// What is kept for the next reduction.
+
+	// lent is how many groups were given out: who has one keeps it as it is.
+	lent int
+	// ends are those that endsOfAll returns, as far as they are known.
+	ends        []eventlog.Seq
+	texts       *texts
+	rules       *rules
+	digestMemos digestMemos
+	cached      resultCache
+	reach       reaches
 }
 
 // NewConversation returns an empty conversation whose tokens are counted by the
@@ -115,7 +122,7 @@ const eventOverhead = 768
 // Bytes is about how much memory the conversation's events take, and the texts that replace
 // parts of them.
 func (c *Conversation) Bytes() int {
-	return c.bytes + c.texts.bytes() + c.runs.bytes() + c.reach.bytes()
+	return c.bytes + c.texts.bytes() + c.cached.bytes() + c.reach.bytes()
 }
 
 // Gauge is what counts this conversation's tokens.
@@ -326,7 +333,7 @@ func (c *Conversation) replace(i int, change func(*Group)) {
 	g.changed = c.head
 	c.changed(i, before)
 	c.digestMemos.forget(i)
-	c.runs.forget(i)
+	c.cached.forget(i)
 	c.reach.forget(i)
 	c.ends = c.ends[:min(i, len(c.ends))]
 	c.tokens += g.Tokens

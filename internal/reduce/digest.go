@@ -74,7 +74,7 @@ func (d *digestWriter) resume(s State) View {
 	return d.inFull()
 }
 
-// inFull is the view in which every group is in full. A run asks for it several times.
+// inFull is the view in which every group is in full. A reduction asks for it several times.
 func (d *digestWriter) inFull() View {
 	d.conv.missing = d.conv.missing || d.conv.begun != nil
 	if d.full.Len() < len(d.groups) {
@@ -178,7 +178,7 @@ func (d *digestWriter) known(id string) Summary {
 }
 
 // succeeds reports whether a summary that was made may take the place of the one with an id:
-// it covers as much, or more than one that a caller decided for, which every run quotes until
+// it covers as much, or more than one that a caller decided for, which every reduction quotes until
 // then.
 func (d *digestWriter) succeeds(made Summary, id string) bool {
 	quoted := d.known(id)

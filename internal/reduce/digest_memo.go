@@ -46,9 +46,9 @@ type digestMemo struct {
 	views          *fileview.Views
 	// said are the quotations of what users said.
 	said Memo[budget.Piece]
-	// front are the anchored and pinned groups, which stay; humans those with a human's
-	// words, which may stay; standing the newest of each name, which stay, too. dropped counts all
-	// but the first.
+	// front are the anchored and pinned groups, which stay; humans those with a human's words,
+	// which may stay; standing the newest of each name, which stay, too. dropped counts all groups
+	// but those of front.
 	front, humans []*Group
 	standing      map[string]*Group
 	// notes are what the runtime put in that is not standing. lastUser is the first event

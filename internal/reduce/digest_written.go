@@ -41,7 +41,7 @@ func (k digestKey) sum(quoted Summary, boundary eventlog.Seq) [32]byte {
 		digestRules, boundary, k.through, k.target, k.prose, decided, k.protection.rooted, k.protection.released, k.lateAfter, k.recall, k.policy, quoted))
 }
 
-// Offer has runs take a digest that was written before instead of writing it again, where it
+// Offer has reductions take a digest that was written before instead of writing it again, where it
 // is theirs. The log must be the one that it was written of, and the retention the same.
 func (p *Pipeline) Offer(w Written) {
 	if w.AsOf <= p.conv.head {

@@ -5,9 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/contextd/contextd/internal/ledger"
-
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/ledger"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -163,10 +162,9 @@ func (e *Editor) put(i int, edit Edit) bool {
 	return true
 }
 
-// Collapse drops every group up to and including event through, but for those that are
-// spared, protected or in keep, and puts text in their place. A further call extends the run. It
-// reports whether groups were dropped and text is smaller than what it replaces, by the groups' full sizes; if not, nothing
-// changed.
+// Collapse drops every group up to and including event through, but for those that are spared,
+// protected or in keep, and puts text in their place. A further call extends the run. It reports
+// whether groups were dropped and text is smaller than their full sizes; if not, nothing changed.
 func (e *Editor) Collapse(through eventlog.Seq, keep map[*Group]bool, text string) bool {
 	digest := e.v.digest
 	digest.Through, digest.Text = through, text

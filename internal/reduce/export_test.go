@@ -46,7 +46,7 @@ func TextsRead(c *Conversation) int { return c.digestMemos.memos[0].read + c.dig
 // DigestRules is the version of the rules of a digest.
 const DigestRules = digestRules
 
-// Agrees holds what is kept of a conversation from run to run to the reducers, which look at every
+// Agrees holds what is kept of a conversation between reductions to the reducers, which look at every
 // group: what a state shows, and what the rules by age would do to it.
 func (p *Pipeline) Agrees(b budget.Budget, s State, ask Ask) error {
 	r, now, err := p.start(b, s, ask)

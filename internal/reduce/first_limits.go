@@ -9,7 +9,7 @@ import (
 // rest: a first user message that takes more than half of the target, and a system prompt
 // over a cap of its own. The limits hold until they are exceeded by far: reserves and
 // reminders come and go, and must not rewrite the front.
-func (r *run) firstLimits(s State, target uint64) (State, error) {
+func (r *reduction) firstLimits(s State, target uint64) (State, error) {
 	s = r.decidedLimits(r.From(s))
 	if r.policy.Whole {
 		return s, nil
@@ -43,7 +43,7 @@ func (r *run) firstLimits(s State, target uint64) (State, error) {
 
 // anchorLimit is what the first user message may take: half of the target, or, where its media that are
 // shown take more, these and a quarter for its texts.
-func (r *run) anchorLimit(s State, g *Group) uint64 {
+func (r *reduction) anchorLimit(s State, g *Group) uint64 {
 	var texts uint64
 	for _, tokens := range g.textTokens() {
 		texts += tokens
@@ -53,8 +53,8 @@ func (r *run) anchorLimit(s State, g *Group) uint64 {
 
 // decidedLimits keeps what replaces the groups of callers' compactions within the shares
 // of a budget that is far smaller than the one it was decided under. A summary that was
-// shortened is as a run under this budget showed it, and stays so.
-func (r *run) decidedLimits(s State) State {
+// shortened is as a reduction under this budget showed it, and stays so.
+func (r *reduction) decidedLimits(s State) State {
 	decided := r.digests.decided
 	if decided.through() == 0 {
 		return s

@@ -8,12 +8,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/contextd/contextd/internal/ledger"
-	"github.com/contextd/contextd/internal/provider"
-
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/provider"
 )
 
-// Kind says what a group is.
+// Kind says what a group is; 0 where nothing was read of it but its place and size.
 type Kind uint8
 
 // The kinds of group.

@@ -8,7 +8,7 @@ import (
 
 // due reports whether a batch of evictions that nothing forces should go now,
 // and why. now is the view without it; it would free so many tokens and rewrite so many.
-func (r *run) due(now Result, freed, rewritten uint64) (bool, string) {
+func (r *reduction) due(now Result, freed, rewritten uint64) (bool, string) {
 	c := r.policy.Cache
 	if freed == 0 {
 		return false, ""
@@ -54,7 +54,7 @@ const digestPart = 3
 // has passed the fraction of the target from which that is considered, and what is dropped
 // pays for the digest and the tail that the provider must read again. What the digest will
 // take is estimated: writing one every turn to find out would cost too much.
-func (r *run) cutPays(now Result, goal uint64) bool {
+func (r *reduction) cutPays(now Result, goal uint64) bool {
 	c, v := r.policy.Collapse, now.View
 	used := v.Tokens()
 	if now.State.AskedAsOf >= r.conv.head || used > r.budget.Target || used <= max(r.paysFrom(), goal) {
@@ -76,7 +76,7 @@ func (r *run) cutPays(now Result, goal uint64) bool {
 
 // paysFrom is the size from which a cut that nothing forces is considered; the target or more
 // if never.
-func (r *run) paysFrom() uint64 {
+func (r *reduction) paysFrom() uint64 {
 	c := r.policy.Collapse
 	if r.policy.Cache == (Cache{}) || c.CutFrom == 0 || c.CutPaybackTurns == 0 {
 		return r.budget.Target

@@ -1,16 +1,3 @@
-// Package reduce turns a log into a view that fits a budget.
-//
-// A [Conversation] gathers events into atomic groups as the log grows. A [View]
-// is an immutable sequence of those groups with what was done to them; its only
-// verbs are stub, clip, omit thinking and collapse a leading run, so a reducer
-// cannot split a group, reorder, touch what is pinned, or do more to the anchor and
-// to what a human said last than clip their texts. A [Pipeline] runs [Reducer]s from
-// cheap to expensive. What they decided is the [State]: watermarks that only move
-// forward, so that a context once sent stays a prefix of the next one until a rewrite
-// is due.
-//
-// The package is pure: the same events, policy, budget and state give the same
-// view on every machine.
 package reduce
 
 import (
@@ -33,17 +20,17 @@ type Pipeline struct {
 	window    window
 	// named says which results roots name; nil if there are no roots.
 	named func(View) map[eventlog.Place]bool
-	// err says why the run should end; nil if nothing ends it.
+	// err says why a reduction should end; nil if nothing ends it.
 	err func() error
 }
 
 // NewPipeline returns the pipeline that reduces conv by policy and may quote any of
 // the summaries, oldest first. It shares conv's owner.
 func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipeline {
-	// A rule by age that always holds is no caller's compaction.
+	// Where only callers' compactions reduce, rules by age do not, though they hold at every reduction.
 	policy.ToolResults.Strict = policy.ToolResults.Strict && !policy.Whole
 	p := &Pipeline{policy: policy, conv: conv}
-	conv.runs.tried = nil
+	conv.cached.tried = nil
 	p.digests = &digestWriter{
 		conv: conv, groups: conv.lend(), reminders: conv.reminders, gauge: conv.gauge, policy: policy.Collapse, recall: policy.Recall,
 		memos: &conv.digestMemos, summaries: summaries, decided: conv.Decided(), ended: p.ended,
@@ -60,14 +47,14 @@ func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipel
 	return p
 }
 
-// Until has runs end with the error of ctx, at the next group or reducer. What a run kept
-// for the next one by then is whole.
+// Until has reductions end with the error of ctx, at the next group or reducer. What one kept
+// for the next by then is whole.
 func (p *Pipeline) Until(ctx context.Context) *Pipeline {
 	p.err = ctx.Err
 	return p
 }
 
-// ended returns why the run should end, if it should.
+// ended returns why a reduction should end, if it should.
 func (p *Pipeline) ended() error {
 	if p.conv.missing {
 		return ErrIncomplete
@@ -83,7 +70,7 @@ type Result struct {
 	View  View
 	State State
 	Steps []Step
-	// Start is what the state before the run showed; nil but after Run.
+	// Start is what the state before it showed; nil but after Run.
 	Start *Result
 }
 
@@ -94,7 +81,7 @@ func (r *Result) note(s string) {
 	}
 }
 
-// Ask is what a run is to do beside coming under the target. The zero value asks
+// Ask is what a reduction is to do beside coming under the target. The zero value asks
 // for nothing.
 type Ask struct {
 	// Reserved are tokens beside the view that count against the target.
@@ -141,7 +128,7 @@ func (p *Pipeline) Current(b budget.Budget, s State, ask Ask) (Result, error) {
 }
 
 // Run reduces the conversation under b.Target, starting from the state of the
-// last run. The error is an *OverBudgetError, or that of Until's context.
+// last reduction. The error is an *OverBudgetError, or that of Until's context.
 func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
 	if err := p.checkReminders(b.Target, ask.Reserved); err != nil {
 		return Result{}, err

@@ -11,8 +11,8 @@ import (
 // its own: DefaultPolicy gives those, and a zero field switches its reducer off
 // unless the field says otherwise.
 type Policy struct {
-	// Whole refuses a log that does not fit rather than reduce it. What else there is
-	// holds for callers' compactions alone.
+	// Whole refuses a log that does not fit rather than reduce it. The other fields then shape
+	// callers' compactions alone.
 	Whole       bool
 	ToolResults ToolResults
 	// Duplicates stubs an older result whose body a later identical call
@@ -34,7 +34,7 @@ type ToolResults struct {
 	// comes before globs, a longer glob before a shorter one, and equal ones in
 	// byte order.
 	ByTool map[string]Retention
-	// Strict has rules by age hold at every run; otherwise they are evaluated at batches.
+	// Strict has rules by age hold at every reduction; otherwise they are evaluated at batches.
 	Strict bool
 	// EvictErrors lets failed results go by the same rules; otherwise they stay.
 	EvictErrors bool

@@ -38,7 +38,7 @@ type rewrite struct {
 }
 
 // rewrite is a change of a view. The prompt holds what the caller sends beside it.
-func (r *run) rewrite(tokens, freed, again uint64) rewrite {
+func (r *reduction) rewrite(tokens, freed, again uint64) rewrite {
 	return rewrite{tokens + r.budget.OverheadTokens, min(freed, tokens), again}
 }
 

@@ -112,12 +112,12 @@ func (v View) protectsAt(p *Prepared) bool {
 // Protected reports whether group i is not dropped because of a result in it.
 func (v View) Protected(i int) bool { return v.protectsIn(v.items[i].group) }
 
-// Protect has runs protect the results that roots name in a view, nil if none are named.
+// Protect has reductions protect the results that roots name in a view, nil if none are named.
 func (p *Pipeline) Protect(named func(View) map[eventlog.Place]bool) { p.named = named }
 
 // rootedAtFirst are what roots name before any reducer runs: of what was never shown, and of
 // what was dropped by callers' compactions since, of which these say what stays.
-func (r *run) rootedAtFirst(before, s State) State {
+func (r *reduction) rootedAtFirst(before, s State) State {
 	if r.Pipeline.named == nil || r.policy.Whole {
 		return s
 	}
@@ -134,7 +134,7 @@ func (r *run) rootedAtFirst(before, s State) State {
 
 // root adds to what is protected what roots name and a view shows in full. What was reduced
 // before stays reduced.
-func (r *run) root(now Result) Result {
+func (r *reduction) root(now Result) Result {
 	if len(r.named) == 0 {
 		return now
 	}
@@ -152,7 +152,7 @@ func (r *run) root(now Result) Result {
 }
 
 // unroot is a state without the protection that roots gave and give no more, beyond an event.
-func (r *run) unroot(s State, beyond eventlog.Seq) State {
+func (r *reduction) unroot(s State, beyond eventlog.Seq) State {
 	if r.named == nil {
 		return s // it was not asked
 	}
@@ -179,7 +179,7 @@ func (s State) withRooted(named map[eventlog.Place]bool, which func(eventlog.Pla
 
 // release gives up what is protected, the oldest first: as much as brings the view down to
 // what a forced cut leaves, and all of it where that is not enough.
-func (r *run) release(now Result) Result {
+func (r *reduction) release(now Result) Result {
 	all := now.View.protected()
 	if len(all) == 0 {
 		return now

@@ -27,7 +27,7 @@ const reachBytes = 48 // for each name, beside the text it is in
 
 // reachesBack reports whether calls name more a turn of what a cut down to goal would drop than
 // the policy allows for a cut that pays.
-func (r *run) reachesBack(through eventlog.Seq, goal uint64) bool {
+func (r *reduction) reachesBack(through eventlog.Seq, goal uint64) bool {
 	most := r.policy.Collapse.CutReach
 	if most == 0 {
 		return false
@@ -53,7 +53,7 @@ func (c *Conversation) reachOf(through eventlog.Seq, tokens uint64) *reach {
 		found = &reach{through: through, tokens: tokens, next: c.after(through), at: map[string]uint64{}}
 	}
 	c.reach = slices.DeleteFunc(c.reach, func(of *reach) bool { return of == found || of.tokens == tokens && of.through < through })
-	c.reach = append(c.reach[max(0, len(c.reach)-maxLastRuns+1):], found)
+	c.reach = append(c.reach[max(0, len(c.reach)-maxCached+1):], found)
 	return found
 }
 

@@ -19,7 +19,7 @@ type Freer interface {
 	// Free takes new decisions about v, which shows those of s, oldest groups first, until
 	// they would free d.Tokens or nothing remains that it may touch. It returns the state
 	// that records them. They show when the pipeline runs again from that state, which is
-	// how every later run shows them, too.
+	// how every later reduction shows them, too.
 	Free(v View, s State, d Demand) State
 }
 

@@ -19,7 +19,7 @@ type retention struct {
 	turns uint32
 	// digests knows what callers decided.
 	digests *digestWriter
-	// ended returns why the run should end, if it should.
+	// ended returns why the reduction should end, if it should.
 	ended func() error
 }
 

@@ -33,7 +33,8 @@ func limitsOf(clips []Clip) clipLimits {
 	slices.Sort(l.starts)
 	l.starts = slices.Compact(l.starts)
 	l.limits = make([]uint64, len(l.starts))
-	// The tightest come first, so that each stretch is set once; free leads over those that are.
+	// The tightest come first, so that each stretch is set once. free is a union-find over the
+	// stretches: it leads from each to the first at or after it that is not set.
 	free := make([]int, len(l.starts)+1)
 	for i := range free {
 		free[i] = i

@@ -168,9 +168,9 @@ func (w window) clipStanding(v View, b budget.Budget, through eventlog.Seq, befo
 }
 
 // excess is the size of what must be dropped for the policy's own limits, or by how much
-// results exceed their cap, which stubs fill, too, until their groups are dropped: all but
-// what nothing may evict, for which the dialogue does not pay. Like a
-// forced cut that goes down to a fraction of the cap, so that the next is turns away.
+// results exceed their cap. Stubs count for that cap, too, until their groups are dropped;
+// what nothing may evict does not, because dialogue would be dropped for it. Like a forced cut
+// it goes down to a fraction of the cap, so that the next is turns away.
 func (w window) excess(v View, b budget.Budget) uint64 {
 	excess, _ := w.overLimits(v, b)
 	if limit, ok := b.Caps[budget.TierToolResults]; ok {
@@ -239,9 +239,10 @@ func (w window) room(v View, b budget.Budget, prose uint64) uint64 {
 	return most - min(d.Tokens, most)
 }
 
-// cut finds the event through which groups must be dropped to meet the demand, their
-// digest, with a summary of so many tokens, counted at its largest. The newest turns are spared as long as that is enough to come under
-// the target, and the newest always. A demand for everything there is spares that alone.
+// cut finds the event through which groups must be dropped to meet the demand, with the largest
+// digest that may replace them counted in, a summary of so many tokens included. The newest turns are
+// spared as long as that is enough to come under the target, and the newest one always. A demand for
+// everything there is spares that alone.
 func (w window) cut(v View, d Demand, prose uint64) eventlog.Seq {
 	need := d.Tokens
 	if need > 0 {

@@ -158,8 +158,7 @@ func (s *Scheduler) put(p Proposal, t task) error {
 
 // reason is the text of an error for the journal and for watchers.
 func reason(err error) string {
-	var of *BackendError
-	if errors.As(err, &of) {
+	if of, ok := errors.AsType[*BackendError](err); ok {
 		err = of.Cause // who watches knows whose it is
 	}
 	text := strings.ToValidUTF8(fmt.Sprint(err), "\uFFFD")

@@ -9,11 +9,9 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-
 	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/internal/budget"
-
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/logtest"
 	"github.com/contextd/contextd/internal/log/memlog"

@@ -24,8 +24,8 @@ type row struct {
 type table struct {
 	out       *transcript.Builder
 	composers []row
-	bubbles   map[string]map[string]row // by composer and bubble
-	agent     *agent
+	bubbles   map[string]map[string]row  // by composer and bubble
+	agent     *transcript.SessionBuilder // of an agent's transcript, which has no ids and no times
 }
 
 func newTable(out *transcript.Builder) *table {
@@ -120,12 +120,6 @@ func (t *table) row(key string, value jsontext.Value, line int) {
 	}
 }
 
-// agent is the session of an agent's transcript. It has no ids and no times.
-type agent struct {
-	session *transcript.SessionBuilder
-	count   int
-}
-
 // line reads a line of an agent's transcript.
 func (t *table) line(raw jsontext.Value, line int) {
 	var l struct {
@@ -144,14 +138,13 @@ func (t *table) line(raw jsontext.Value, line int) {
 		return
 	}
 	if t.agent == nil {
-		t.agent = &agent{session: t.out.Session("")}
-		t.agent.session.Label(transcript.LabelHarness, "cursor-agent")
+		t.agent = t.out.Session("")
+		t.agent.Label(transcript.LabelHarness, "cursor-agent")
 	}
-	t.agent.count++
 	entry := transcript.Entry{Line: line, ID: "line-" + transcript.Count(line).String(), Native: bytes.Clone(raw)}
 	blocks, err := content.AnthropicBlocks(l.Message.Content)
 	if err != nil {
-		t.agent.session.Unreadable(entry, err)
+		t.agent.Unreadable(entry, err)
 		return
 	}
 	switch l.Role {
@@ -163,10 +156,10 @@ func (t *table) line(raw jsontext.Value, line int) {
 	case "assistant":
 		entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, Blocks: blocks}
 	default:
-		t.agent.session.Keep(entry, "role-"+l.Role)
+		t.agent.Keep(entry, "role-"+l.Role)
 		return
 	}
-	t.agent.session.Append(entry)
+	t.agent.Append(entry)
 }
 
 // tags are the elements that Cursor writes in the user's name; the user's own words are in

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -52,69 +53,90 @@ func providerOf(model string) string {
 // assistant adds the steps of a reply. Events of one group are one step. The mode is empty but
 // of a compaction's summary.
 func (r *renderer) assistant(p *parts, events []eventlog.Event, results map[string]result, mode string) jsontext.Value {
-	group, open, calls := "", false, false
-	model := any(nil)
-	labels := map[string]string{}
-	last := events[0].Time
-	reason := func() string {
-		if calls {
-			return "tool-calls"
-		}
-		return "stop"
-	}
-	finish := func() {
-		if open && (r.complete || labels[transcript.LabelPromptTokens] != "") {
-			p.add("step-finish", "reason", reason(), "cost", 0, "tokens", tokensOf(labels))
-		}
-	}
+	said := reply{renderer: r, parts: p, results: results, last: events[0].Time}
 	for i := range events {
-		m, ok := events[i].Body.(*eventlog.Message)
-		if !ok || m.Role != eventlog.RoleAssistant {
-			continue
-		}
-		if !open || m.GroupID == "" || m.GroupID != group {
-			finish()
-			p.add("step-start")
-			group, open, calls = m.GroupID, true, false
-			labels = map[string]string{}
-		}
-		if events[i].Labels[transcript.LabelPromptTokens] != "" {
-			labels = events[i].Labels
-		}
-		if m.Model != "" {
-			r.model, model = m.Model, m.Model
-		}
-		for _, b := range m.Blocks {
-			if call, ok := b.(eventlog.ToolCall); ok {
-				calls = true
-				r.tool(p, call, &events[i], results)
-				if done, ok := results[call.CallID]; ok && done.event.Time.After(last) {
-					last = done.event.Time
-				}
-				continue
-			}
-			r.said(p, b, &events[i], m.Model)
+		if m, ok := events[i].Body.(*eventlog.Message); ok && m.Role == eventlog.RoleAssistant {
+			said.add(&events[i], m)
 		}
 	}
-	finish()
-	members := []any{"modelID", model, "tokens", tokensOf(labels)}
+	said.endStep()
+	members := []any{"modelID", said.model, "tokens", tokensOf(said.labels)}
 	if r.directory != "" {
 		members = append(members, "path", transcript.Object("cwd", r.directory, "root", r.directory))
 	}
-	agent, completed := any(nil), any(nil)
-	if mode != "" {
-		agent = mode
-	}
+	completed := any(nil)
 	if r.complete {
-		completed = millis(last)
-		members = append(members, r.required(p.message, model, mode, reason())...)
+		completed = millis(said.last)
+		members = append(members, r.required(p.message, said.model, mode, said.finish())...)
 	} else {
+		agent := any(nil)
+		if mode != "" {
+			agent = mode
+		}
 		members = append(members, "mode", agent, "agent", agent)
 	}
 	if mode != "" {
 		members = append(members, "summary", true)
 	}
 	return r.info(p.message, "assistant", events[0].Time, completed, members...)
+}
+
+// reply is a reply whose steps are being added.
+type reply struct {
+	renderer *renderer
+	parts    *parts
+	results  map[string]result
+	// model is the last that was named; nil if none was. last is when the newest result came.
+	model any
+	last  time.Time
+	// open is set once there is a step: group is that of its events, labels have its tokens, and
+	// calls is set where it calls tools.
+	open   bool
+	group  string
+	labels map[string]string
+	calls  bool
+}
+
+// add adds a message of an assistant, in a step of its own unless it is of the same group.
+func (y *reply) add(e *eventlog.Event, m *eventlog.Message) {
+	if !y.open || m.GroupID == "" || m.GroupID != y.group {
+		y.endStep()
+		y.parts.add("step-start")
+		y.open, y.group, y.labels, y.calls = true, m.GroupID, nil, false
+	}
+	if e.Labels[transcript.LabelPromptTokens] != "" {
+		y.labels = e.Labels
+	}
+	if m.Model != "" {
+		y.renderer.model, y.model = m.Model, m.Model
+	}
+	for _, b := range m.Blocks {
+		call, ok := b.(eventlog.ToolCall)
+		if !ok {
+			y.renderer.said(y.parts, b, e, m.Model)
+			continue
+		}
+		y.calls = true
+		y.renderer.tool(y.parts, call, e, y.results)
+		if done, ok := y.results[call.CallID]; ok && done.event.Time.After(y.last) {
+			y.last = done.event.Time
+		}
+	}
+}
+
+// endStep ends the step that is open, if one is.
+func (y *reply) endStep() {
+	if y.open && (y.renderer.complete || y.labels[transcript.LabelPromptTokens] != "") {
+		y.parts.add("step-finish", "reason", y.finish(), "cost", 0, "tokens", tokensOf(y.labels))
+	}
+}
+
+// finish is why the step ended.
+func (y *reply) finish() string {
+	if y.calls {
+		return "tool-calls"
+	}
+	return "stop"
 }
 
 // required are the members that the harness requires of a reply, of which the model may be

@@ -177,7 +177,6 @@ func (b *block) blocks(i int, whole jsontext.Value) ([]eventlog.Block, error) {
 
 // branch reads one way through the tree into a session.
 type branch struct {
-	out     *transcript.Builder
 	session *transcript.SessionBuilder
 	render  renderer
 	sent    []sent // what became events
@@ -193,7 +192,7 @@ type sent struct {
 }
 
 func newBranch(out *transcript.Builder, suffix string) *branch {
-	b := &branch{out: out, session: out.Session(suffix), edits: transcript.OpenEdits{}, render: renderer{warn: func(string, ...any) {}}}
+	b := &branch{session: out.Session(suffix), edits: transcript.OpenEdits{}, render: renderer{warn: func(string, ...any) {}}}
 	b.session.Label(transcript.LabelHarness, "pi")
 	return b
 }

@@ -112,8 +112,7 @@ func (d *Document) failed(err error) error {
 	if err == nil || err == io.EOF { //nolint:errorlint // the decoder wraps it where more was expected
 		return err
 	}
-	var syntax *jsontext.SyntacticError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		d.damaged = syntax.ByteOffset
 	}
 	return fmt.Errorf("line %d: %w", d.Line(), err)

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/cockroachdb/pebble/v2"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/eventcodec"
 )

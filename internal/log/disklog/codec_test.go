@@ -10,14 +10,15 @@ import (
 	"testing"
 	"time"
 
-	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/log/eventcodec"
-	"github.com/contextd/contextd/internal/log/logtest"
-	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/eventcodec"
+	"github.com/contextd/contextd/internal/log/logtest"
+	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
 // storedEvent is what putEvent stores of an event, after a log of which only the

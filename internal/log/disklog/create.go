@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/cockroachdb/pebble/v2"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 

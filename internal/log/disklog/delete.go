@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/cockroachdb/pebble/v2"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/contextd/contextd/internal/log/disklog/durable"
 )
 

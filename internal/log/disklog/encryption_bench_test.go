@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"filippo.io/age"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
 	"github.com/contextd/contextd/internal/log/logtest"

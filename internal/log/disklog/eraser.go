@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )

@@ -9,6 +9,7 @@ import (
 
 	"filippo.io/age"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/logtest"
 )

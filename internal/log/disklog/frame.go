@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"hash/crc32"
 
-	eventlog "github.com/contextd/contextd/internal/log"
 	"google.golang.org/protobuf/proto"
+
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // Every value is framed: magic, letter, version, checksum, body.

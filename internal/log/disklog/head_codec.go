@@ -4,11 +4,12 @@ import (
 	"crypto/sha256"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/eventcodec"
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
-	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 )
 
 const (

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	eventlog "github.com/contextd/contextd/internal/log"
 	"pgregory.net/rapid"
+
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // rawText draws strings in which the bytes that matter to the encoding are

@@ -76,61 +76,78 @@ func (p privateFS) Unwrap() vfs.FS { return p.FS }
 // and so is what a link leads to. It is an error if a file of the store stays
 // readable for everybody.
 func makePrivate(dir string, logger *slog.Logger) error {
-	mended := 0
-	restrict := func(path string, info fs.FileInfo, allowed fs.FileMode) error {
-		mode := info.Mode()
-		if mode.Perm()&^allowed == 0 {
-			return nil
-		}
-		err := os.Chmod(path, mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky)|mode.Perm()&allowed)
-		switch {
-		case err == nil:
-			mended++
-			return nil
-		case !errors.Is(err, fs.ErrPermission):
-			return err
-		case path != dir && mode.Perm()&0o004 != 0:
-			return fmt.Errorf("%s can be read by every user (mode %04o) and belongs to somebody else: give it to the daemon's user, or take the others' access away", path, mode.Perm())
-		}
-		// A volume that was given to a group is like this. What is in it is private.
-		logger.Warn("other users have access to a directory or file that is not the daemon's own", "path", path, "mode", fmt.Sprintf("%04o", mode.Perm()))
-		return nil
+	r := restriction{dir: dir, logger: logger}
+	if err := r.folder(dir, isOwnName); err != nil {
+		return err
 	}
 	data := filepath.Join(dir, dataDir)
-	for _, at := range []string{dir, data} {
-		info, err := os.Stat(at)
-		if errors.Is(err, fs.ErrNotExist) && at == data {
-			break // a new store
+	if _, err := os.Stat(data); !errors.Is(err, fs.ErrNotExist) { // there is none in a new store
+		if err := r.folder(data, func(string) bool { return true }); err != nil {
+			return err
+		}
+	}
+	if r.mended > 0 {
+		logger.Warn("other users had access to the data directory; it was taken away", "dir", dir, "files_and_directories", r.mended)
+	}
+	return nil
+}
+
+// restriction takes what the store keeps in a directory away from other users.
+type restriction struct {
+	dir    string
+	logger *slog.Logger
+	mended int
+}
+
+// folder restricts a directory, and the files in it that are the store's.
+func (r *restriction) folder(at string, own func(name string) bool) error {
+	info, err := os.Stat(at)
+	if err != nil {
+		return err
+	}
+	if err := r.restrict(at, info, privateDir); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(at)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if !entry.Type().IsRegular() || !own(entry.Name()) {
+			continue
+		}
+		info, err := entry.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
 		}
 		if err != nil {
 			return err
 		}
-		if err := restrict(at, info, privateDir); err != nil {
+		if err := r.restrict(filepath.Join(at, entry.Name()), info, privateFile); err != nil {
 			return err
 		}
-		entries, err := os.ReadDir(at)
-		if err != nil {
-			return err
-		}
-		for _, entry := range entries {
-			if !entry.Type().IsRegular() || at == dir && !isOwnName(entry.Name()) {
-				continue
-			}
-			info, err := entry.Info()
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			if err := restrict(filepath.Join(at, entry.Name()), info, privateFile); err != nil {
-				return err
-			}
-		}
 	}
-	if mended > 0 {
-		logger.Warn("other users had access to the data directory; it was taken away", "dir", dir, "files_and_directories", mended)
+	return nil
+}
+
+// restrict takes all but what is allowed from the mode of a file.
+func (r *restriction) restrict(path string, info fs.FileInfo, allowed fs.FileMode) error {
+	mode := info.Mode()
+	if mode.Perm()&^allowed == 0 {
+		return nil
 	}
+	err := os.Chmod(path, mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky)|mode.Perm()&allowed)
+	switch {
+	case err == nil:
+		r.mended++
+		return nil
+	case !errors.Is(err, fs.ErrPermission):
+		return err
+	case path != r.dir && mode.Perm()&0o004 != 0:
+		return fmt.Errorf("%s can be read by every user (mode %04o) and belongs to somebody else: give it to the daemon's user, or take the others' access away", path, mode.Perm())
+	}
+	// A volume that was given to a group is like this. What is in it is private.
+	r.logger.Warn("other users have access to a directory or file that is not the daemon's own", "path", path, "mode", fmt.Sprintf("%04o", mode.Perm()))
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"iter"
 
 	"github.com/cockroachdb/pebble/v2"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 

@@ -1,11 +1,9 @@
 package disklog
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog/durable"
 	"github.com/contextd/contextd/internal/log/disklog/salvage"
@@ -163,189 +162,6 @@ func (r *repairer) path(name string) string { return r.disk.PathJoin(r.dir, name
 
 func (r *repairer) fault(format string, args ...any) {
 	r.out.Faults = append(r.out.Faults, fmt.Sprintf(format, args...))
-}
-
-// examine finds out what is wrong.
-func (r *repairer) examine(ctx context.Context) error {
-	before := len(r.out.Faults)
-	if err := r.examineTop(); err != nil {
-		return err
-	}
-	s := &Store{opts: r.opts, dir: r.path(dataDir), disk: newHaltFS(r.disk), logger: r.opts.Logger}
-	trusted := len(r.out.Faults) == before
-	_, err := s.recall(r.dir)
-	var lostLogs []string
-	if missing, ok := errors.AsType[*MissingError](err); ok {
-		r.out.Faults = append(r.out.Faults, missing.Missing...)
-		lostLogs = missing.logs
-		trusted = trusted && len(lostLogs) > 0
-	} else if err != nil {
-		return err
-	}
-	if trusted {
-		if r.inForce, r.unflushed, err = s.filesInForce(lostLogs); err != nil {
-			r.fault("the database cannot be opened: %s", reasonOf(err))
-		}
-	}
-	for i, log := range lostLogs {
-		if r.needed(log) {
-			r.logLost = true
-			continue
-		}
-		r.out.Faults[len(r.out.Faults)-len(lostLogs)+i] += "; all of it is in tables as well"
-	}
-	if r.inForce == nil {
-		r.fault("no manifest can be trusted: tables that are missing are not known, and may have had the newest of any session")
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.inForce)) {
-		file := r.inForce[name]
-		wrong, err := s.wrongSize(name, file.size)
-		if err != nil {
-			return err
-		}
-		if wrong == "" {
-			continue
-		}
-		r.fault("%s/%s %s", dataDir, name, wrong)
-		if file.last != nil {
-			r.gaps = append(r.gaps, salvage.Gap{After: file.first, Before: append(file.last, 0)})
-		}
-	}
-	if err := r.eachFile(nil, nil); err != nil {
-		return err
-	}
-	r.out.Unnamed = r.logLost || slices.ContainsFunc(r.gaps, func(g salvage.Gap) bool {
-		return bytes.Compare(g.After, []byte{keySession + 1}) < 0 && (g.Before == nil || bytes.Compare(g.Before, []byte{keySession}) > 0)
-	})
-	if len(r.out.Faults) > before {
-		return nil
-	}
-	err = r.examineSessions(ctx)
-	r.sound = len(r.out.Faults) == before
-	return err
-}
-
-// needed reports whether something of a log may be nowhere else.
-func (r *repairer) needed(log string) bool { return r.inForce == nil || r.unflushed[log] }
-
-// examineTop looks at the files beside the database.
-func (r *repairer) examineTop() error {
-	text, err := durable.Read(r.disk, r.path(formatFile), smallFile)
-	switch {
-	case oserror.IsNotExist(err):
-		r.fault("%s is missing", formatFile)
-	case err != nil:
-		return err
-	default:
-		err := parseFormat(r.dir, text)
-		if bad, ok := errors.AsType[*FormatError](err); ok && bad.Version != 0 {
-			return err
-		}
-		if err != nil {
-			r.fault("%s is damaged", formatFile)
-		}
-	}
-	if _, found, valid, err := readInventory(r.disk, r.dir); err != nil {
-		return err
-	} else if !found || !valid {
-		r.fault("%s is missing or damaged", inventoryFile)
-	}
-	return nil
-}
-
-// examineSessions reads everything there is, by the store's own means.
-func (r *repairer) examineSessions(ctx context.Context) error {
-	opts := r.opts
-	opts.ReadOnly = true
-	s, err := open(r.dir, opts)
-	if bad, ok := errors.AsType[*FormatError](err); ok {
-		r.fault("%s", bad.Reason)
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	s.lock = unlocked{}
-	before := len(r.out.Faults)
-	ids, err := s.SessionIDs(ctx)
-	if err != nil {
-		return errors.Join(err, s.Close())
-	}
-	for _, id := range ids {
-		err := s.Verify(ctx, id)
-		if err == nil {
-			err = s.VerifyArtifacts(ctx, id)
-		}
-		if _, corrupt := errors.AsType[*eventlog.CorruptError](err); corrupt {
-			r.fault("%s", err)
-		} else if err != nil {
-			return errors.Join(err, s.Close())
-		}
-	}
-	if len(r.out.Faults) == before {
-		r.out.Whole = len(ids)
-	}
-	return s.Close()
-}
-
-// eachFile reads the files of the database, visits their entries and takes their values in. Without a
-// function to visit, it says what is damaged.
-func (r *repairer) eachFile(visit func(salvage.Entry) error, values *salvage.Values) error {
-	examining := visit == nil
-	if examining {
-		visit, values = func(e salvage.Entry) error { r.sealed = r.sealed || isSealed(e.Value); return nil }, salvage.NewValues(r.disk)
-	}
-	db := r.path(dataDir)
-	names, err := r.disk.List(db)
-	if oserror.IsNotExist(err) {
-		return &NothingLeftError{r.dir, "the directory " + dataDir + " is missing"}
-	}
-	if err != nil {
-		return err
-	}
-	slices.Sort(names)
-	found := 0
-	for _, name := range names {
-		name = r.disk.PathBase(name)
-		path := r.disk.PathJoin(db, name)
-		_, named := r.inForce[name]
-		isLog, _, number := kindOf(name)
-		var lost []salvage.Span
-		switch {
-		case isLog, strings.HasSuffix(name, tableSuffix) && (named || r.inForce == nil):
-			content, readErr := salvage.ReadFile(r.disk, path)
-			switch {
-			case readErr != nil:
-				err = readErr
-			case isLog:
-				lost, err = salvage.Log(content, number, visit)
-				r.logLost = r.logLost || len(lost) > 0 && r.needed(name)
-			default:
-				var gaps []salvage.Gap
-				lost, gaps, err = salvage.Table(content, visit)
-				if examining {
-					r.gaps = append(r.gaps, gaps...)
-				}
-			}
-		case isBlob(name) && (named || r.inForce == nil):
-			lost, err = values.Add(path)
-		default:
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("%s/%s: %w", dataDir, name, err)
-		}
-		found++
-		for _, span := range lost {
-			if examining {
-				r.fault("%s/%s: %s are not what was written", dataDir, name, span)
-			}
-		}
-	}
-	if found == 0 && len(r.out.Faults) > 0 {
-		return &NothingLeftError{r.dir, "no table and no log file is left"}
-	}
-	return nil
 }
 
 // swap puts the rebuilt store in the place of the damaged one, which goes into a directory beside it. It

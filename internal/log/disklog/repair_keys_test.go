@@ -8,6 +8,7 @@ import (
 
 	"filippo.io/age"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/contextd/contextd/internal/log/logtest"
 )
 

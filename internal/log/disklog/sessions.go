@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 

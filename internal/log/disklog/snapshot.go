@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 

@@ -9,10 +9,11 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"google.golang.org/protobuf/proto"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/logtest"
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
-	"google.golang.org/protobuf/proto"
 )
 
 // forger changes a store's records behind its back, well framed.

@@ -4,8 +4,9 @@ import (
 	"maps"
 	"slices"
 
-	eventlog "github.com/contextd/contextd/internal/log"
 	"google.golang.org/protobuf/encoding/protowire"
+
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // Append encodes all of an event but its Seq and Turn and the head after it, which are known

@@ -4,7 +4,7 @@ import "strings"
 
 // shape is what a word is made of.
 type shape struct {
-	lowers, uppers, vowels, digits, underscores, dashes, dots, slashes, scopes int
+	lowers, uppers, vowels, digits, underscores, dashes, slashes, scopes int
 	// mixed is set where an upper-case letter follows a lower-case one, or a lower-case one
 	// two upper-case ones, digits between them left out; hex where all letters are those of
 	// a hexadecimal number in lower case.
@@ -56,8 +56,6 @@ func (w *shape) punctuation(s string, i int) {
 		w.underscores++
 	case '-':
 		w.dashes++
-	case '.':
-		w.dots++
 	case '/':
 		w.slashes++
 	case ':':

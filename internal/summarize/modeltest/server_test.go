@@ -14,8 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/contextd/contextd/internal/summarize/modeltest"
 	"go.uber.org/goleak"
+
+	"github.com/contextd/contextd/internal/summarize/modeltest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

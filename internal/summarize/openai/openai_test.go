@@ -4,13 +4,14 @@ import (
 	"flag"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/contextd/contextd/internal/summarize"
 	"github.com/contextd/contextd/internal/summarize/modelhttp"
 	"github.com/contextd/contextd/internal/summarize/modeltest"
 	"github.com/contextd/contextd/internal/summarize/modeltest/backendtest"
 	"github.com/contextd/contextd/internal/summarize/modeltest/realtest"
 	"github.com/contextd/contextd/internal/summarize/openai"
-	"go.uber.org/goleak"
 )
 
 var endpoint = realtest.RegisterFlags(flag.CommandLine)

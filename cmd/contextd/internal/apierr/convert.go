@@ -48,12 +48,10 @@ func Convert(err error) (st *status.Status, hidden bool) {
 
 // callers are those who may not make a call.
 func callers(err error) *answer {
-	var unknown *auth.UnauthenticatedError
-	if errors.As(err, &unknown) {
+	if _, ok := errors.AsType[*auth.UnauthenticatedError](err); ok {
 		return newAnswer(codes.Unauthenticated, ReasonUnauthenticated, err)
 	}
-	var denied *auth.DeniedError
-	if errors.As(err, &denied) {
+	if _, ok := errors.AsType[*auth.DeniedError](err); ok {
 		return newAnswer(codes.PermissionDenied, ReasonDenied, err)
 	}
 	return nil
@@ -61,25 +59,20 @@ func callers(err error) *answer {
 
 // input is what the client can mend in its request.
 func input(err error) *answer {
-	var rules *protovalidate.ValidationError
-	if errors.As(err, &rules) {
+	if rules, ok := errors.AsType[*protovalidate.ValidationError](err); ok {
 		return fromRules(rules)
 	}
-	var invalid *eventlog.InvalidError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*eventlog.InvalidError](err); ok {
 		a := badField(codes.InvalidArgument, ReasonInvalidField, invalid.Field, invalid.Reason, err)
-		var unknown *policy.UnknownError
-		if errors.As(err, &unknown) {
+		if unknown, ok := errors.AsType[*policy.UnknownError](err); ok {
 			a.with("unknown", unknown.Name).with("known", strings.Join(unknown.Known, ","))
 		}
 		return a
 	}
-	var spec *budget.SpecError
-	if errors.As(err, &spec) {
+	if spec, ok := errors.AsType[*budget.SpecError](err); ok {
 		return badField(codes.InvalidArgument, ReasonInvalidField, "budget."+spec.Field, spec.Reason, err)
 	}
-	var format *harness.FormatError
-	if errors.As(err, &format) {
+	if format, ok := errors.AsType[*harness.FormatError](err); ok {
 		return badField(codes.InvalidArgument, ReasonTranscript, "data", format.Reason, err)
 	}
 	return nil
@@ -87,8 +80,7 @@ func input(err error) *answer {
 
 // state is a precondition that is not met.
 func state(err error) *answer {
-	var missing *eventlog.NotFoundError
-	if errors.As(err, &missing) {
+	if missing, ok := errors.AsType[*eventlog.NotFoundError](err); ok {
 		reason := ReasonNotFound
 		if missing.Kind == "session" {
 			reason = ReasonSessionNotFound
@@ -96,29 +88,24 @@ func state(err error) *answer {
 		a := newAnswer(codes.NotFound, reason, err)
 		return a.resource(missing.Kind, missing.Name)
 	}
-	var exists *eventlog.ExistsError
-	if errors.As(err, &exists) {
+	if exists, ok := errors.AsType[*eventlog.ExistsError](err); ok {
 		a := newAnswer(codes.AlreadyExists, ReasonSessionExists, err)
 		return a.resource(exists.Kind, exists.Name)
 	}
-	var conflict *eventlog.EventConflictError
-	if errors.As(err, &conflict) {
+	if conflict, ok := errors.AsType[*eventlog.EventConflictError](err); ok {
 		field := "events[" + strconv.Itoa(conflict.Index) + "].event_id"
 		a := badField(codes.AlreadyExists, ReasonEventIDConflict, field, "was used before for other content", err)
 		return a.with("event_id", conflict.EventID).number("seq", uint64(conflict.Seq))
 	}
-	var key *assemble.KeyConflictError
-	if errors.As(err, &key) {
+	if key, ok := errors.AsType[*assemble.KeyConflictError](err); ok {
 		a := badField(codes.AlreadyExists, ReasonKeyConflict, "idempotency_key", "was used before for another request", err)
 		return a.with("projection_id", key.ProjectionID).resource("projection", key.ProjectionID)
 	}
-	var head *eventlog.HeadMismatchError
-	if errors.As(err, &head) {
+	if head, ok := errors.AsType[*eventlog.HeadMismatchError](err); ok {
 		a := badField(codes.Aborted, ReasonHeadMismatch, "expected_head", "read the log from there and make the call again", err)
 		return a.number("expected_head", uint64(head.Expected)).number("head_seq", uint64(head.Actual))
 	}
-	var writer *eventlog.ConflictError
-	if errors.As(err, &writer) {
+	if writer, ok := errors.AsType[*eventlog.ConflictError](err); ok {
 		a := newAnswer(codes.Aborted, ReasonWriteConflict, err)
 		a.retryAfter = storeRetry
 		return a.resource("session", writer.Session)
@@ -128,30 +115,24 @@ func state(err error) *answer {
 		a.retryAfter = storeRetry
 		return a
 	}
-	var nothing *assemble.NothingShownError
-	if errors.As(err, &nothing) {
+	if nothing, ok := errors.AsType[*assemble.NothingShownError](err); ok {
 		return newAnswer(codes.FailedPrecondition, ReasonNothingShown, err).number("tokens", nothing.Tokens)
 	}
-	var lost *eventlog.LostError
-	if errors.As(err, &lost) {
+	if lost, ok := errors.AsType[*eventlog.LostError](err); ok {
 		a := badField(codes.FailedPrecondition, ReasonLogLost, "known", "append everything again, without it", err)
 		return a.number("known_seq", uint64(lost.Known)).number("head_seq", uint64(lost.Head)).resource("session", lost.Session)
 	}
-	var unread *lifecycle.LostError
-	if errors.As(err, &unread) {
+	if unread, ok := errors.AsType[*lifecycle.LostError](err); ok {
 		a := badField(codes.FailedPrecondition, ReasonLogLost, unread.Field, "start at number 0, without it", err)
 		return a.resource("session", unread.SessionID)
 	}
-	var lacking *NotConfiguredError
-	if errors.As(err, &lacking) {
+	if lacking, ok := errors.AsType[*NotConfiguredError](err); ok {
 		return newAnswer(codes.FailedPrecondition, ReasonNotConfigured, err).with("setting", lacking.Setting)
 	}
-	var readOnly *eventlog.ReadOnlyError
-	if errors.As(err, &readOnly) {
+	if _, ok := errors.AsType[*eventlog.ReadOnlyError](err); ok {
 		return newAnswer(codes.FailedPrecondition, ReasonReadOnly, err)
 	}
-	var version *artifact.VersionError
-	if errors.As(err, &version) {
+	if version, ok := errors.AsType[*artifact.VersionError](err); ok {
 		a := newAnswer(codes.FailedPrecondition, ReasonStoredVersion, err)
 		return a.number("version", uint64(version.Version)).number("readable", uint64(version.Readable))
 	}
@@ -160,50 +141,42 @@ func state(err error) *answer {
 
 // capacity is what does not fit.
 func capacity(err error) *answer {
-	var over *assemble.BudgetError
-	if errors.As(err, &over) {
+	if over, ok := errors.AsType[*assemble.BudgetError](err); ok {
 		a := newAnswer(codes.FailedPrecondition, ReasonBudgetExceeded, err)
 		a.details = append(a.details, budgetExceeded(over))
 		return a.number("target_tokens", over.Target).number("needed_tokens", over.Needed)
 	}
-	var injection *assemble.InjectionError
-	if errors.As(err, &injection) {
+	if injection, ok := errors.AsType[*assemble.InjectionError](err); ok {
 		a := newAnswer(codes.FailedPrecondition, ReasonInjectionOversize, err)
 		a.with("injection", injection.Name)
 		return a.number("tokens", injection.Tokens).number("reserve_tokens", injection.Reserve)
 	}
-	var transcript *harness.LimitError
-	if errors.As(err, &transcript) {
+	if transcript, ok := errors.AsType[*harness.LimitError](err); ok {
 		return importLimit(transcript, err)
 	}
-	var limit *LimitError
-	if errors.As(err, &limit) {
+	if limit, ok := errors.AsType[*LimitError](err); ok {
 		a := newAnswer(codes.ResourceExhausted, ReasonLimit, err)
 		if limit.Field != "" {
 			a = badField(codes.ResourceExhausted, ReasonLimit, limit.Field, limit.Error(), err)
 		}
 		return a.with("setting", limit.Setting).number("limit", limit.Limit).number("actual", limit.Actual)
 	}
-	var busy *fair.BusyError
-	if errors.As(err, &busy) {
+	if busy, ok := errors.AsType[*fair.BusyError](err); ok {
 		a := newAnswer(codes.ResourceExhausted, ReasonBusy, err)
 		a.retryAfter = busy.RetryAfter
 		return a.with("setting", busy.Setting).number("limit", busy.Limit)
 	}
-	var used *assemble.SessionBusyError
-	if errors.As(err, &used) {
+	if used, ok := errors.AsType[*assemble.SessionBusyError](err); ok {
 		a := newAnswer(codes.ResourceExhausted, ReasonBusy, err)
 		a.retryAfter = used.RetryAfter
 		return a.with("session_id", used.SessionID)
 	}
-	var full *eventlog.FullError
-	if errors.As(err, &full) {
+	if _, ok := errors.AsType[*eventlog.FullError](err); ok {
 		a := newAnswer(codes.ResourceExhausted, ReasonDiskFull, err)
 		a.retryAfter = roomRetry
 		return a
 	}
-	var slow *SlowError
-	if errors.As(err, &slow) {
+	if slow, ok := errors.AsType[*SlowError](err); ok {
 		return newAnswer(codes.DeadlineExceeded, ReasonSlow, err).with("setting", slow.Setting)
 	}
 	return nil
@@ -261,8 +234,7 @@ func availability(err error) *answer {
 // summaries are what keeps a summary from being made. It comes before calls: a
 // summarizer's time may be over, and the call's not.
 func summaries(err error) *answer {
-	var unknown *summarize.UnknownError
-	if errors.As(err, &unknown) {
+	if _, ok := errors.AsType[*summarize.UnknownError](err); ok {
 		return newAnswer(codes.FailedPrecondition, ReasonNotConfigured, err).with("setting", "summarizers")
 	}
 	if errors.Is(err, summarize.ErrClosed) {
@@ -270,8 +242,8 @@ func summaries(err error) *answer {
 		a.retryAfter = drainRetry
 		return a
 	}
-	var failed *summarize.BackendError
-	if !errors.As(err, &failed) {
+	failed, ok := errors.AsType[*summarize.BackendError](err)
+	if !ok {
 		return nil
 	}
 	a := newAnswer(codes.Unavailable, ReasonSummarizer, err)

@@ -28,9 +28,13 @@ func (c *client) embed(ctx context.Context) (*grpc.ClientConn, func() error, err
 	return c.embedStore(ctx, config.StoreDisk, c.embedded)
 }
 
-// noStore says that a directory is no data directory.
+// noStoreError says that a directory is no data directory.
+type noStoreError struct{ error }
+
+func (e *noStoreError) Unwrap() error { return e.error }
+
 func noStore(dir string) error {
-	return status.Errorf(codes.NotFound, "%s holds no event log", oneLine(dir, 0))
+	return &noStoreError{status.Errorf(codes.NotFound, "%s holds no event log", oneLine(dir, 0))}
 }
 
 // settings are those of the environment.

@@ -33,15 +33,13 @@ type usageError struct{ error }
 func (e usageError) Unwrap() error { return e.error }
 
 func exitCode(err error) int {
-	var usage usageError
-	if errors.As(err, &usage) {
+	if _, ok := errors.AsType[usageError](err); ok {
 		return ExitUsage
 	}
 	if errors.Is(err, daemon.ErrUnfinished) {
 		return ExitUnfinished
 	}
-	var missed *missedError
-	if errors.As(err, &missed) {
+	if _, ok := errors.AsType[*missedError](err); ok {
 		return ExitPrecondition
 	}
 	if _, ok := errors.AsType[*noTranscriptError](err); ok {

@@ -75,7 +75,8 @@ func effectivePolicy(settings config.Config, name string) (says, effective *cont
 		return nil, nil, clipping, err
 	}
 	if !slices.Contains(set.Names(), name) {
-		return nil, nil, clipping, mistyped(status.Errorf(codes.NotFound, "there is no policy %q in the configuration", name), name, set.Names())
+		unknown := status.Errorf(codes.NotFound, "there is no policy %q in the configuration; it has %s", name, strings.Join(set.Names(), ", "))
+		return nil, nil, clipping, mistyped(unknown, name, set.Names())
 	}
 	resolved, err := set.Resolve(policy.Overlay{}, policy.Overlay{Name: name})
 	if err != nil {

@@ -40,8 +40,7 @@ func (p Program) report(cmd *cobra.Command, err error) int {
 }
 
 func explainError(cmd *cobra.Command, err error) (text, hint string) {
-	var usage usageError
-	if errors.As(err, &usage) {
+	if _, ok := errors.AsType[usageError](err); ok {
 		return wrongUsage(cmd, err), fmt.Sprintf("see %q", cmd.CommandPath()+" --help")
 	}
 	st, ok := statusOf(err)
@@ -57,6 +56,9 @@ func explainError(cmd *cobra.Command, err error) (text, hint string) {
 	text = statusText(st)
 	if input, ok := errors.AsType[*inputError](err); ok {
 		text = input.where + ": " + fieldOfInput.ReplaceAllString(text, "")
+	}
+	if _, ok := errors.AsType[*noStoreError](err); ok {
+		return text, `name the data_dir of a daemon; "contextd append", "contextd import" and "contextd sessions create" make a new one`
 	}
 	return text, statusHint(st)
 }

@@ -36,55 +36,64 @@ cut, forged or removed since is detected as well.`,
   contextd verify --json > heads.jsonl
   contextd verify --witness heads.jsonl`,
 	}
-	audit := func(cmd *cobra.Command, source auditSource, sessions []string) error {
-		known, err := readWitness(cmd, witnessFile)
-		if err != nil {
-			return usageError{fmt.Errorf("--witness: %w", err)}
-		}
-		all, err := source.sessions(cmd.Context(), sessions)
-		if err != nil {
-			return err
-		}
-		a := auditor{source: source, progress: newProgress(cmd), known: known}
-		found, err := a.run(cmd.Context(), all, len(sessions) == 0)
-		a.progress.close()
-		if err != nil {
-			return err
-		}
-		return c.writeAudit(cmd, found)
-	}
-	overAPI := c.run(func(cmd *cobra.Command, api api, args []string) error { return audit(cmd, remoteSource{api}, args) })
-	cmd.RunE = func(cmd *cobra.Command, sessions []string) (err error) {
+	overAPI := c.run(func(cmd *cobra.Command, api api, sessions []string) error {
+		return c.audit(cmd, remoteSource{api}, sessions, witnessFile)
+	})
+	cmd.RunE = func(cmd *cobra.Command, sessions []string) error {
 		if c.embedded == "" {
 			return overAPI(cmd, sessions)
 		}
-		faults, err := backupFaults(cmd.Context(), c.embedded)
-		if err != nil {
-			return err
-		}
-		if len(faults) > 0 {
-			return c.writeStoreFaults(cmd, faults, c.embedded+" is not what was backed up")
-		}
-		local, err := c.openLocal(cmd.Context())
-		if missing, ok := errors.AsType[*disklog.MissingError](err); ok {
-			return c.writeStoreFaults(cmd, missing.Missing, missing.Dir+" holds less than the event log wrote there; nothing in it was changed or checked")
-		}
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, local.close()) }()
-		err = audit(cmd, local, sessions)
-		if tables := local.store.DamagedTables(); len(sessions) == 0 && len(tables) > 0 {
-			faults := c.writeStoreFaults(cmd, tables, c.embedded+" is damaged: there may be sessions that are not listed; see contextd repair")
-			if err == nil {
-				err = faults
-			}
-		}
-		return err
+		return c.verifyDirectory(cmd, sessions, witnessFile)
 	}
 	sessionsFirst(cmd, cobra.ArbitraryArgs)
 	cmd.Flags().StringVar(&witnessFile, "witness", "", "`file` with what --json wrote before, - for stdin: what those logs held must still be there")
 	return cmd
+}
+
+// audit verifies sessions, all where none is named, and prints what it found.
+func (c *client) audit(cmd *cobra.Command, source auditSource, sessions []string, witnessFile string) error {
+	known, err := readWitness(cmd, witnessFile)
+	if err != nil {
+		return usageError{fmt.Errorf("--witness: %w", err)}
+	}
+	all, err := source.sessions(cmd.Context(), sessions)
+	if err != nil {
+		return err
+	}
+	a := auditor{source: source, progress: newProgress(cmd), known: known}
+	found, err := a.run(cmd.Context(), all, len(sessions) == 0)
+	a.progress.close()
+	if err != nil {
+		return err
+	}
+	return c.writeAudit(cmd, found)
+}
+
+// verifyDirectory verifies the sessions of a data directory, and its files.
+func (c *client) verifyDirectory(cmd *cobra.Command, sessions []string, witnessFile string) (err error) {
+	faults, err := backupFaults(cmd.Context(), c.embedded)
+	if err != nil {
+		return err
+	}
+	if len(faults) > 0 {
+		return c.writeStoreFaults(cmd, faults, c.embedded+" is not what was backed up")
+	}
+	local, err := c.openLocal(cmd.Context())
+	if missing, ok := errors.AsType[*disklog.MissingError](err); ok {
+		return c.writeStoreFaults(cmd, missing.Missing, missing.Dir+" holds less than the event log wrote there; nothing in it was changed or checked")
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, local.close()) }()
+	err = c.audit(cmd, local, sessions, witnessFile)
+	if tables := local.store.DamagedTables(); len(sessions) == 0 && len(tables) > 0 {
+		faults := c.writeStoreFaults(cmd, tables, c.embedded+" is damaged: there may be sessions that are not listed; see contextd repair")
+		if err == nil {
+			err = faults
+		}
+	}
+	return err
 }
 
 // auditSource is where sessions are verified.
@@ -175,6 +184,7 @@ func (a *auditor) session(ctx context.Context, id string) (sessionAudit, error) 
 	return sessionAudit{SessionID: id, Log: logGone}, nil
 }
 
+// look verifies one session.
 func (a *auditor) look(ctx context.Context, id string) (sessionAudit, error) {
 	out := sessionAudit{SessionID: id}
 	var known []witness
@@ -206,23 +216,29 @@ func (a *auditor) look(ctx context.Context, id string) (sessionAudit, error) {
 			return out, err
 		}
 	}
-	projections, err := a.source.projections(ctx, id)
+	err = a.replayAll(ctx, &out)
+	return out, err
+}
+
+// replayAll rebuilds every recorded projection of a session.
+func (a *auditor) replayAll(ctx context.Context, out *sessionAudit) error {
+	projections, err := a.source.projections(ctx, out.SessionID)
 	if err := out.fault(faultOfRecords, "", err); err != nil {
-		return out, err
+		return err
 	}
 	a.progress.expect(len(projections))
 	for _, p := range projections {
-		difference, err := a.source.replay(ctx, id, p)
+		difference, err := a.source.replay(ctx, out.SessionID, p)
 		if err == nil && difference != "" {
 			out.Faults = append(out.Faults, auditFault{Kind: faultOfProjection, ProjectionID: p, Text: difference, Rebuilt: true})
 		}
 		if err := out.fault(faultOfProjection, p, err); err != nil {
-			return out, err
+			return err
 		}
 		out.Projections++
 		a.progress.done()
 	}
-	return out, nil
+	return nil
 }
 
 // fault notes what is wrong with a session. It returns the errors that say nothing
@@ -265,8 +281,7 @@ func endsAudit(err error) bool {
 }
 
 func isNotFound(err error) bool {
-	var missing *eventlog.NotFoundError
-	if errors.As(err, &missing) {
+	if missing, ok := errors.AsType[*eventlog.NotFoundError](err); ok {
 		return missing.Kind == "session"
 	}
 	st, ok := statusOf(err)

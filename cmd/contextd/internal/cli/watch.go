@@ -38,35 +38,40 @@ that --json prints, as in 12@18eaa1702158735c-1, a number of another session is 
 			}
 			req.After = append(req.After, cursor)
 		}
-		stream, err := api.compaction.WatchLifecycle(cmd.Context(), req)
-		if err != nil {
-			return err
-		}
-		// The headers say that nothing is missed from now on.
-		if headers, err := stream.Header(); err == nil && headers != nil {
-			fmt.Fprintln(cmd.ErrOrStderr(), "watching")
-		}
-		for _, session := range req.GetSessionIds() {
-			noteMissing(cmd, api, session, "nothing happens to it until it is made")
-		}
-		for n := uint(0); limit == 0 || n < limit; n++ {
-			resp, err := stream.Recv()
-			if errors.Is(err, io.EOF) || cmd.Context().Err() != nil {
-				return nil //nolint:nilerr // an interrupt is how a watcher ends
-			}
-			if err != nil {
-				return err
-			}
-			if err := c.writeLifecycle(cmd.OutOrStdout(), resp.GetEvent()); err != nil {
-				return err
-			}
-		}
-		return nil
+		return c.watch(cmd, api, req, limit)
 	})
 	sessionsFirst(cmd, cobra.ArbitraryArgs)
 	cmd.Flags().StringSliceVar(&after, "after", nil, "start after this event `number` of the session, 0 for the first, or NUMBER@INCARNATION; SESSION=NUMBER where there are several; may be repeated")
 	cmd.Flags().UintVar(&limit, "limit", 0, "end after so many `events`; 0 for never")
 	return cmd
+}
+
+// watch prints what happens to sessions, at most limit events; 0 is all until it is interrupted.
+func (c *client) watch(cmd *cobra.Command, api api, req *contextdv1.WatchLifecycleRequest, limit uint) error {
+	stream, err := api.compaction.WatchLifecycle(cmd.Context(), req)
+	if err != nil {
+		return err
+	}
+	// The headers say that nothing is missed from now on.
+	if headers, err := stream.Header(); err == nil && headers != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "watching")
+	}
+	for _, session := range req.GetSessionIds() {
+		noteMissing(cmd, api, session, "nothing happens to it until it is made")
+	}
+	for n := uint(0); limit == 0 || n < limit; n++ {
+		resp, err := stream.Recv()
+		if errors.Is(err, io.EOF) || cmd.Context().Err() != nil {
+			return nil //nolint:nilerr // an interrupt is how a watcher ends
+		}
+		if err != nil {
+			return err
+		}
+		if err := c.writeLifecycle(cmd.OutOrStdout(), resp.GetEvent()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // cursorOf reads "NUMBER", of the only session, or "SESSION=NUMBER", each with or without

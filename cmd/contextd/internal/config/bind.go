@@ -1,8 +1,9 @@
 package config
 
 import (
-	"github.com/contextd/contextd/cmd/contextd/internal/auth"
 	"github.com/spf13/pflag"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/auth"
 )
 
 // FileFlag names the flag and, in the usual form, the variable that say where

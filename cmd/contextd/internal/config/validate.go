@@ -15,6 +15,19 @@ import (
 
 // Validate names the first setting that makes no sense, by its key in the file.
 func (c *Config) Validate() error {
+	for _, check := range []func() error{
+		c.validateChoices, c.validateBounds, c.Disk.validate, c.validatePostgres, c.ValidateListening, c.Limits.Validate,
+		c.validateSummarizers, c.validatePolicies,
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validateChoices checks what may only be one of a few values, or depends on another setting.
+func (c *Config) validateChoices() error {
 	switch {
 	case c.Listen == "" && c.UnixSocket == "":
 		return fmt.Errorf("listen and unix_socket must not both be empty: nobody could reach the daemon")
@@ -26,37 +39,48 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("encryption_keys_dir has no effect without encryption_key_file or encryption_key_command")
 	case c.LogFormat != LogText && c.LogFormat != LogJSON:
 		return fmt.Errorf("log_format must be %s or %s, not %q", LogText, LogJSON, c.LogFormat)
+	case c.UnixSocketMode&0o600 != 0o600:
+		return fmt.Errorf("unix_socket_mode must let the daemon's own user read and write (0600)")
+	case c.HookOnTimeout != "allow" && c.HookOnTimeout != "block":
+		return fmt.Errorf("hook_on_timeout must be allow or block, not %q", c.HookOnTimeout)
+	default:
+		return nil
+	}
+}
+
+// validateBounds checks numbers, sizes and times.
+func (c *Config) validateBounds() error {
+	switch {
 	case c.ShutdownTimeout < 0:
 		return fmt.Errorf("shutdown_timeout must not be negative")
-	case c.MaxConnections == 0 || c.MaxConnections > 1<<20:
-		return fmt.Errorf("max_connections must be between 1 and %d", 1<<20)
-	case c.MaxStreams == 0 || c.MaxStreams > 1<<31:
-		return fmt.Errorf("max_streams must be between 1 and %d", 1<<31)
-	case c.MaxCalls == 0 || c.MaxCalls > 1<<31:
-		return fmt.Errorf("max_calls must be between 1 and %d", 1<<31)
-	case c.MaxClientConnections == 0:
-		return fmt.Errorf("max_client_connections must be greater than 0")
-	case c.MaxClientCalls == 0:
-		return fmt.Errorf("max_client_calls must be greater than 0")
 	case c.MaxAssemblies > 1<<20 || c.MaxClientAssemblies > 1<<20:
 		return fmt.Errorf("max_assemblies and max_client_assemblies must be at most %d", 1<<20)
 	case c.MaxCallRate > 1<<31 || c.MaxClientCallRate > 1<<31:
 		return fmt.Errorf("max_call_rate and max_client_call_rate must be at most %d", 1<<31)
-	case c.UnixSocketMode&0o600 != 0o600:
-		return fmt.Errorf("unix_socket_mode must let the daemon's own user read and write (0600)")
-	case c.CacheSessions == 0 || c.CacheSessions > 1<<20:
-		return fmt.Errorf("cache_sessions must be between 1 and %d", 1<<20)
 	case c.HookTimeout <= 0 || c.HookTimeout > time.Minute:
 		return fmt.Errorf("hook_timeout must be positive and at most a minute")
-	case c.HookOnTimeout != "allow" && c.HookOnTimeout != "block":
-		return fmt.Errorf("hook_on_timeout must be allow or block, not %q", c.HookOnTimeout)
 	case c.DiskCacheBytes > 1<<40:
 		return fmt.Errorf("disk_cache_bytes must be at most 1024GiB")
+	}
+	for _, bounded := range []struct {
+		setting     string
+		value, most uint64
+	}{
+		{"max_connections", c.MaxConnections, 1 << 20},
+		{"max_streams", c.MaxStreams, 1 << 31},
+		{"max_calls", c.MaxCalls, 1 << 31},
+		{"cache_sessions", c.CacheSessions, 1 << 20},
+	} {
+		if bounded.value == 0 || bounded.value > bounded.most {
+			return fmt.Errorf("%s must be between 1 and %d", bounded.setting, bounded.most)
+		}
 	}
 	for _, required := range []struct {
 		setting string
 		unset   bool
 	}{
+		{"max_client_connections", c.MaxClientConnections == 0},
+		{"max_client_calls", c.MaxClientCalls == 0},
 		{"connection_idle_timeout", c.ConnectionIdleTimeout <= 0},
 		{"receive_timeout", c.ReceiveTimeout <= 0},
 		{"send_timeout", c.SendTimeout <= 0},
@@ -69,21 +93,11 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("%s must be greater than 0", required.setting)
 		}
 	}
-	if err := c.Disk.validate(); err != nil {
-		return err
-	}
-	if err := c.validatePostgres(); err != nil {
-		return err
-	}
-	if err := c.ValidateListening(); err != nil {
-		return err
-	}
-	if err := c.Limits.Validate(); err != nil {
-		return err
-	}
-	if err := c.validateSummarizers(); err != nil {
-		return err
-	}
+	return nil
+}
+
+// validatePolicies checks the policies, the models and the budget, and the patterns of credentials.
+func (c *Config) validatePolicies() error {
 	if _, err := c.Scrubber(nil); err != nil {
 		return err
 	}

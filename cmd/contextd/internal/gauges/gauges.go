@@ -1,4 +1,4 @@
-// Package gauges opens the accountants of the tokenizers that budgets name.
+// Package gauges opens the gauge of each tokenizer that budgets name.
 package gauges
 
 import (

@@ -54,8 +54,7 @@ func (s *Server) CountTokens(ctx context.Context, req *contextdv1.CountTokensReq
 	tools := budget.Count{}
 	if len(req.GetToolsJson()) > 0 {
 		if tools, err = gauge.ToolSchemaTokens(string(req.GetToolsJson())); err != nil {
-			var wrong *budget.ToolsError
-			if errors.As(err, &wrong) {
+			if wrong, ok := errors.AsType[*budget.ToolsError](err); ok {
 				err = &eventlog.InvalidError{Field: "tools_json", Reason: wrong.Reason}
 			}
 			return nil, err

@@ -81,8 +81,7 @@ func checkExport(req *contextdv1.ExportTranscriptRequest) error {
 
 // refusedHarness names the field of a harness that there is no reader or writer for.
 func refusedHarness(field string, err error) error {
-	var unknown *harness.FormatError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*harness.FormatError](err); ok {
 		return &eventlog.InvalidError{Field: field, Reason: unknown.Reason}
 	}
 	return err

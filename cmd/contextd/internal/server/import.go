@@ -77,8 +77,7 @@ func (s *Server) importTranscript(ctx context.Context, id string, t harness.Tran
 		labels := partLabels(id, part.Session, func(warning string) { out.Warnings = append(out.Warnings, warning) })
 		begin := func() error {
 			err := s.beginPart(ctx, id, part.Session, labels)
-			var exists *eventlog.ExistsError
-			if errors.As(err, &exists) {
+			if _, ok := errors.AsType[*eventlog.ExistsError](err); ok {
 				return s.checkTarget(ctx, target, part) // another has begun it meanwhile
 			}
 			return err
@@ -126,8 +125,7 @@ func (s *Server) checkImport(ctx context.Context, id string, part importPart) er
 // checkPart refuses to add a subagent's conversation to a session of something else.
 func (s *Server) checkPart(ctx context.Context, id, target string) error {
 	session, err := s.store.Session(ctx, target)
-	var missing *eventlog.NotFoundError
-	if errors.As(err, &missing) {
+	if _, ok := errors.AsType[*eventlog.NotFoundError](err); ok {
 		return nil
 	}
 	if err == nil && !belongs(session, id) {
@@ -174,40 +172,47 @@ func (s *Server) importSession(ctx context.Context, id string, begin func() erro
 		}
 	}
 	// All batches go to one incarnation: another would begin in the middle.
-	of, envelopes := known.session.Incarnation, part.besides[""]
+	whole := part.besides[""]
 	for events := part.Events; len(events) > 0; {
 		n := part.batch(s.limits, events)
-		batch := make([]eventlog.Event, n)
-		for i := range batch {
-			batch[i] = untimed(events[i])
-		}
-		events = events[n:]
-		p, err := s.admitTo(ctx, id, eventlog.Batch{Events: batch, Of: &of})
-		if err != nil {
-			return changedTranscript(id, err)
-		}
-		answer, err := s.settle(ctx, p)
-		if err != nil {
+		if err := s.importBatch(ctx, id, known.session, part, events[:n], whole, out); err != nil {
 			return err
 		}
-		seqs := make(map[string]eventlog.Seq, n)
-		for i, receipt := range answer.GetReceipts() {
-			seqs[receipt.GetEventId()] = eventlog.Seq(receipt.GetSeq())
-			envelopes = append(envelopes, part.besides[receipt.GetEventId()]...)
-			if receipt.GetDuplicate() {
-				continue
-			}
-			out.Events++
-			if _, ok := batch[i].Body.(*eventlog.Compaction); ok {
-				out.Compactions++
-			}
+		events, whole = events[n:], nil
+	}
+	return nil
+}
+
+// importBatch appends a batch to a session, and keeps its envelopes with those that are given.
+func (s *Server) importBatch(ctx context.Context, id string, session eventlog.Session, part importPart, events []eventlog.Event, envelopes []harness.Envelope, out *contextdv1.ImportTranscriptResponse) error {
+	batch := make([]eventlog.Event, len(events))
+	for i := range batch {
+		batch[i] = untimed(events[i])
+	}
+	p, err := s.admitTo(ctx, id, eventlog.Batch{Events: batch, Of: &session.Incarnation})
+	if err != nil {
+		return changedTranscript(id, err)
+	}
+	answer, err := s.settle(ctx, p)
+	if err != nil {
+		return err
+	}
+	seqs := make(map[string]eventlog.Seq, len(batch))
+	for i, receipt := range answer.GetReceipts() {
+		seqs[receipt.GetEventId()] = eventlog.Seq(receipt.GetSeq())
+		envelopes = append(envelopes, part.besides[receipt.GetEventId()]...)
+		if receipt.GetDuplicate() {
+			continue
 		}
-		// They have a place once the events do. An import that ends between the two is whole
-		// once it is repeated.
-		if err := harness.PutEnvelopes(ctx, s.store, id, of, envelopes, seqs, known.session.Head > 0); err != nil {
-			return fmt.Errorf("import into session %q: %w", id, err)
+		out.Events++
+		if _, ok := batch[i].Body.(*eventlog.Compaction); ok {
+			out.Compactions++
 		}
-		envelopes = nil
+	}
+	// They have a place once the events do. An import that ends between the two is whole
+	// once it is repeated.
+	if err := harness.PutEnvelopes(ctx, s.store, id, session.Incarnation, envelopes, seqs, session.Head > 0); err != nil {
+		return fmt.Errorf("import into session %q: %w", id, err)
 	}
 	return nil
 }

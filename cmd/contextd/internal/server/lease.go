@@ -52,8 +52,7 @@ func (c *compactions) CompleteSummaryTask(ctx context.Context, req *contextdv1.C
 		OutputTokens: req.GetOutputTokens(),
 		Model:        req.GetModel(),
 	})
-	var rejected *summarize.RejectedError
-	if errors.As(err, &rejected) {
+	if rejected, ok := errors.AsType[*summarize.RejectedError](err); ok {
 		return nil, &eventlog.InvalidError{Field: "text", Reason: rejected.Reason}
 	}
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
-	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/pointers"
 	"github.com/contextd/contextd/internal/records"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -24,11 +23,9 @@ func (s *Server) ListProjections(ctx context.Context, req *contextdv1.ListProjec
 	if _, err := s.existing(ctx, req.GetSessionId()); err != nil {
 		return nil, err
 	}
-	held, err := s.work.Take(ctx, s.limits.MaxEventBytes)
-	if err != nil {
+	if err := s.reserveEvent(ctx); err != nil {
 		return nil, err
 	}
-	memory.UntilSent(ctx, held)
 	out := &contextdv1.ListProjectionsResponse{}
 	facts := pointers.NewReader(s.store, req.GetSessionId())
 	for room, limit := maxProjectionBytes, pageSize(req.GetPageSize()); ; {
@@ -83,7 +80,7 @@ const (
 	entryOverhead      = 8
 )
 
-// ReplayProjection makes a recorded projection again and compares.
+// ReplayProjection rebuilds a recorded projection and compares it with the record.
 func (s *Server) ReplayProjection(ctx context.Context, req *contextdv1.ReplayProjectionRequest) (*contextdv1.ReplayProjectionResponse, error) {
 	_, out, err := s.replay(ctx, req.GetSessionId(), req.GetProjectionId())
 	return out, err
@@ -172,11 +169,9 @@ func (s *Server) ResolvePointer(ctx context.Context, req *contextdv1.ResolvePoin
 	if _, err := s.existing(ctx, req.GetSessionId()); err != nil {
 		return nil, err
 	}
-	held, err := s.work.Take(ctx, s.limits.MaxEventBytes)
-	if err != nil {
+	if err := s.reserveEvent(ctx); err != nil {
 		return nil, err
 	}
-	memory.UntilSent(ctx, held)
 	event, block, err := pointers.Resolve(ctx, s.store, req.GetSessionId(), req.GetPointer())
 	if err != nil {
 		return nil, err

@@ -132,3 +132,13 @@ func (s *Server) stillThere(ctx context.Context, of eventlog.Session) error {
 
 // framed is the size of an embedded message with its tag and length, at most.
 func framed(size int) int { return size + 6 }
+
+// reserveEvent takes memory for the events that a call reads one after the other, until its answer is
+// sent.
+func (s *Server) reserveEvent(ctx context.Context) error {
+	held, err := s.work.Take(ctx, s.limits.MaxEventBytes)
+	if err == nil {
+		memory.UntilSent(ctx, held)
+	}
+	return err
+}

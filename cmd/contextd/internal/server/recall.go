@@ -6,7 +6,6 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/explain"
-	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/recall"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -62,11 +61,9 @@ func (s *Server) CallRecallTool(ctx context.Context, req *contextdv1.CallRecallT
 	if err != nil {
 		return nil, err
 	}
-	held, err := s.work.Take(ctx, s.limits.MaxEventBytes)
-	if err != nil {
+	if err := s.reserveEvent(ctx); err != nil {
 		return nil, err
 	}
-	memory.UntilSent(ctx, held)
 	of := recall.Session{
 		ID: req.GetSessionId(), Log: s.store, Name: recallName(preview.Policy, req.GetRecallTool()),
 		Gauge: gauge, PageTokens: recall.PageTokens(preview.Policy.Reduction.Clipping.Limit(resolved)),

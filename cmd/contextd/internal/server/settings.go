@@ -54,8 +54,7 @@ func (k knownSession) lost(id string, mark *contextdv1.LogMark) error {
 // settingsOf returns what is known of a session.
 func (s *Server) settingsOf(ctx context.Context, id string) (knownSession, error) {
 	session, err := s.store.Session(ctx, id)
-	var missing *eventlog.NotFoundError
-	if errors.As(err, &missing) {
+	if _, ok := errors.AsType[*eventlog.NotFoundError](err); ok {
 		fresh, err := s.newSettings(wire.Settings{})
 		return knownSession{settings: fresh}, err
 	}

@@ -16,8 +16,7 @@ func Under(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var invalid *eventlog.InvalidError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*eventlog.InvalidError](err); ok {
 		return &eventlog.InvalidError{Field: path + "." + invalid.Field, Reason: invalid.Reason}
 	}
 	return err

@@ -19,63 +19,100 @@ func (f *File) walk(ctx context.Context, root uint32, each func(*payload) (bool,
 	return err
 }
 
-func (f *File) subtree(ctx context.Context, number uint32, depth int, each func(*payload) (bool, error)) (bool, error) {
+// treePage is a page of a table's tree.
+type treePage struct {
+	number   uint32
+	bytes    []byte
+	interior bool
+	// cells is how many there are, and pointers where their places are.
+	cells, pointers int
+	// right is the page after the last cell of an interior one.
+	right uint32
+}
+
+// treePage reads the header of a page that is so deep in a tree.
+func (f *File) treePage(ctx context.Context, number uint32, depth int) (p treePage, err error) {
 	if number == 1 && depth > 0 {
-		return false, damaged("one of its pages leads to the first")
+		return p, damaged("one of its pages leads to the first")
 	}
 	if depth > maxDepth {
-		return false, damaged("a table is more than %d pages deep", maxDepth)
+		return p, damaged("a table is more than %d pages deep", maxDepth)
 	}
-	page, err := f.page(ctx, number)
-	if err != nil {
-		return false, err
+	p.number = number
+	if p.bytes, err = f.page(ctx, number); err != nil {
+		return p, err
 	}
 	at := 0
 	if number == 1 {
 		at = 100 // after the header of the file
 	}
-	kind, head := page[at], 8
-	if kind == interiorPage {
-		head = 12
-	} else if kind != leafPage {
-		return false, damaged("page %d is of kind %d, which is none of a table's", number, kind)
+	switch kind := p.bytes[at]; kind {
+	case interiorPage:
+		p.interior, p.pointers, p.right = true, at+12, binary.BigEndian.Uint32(p.bytes[at+8:])
+	case leafPage:
+		p.pointers = at + 8
+	default:
+		return p, damaged("page %d is of kind %d, which is none of a table's", number, kind)
 	}
-	cells := int(binary.BigEndian.Uint16(page[at+3:]))
-	pointers := at + head
-	if pointers+2*cells > f.usable {
-		return false, damaged("page %d has %d rows, for which it has no room", number, cells)
+	p.cells = int(binary.BigEndian.Uint16(p.bytes[at+3:]))
+	if p.pointers+2*p.cells > f.usable {
+		return p, damaged("page %d has %d rows, for which it has no room", number, p.cells)
 	}
-	left := f.usable // of the page, for its rows: they cannot share their bytes
-	for i := range cells {
-		cell := int(binary.BigEndian.Uint16(page[pointers+2*i:]))
-		if cell < pointers+2*cells || cell >= f.usable {
-			return false, damaged("a row of page %d is not where rows are", number)
+	return p, nil
+}
+
+// cell is what begins where cell i is, up to the end of the page.
+func (f *File) cell(p treePage, i int) ([]byte, error) {
+	at := int(binary.BigEndian.Uint16(p.bytes[p.pointers+2*i:]))
+	if at < p.pointers+2*p.cells || at >= f.usable {
+		return nil, damaged("a row of page %d is not where rows are", p.number)
+	}
+	return p.bytes[at:f.usable], nil
+}
+
+func (f *File) subtree(ctx context.Context, number uint32, depth int, each func(*payload) (bool, error)) (bool, error) {
+	p, err := f.treePage(ctx, number, depth)
+	if err != nil {
+		return false, err
+	}
+	if !p.interior {
+		return f.leaf(ctx, p, each)
+	}
+	for i := range p.cells {
+		cell, err := f.cell(p, i)
+		if err != nil {
+			return false, err
 		}
-		rest := page[cell:f.usable]
-		var more bool
-		if kind == interiorPage {
-			if len(rest) < 4 {
-				return false, damaged("page %d is cut off", number)
-			}
-			more, err = f.subtree(ctx, binary.BigEndian.Uint32(rest), depth+1, each)
-		} else {
-			var row *payload
-			var length int
-			if row, length, err = f.leafRow(ctx, rest); err == nil {
-				if left -= length; left < 0 {
-					return false, damaged("rows of page %d have the same bytes", number)
-				}
-				more, err = each(row)
-			}
+		if len(cell) < 4 {
+			return false, damaged("page %d is cut off", number)
 		}
-		if err != nil || !more {
+		if more, err := f.subtree(ctx, binary.BigEndian.Uint32(cell), depth+1, each); err != nil || !more {
 			return false, err
 		}
 	}
-	if kind == leafPage {
-		return true, nil
+	return f.subtree(ctx, p.right, depth+1, each)
+}
+
+// leaf gives each the rows of a page.
+func (f *File) leaf(ctx context.Context, p treePage, each func(*payload) (bool, error)) (bool, error) {
+	left := f.usable // of the page, for its rows: they cannot share their bytes
+	for i := range p.cells {
+		cell, err := f.cell(p, i)
+		if err != nil {
+			return false, err
+		}
+		row, length, err := f.leafRow(ctx, cell)
+		if err != nil {
+			return false, err
+		}
+		if left -= length; left < 0 {
+			return false, damaged("rows of page %d have the same bytes", p.number)
+		}
+		if more, err := each(row); err != nil || !more {
+			return false, err
+		}
 	}
-	return f.subtree(ctx, binary.BigEndian.Uint32(page[at+8:]), depth+1, each)
+	return true, nil
 }
 
 // leafRow is the row that begins with the bytes, and how many of the page it has.

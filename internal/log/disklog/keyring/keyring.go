@@ -22,6 +22,7 @@ import (
 	"filippo.io/age"
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/contextd/contextd/internal/log/disklog/durable"
 )
 

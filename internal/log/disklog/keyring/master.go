@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"filippo.io/age"
+
 	"github.com/contextd/contextd/internal/log/disklog/durable"
 )
 
@@ -22,8 +23,7 @@ func (k *Keyring) readMaster(identities []age.Identity) ([]byte, error) {
 		return nil, err
 	}
 	opened, err := age.Decrypt(strings.NewReader(text), identities...)
-	var none *age.NoIdentityMatchError
-	if errors.As(err, &none) {
+	if _, ok := errors.AsType[*age.NoIdentityMatchError](err); ok {
 		return nil, &KeyError{Dir: k.dir, Reason: MasterFile + " is damaged, or they were encrypted with another key than the ones given"}
 	}
 	var secret []byte

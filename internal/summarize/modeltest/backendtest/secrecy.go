@@ -13,10 +13,11 @@ import (
 	"testing/synctest"
 	"unicode"
 
+	"pgregory.net/rapid"
+
 	"github.com/contextd/contextd/internal/summarize"
 	"github.com/contextd/contextd/internal/summarize/modelhttp"
 	"github.com/contextd/contextd/internal/summarize/modeltest"
-	"pgregory.net/rapid"
 )
 
 // transport answers requests without a server.

@@ -22,7 +22,7 @@ type resort struct {
 
 // resorts lists what the last resort gives up of that which a forced cut spares, in order:
 // what humans said first and last goes after everything else.
-func (r *run) resorts() []resort {
+func (r *reduction) resorts() []resort {
 	return []resort{
 		{"drop older turns", r.dropOlder},
 		{"describe large media", func(now Result) Result { return r.describeMedia(now, r.budget.Target/2) }},
@@ -46,7 +46,7 @@ func (r *run) resorts() []resort {
 }
 
 // lastResort takes steps until the view fits, or none makes it smaller.
-func (r *run) lastResort(now Result) Result {
+func (r *reduction) lastResort(now Result) Result {
 	var last string
 	before := now
 	for used := now.View.Tokens() + 1; r.over(now) && now.View.Tokens() < used && r.ended() == nil; {
@@ -66,9 +66,9 @@ func (r *run) lastResort(now Result) Result {
 }
 
 // over reports whether a view is over the target.
-func (r *run) over(now Result) bool { return now.View.Tokens() > r.budget.Target }
+func (r *reduction) over(now Result) bool { return now.View.Tokens() > r.budget.Target }
 
-func (r *run) dropOlder(now Result) Result {
+func (r *reduction) dropOlder(now Result) Result {
 	dropped, d := now.State.CollapsedThrough, r.demand(now.View.Tokens())
 	now = r.free(r.window, now, d)
 	if !r.over(now) || dropped == 0 || now.State.CollapsedThrough > dropped {
@@ -82,11 +82,11 @@ func (r *run) dropOlder(now Result) Result {
 	return now
 }
 
-func (r *run) clipResults(now Result) Result {
+func (r *reduction) clipResults(now Result) Result {
 	return r.free(r.clipping, now, r.demand(now.View.Tokens()-r.budget.Target))
 }
 
-func (r *run) shortenDigest(now Result) Result {
+func (r *reduction) shortenDigest(now Result) Result {
 	for size := r.window.sizeFor(r.budget, 0) / 4; r.over(now) && size >= leastDigest; size /= 4 {
 		target := size
 		if now.State.CollapsedThrough > 0 {
@@ -98,20 +98,20 @@ func (r *run) shortenDigest(now Result) Result {
 }
 
 // lateAfter is the event after which late results keep their groups at a cut of a view.
-func (r *run) lateAfter(now Result) eventlog.Seq {
+func (r *reduction) lateAfter(now Result) eventlog.Seq {
 	return max(now.State.LateAfter, now.View.lateAfter(r.keepTurns()))
 }
 
 // collapse extends the run through an event, with a digest written for a target, or for less where what
 // a caller decided or the budget needs it. Of late results only those after an event keep their groups.
-func (r *run) collapse(now Result, through eventlog.Seq, target uint64, lateAfter eventlog.Seq) Result {
+func (r *reduction) collapse(now Result, through eventlog.Seq, target uint64, lateAfter eventlog.Seq) Result {
 	s := now.State
 	s.CollapsedThrough, s.CollapsedFor, s.LateAfter = max(s.CollapsedThrough, through), target, lateAfter
 	return r.adopt(now, r.decidedLimits(r.From(s)))
 }
 
 // clipSummary shortens the text of a caller's summary, which nothing else drops.
-func (r *run) clipSummary(now Result) Result {
+func (r *reduction) clipSummary(now Result) Result {
 	summary := r.digests.decided.summary()
 	if summary.ID == "" || now.State.Summary != summary.ID {
 		return now
@@ -126,7 +126,7 @@ func (r *run) clipSummary(now Result) Result {
 
 // clipTexts halves the limit of the texts of some groups, until the view fits or
 // nothing remains that may be cut.
-func (r *run) clipTexts(now Result, of func(*Group) bool) Result {
+func (r *reduction) clipTexts(now Result, of func(*Group) bool) Result {
 	before := now.State.TextClips
 	for limit := r.budget.Target / 2; r.over(now) && limit >= clipFloor; limit /= 2 {
 		var clips []Clip
@@ -147,7 +147,7 @@ func (r *run) clipTexts(now Result, of func(*Group) bool) Result {
 
 // describeMedia describes what users gave that is no text and larger than a limit, in messages that
 // are there by now. With strict_anchor what is at the front stays.
-func (r *run) describeMedia(now Result, limit uint64) Result {
+func (r *reduction) describeMedia(now Result, limit uint64) Result {
 	clip := Clip{Through: r.conv.Head(), Tokens: limit}
 	if v := now.View; r.policy.Window.StrictAnchor {
 		for i := range v.items {
@@ -166,7 +166,7 @@ func (r *run) describeMedia(now Result, limit uint64) Result {
 	return r.adopt(now, s)
 }
 
-func (r *run) describeAllMedia(now Result) Result {
+func (r *reduction) describeAllMedia(now Result) Result {
 	for limit := r.budget.Target / 4; r.over(now) && limit >= clipFloor; limit /= 2 {
 		now = r.describeMedia(now, limit)
 	}
@@ -175,7 +175,7 @@ func (r *run) describeAllMedia(now Result) Result {
 
 // clipHuman clips the newest human message to limit, if it is over it and nothing keeps
 // its texts whole.
-func (r *run) clipHuman(now Result, limit uint64) Result {
+func (r *reduction) clipHuman(now Result, limit uint64) Result {
 	g := now.View.human
 	if g == nil || g.Tokens <= limit {
 		return now
@@ -185,7 +185,7 @@ func (r *run) clipHuman(now Result, limit uint64) Result {
 	return r.adopt(now, s)
 }
 
-func (r *run) clipHumanFurther(now Result) Result {
+func (r *reduction) clipHumanFurther(now Result) Result {
 	for limit := r.humanLimit(now) / 2; r.over(now) && limit >= clipFloor; limit /= 2 {
 		now = r.clipHuman(now, limit)
 	}
@@ -195,7 +195,7 @@ func (r *run) clipHumanFurther(now Result) Result {
 // humanLimit is what the newest human message may take beside the first before it is
 // clipped: half of the target, or less where the two leave the newest turn less than a
 // quarter.
-func (r *run) humanLimit(now Result) uint64 {
+func (r *reduction) humanLimit(now Result) uint64 {
 	first := now.View.tokensOf(func(g *Group) bool { return g.Anchor && g.Kind != KindSystem })
 	target := r.budget.Target
 	most := target / 4 * 3
@@ -206,7 +206,7 @@ func (r *run) humanLimit(now Result) uint64 {
 // context with most of it is better than none. Half of the target is its own, or
 // less where the first and the newest human message need the room, so that it need not
 // be clipped again soon.
-func (r *run) clipSystem(now Result) Result {
+func (r *reduction) clipSystem(now Result) Result {
 	if r.policy.Window.StrictAnchor {
 		return now
 	}
@@ -224,7 +224,7 @@ func (r *run) clipSystem(now Result) Result {
 // dropNewest drops the newest turn, of which the arguments of its calls remain, which
 // nothing may change: the ledger shows their beginnings. What the runtime put in after
 // it follows, the last of it last.
-func (r *run) dropNewest(now Result) Result {
+func (r *reduction) dropNewest(now Result) Result {
 	for _, through := range r.window.newestEnds(now.View) {
 		if !r.over(now) {
 			break
@@ -234,5 +234,5 @@ func (r *run) dropNewest(now Result) Result {
 	return now
 }
 
-// dropAll drops what a collapse for any target keeps beside its digest.
-func (r *run) dropAll(now Result) Result { return r.collapse(now, r.conv.head, 0, r.conv.head) }
+// dropAll drops even what a collapse keeps beside its digest, by writing that for no target at all.
+func (r *reduction) dropAll(now Result) Result { return r.collapse(now, r.conv.head, 0, r.conv.head) }

@@ -17,7 +17,7 @@ func TestDocsNameTheLastResort(t *testing.T) {
 	_, list, _ := strings.Cut(string(page), "the last resort follows, step")
 	list, _, _ = strings.Cut(list, "What still does not fit")
 	named := regexp.MustCompile(`(?m)^(\d+)\. \*\*([^*]+?)[.,:]?\*\*`).FindAllStringSubmatch(list, -1)
-	steps := (&run{}).resorts()
+	steps := (&reduction{}).resorts()
 	if len(named) != len(steps) {
 		t.Fatalf("%d steps in the docs, %d in the code", len(named), len(steps))
 	}

@@ -2,14 +2,15 @@ package reduce
 
 import (
 	"fmt"
-	"github.com/contextd/contextd/internal/budget"
-	eventlog "github.com/contextd/contextd/internal/log"
 	"reflect"
 	"slices"
+
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// run is one run of a pipeline.
-type run struct {
+// reduction is one pass of a pipeline's reducers over a conversation.
+type reduction struct {
 	*Pipeline
 	ask Ask
 	// budget is that of the view: what is reserved is taken off its target, which is less
@@ -24,8 +25,8 @@ type run struct {
 	named map[eventlog.Place]bool
 }
 
-func (p *Pipeline) newRun(b budget.Budget, ask Ask) *run {
-	r := &run{Pipeline: p, ask: ask, budget: b}
+func (p *Pipeline) newReduction(b budget.Budget, ask Ask) *reduction {
+	r := &reduction{Pipeline: p, ask: ask, budget: b}
 	r.limit = b.Target - min(ask.Reserved, b.Target)
 	r.budget.Target = r.limit
 	if ask.Rejected > 0 && !p.policy.Whole {
@@ -42,9 +43,9 @@ const (
 	leastAfterRejection = 500
 )
 
-// start begins a run with what the state shows.
-func (p *Pipeline) start(b budget.Budget, s State, ask Ask) (*run, Result, error) {
-	r := p.newRun(b, ask)
+// start begins a reduction with what the state shows.
+func (p *Pipeline) start(b budget.Budget, s State, ask Ask) (*reduction, Result, error) {
+	r := p.newReduction(b, ask)
 	before := s
 	target := b.Target
 	if r.budget.Target < r.limit && !p.policy.Window.StrictAnchor {
@@ -59,32 +60,32 @@ func (p *Pipeline) start(b budget.Budget, s State, ask Ask) (*run, Result, error
 }
 
 // keepTurns is how many of the newest turns are spared.
-func (r *run) keepTurns() uint32 {
+func (r *reduction) keepTurns() uint32 {
 	if r.ask.KeepLastTurns > 0 {
 		return r.ask.KeepLastTurns
 	}
 	return r.policy.Collapse.KeepLastTurns
 }
 
-// demand is that for so many tokens.
-func (r *run) demand(tokens uint64) Demand {
+// demand asks a reducer for so many tokens, under the budget and the policy.
+func (r *reduction) demand(tokens uint64) Demand {
 	return Demand{Tokens: tokens, Budget: r.budget, KeepTurns: r.keepTurns()}
 }
 
-// apply is what a state shows.
+// apply returns what a state shows, from the cache where it can.
 func (p *Pipeline) apply(s State) Result {
 	if !p.incremental(s) {
 		return p.reduce(s)
 	}
-	known := p.conv.runs.find(p, s)
+	known := p.conv.cached.find(p, s)
 	if known == nil {
-		known = &lastRun{policy: p.policy, decided: p.digests.decided, state: s, result: p.reduce(s), groups: len(p.conv.groups)}
+		known = &cachedResult{policy: p.policy, decided: p.digests.decided, state: s, result: p.reduce(s), groups: len(p.conv.groups)}
 		known.state.AskedAsOf = 0
 		known.result.View.items = slices.Clip(known.result.View.items) // others may be of the same groups
 		if p.ended() != nil {
 			return known.result // start and Run say so
 		}
-		p.conv.runs.tried = append(p.conv.runs.tried, known)
+		p.conv.cached.tried = append(p.conv.cached.tried, known)
 	}
 	now := known.result
 	now.State, now.View.ended = s, p.err
@@ -106,7 +107,7 @@ func (p *Pipeline) reduce(s State) Result {
 }
 
 // batch moves the rules by age up to the head if that is due.
-func (r *run) batch(now Result) Result {
+func (r *reduction) batch(now Result) Result {
 	if now.State.EvictedAsOf >= r.conv.head || r.ended() != nil {
 		return now
 	}
@@ -126,7 +127,7 @@ func (r *run) batch(now Result) Result {
 }
 
 // aged is what a state shows with the rules by age moved up to the head.
-func (r *run) aged(s State) Result {
+func (r *reduction) aged(s State) Result {
 	if r.evicted == nil {
 		candidate := r.apply(r.evict(s))
 		r.evicted = &candidate
@@ -135,14 +136,14 @@ func (r *run) aged(s State) Result {
 }
 
 // evict moves the rules by age up to the head.
-func (r *run) evict(s State) State {
+func (r *reduction) evict(s State) State {
 	s.EvictedAsOf, s.EvictedTurn = r.conv.head, r.conv.turns
 	return r.unroot(s, s.CollapsedThrough)
 }
 
 // cutAsNeeded cuts because that pays, or as the budget forces it and as it is asked for, if any of these
 // is so.
-func (r *run) cutAsNeeded(now Result) Result {
+func (r *reduction) cutAsNeeded(now Result) Result {
 	switch share := r.budget.Share(r.policy.Collapse.Depth()); {
 	case r.ask.Goal == 0 && r.cutPays(now, share):
 		return r.cut(now, share, "", "a cut pays")
@@ -159,7 +160,7 @@ func (r *run) cutAsNeeded(now Result) Result {
 // again in any case, so everything that is due goes with it. Where it is not the target
 // that is exceeded and hardly anything can be done, nothing is: rewriting the prefix for
 // that every turn would cost more.
-func (r *run) cut(start Result, goal uint64, strategy Strategy, why string) Result {
+func (r *reduction) cut(start Result, goal uint64, strategy Strategy, why string) Result {
 	stages := slices.DeleteFunc(r.stages(), func(s stage) bool { return s.freer == nil })
 	var asked uint64
 	for _, s := range stages {
@@ -191,7 +192,7 @@ func (r *run) cut(start Result, goal uint64, strategy Strategy, why string) Resu
 // excess is how many tokens a stage should free of now: what is above the fraction that a
 // forced cut leaves, if the view at the start was over the target, or the stage's own part
 // over its cap; what is above its own limits; and what is above the goal.
-func (r *run) excess(s stage, start, now View, goal uint64, strategy Strategy) uint64 {
+func (r *reduction) excess(s stage, start, now View, goal uint64, strategy Strategy) uint64 {
 	var excess uint64
 	over := func(before, used, limit, goal uint64) {
 		if before > limit && used > goal {
@@ -213,7 +214,7 @@ func (r *run) excess(s stage, start, now View, goal uint64, strategy Strategy) u
 }
 
 // free applies what a reducer decides on a demand, unless that would free nothing.
-func (r *run) free(f Freer, now Result, d Demand) Result {
+func (r *reduction) free(f Freer, now Result, d Demand) Result {
 	if d.Tokens == 0 {
 		return now
 	}
@@ -221,7 +222,7 @@ func (r *run) free(f Freer, now Result, d Demand) Result {
 }
 
 // adopt applies a state if its view is smaller.
-func (r *run) adopt(now Result, s State) Result {
+func (r *reduction) adopt(now Result, s State) Result {
 	if reflect.DeepEqual(s, now.State) {
 		return now
 	}
@@ -231,18 +232,18 @@ func (r *run) adopt(now Result, s State) Result {
 	return now
 }
 
-// keepForNext keeps what the next run goes on from, and forgets what it has no use for. before is the
+// keepForNext keeps what the next reduction goes on from, and forgets what it has no use for. before is the
 // state that this one began with.
-func (r *run) keepForNext(before State, now Result) {
+func (r *reduction) keepForNext(before State, now Result) {
 	if before.CollapsedThrough > 0 && now.State.CollapsedThrough > before.CollapsedThrough {
 		r.conv.texts.forget(now.State.CollapsedThrough) // where it begins, others may, too
 	}
 	r.conv.texts.bound(r.conv.bytes)
-	r.conv.runs.keep(r.Pipeline, now.State)
+	r.conv.cached.keep(r.Pipeline, now.State)
 }
 
 // noteOverCap says where results exceed their cap that nothing may evict.
-func (r *run) noteOverCap(now *Result) {
+func (r *reduction) noteOverCap(now *Result) {
 	limit, ok := r.budget.Caps[budget.TierToolResults]
 	if !ok {
 		return

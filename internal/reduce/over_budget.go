@@ -118,7 +118,7 @@ func largestFirst(parts []IrreduciblePart) {
 }
 
 // refuseOver refuses a result over the target, of which nothing is to be reduced.
-func (r *run) refuseOver(now Result) error {
+func (r *reduction) refuseOver(now Result) error {
 	const mostParts = 20 // the largest say enough
 	if !r.over(now) {
 		return nil

@@ -20,12 +20,12 @@ type Span struct {
 }
 
 const (
-	// leastNew is the part of the target that a summary must cover beyond the one it
+	// leastNewShare is the part of the target that a summary must cover beyond the one it
 	// extends.
-	leastNew = 0.1
-	// most is the part of what is about to be dropped that the newest summary must cover
-	// for no other to be made.
-	most = 0.75
+	leastNewShare = 0.1
+	// enoughCovered is the part of what is about to be dropped that the newest summary must
+	// cover for no other to be made.
+	enoughCovered = 0.75
 )
 
 // Propose says what to summarise so that a summary is there when the budget next
@@ -34,7 +34,7 @@ const (
 // grown to where cuts begin and results evicted first. ok is false while there is nothing
 // to do.
 func (p *Pipeline) Propose(b budget.Budget, now Result, ask Ask) (span Span, ok bool) {
-	r := p.newRun(b, ask)
+	r := p.newReduction(b, ask)
 	used, policy := now.View.Tokens(), p.policy.Collapse
 	if p.policy.Whole || policy.StartAt == 0 || used < r.budget.Share(policy.StartAt) {
 		return Span{}, false
@@ -94,7 +94,7 @@ func (p *Pipeline) SpanFor(b budget.Budget, s State, ask Ask, own bool) (span Sp
 	return Span{From: p.conv.firstIn(0, to), To: to, Extends: older.ID, Leaves: leaves}, Summary{}, ""
 }
 
-func (r *run) spanFor(now Result, goal uint64) (span Span, ok bool) {
+func (r *reduction) spanFor(now Result, goal uint64) (span Span, ok bool) {
 	used := now.View.Tokens()
 	if used <= goal {
 		return Span{}, false
@@ -102,7 +102,7 @@ func (r *run) spanFor(now Result, goal uint64) (span Span, ok bool) {
 	d := r.demand(used - goal)
 	older := r.window.summary(now.View, d)
 	to := r.closedThrough(min(r.window.cut(now.View, d, r.SummaryTokens(r.budget)), now.View.beforeTurns(d.KeepTurns)))
-	if to <= older.Through || older.ID != "" && r.window.covers(now.View, d, older, to, most) {
+	if to <= older.Through || older.ID != "" && r.window.covers(now.View, d, older, to, enoughCovered) {
 		return Span{}, false
 	}
 	from := r.conv.firstIn(0, to)
@@ -122,7 +122,7 @@ func (p *Pipeline) Worth(b budget.Budget, span Span) bool {
 		p.conv.needs(i - 1)
 	}
 	for g := range p.conv.spanned(after, span.To) {
-		if fresh += g.Tokens; fresh > 0 && fresh >= b.Share(leastNew) {
+		if fresh += g.Tokens; fresh > 0 && fresh >= b.Share(leastNewShare) {
 			return true
 		}
 	}
@@ -137,7 +137,7 @@ func (p *Pipeline) FreshAfter(b budget.Budget, to eventlog.Seq) eventlog.Seq {
 		if !g.collapses(to) || p.conv.needs(i) {
 			continue
 		}
-		if fresh += g.Tokens; fresh >= b.Share(leastNew) {
+		if fresh += g.Tokens; fresh >= b.Share(leastNewShare) {
 			return g.First - 1
 		}
 	}
@@ -153,7 +153,7 @@ func (p *Pipeline) SummaryTokens(b budget.Budget) uint64 {
 // SummaryTokensFor is the same of a summary that a compaction asks for, which leaves room
 // for the rest of its goal.
 func (p *Pipeline) SummaryTokensFor(b budget.Budget, ask Ask) uint64 {
-	return min(p.SummaryTokens(b), p.digests.proseLimit(p.newRun(b, ask).sized()))
+	return min(p.SummaryTokens(b), p.digests.proseLimit(p.newReduction(b, ask).sized()))
 }
 
 // QuotableTokens is the size beyond which no summary is quoted under a budget,

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// lastRun is what a state showed of a conversation. As the log grows, each new group is put
-// after what it showed, so that a run does not go through the groups before again: the reducers
-// go by the state alone there.
-type lastRun struct {
+// cachedResult is what a state showed of a conversation. As the log grows, each new group is put
+// after what it showed, so that a reduction does not go through the groups before again: the
+// reducers go by the state alone there.
+type cachedResult struct {
 	policy  Policy
 	decided *Decided
 	// state is that of the result, but for AskedAsOf, which shows nothing.
@@ -20,47 +20,47 @@ type lastRun struct {
 	aged *aged
 }
 
-// lastRuns are those used last, newest last: as many as policies and budgets that take turns.
-type lastRuns struct {
-	kept []*lastRun
-	// tried are those of the run that goes on; one of them is kept at its end.
-	tried []*lastRun
+// resultCache holds the results used last, so that a few policies and budgets may take turns.
+type resultCache struct {
+	kept []*cachedResult // newest last
+	// tried are those of the reduction under way; one of them is kept at its end.
+	tried []*cachedResult
 }
 
 const (
-	maxLastRuns  = 4
-	lastRunBytes = 96 // for each group
+	maxCached        = 4
+	cachedGroupBytes = 96 // for each group
 )
 
 // forget drops what showed group i, which is about to change.
-func (all *lastRuns) forget(i int) {
-	changes := func(s *lastRun) bool { return i < s.groups }
-	all.kept, all.tried = slices.DeleteFunc(all.kept, changes), slices.DeleteFunc(all.tried, changes)
+func (c *resultCache) forget(i int) {
+	changes := func(r *cachedResult) bool { return i < r.groups }
+	c.kept, c.tried = slices.DeleteFunc(c.kept, changes), slices.DeleteFunc(c.tried, changes)
 }
 
 // bytes is about how much memory they take.
-func (all *lastRuns) bytes() (n int) {
-	for _, s := range all.kept {
-		n += lastRunBytes * s.groups
+func (c *resultCache) bytes() (n int) {
+	for _, r := range c.kept {
+		n += cachedGroupBytes * r.groups
 	}
 	return n
 }
 
 // shows reports whether it is what a pipeline shows of a state.
-func (s *lastRun) shows(p *Pipeline, of State) bool {
+func (r *cachedResult) shows(p *Pipeline, of State) bool {
 	of.AskedAsOf = 0
-	return s.decided == p.digests.decided && reflect.DeepEqual(s.state, of) && reflect.DeepEqual(s.policy, p.policy)
+	return r.decided == p.digests.decided && reflect.DeepEqual(r.state, of) && reflect.DeepEqual(r.policy, p.policy)
 }
 
 // incremental reports whether what a state shows of a group never depends on the groups after
-// it: rules that hold at every run and what is protected do.
+// it: rules that hold at every reduction and what is protected do.
 func (p *Pipeline) incremental(s State) bool {
 	return !p.policy.ToolResults.Strict && p.named == nil && p.retention.protection(s) == nil
 }
 
 // find returns what a state showed before, with the groups that came since.
-func (all *lastRuns) find(p *Pipeline, s State) *lastRun {
-	for _, list := range [][]*lastRun{all.tried, all.kept} {
+func (c *resultCache) find(p *Pipeline, s State) *cachedResult {
+	for _, list := range [][]*cachedResult{c.tried, c.kept} {
 		for _, known := range slices.Backward(list) {
 			if !known.shows(p, s) {
 				continue
@@ -68,34 +68,34 @@ func (all *lastRuns) find(p *Pipeline, s State) *lastRun {
 			if known.grow(p, s) {
 				return known
 			}
-			all.kept = slices.DeleteFunc(all.kept, func(old *lastRun) bool { return old == known })
+			c.kept = slices.DeleteFunc(c.kept, func(old *cachedResult) bool { return old == known })
 			return nil
 		}
 	}
 	return nil
 }
 
-// keep makes what a run ended with the newest that is kept, and forgets what else it tried.
-func (all *lastRuns) keep(p *Pipeline, s State) {
-	known := all.find(p, s)
-	all.tried = nil
+// keep makes what a reduction ended with the newest that is kept, and forgets what else it tried.
+func (c *resultCache) keep(p *Pipeline, s State) {
+	known := c.find(p, s)
+	c.tried = nil
 	if known == nil {
 		return
 	}
 	known.result.View.ended = nil // it would keep the request
-	all.kept = append(slices.DeleteFunc(all.kept, func(old *lastRun) bool { return old == known }), known)
-	all.kept = all.kept[max(0, len(all.kept)-maxLastRuns):]
+	c.kept = append(slices.DeleteFunc(c.kept, func(old *cachedResult) bool { return old == known }), known)
+	c.kept = c.kept[max(0, len(c.kept)-maxCached):]
 }
 
-// grow puts the groups that came since after what is shown; false where the run should end.
-func (s *lastRun) grow(p *Pipeline, of State) bool {
-	fresh := p.conv.groups[s.groups:]
+// grow puts the groups that came since after what is shown; false where the reduction should end.
+func (r *cachedResult) grow(p *Pipeline, of State) bool {
+	fresh := p.conv.groups[r.groups:]
 	if len(fresh) == 0 {
 		return true
 	}
 	tail := NewView(p.conv.gauge, fresh)
 	tail.ended, tail.recall = p.err, p.policy.Recall
-	steps := slices.Clone(s.result.Steps)
+	steps := slices.Clone(r.result.Steps)
 	for i, stage := range p.stages() {
 		var more Step
 		tail, more = stage.run(tail, of)
@@ -104,13 +104,13 @@ func (s *lastRun) grow(p *Pipeline, of State) bool {
 	if p.ended() != nil {
 		return false
 	}
-	v := &s.result.View
+	v := &r.result.View
 	v.gauge = p.conv.gauge // an empty view has none
 	v.items, v.tokens, v.opens = append(v.items, tail.items...), v.tokens+tail.tokens, max(v.opens, tail.opens)
 	if tail.human != nil && (v.human == nil || tail.human.Human > v.human.Human) {
 		v.human = tail.human
 	}
-	s.result.Steps, s.groups = steps, len(p.conv.groups)
+	r.result.Steps, r.groups = steps, len(p.conv.groups)
 	return true
 }
 

@@ -1,0 +1,56 @@
+package telemetry_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestDocumented holds docs/monitoring.md to the metrics that there are.
+func TestDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/monitoring.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]bool{}
+	named := regexp.MustCompile("`([a-z.]+)`")
+	for _, row := range regexp.MustCompile("(?m)^\\| (`contextd\\..*?) \\|").FindAllStringSubmatch(string(page), -1) {
+		first := ""
+		for _, name := range named.FindAllStringSubmatch(row[1], -1) {
+			if suffix := name[1]; strings.HasPrefix(suffix, ".") { // in the place of the end of the first
+				for front := first; front != ""; front = front[:max(0, strings.LastIndexByte(front, '.'))] {
+					documented[front+suffix] = true
+				}
+				continue
+			}
+			first = name[1]
+			documented[first] = true
+		}
+	}
+	metrics := 0
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The name of an instrument is followed by its unit, or what it is for.
+		for _, name := range regexp.MustCompile(`[({]"(contextd\.[a-z.]+)", (?:"|metric\.)`).FindAllStringSubmatch(string(source), -1) {
+			metrics++
+			if !documented[name[1]] {
+				t.Errorf("%s of %s is not in the table of docs/monitoring.md", name[1], file)
+			}
+		}
+	}
+	if metrics < 40 {
+		t.Errorf("%d metrics were found in the sources", metrics)
+	}
+}
