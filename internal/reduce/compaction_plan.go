@@ -299,7 +299,7 @@ func (d *decider) compaction(s State, v View, text Summary) *eventlog.Compaction
 		}
 	}
 	if standing != nil {
-		for at := range standing.masked { // what the view does not show may be shown under another policy
+		for at := range standing.masked.all() { // what the view does not show may be shown under another policy
 			masked[at] = masked[at] || at.Seq > out.Through
 		}
 	}
