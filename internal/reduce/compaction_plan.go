@@ -15,7 +15,7 @@ import (
 // Assume has the pipeline run as if the log went on with a compaction.
 func (p *Pipeline) Assume(c *eventlog.Compaction) {
 	d := p.digests
-	d.decided = newDecided(p.conv.head+1, c, p.conv.Decided(), p.conv.lastHuman())
+	d.decided = newDecided(p.conv.head+1, c, p.conv.Decided(), p.conv.lastHuman)
 }
 
 // Decide says what a compaction asked for decides, by the strategy of the ask, which is
@@ -200,7 +200,7 @@ func (d *decider) try(through eventlog.Seq, size uint64, text Summary) Result {
 	}
 	s.Summary, s.SummaryTokens = text.ID, 0
 	defer d.reset(d.digests.decided)
-	d.digests.decided = newDecided(d.conv.head+1, d.compaction(s, d.apply(s).View, text), d.digests.decided, d.conv.lastHuman())
+	d.digests.decided = newDecided(d.conv.head+1, d.compaction(s, d.apply(s).View, text), d.digests.decided, d.conv.lastHuman)
 	return d.apply(s)
 }
 

@@ -205,17 +205,6 @@ func (all *Compactions) newest() *Decided {
 	return all.inForce[len(all.inForce)-1]
 }
 
-// lastHuman is the first event of the group of what a human said last; 0 if none did.
-func (c *Conversation) lastHuman() (first eventlog.Seq) {
-	var newest eventlog.Seq
-	for _, g := range c.groups {
-		if g.Human > newest {
-			newest, first = g.Human, g.First
-		}
-	}
-	return first
-}
-
 // Decided is what the callers' compactions of the log decided; nil if none is in force.
 func (c *Conversation) Decided() *Decided { return c.compactions.newest() }
 

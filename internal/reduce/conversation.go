@@ -34,6 +34,8 @@ type Conversation struct {
 	boundary    boundary
 	compactions Compactions
 	live        map[string]Live
+	// lastHuman is the first event of the group of what a human said last; 0 if none did.
+	lastHuman eventlog.Seq
 
 	head   eventlog.Seq
 	late   []lateResult
@@ -138,7 +140,7 @@ func (c *Conversation) Append(e eventlog.Event) {
 		c.reminders = append(c.reminders, Reminder{Reminder: b, EventID: e.ID, Seq: e.Seq, Turn: e.Turn, Tokens: tokens})
 	case *eventlog.Compaction:
 		c.missing = c.missing || c.begun != nil && b.Decision != nil
-		c.compactions.read(e, c.lastHuman())
+		c.compactions.read(e, c.lastHuman)
 	}
 }
 
@@ -197,6 +199,9 @@ func (c *Conversation) appendRest(e eventlog.Event, m *eventlog.Message, rest []
 			g.Anchor = c.onlySystem()
 		}
 		i = c.add(g, m.GroupID)
+	}
+	if human > 0 {
+		c.lastHuman = c.groups[i].First
 	}
 	if m.Role == eventlog.RoleUser {
 		c.anchor(i, msg.Human)
