@@ -145,6 +145,18 @@ func masking(tb testing.TB) (store eventlog.Store, grow func(), req assemble.Req
 	return store, nil, req
 }
 
+// monologue is a session in which a human says much and nobody answers.
+func monologue(tb testing.TB) (store eventlog.Store, grow func(), req assemble.Request) {
+	store = memlog.New()
+	push(tb, store, "s", opening()...)
+	for i := range 2_000 {
+		push(tb, store, "s", text(fmt.Sprint(i), eventlog.RoleUser, fmt.Sprintf("and then there is number %d, which is as important", i)))
+	}
+	req = windowOf(16_000)
+	req.Preview = true // each is the first
+	return store, nil, req
+}
+
 // TestCosts holds assemblies to testdata/costs.txt.
 func TestCosts(t *testing.T) {
 	type session func(testing.TB) (eventlog.Store, func(), assemble.Request)
@@ -190,6 +202,7 @@ func TestCosts(t *testing.T) {
 		costtest.Operation{Name: "assemble for the first time: turns of 500 results", Start: cold(wideTurns)},
 		costtest.Operation{Name: "assemble for the first time: 500 equal results", Start: cold(polling)},
 		costtest.Operation{Name: "assemble for the first time: 1,000 compactions that mask", Start: cold(masking)},
+		costtest.Operation{Name: "assemble for the first time: 2,000 messages of a human", Start: cold(monologue), Counted: 10},
 		costtest.Operation{Name: "explain: 1,000 reminders, a message of 1,000 blocks", Start: explain(manyPieces)},
 	)
 }
