@@ -130,6 +130,33 @@ func manyPieces(tb testing.TB) (store eventlog.Store, grow func(), req assemble.
 	return store, nil, req
 }
 
+// masking is a session in which a caller masks each result by a compaction of its own.
+func masking(tb testing.TB) (store eventlog.Store, grow func(), req assemble.Request) {
+	store = memlog.New()
+	push(tb, store, "s", opening()...)
+	for i := range 1_000 {
+		events := smallTurn(i)
+		push(tb, store, "s", append(events, eventlog.Event{ID: fmt.Sprint(i), Body: &eventlog.Compaction{
+			Decision: &eventlog.Decision{Masked: []eventlog.Place{{Seq: eventlog.Seq(4 + 3*i)}}},
+		}})...)
+	}
+	req = windowOf(250_000)
+	req.Preview = true // each is the first
+	return store, nil, req
+}
+
+// monologue is a session in which a human says much and nobody answers.
+func monologue(tb testing.TB) (store eventlog.Store, grow func(), req assemble.Request) {
+	store = memlog.New()
+	push(tb, store, "s", opening()...)
+	for i := range 2_000 {
+		push(tb, store, "s", text(fmt.Sprint(i), eventlog.RoleUser, fmt.Sprintf("and then there is number %d, which is as important", i)))
+	}
+	req = windowOf(16_000)
+	req.Preview = true // each is the first
+	return store, nil, req
+}
+
 // TestCosts holds assemblies to testdata/costs.txt.
 func TestCosts(t *testing.T) {
 	type session func(testing.TB) (eventlog.Store, func(), assemble.Request)
@@ -174,6 +201,8 @@ func TestCosts(t *testing.T) {
 		costtest.Operation{Name: "assemble cold: a group of 1,000 messages", Start: cold(oneGroup)},
 		costtest.Operation{Name: "assemble for the first time: turns of 500 results", Start: cold(wideTurns)},
 		costtest.Operation{Name: "assemble for the first time: 500 equal results", Start: cold(polling)},
+		costtest.Operation{Name: "assemble for the first time: 1,000 compactions that mask", Start: cold(masking)},
+		costtest.Operation{Name: "assemble for the first time: 2,000 messages of a human", Start: cold(monologue), Counted: 10},
 		costtest.Operation{Name: "explain: 1,000 reminders, a message of 1,000 blocks", Start: explain(manyPieces)},
 	)
 }

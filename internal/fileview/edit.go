@@ -41,7 +41,7 @@ func (v *Views) replace(f *file, op fileop.Operation) {
 	}
 	f.whole = false
 	if e.old != "" {
-		f.missed = append(f.missed, v.now())
+		v.lack(f)
 	}
 	if e.new != "" {
 		v.show(f, regionOf(0, v.fresh(split(e.new), true)))
@@ -151,6 +151,7 @@ func (v *Views) insert(f *file, op fileop.Operation) {
 			return
 		}
 	}
-	f.missed, f.whole = append(f.missed, v.now()), false
+	f.whole = false
+	v.lack(f)
 	v.show(f, regionOf(0, put))
 }

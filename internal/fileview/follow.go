@@ -79,14 +79,6 @@ func (v *Views) run(name string, stopped bool) {
 	}
 }
 
-// miss takes note that a file was changed in a way that is not known.
-func (v *Views) miss(f *file) {
-	f.edited, f.whole = v.now(), false
-	if n := len(f.missed); n == 0 || f.missed[n-1] != v.now() {
-		f.missed = append(f.missed, v.now())
-	}
-}
-
 // empty forgets what is known of a file.
 func (v *Views) empty(f *file) {
 	v.lines -= f.size()

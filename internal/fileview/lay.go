@@ -16,6 +16,9 @@ func (v *Views) show(f *file, shown region) {
 	default:
 		v.lines += f.lay(shown)
 	}
+	if len(f.regions) > mostRegions {
+		v.thin(f)
+	}
 }
 
 // lay puts a region whose place is known in the place of what was there, and joins it with those around

@@ -8,9 +8,7 @@
 package fileview
 
 import (
-	"cmp"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 
@@ -46,7 +44,7 @@ type file struct {
 	touched int // the newest call that read or changed it; 0 is none
 	found   int // the newest that found lines of it
 	edited  int // the newest that changed it; 0 is none
-	// missed are calls that changed it in a way that is not known.
+	// missed are calls that changed it in a way that is not known, the newest.
 	missed []int
 	// regions do not overlap and are in order; those whose place is not known come last.
 	regions []region
@@ -93,10 +91,6 @@ type line struct {
 func NewViews() *Views { return &Views{files: map[string]*file{}, ends: map[string]*file{}} }
 
 const (
-	// mostLines are kept of all files, and mostNames of them are known by name; those touched
-	// longest ago are forgotten first.
-	mostLines = 50_000
-	mostNames = 1_024
 	// mostBytes is above what arguments, or a text that is read, are of no source that one works on.
 	mostBytes = 1 << 20
 	// wholeBytes is below what no tool cuts a file that is read whole.
@@ -259,39 +253,3 @@ func (v *Views) fresh(texts []string, edited bool) []*line {
 }
 
 func (f *file) size() int { return f.linesBefore(len(f.regions)) }
-
-// newest are the files of which lines are known, that which was touched last first, then
-// those of which lines were found: a search finds lines of many files that nobody works on.
-func (v *Views) newest() []*file {
-	var all []*file
-	once := map[*file]bool{}
-	for _, name := range slices.Sorted(maps.Keys(v.files)) { // two of them may have one name of their own
-		if f := v.files[name]; !once[f] && len(f.regions) > 0 {
-			once[f] = true
-			all = append(all, f)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b *file) int {
-		return cmp.Or(cmp.Compare(b.touched, a.touched), cmp.Compare(b.found, a.found), cmp.Compare(a.name, b.name))
-	})
-	return all
-}
-
-// forget drops the files that were touched longest ago while there is too much.
-func (v *Views) forget() {
-	if v.lines <= mostLines && len(v.files) <= mostNames {
-		return
-	}
-	all := v.newest()
-	for i := len(all) - 1; i > 0 && (v.lines > mostLines/2 || i >= mostNames/2); i-- {
-		v.lines -= all[i].size()
-		all[i].regions, all[i].sieve, all[i].whole = nil, nil, false
-	}
-	known := v.files
-	v.files, v.ends = map[string]*file{}, map[string]*file{}
-	for name, f := range known {
-		if len(f.regions) > 0 || f.touched == v.now() || f.found == v.now() {
-			v.know(name, f)
-		}
-	}
-}

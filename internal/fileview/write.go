@@ -209,7 +209,12 @@ func (v *Views) heading(f *file, shown []block) string {
 			oldest = min(oldest, l.touched)
 		}
 	}
-	missed := slices.DeleteFunc(slices.Clone(f.missed), func(call int) bool { return call <= oldest || slices.Contains(calls, call) })
+	slices.Sort(calls)
+	calls = slices.Compact(calls)
+	missed := slices.DeleteFunc(slices.Clone(f.missed), func(call int) bool {
+		_, shown := slices.BinarySearch(calls, call)
+		return call <= oldest || shown
+	})
 	text := oneLine(f.name) + " (" + v.named(calls, most)
 	if len(missed) > 0 {
 		text += "; changed since by " + v.named(missed, most) + ", not shown here"

@@ -99,12 +99,11 @@ func (x *Index) linesByPlace(picked []*entry, shown *Shown, quote func(line stri
 // around is the line that holds the name at text[start:end], or aroundMost bytes of
 // it on either side.
 func around(text string, start, end int) string {
-	from := max(strings.LastIndexByte(text[:start], '\n')+1, start-aroundMost)
-	to := len(text)
-	if n := strings.IndexByte(text[end:], '\n'); n >= 0 {
+	from, to := max(0, start-aroundMost), min(len(text), end+aroundMost) // no further: a line may hold many names
+	from += strings.LastIndexByte(text[from:start], '\n') + 1
+	if n := strings.IndexByte(text[end:to], '\n'); n >= 0 {
 		to = end + n
 	}
-	to = min(to, end+aroundMost)
 	for from < start && !utf8.RuneStart(text[from]) {
 		from++
 	}

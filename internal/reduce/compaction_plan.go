@@ -15,7 +15,7 @@ import (
 // Assume has reductions go on as if the log went on with a compaction.
 func (p *Pipeline) Assume(c *eventlog.Compaction) {
 	d := p.digests
-	d.decided = newDecided(p.conv.head+1, c, p.conv.Decided(), p.conv.lastHuman())
+	d.decided = newDecided(p.conv.head+1, c, p.conv.Decided(), p.conv.lastHuman)
 }
 
 // Decide says what a compaction asked for decides, by the strategy of the ask, which is
@@ -200,7 +200,7 @@ func (d *decider) try(through eventlog.Seq, size uint64, text Summary) Result {
 	}
 	s.Summary, s.SummaryTokens = text.ID, 0
 	defer d.reset(d.digests.decided)
-	d.digests.decided = newDecided(d.conv.head+1, d.compaction(s, d.apply(s).View, text), d.digests.decided, d.conv.lastHuman())
+	d.digests.decided = newDecided(d.conv.head+1, d.compaction(s, d.apply(s).View, text), d.digests.decided, d.conv.lastHuman)
 	return d.apply(s)
 }
 
@@ -299,7 +299,7 @@ func (d *decider) compaction(s State, v View, text Summary) *eventlog.Compaction
 		}
 	}
 	if standing != nil {
-		for at := range standing.masked { // what the view does not show may be shown under another policy
+		for at := range standing.masked.all() { // what the view does not show may be shown under another policy
 			masked[at] = masked[at] || at.Seq > out.Through
 		}
 	}

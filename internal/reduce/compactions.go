@@ -1,8 +1,6 @@
 package reduce
 
 import (
-	"iter"
-	"maps"
 	"slices"
 	"sort"
 
@@ -23,7 +21,7 @@ type Decided struct {
 	// reach and late are its own Through and LateAfter; those of the Decision are those of all.
 	reach, late eventlog.Seq
 	kept        map[eventlog.Seq]bool
-	masked      map[eventlog.Place]bool
+	masked      places
 	// maskedThrough is the last of the events of what is masked.
 	maskedThrough eventlog.Seq
 }
@@ -32,7 +30,7 @@ type Decided struct {
 // stays dropped, whatever it says. It reaches no event that is not before itself, and never
 // the group of what a human said last before it, which begins at human; 0 is none.
 func newDecided(seq eventlog.Seq, c *eventlog.Compaction, before *Decided, human eventlog.Seq) *Decided {
-	d := &Decided{Seq: seq, Decision: *c.Decision, before: before, kept: map[eventlog.Seq]bool{human: true}, masked: map[eventlog.Place]bool{}}
+	d := &Decided{Seq: seq, Decision: *c.Decision, before: before, kept: map[eventlog.Seq]bool{human: true}}
 	d.Through = min(d.Through, seq-1)
 	d.LateAfter = min(d.LateAfter, seq-1)
 	d.reach, d.late = d.Through, d.LateAfter
@@ -43,11 +41,14 @@ func newDecided(seq eventlog.Seq, c *eventlog.Compaction, before *Decided, human
 	for _, first := range d.Kept {
 		d.kept[first] = true
 	}
-	d.mask(slices.Values(d.Masked))
+	for _, at := range d.Masked {
+		d.maskedThrough = max(d.maskedThrough, at.Seq)
+	}
 	if before == nil {
+		d.masked = places(nil).with(d.Masked)
 		return d
 	}
-	d.mask(maps.Keys(before.masked))
+	d.masked, d.maskedThrough = before.masked.with(d.Masked), max(d.maskedThrough, before.maskedThrough)
 	if d.Through < before.Through {
 		d.Through, d.DigestTokens, d.LateAfter = before.Through, before.DigestTokens, before.LateAfter
 	}
@@ -55,13 +56,6 @@ func newDecided(seq eventlog.Seq, c *eventlog.Compaction, before *Decided, human
 		d.Summary = before.Summary
 	}
 	return d
-}
-
-func (d *Decided) mask(places iter.Seq[eventlog.Place]) {
-	for at := range places {
-		d.masked[at] = true
-		d.maskedThrough = max(d.maskedThrough, at.Seq)
-	}
 }
 
 func (d *Decided) through() eventlog.Seq {
@@ -115,7 +109,7 @@ func (d *Decided) Drops(g *Group) bool {
 }
 
 // Masks reports whether a result is shown as its pointer by what was decided.
-func (d *Decided) Masks(at eventlog.Place) bool { return d != nil && d.masked[at] }
+func (d *Decided) Masks(at eventlog.Place) bool { return d != nil && d.masked.has(at) }
 
 // alone is a state in which no run is dropped but that of what was decided.
 func (d *Decided) alone(s State) State {
@@ -211,17 +205,6 @@ func (all *Compactions) newest() *Decided {
 		return nil
 	}
 	return all.inForce[len(all.inForce)-1]
-}
-
-// lastHuman is the first event of the group of what a human said last; 0 if none did.
-func (c *Conversation) lastHuman() (first eventlog.Seq) {
-	var newest eventlog.Seq
-	for _, g := range c.groups {
-		if g.Human > newest {
-			newest, first = g.Human, g.First
-		}
-	}
-	return first
 }
 
 // Decided is what the callers' compactions of the log decided; nil if none is in force.

@@ -20,9 +20,11 @@ type Conversation struct {
 
 	// What the log says.
 
-	groups      []*Group
-	reminders   []Reminder
-	live        map[string]Live
+	groups    []*Group
+	reminders []Reminder
+	live      map[string]Live
+	// lastHuman is the first event of the group of what a human said last; 0 if none did.
+	lastHuman   eventlog.Seq
 	compactions Compactions
 	boundary    boundary
 	first       opening
@@ -145,7 +147,7 @@ func (c *Conversation) Append(e eventlog.Event) {
 		c.reminders = append(c.reminders, Reminder{Reminder: b, EventID: e.ID, Seq: e.Seq, Turn: e.Turn, Tokens: tokens})
 	case *eventlog.Compaction:
 		c.missing = c.missing || c.begun != nil && b.Decision != nil
-		c.compactions.read(e, c.lastHuman())
+		c.compactions.read(e, c.lastHuman)
 	}
 }
 
@@ -204,6 +206,9 @@ func (c *Conversation) appendRest(e eventlog.Event, m *eventlog.Message, rest []
 			g.Anchor = c.onlySystem()
 		}
 		i = c.add(g, m.GroupID)
+	}
+	if human > 0 {
+		c.lastHuman = c.groups[i].First
 	}
 	if m.Role == eventlog.RoleUser {
 		c.anchor(i, msg.Human)

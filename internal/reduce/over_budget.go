@@ -25,6 +25,9 @@ type IrreduciblePart struct {
 	Tokens uint64
 }
 
+// mostParts is how many parts say enough, the largest.
+const mostParts = 20
+
 func (e *OverBudgetError) Error() string {
 	why := "irreducible"
 	if e.Whole {
@@ -34,6 +37,9 @@ func (e *OverBudgetError) Error() string {
 	for i, p := range e.Parts {
 		if i > 0 {
 			s += ","
+		}
+		if i == mostParts {
+			return s + fmt.Sprintf(" and %d more", len(e.Parts)-i)
 		}
 		where := ""
 		if p.Seq > 0 {
@@ -119,7 +125,6 @@ func largestFirst(parts []IrreduciblePart) {
 
 // refuseOver refuses a result over the target, of which nothing is to be reduced.
 func (r *reduction) refuseOver(now Result) error {
-	const mostParts = 20 // the largest say enough
 	if !r.over(now) {
 		return nil
 	}

@@ -251,7 +251,7 @@ func (w window) cut(v View, d Demand, prose uint64) eventlog.Seq {
 	var through eventlog.Seq
 	var freed uint64
 	stay, lateAfter := w.beside(d.Budget), v.lateAfter(d.KeepTurns)
-	for i := 0; i < w.newest(v) && freed < need; i++ {
+	for i, newest := 0, w.newest(v); i < newest && freed < need; i++ {
 		it := &v.items[i]
 		if it.group.Anchor || it.group.Pinned || it.group.late > lateAfter || v.protectsIn(it.group) {
 			continue

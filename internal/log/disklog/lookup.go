@@ -2,6 +2,7 @@ package disklog
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -14,22 +15,23 @@ import (
 func (s *Store) lookupIn(target *session, encoded []encodedEvent) func(int) (eventlog.Known, bool, error) {
 	return func(index int) (eventlog.Known, bool, error) {
 		hash := encoded[index].idHash
-		for i := len(target.links) - 1; i >= 0; i-- {
-			l := target.links[i]
-			if l.owned() {
-				if known, found := target.expected(hash); found {
-					return known, true, nil
-				}
-				may, err := s.ownMayHold(target, hash)
-				if err != nil {
-					return eventlog.Known{}, false, err
-				}
-				if !may {
-					continue
-				}
+		if known, found := target.expected(hash); found {
+			return known, true, nil
+		}
+		may, err := s.ownMayHold(target, hash)
+		if err != nil {
+			return eventlog.Known{}, false, err
+		}
+		if may {
+			if known, found, err := s.lookup(target.own(), hash); err != nil || found {
+				return known, found, err
 			}
-			known, found, err := s.lookup(l, hash)
-			if err != nil || found {
+		}
+		if may, err = s.sharedMayHold(target, hash); err != nil || !may {
+			return eventlog.Known{}, false, err
+		}
+		for _, l := range slices.Backward(target.links[:len(target.links)-1]) {
+			if known, found, err := s.lookup(l, hash); err != nil || found {
 				return known, found, err
 			}
 		}
@@ -50,8 +52,8 @@ func (s *Store) ownMayHold(target *session, hash idHash) (bool, error) {
 		if target.looks++; target.looks < 16+int(events/64) {
 			return true, nil
 		}
-		filled, err := s.fillFilter(target.own().segment)
-		if err != nil {
+		filled := &idFilter{}
+		if err := s.fill(filled, target.own().segment); err != nil {
 			return false, err
 		}
 		target.ids = filled
@@ -64,23 +66,47 @@ func (s *Store) ownMayHold(target *session, hash idHash) (bool, error) {
 	return target.ids.mayHold(hash), nil
 }
 
-func (s *Store) fillFilter(segment segmentID) (*idFilter, error) {
+// sharedMayHold reports false only if no segment that the session shares holds the event_id. In a chain
+// of forks of forks there are many, which a look into the database goes through one by one.
+func (s *Store) sharedMayHold(target *session, hash idHash) (bool, error) {
+	const few = 4 // events, as a fork may get that is given up soon
+	shared := target.links[:len(target.links)-1]
+	if len(shared) == 0 {
+		return false, nil
+	}
+	if target.shared == nil {
+		target.sharedLooks++
+		if (target.sharedLooks-few)*len(shared) <= int(target.own().base/64) || !target.visible() {
+			return true, nil // what is not visible may share events that the database does not have yet
+		}
+		filled := &idFilter{}
+		for _, l := range shared {
+			if err := s.fill(filled, l.segment); err != nil {
+				return false, err
+			}
+		}
+		target.shared = filled
+	}
+	return target.shared.mayHold(hash), nil
+}
+
+// fill adds the event_ids of a segment to a filter.
+func (s *Store) fill(filter *idFilter, segment segmentID) error {
 	prefix := kindPrefix(segment, keyIndex)
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: prefixEnd(prefix)})
 	if err != nil {
-		return nil, s.fail("index", err)
+		return s.fail("index", err)
 	}
 	defer it.Close()
-	filter := &idFilter{}
 	for ok := it.First(); ok; ok = it.Next() {
 		if hash := it.Key()[len(prefix):]; len(hash) == eventIDHashSize {
 			filter.add(idHash(hash))
 		}
 	}
 	if err := it.Error(); err != nil {
-		return nil, s.fail("index", err)
+		return s.fail("index", err)
 	}
-	return filter, nil
+	return nil
 }
 
 // lookup finds an event_id in a link, by its hash.

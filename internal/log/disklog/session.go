@@ -21,6 +21,9 @@ type session struct {
 	last  *commit
 	ids   *idFilter // of the own segment; nil until it is filled
 	looks int       // how often it was missed
+	// shared is the filter of the other segments, and sharedLooks how often it was missed.
+	shared      *idFilter
+	sharedLooks int
 	// weight is about how many bytes the session takes in memory.
 	weight atomic.Int64
 
@@ -60,7 +63,7 @@ func newSession(r *record, at state, put puts) *session {
 // weigh counts what the session takes. The slot's mu is held, or nobody else knows the
 // session.
 func (s *session) weigh() {
-	n := len(s.info.Settings) + s.ids.bytes()
+	n := len(s.info.Settings) + s.ids.bytes() + s.shared.bytes() + len(s.links)*int(unsafe.Sizeof(link{}))
 	for k, v := range s.info.Labels {
 		n += len(k) + len(v)
 	}

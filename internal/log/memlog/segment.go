@@ -159,10 +159,13 @@ func (s *segment) size(key artifactKey) (n uint64) {
 	return n
 }
 
-// prune forgets what no session shares any more.
-func (s *segment) prune() {
+// prune forgets what no session shares any more, after one that had a link is gone.
+func (s *segment) prune(gone link) {
 	var upTo eventlog.Seq
 	for _, l := range s.refs {
+		if l.upTo >= gone.upTo && l.puts == gone.puts {
+			return // in a chain of forks of forks most show the same of a segment
+		}
 		upTo = max(upTo, l.upTo)
 	}
 	if keep := (link{segment: s, upTo: upTo}).last() - s.base; int(keep) < len(s.records) {

@@ -226,7 +226,7 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 	s.order.Store(nil)
 	for _, l := range gone.chain {
 		delete(l.segment.refs, gone)
-		l.segment.prune()
+		l.segment.prune(l)
 	}
 	close(gone.moved)
 	return nil

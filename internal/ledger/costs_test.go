@@ -1,0 +1,30 @@
+package ledger
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/costtest"
+)
+
+// TestCosts holds indexes to testdata/costs.txt.
+func TestCosts(t *testing.T) {
+	line := func(names int) string {
+		var out strings.Builder
+		for i := range names {
+			fmt.Fprintf(&out, "handler%d(ctx),", i)
+		}
+		return out.String()
+	}
+	index := func(text string) func(testing.TB) func() {
+		return func(testing.TB) func() {
+			gauge := budget.NewAccountant(budget.Heuristic{})
+			return func() { NewIndex(gauge).AddText(text) }
+		}
+	}
+	costtest.Hold(t, "testdata/costs.txt",
+		costtest.Operation{Name: "index a line of 20,000 names", Start: index(line(20_000)), Counted: 10},
+	)
+}
