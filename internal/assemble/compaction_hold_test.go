@@ -226,8 +226,8 @@ func (h *history) compact(b *branch) {
 	before, _ := b.standing(d.seq)
 	b.marks = append(b.marks, d)
 	for _, old := range before {
-		for seq := range old.gone {
-			if !d.gone[seq] {
+		for seq, gone := range b.left(old, d.seq) {
+			if gone && !d.gone[b.said[seq-1].first] {
 				h.Fatalf("%s: the compaction at %d took event %d away, the one at %d does not: %+v", b.id, old.seq, seq, d.seq, what)
 			}
 		}

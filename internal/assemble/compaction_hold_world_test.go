@@ -223,13 +223,17 @@ func (b *branch) standing(at eventlog.Seq) (out []decided, void []string) {
 }
 
 // left are the events, up to one, that a compaction took away, and those of which it shows a
-// part.
+// part. A result that came after it may bring its call back.
 func (b *branch) left(d decided, to eventlog.Seq) map[eventlog.Seq]bool {
+	late := map[eventlog.Seq]bool{}
+	for i, s := range b.said[:to] {
+		late[s.first] = late[s.first] || s.result && eventlog.Seq(i+1) > d.seq
+	}
 	out := map[eventlog.Seq]bool{}
 	for i, s := range b.said[:to] {
-		seq := eventlog.Seq(i + 1)
-		if s.word != "" && (d.gone[s.first] || d.masked[seq]) {
-			out[seq] = d.gone[s.first]
+		seq, gone := eventlog.Seq(i+1), d.gone[s.first] && !late[s.first]
+		if s.word != "" && (gone || d.masked[seq]) {
+			out[seq] = gone
 		}
 	}
 	return out
