@@ -20,11 +20,10 @@ type Conversation struct {
 
 	// What the log says.
 
-	groups    []*Group
-	reminders []Reminder
-	live      map[string]Live
-	// lastHuman is the first event of the group of what a human said last; 0 if none did.
-	lastHuman   eventlog.Seq
+	groups      []*Group
+	reminders   []Reminder
+	live        map[string]Live
+	lastHuman   eventlog.Seq // the first event of the group of what a human said last; 0 if none did
 	compactions Compactions
 	boundary    boundary
 	first       opening

@@ -294,7 +294,7 @@ func (s *session) checkSticky(t fataler, before, now step, strict bool) {
 	// A late event can make the collapsed run smaller than its digest, and larger again.
 	was, _ := before.result.View.Digest()
 	there, _ := now.result.View.Digest()
-	turned := digest && (was.Through == 0) != (there.Through == 0)
+	turned := digest && was.Through != there.Through
 	if !strict && sameDecisions(before.result.State, now.result.State) && !turned && before.decided == now.decided {
 		for i, m := range old {
 			if m.Group == nil && digest || m.Group != nil && m.Group.First >= first {
