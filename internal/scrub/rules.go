@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 )
 
 // rule finds one kind of credential.
@@ -21,7 +22,14 @@ type rule struct {
 	pattern lazyRegexp
 	// accept, if set, is asked whether what was found is a credential.
 	accept func(secret string) bool
+	// run, if set, are the characters that a match goes on with to the last of them, whichever
+	// start among them it begins with: where one finds nothing, the later ones need no look.
+	run func(rune) bool
 }
+
+// longestNested is how much of a value that is no credential is searched for another assignment,
+// from its end. Looking from each start in it would take the square of its length.
+const longestNested = 256
 
 // builtin are the known shapes, the more special ones first. Each is what the provider of
 // the credential documents about it. No class of characters that a credential may consist
@@ -49,11 +57,11 @@ var builtin = []rule{
 	shape("vault_token", `[A-Za-z0-9_-]{24,}`, "hvs.", "hvb.", "hvr."),
 	shape("databricks_token", `[0-9a-f]{32}\b`, "dapi"),
 	shape("age_key", `[0-9A-Z]{58}\b`, "AGE-SECRET-KEY-1"),
-	shape("jwt", `[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}`, "eyJ"),
+	shape("jwt", `[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}`, "eyJ").through(isTokenRune),
 	{
 		// OpenAI, Anthropic, OpenRouter and many others.
 		name: "model_api_key", starts: []string{"sk-"},
-		pattern: lazily(`^sk-[A-Za-z0-9_-]{20,}`), accept: mixed,
+		pattern: lazily(`^sk-[A-Za-z0-9_-]{20,}`), accept: mixed, run: isTokenRune,
 	},
 	{
 		name: "telegram_token", starts: []string{":AA"}, inside: true,
@@ -79,6 +87,7 @@ var builtin = []rule{
 		},
 		pattern: lazily(`(?i)^[a-z][a-z0-9_-]*(?:\\*["'])?\s*(?::=|=>|=|:)\s*(?:\\*["'])?([a-z0-9+/=_.~!@#%^&*-]{8,})`),
 		accept:  drawn,
+		run:     isNameRune,
 	},
 }
 
@@ -102,6 +111,11 @@ func shape(name, rest string, starts ...string) rule {
 		quoted[i] = regexp.QuoteMeta(start)
 	}
 	return rule{name: name, starts: starts, pattern: lazily(`^(?:` + strings.Join(quoted, "|") + `)` + rest)}
+}
+
+func (r rule) through(run func(rune) bool) rule {
+	r.run = run
+	return r
 }
 
 // candidates are the rules of which a match may begin with two bytes: most texts hold few
@@ -139,18 +153,34 @@ func (r *rule) spellings(pair string) []string {
 	return []string{lower, upper, lower[:1] + upper[1:], upper[:1] + lower[1:]}
 }
 
-// find returns what is to be replaced of a match at i.
-func (r *rule) find(text string, i int) (begin, end int, ok bool) {
+// find returns what is to be replaced of a match at i. Where it finds nothing, no match begins
+// before next.
+func (r *rule) find(text string, i int) (begin, end, next int, ok bool) {
 	if !r.inside && i > 0 && isWord(text[i-1]) || !r.startsAt(text[i:]) {
-		return 0, 0, false
+		return 0, 0, 0, false
 	}
 	at := r.pattern.compiled().FindStringSubmatchIndex(text[i:])
 	if at == nil {
-		return 0, 0, false
+		return 0, 0, r.endOfRun(text, i), false
 	}
 	at = at[len(at)-2:] // the group, or the whole match
 	begin, end = i+at[0], i+at[1]
-	return begin, end, r.accept == nil || r.accept(text[begin:end])
+	if r.accept == nil || r.accept(text[begin:end]) {
+		return begin, end, 0, true
+	}
+	return 0, 0, max(r.endOfRun(text, i), end-longestNested), false
+}
+
+// endOfRun is where the run ends that i is in.
+func (r *rule) endOfRun(text string, i int) int {
+	if r.run == nil {
+		return 0
+	}
+	n := strings.IndexFunc(text[i:], func(c rune) bool { return !r.run(c) })
+	if n < 0 {
+		return len(text)
+	}
+	return i + n
 }
 
 func (r *rule) startsAt(text string) bool {
@@ -165,6 +195,11 @@ func (r *rule) startsAt(text string) bool {
 func isWord(b byte) bool {
 	return b == '_' || '0' <= b && b <= '9' || 'A' <= b && b <= 'Z' || 'a' <= b && b <= 'z'
 }
+
+func isTokenRune(r rune) bool { return r == '-' || r < utf8.RuneSelf && isWord(byte(r)) }
+
+// isNameRune takes what folds to a letter of ASCII as well, as a pattern does that folds.
+func isNameRune(r rune) bool { return isTokenRune(r) || r == 'ſ' || r == '\u212a' }
 
 // mixed reports whether a text has letters and digits: words and numbers are no keys.
 func mixed(text string) bool {

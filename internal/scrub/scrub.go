@@ -132,13 +132,24 @@ func (s *Scrubber) Text(text string) string {
 // known replaces what the built-in rules find, in one pass.
 func (s *Scrubber) known(text string) string {
 	var out replaced
+	var from map[*rule]int // where a match may begin again
 	for i := 0; i+1 < len(text); i++ {
 		for _, r := range candidates(text[i], text[i+1]) {
-			if begin, end, ok := r.find(text, i); ok {
+			if i < from[r] {
+				continue
+			}
+			begin, end, next, ok := r.find(text, i)
+			if ok {
 				out.replace(text, begin, end, r.name)
 				s.observe(r.name, 1)
 				i = end - 1
 				break
+			}
+			if next > i {
+				if from == nil {
+					from = map[*rule]int{}
+				}
+				from[r] = next
 			}
 		}
 	}
