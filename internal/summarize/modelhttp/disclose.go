@@ -55,12 +55,13 @@ func (h hidden) code(s string) string {
 }
 
 // cause returns a client's error without the address, which may hold a password,
-// and without the error if it quotes what must not be shown.
+// and without the error if it quotes what must not be shown, or a head that has no end: of
+// such an answer all is quoted.
 func (h hidden) cause(err error) error {
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
-	if h.in(err.Error()) {
+	if text := err.Error(); len(text) > maxMessageBytes || h.in(text) {
 		return errors.New("the connection failed")
 	}
 	return err

@@ -47,7 +47,9 @@ func TestDisclosure(t *testing.T) {
 	if got := h.cause(address); !errors.Is(got, syscall.ECONNREFUSED) || strings.Contains(got.Error(), "host") {
 		t.Errorf("got %v", got)
 	}
-	if got := h.cause(errors.New(`malformed "sk-abcdefghijkl"`)); got.Error() != "the connection failed" {
-		t.Errorf("got %v", got)
+	for _, quotes := range []string{"sk-abcdefghijkl", strings.Repeat("x", 10<<20)} {
+		if got := h.cause(errors.New("malformed " + quotes)); got.Error() != "the connection failed" {
+			t.Errorf("got %.300v", got)
+		}
 	}
 }
