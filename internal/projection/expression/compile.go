@@ -105,7 +105,7 @@ func Compile(source string) (*Program, error) {
 	if cost.Max > limit {
 		return nil, &Error{Reason: fmt.Sprintf("may cost up to %d for an ordinary group; the limit is %d: nest fewer loops and match shorter texts", cost.Max, limit)}
 	}
-	watched, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostLimit(limit))
+	watched, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostTracking(actual{}), cel.CostLimit(limit))
 	if err != nil {
 		return nil, &Error{Reason: err.Error()}
 	}

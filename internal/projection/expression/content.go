@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"sync"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
@@ -26,6 +27,9 @@ type Call struct {
 	// Failed reports whether the answer says that the call failed, and SucceededLater
 	// whether a call of the same tool that was made after the answer succeeded.
 	Failed, SucceededLater func() bool
+
+	// decoded is Arguments as a value; nil until it is read. An expression may name it often.
+	decoded ref.Val
 }
 
 // callType is the type of a call in expressions.
@@ -37,11 +41,18 @@ var callFields = map[string]struct {
 	get func(*Call) ref.Val
 }{
 	"name":            {types.StringType, func(c *Call) ref.Val { return types.String(c.Name) }},
-	"arguments":       {types.DynType, func(c *Call) ref.Val { return decoded(c.Arguments) }},
+	"arguments":       {types.DynType, (*Call).decodedArguments},
 	"result":          {types.StringType, func(c *Call) ref.Val { return types.String(c.Result) }},
 	"answered":        {types.BoolType, func(c *Call) ref.Val { return types.Bool(c.Answered) }},
 	"failed":          {types.BoolType, func(c *Call) ref.Val { return types.Bool(c.Failed()) }},
 	"succeeded_later": {types.BoolType, func(c *Call) ref.Val { return types.Bool(c.SucceededLater()) }},
+}
+
+func (c *Call) decodedArguments() ref.Val {
+	if c.decoded == nil {
+		c.decoded = decoded(c.Arguments)
+	}
+	return c.decoded
 }
 
 // decoded is JSON as a value, and anything else as the text that it is.
@@ -90,6 +101,9 @@ func (c callValue) Value() any { return c.Call }
 func callList(all []Call) ref.Val {
 	values := make([]ref.Val, len(all))
 	for i := range all {
+		if all[i].Failed != nil {
+			all[i].Failed = sync.OnceValue(all[i].Failed)
+		}
 		values[i] = callValue{&all[i]}
 	}
 	return types.NewRefValList(types.DefaultTypeAdapter, values)
