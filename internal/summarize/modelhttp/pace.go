@@ -58,13 +58,13 @@ func (p *pace) Reset() {
 // retryAfter reads how long an answer asks to wait, in seconds or until a date,
 // which is taken by the answer's own clock where it has one.
 func retryAfter(h http.Header, now time.Time) time.Duration {
+	const most = 24 * time.Hour
 	value := strings.TrimSpace(h.Get("Retry-After"))
 	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
 		if !(seconds > 0) {
 			return 0
 		}
-		const most = 24 * 60 * 60
-		return time.Duration(min(seconds, most) * float64(time.Second))
+		return time.Duration(min(seconds, most.Seconds()) * float64(time.Second))
 	}
 	until, err := http.ParseTime(value)
 	if err != nil {
@@ -73,5 +73,5 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		now = date
 	}
-	return max(0, until.Sub(now))
+	return min(max(0, until.Sub(now)), most)
 }

@@ -29,6 +29,7 @@ func TestRetryAfter(t *testing.T) {
 		{"Fri, 01 May 2026 11:00:00 GMT", "", 0},
 		// The server's clock is an hour slow; so is its date.
 		{"Fri, 01 May 2026 11:00:30 GMT", "Fri, 01 May 2026 11:00:00 GMT", 30 * time.Second},
+		{"Fri, 31 Dec 9999 23:59:59 GMT", "", 24 * time.Hour},
 		{"Friday, 01-May-26 12:00:30 GMT", "", 30 * time.Second},
 	} {
 		h := http.Header{}
