@@ -112,7 +112,7 @@ func (s Session) search(ctx context.Context, a arguments) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return s.report(q, hits, newest, through, before > 0), nil
+	return s.report(q, hits, newest, through, before > 0 && info.Head > 0), nil
 }
 
 // find returns hits, the newest first, and the oldest event that was searched. It stops where
@@ -315,7 +315,10 @@ func (s Session) report(q query, hits []hit, newest, through eventlog.Seq, limit
 	if limited || through > 1 {
 		searched = fmt.Sprintf("in events %d to %d of this conversation", through, newest)
 	}
-	if newest == 0 {
+	switch {
+	case newest == 0 && limited:
+		searched = "before event 1, the first of this conversation"
+	case newest == 0:
 		searched = "in this conversation, of which nothing is there yet"
 	}
 	more := ""
