@@ -139,6 +139,19 @@ func textOf(b *contextdv1.Block) string {
 	}
 }
 
+// RecordModelCall says what the provider counted. A report without an idempotency key is given
+// one, in a copy, so that a repetition counts nothing twice.
+func (c *Client) RecordModelCall(ctx context.Context, req *contextdv1.RecordModelCallRequest, opts ...grpc.CallOption) (*contextdv1.RecordModelCallResponse, error) {
+	if req.GetIdempotencyKey() == "" {
+		req = proto.CloneOf(req)
+		if req == nil {
+			req = &contextdv1.RecordModelCallRequest{}
+		}
+		req.IdempotencyKey = uuid.NewString()
+	}
+	return c.ContextServiceClient.RecordModelCall(ctx, req, opts...)
+}
+
 // Record says what the provider counted for the call that a context was made for: counted has
 // the numbers, and perhaps the model. The answer is real tokens / estimated tokens from now on.
 func (c *Client) Record(ctx context.Context, of *Context, counted *contextdv1.RecordModelCallRequest) (calibration float64, err error) {

@@ -19,8 +19,8 @@ const (
 )
 
 // patientConn repeats calls that the daemon asks to repeat or that no daemon answered. A call
-// may be repeated since events have ids, and what does not append only reads, or is refused the
-// second time. Streams are repeated by what reads them.
+// may be repeated since events have ids and reports of model calls have keys, and what does
+// neither only reads, or is refused the second time. Streams are repeated by what reads them.
 type patientConn struct {
 	conn     grpc.ClientConnInterface
 	address  string

@@ -22,10 +22,12 @@ type refusing struct {
 	grpc.ClientConnInterface
 	errs  []error
 	calls []time.Duration // when each came, since the first
+	args  []any
 	begun time.Time
 }
 
-func (r *refusing) Invoke(context.Context, string, any, any, ...grpc.CallOption) error {
+func (r *refusing) Invoke(_ context.Context, _ string, args, _ any, _ ...grpc.CallOption) error {
+	r.args = append(r.args, args)
 	if len(r.calls) == 0 {
 		r.begun = time.Now()
 	}
@@ -98,6 +100,32 @@ func TestPatience(t *testing.T) {
 					t.Errorf("the second call came after %s", conn.calls[1])
 				}
 			})
+		})
+	}
+}
+
+// A report of a model call that is repeated has one key, the caller's or one of its own.
+func TestARepeatedReportHasOneKey(t *testing.T) {
+	for _, own := range []string{"", "own"} {
+		synctest.Test(t, func(t *testing.T) {
+			conn := &refusing{errs: many(2, refusal(codes.Unavailable, "DRAINING", time.Second))}
+			c, err := New(Options{Conn: conn})
+			if err != nil {
+				t.Fatal(err)
+			}
+			report := &contextdv1.RecordModelCallRequest{SessionId: "s", IdempotencyKey: own}
+			for range 2 {
+				if _, err := c.RecordModelCall(t.Context(), report); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var keys []string
+			for _, args := range conn.args {
+				keys = append(keys, args.(*contextdv1.RecordModelCallRequest).GetIdempotencyKey())
+			}
+			if len(keys) != 4 || keys[0] == "" || keys[1] != keys[0] || keys[2] != keys[0] || (own == "") == (keys[3] == keys[0]) || report.GetIdempotencyKey() != own {
+				t.Errorf("with the key %q the requests have %q", own, keys)
+			}
 		})
 	}
 }

@@ -10,21 +10,27 @@ import (
 )
 
 // RecordCall keeps a model call and returns what is known of its model from now on; durable on
-// return. *eventlog.NotFoundError if there is no such session or projection.
-func (e *Engine) RecordCall(ctx context.Context, c records.Call) (budget.Calibration, error) {
+// return. A call that repeats one by its key is answered as that was, and nothing is kept.
+// *eventlog.NotFoundError if there is no such session or projection, *records.KeyConflictError
+// if the key is another call's.
+func (e *Engine) RecordCall(ctx context.Context, c records.Call) (learnt budget.Calibration, repeated bool, err error) {
 	s, release, err := e.sessions.acquire(ctx, c.SessionID)
 	if err != nil {
-		return budget.Calibration{}, err
+		return budget.Calibration{}, false, err
 	}
 	defer release()
 	info, err := s.look(ctx, e.store)
 	if err != nil {
-		return budget.Calibration{}, err
+		return budget.Calibration{}, false, err
 	}
 	if err := s.index(ctx, e.store); err != nil {
-		return budget.Calibration{}, err
+		return budget.Calibration{}, false, err
 	}
-	return records.Report(ctx, e.store, s.of, info.Head, c, e.opts.Clock())
+	if first, repeated, err := c.Repeats(ctx, e.store); repeated || err != nil {
+		return first.Calibration, repeated, err
+	}
+	learnt, err = records.Report(ctx, e.store, s.of, info.Head, c, e.opts.Clock())
+	return learnt, false, err
 }
 
 // CallID is the id in the log of a call that the providers' formats give another; ok is

@@ -27,7 +27,7 @@ type Request struct {
 	Preview        bool
 	IdempotencyKey string
 	// Digest identifies what is asked for: a key that was used with another is a
-	// *KeyConflictError. Empty where there is no key.
+	// *records.KeyConflictError. Empty where there is no key.
 	Digest []byte
 	// Wait, if not nil, is called with the summary that the budget cuts the context
 	// without, before it is cut. Other assemblies of the session go on meanwhile.

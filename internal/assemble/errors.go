@@ -14,17 +14,6 @@ type BudgetError = reduce.OverBudgetError
 // IrreduciblePart is a part of the context that nothing may reduce.
 type IrreduciblePart = reduce.IrreduciblePart
 
-// KeyConflictError says that an idempotency key was used before for another request.
-type KeyConflictError struct {
-	Key string
-	// ProjectionID is what the other request led to.
-	ProjectionID string
-}
-
-func (e *KeyConflictError) Error() string {
-	return fmt.Sprintf("idempotency_key %q belongs to projection %s, which was made of another request", e.Key, e.ProjectionID)
-}
-
 // InjectionError says that an injection is larger than what is reserved for it.
 type InjectionError struct {
 	Name            string

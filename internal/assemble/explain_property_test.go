@@ -252,7 +252,7 @@ func TestExplainTellsWhatWasSent(t *testing.T) {
 		if sent == nil {
 			t.Skip("DISCARDED: the draw has no assembly, so there is no call to explain")
 		}
-		if _, err := engine.RecordCall(context.Background(), records.Call{SessionID: "s", ProjectionID: sent.Projection.ID}); err != nil {
+		if _, _, err := engine.RecordCall(context.Background(), records.Call{SessionID: "s", ProjectionID: sent.Projection.ID}); err != nil {
 			t.Fatal(err)
 		}
 		messages := readSent(t, sent)

@@ -81,7 +81,7 @@ func (e *Engine) recordByKey(ctx context.Context, s *session, req Request) (r re
 		return r, false, err
 	}
 	if len(r.RequestDigest) > 0 && !bytes.Equal(r.RequestDigest, req.Digest) {
-		return r, false, &KeyConflictError{req.IdempotencyKey, r.ID}
+		return r, false, &records.KeyConflictError{Key: req.IdempotencyKey, Kind: records.KeyedProjection, Name: r.ID}
 	}
 	return r, true, nil
 }

@@ -342,7 +342,7 @@ func TestHarnessViewFrames(t *testing.T) {
 		if got := texts(view); !slices.Equal(got, []string{"Build it.", "On it.", sent, "Done."}) {
 			t.Errorf("%q", got)
 		}
-		if _, err := engine.RecordCall(t.Context(), records.Call{SessionID: "s", ProjectionID: view.Projection.ID}); err != nil {
+		if _, _, err := engine.RecordCall(t.Context(), records.Call{SessionID: "s", ProjectionID: view.Projection.ID}); err != nil {
 			t.Fatal(err)
 		}
 		for text, why := range map[string]string{"Test it": "", "ctx:3.0": "", sent: "the harness added it", "MUST address": "the harness added it"} {

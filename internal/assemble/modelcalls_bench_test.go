@@ -29,7 +29,7 @@ func BenchmarkCalibration(b *testing.B) {
 	}
 	call := records.Call{SessionID: "s", ProjectionID: out.Projection.ID, InputTokens: out.Projection.Tokens}
 	for range 1000 {
-		if _, err := engine.RecordCall(context.Background(), call); err != nil {
+		if _, _, err := engine.RecordCall(context.Background(), call); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -29,7 +29,7 @@ func record(t *testing.T, e *assemble.Engine, c records.Call) budget.Calibration
 	if c.SessionID == "" {
 		c.SessionID = "s"
 	}
-	learnt, err := e.RecordCall(context.Background(), c)
+	learnt, _, err := e.RecordCall(context.Background(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestCallsReportedAtOnce(t *testing.T) {
 		for range writers {
 			all.Go(func() {
 				for range each {
-					if _, err := engine.RecordCall(context.Background(), records.Call{SessionID: "s", ProjectionID: p.ID, Rejected: true}); err != nil {
+					if _, _, err := engine.RecordCall(context.Background(), records.Call{SessionID: "s", ProjectionID: p.ID, Rejected: true}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -237,7 +237,7 @@ func TestCallsThatCannotBeRecorded(t *testing.T) {
 			"neither":           {records.Call{SessionID: "nobody"}, eventlog.NotFoundError{Kind: "session", Name: "nobody"}},
 			"an id that is not": {records.Call{SessionID: "s", ProjectionID: "p2-1"}, eventlog.NotFoundError{Kind: "projection", Name: "p2-1"}},
 		} {
-			_, err := engine.RecordCall(context.Background(), c.call)
+			_, _, err := engine.RecordCall(context.Background(), c.call)
 			var missing *eventlog.NotFoundError
 			if !errors.As(err, &missing) || *missing != c.want {
 				t.Errorf("%s: %v, want %v", name, err, &c.want)
@@ -266,7 +266,7 @@ func TestDamagedCalls(t *testing.T) {
 			if err := store.PutArtifacts(context.Background(), "s", a); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := engine.RecordCall(context.Background(), records.Call{SessionID: "s", Model: "m"}); err == nil || !strings.Contains(err.Error(), a.ID) {
+			if _, _, err := engine.RecordCall(context.Background(), records.Call{SessionID: "s", Model: "m"}); err == nil || !strings.Contains(err.Error(), a.ID) {
 				t.Errorf("recording behind it: %v", err)
 			}
 		})

@@ -173,7 +173,7 @@ func (l *lookups) call(id string) {
 	r := all[rapid.IntRange(0, len(all)-1).Draw(l.T, "record")]
 	model := rapid.SampledFrom([]string{"", "a", "b"}).Draw(l.T, "model")
 	projection := rapid.SampledFrom([]string{r.ID, ""}).Draw(l.T, "projection")
-	_, err := l.engine.RecordCall(context.Background(), records.Call{SessionID: id, ProjectionID: projection, Model: model, InputTokens: 1000 + uint64(l.events)})
+	_, _, err := l.engine.RecordCall(context.Background(), records.Call{SessionID: id, ProjectionID: projection, Model: model, InputTokens: 1000 + uint64(l.events)})
 	l.check(err)
 	if l.old {
 		return

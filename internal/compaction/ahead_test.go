@@ -257,7 +257,7 @@ func TestACutAfterARejectionIsTold(t *testing.T) {
 	w.open(12)
 	before := w.assemble()
 	w.published(lifecycle.SummaryStarted, lifecycle.SummaryReady)
-	if _, err := w.engine.RecordCall(t.Context(), records.Call{SessionID: "s", ProjectionID: before.Projection.ID, Rejected: true}); err != nil {
+	if _, _, err := w.engine.RecordCall(t.Context(), records.Call{SessionID: "s", ProjectionID: before.Projection.ID, Rejected: true}); err != nil {
 		t.Fatal(err)
 	}
 	after := w.assemble()

@@ -29,6 +29,9 @@ type Call struct {
 	StopReason                                                   string
 	// Rejected says that the provider refused the prompt as too long.
 	Rejected bool
+	// IdempotencyKey is the report's, if it had one. A stored call is found by it, but does not
+	// hold it.
+	IdempotencyKey string
 }
 
 // ModelCall is a reported call with what was in force when it was made.

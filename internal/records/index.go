@@ -3,8 +3,6 @@ package records
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"maps"
 	"slices"
@@ -31,12 +29,6 @@ func decisionsKind(fingerprint string) string { return "decisions/" + fingerprin
 // streamKind is the kind of the entries of a stream, by Projection.Stream.
 func streamKind(stream string) string { return "projection_of_stream/" + stream }
 
-// keyKind is the kind of the entry of an idempotency key.
-func keyKind(key string) string {
-	sum := sha256.Sum256([]byte(key))
-	return "projection_of_key/" + hex.EncodeToString(sum[:])
-}
-
 // entries are what the record is found by, to be stored with it.
 func (r Projection) entries() ([]eventlog.Artifact, error) {
 	decisions, err := artifact.Encode(eventlog.Artifact{Kind: decisionsKind(r.Fingerprint), Seq: r.AsOf, ID: newestID},
@@ -51,7 +43,7 @@ func (r Projection) entries() ([]eventlog.Artifact, error) {
 	}
 	out := []eventlog.Artifact{decisions, entry}
 	if r.IdempotencyKey != "" {
-		entry.Kind = keyKind(r.IdempotencyKey)
+		entry.Kind = keyKind(KeyedProjection, r.IdempotencyKey)
 		out = append(out, entry)
 	}
 	return out, nil
@@ -60,7 +52,7 @@ func (r Projection) entries() ([]eventlog.Artifact, error) {
 // ByKey is the id of the record of an idempotency key, wherever in the log it was made;
 // empty if there is none.
 func ByKey(ctx context.Context, store eventlog.Artifacts, sessionID, key string) (string, error) {
-	return find(ctx, store, sessionID, keyKind(key), 0)
+	return find(ctx, store, sessionID, keyKind(KeyedProjection, key), 0)
 }
 
 // InStream is the id of the newest record of a stream, by Projection.Stream, that is not

@@ -45,7 +45,7 @@ func TestKindsOfShadows(t *testing.T) {
 	for kind, want := range map[string]string{
 		projectionKind: "shadow/projection", decisionsKind("f"): "shadow/decisions/f", streamKind("f/contextd"): "shadow/projection_of_stream/f/contextd",
 		digestKind("f"): "shadow/digest/f", checkpointKind("f"): "shadow/checkpoint/f",
-		namesKind: namesKind, callKind: callKind, textsKind: textsKind, keyKind("k"): keyKind("k"), shadowKind: shadowKind, "summary": "summary",
+		namesKind: namesKind, callKind: callKind, textsKind: textsKind, keyKind(KeyedProjection, "k"): keyKind(KeyedProjection, "k"), keyKind(KeyedCall, "k"): keyKind(KeyedCall, "k"), shadowKind: shadowKind, "summary": "summary",
 	} {
 		if got := ShadowKind(kind); got != want {
 			t.Errorf("%s is %s; want %s", kind, got, want)

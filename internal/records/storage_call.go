@@ -27,6 +27,11 @@ func (c ModelCall) put(ctx context.Context, store eventlog.Artifacts, of eventlo
 		return err
 	}
 	entries := c.entries(a)
+	if c.IdempotencyKey != "" {
+		keyed := a
+		keyed.Kind = keyKind(KeyedCall, c.IdempotencyKey)
+		entries = append(entries, keyed)
+	}
 	a.New = true
 	return store.PutArtifacts(ctx, c.SessionID, append(entries, a)...)
 }

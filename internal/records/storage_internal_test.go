@@ -140,7 +140,7 @@ func TestStoredEntriesKeepEveryField(t *testing.T) {
 	if err := store.PutArtifacts(ctx, "s", entries...); err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []string{streamKind(r.Stream()), keyKind(r.IdempotencyKey)} {
+	for _, kind := range []string{streamKind(r.Stream()), keyKind(KeyedProjection, r.IdempotencyKey)} {
 		if id, err := find(ctx, store, "s", kind, r.AsOf); id != r.ID || err != nil {
 			t.Errorf("%s finds %q (%v)", kind, id, err)
 		}
@@ -162,7 +162,7 @@ func TestStoredEntriesKeepEveryField(t *testing.T) {
 func TestStoredCallKeepsEveryField(t *testing.T) {
 	var want ModelCall
 	artifacttest.Fill(&want)
-	want.Time = time.Unix(1_700_000_000, 5).UTC()
+	want.Time, want.IdempotencyKey = time.Unix(1_700_000_000, 5).UTC(), "" // it is found by the key
 	m := want.stored()
 	artifacttest.Golden(t, "call", m)
 	value, err := proto.Marshal(m)

@@ -21,7 +21,7 @@ from google.rpc import error_details_pb2, status_pb2
 
 import contextd_client
 import contextd_client.aio
-from contextd_client import errors, events
+from contextd_client import Usage, errors, events
 from contextd_client._patience import patience_or_default
 from contextd_client.errors import from_rpc
 from contextd_client.v1.assembly_pb2 import (
@@ -37,6 +37,7 @@ from contextd_client.v1.context_service_pb2_grpc import (
 )
 from contextd_client.v1.event_pb2 import Event
 from contextd_client.v1.log_pb2 import AppendEventsResponse, ReadEventsRequest, ReadEventsResponse
+from contextd_client.v1.tokens_pb2 import RecordModelCallResponse
 
 LINE = b'{"a":1.0}'
 
@@ -69,6 +70,10 @@ class Busy(ContextServiceServicer):
     def AppendEvents(self, request: Any, context: Any) -> AppendEventsResponse:
         self._enter(request, context)
         return AppendEventsResponse(last_seq=7)
+
+    def RecordModelCall(self, request: Any, context: Any) -> RecordModelCallResponse:
+        self._enter(request, context)
+        return RecordModelCallResponse(calibration=2)
 
     def AssembleContext(self, request: Any, context: Any) -> Iterator[AssembleContextResponse]:
         own = contextd_client.hash_lines([LINE])
@@ -165,6 +170,29 @@ def test_waits_as_long_as_it_is_told(busy: tuple[Busy, str], run: Any) -> None:
     assert len(servicer.requests) == 4
     assert len(ids) == 1, "a repetition would append twice"
     assert ids != {""}
+
+
+@both
+@pytest.mark.parametrize("settings", [{}, {"idempotency_key": "own"}])
+def test_a_repeated_report_has_one_key(
+    busy: tuple[Busy, str], run: Any, settings: dict[str, str]
+) -> None:
+    servicer, address = busy
+    context, _ = run(address, lambda c: c.assemble("s", "contextd"))
+    servicer.requests.clear()
+    servicer.waits = [1, 2]
+    answers = [
+        run(address, lambda c: c.record_model_call(context, usage=Usage(), **settings))
+        for _ in range(2)
+    ]
+    assert answers == [(2, [1, 2]), (2, [])]
+    keys = [request.idempotency_key for request in servicer.requests]
+    assert len(set(keys[:3])) == 1, "a repetition would count twice"
+    if settings:
+        assert set(keys) == {"own"}
+    else:
+        assert "" not in keys
+        assert keys[3] != keys[0]
 
 
 @both

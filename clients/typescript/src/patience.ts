@@ -16,7 +16,10 @@ export interface RetryOptions {
 const first = 100;
 const longest = 2000;
 
-/** Repeats calls. A call can be repeated because events have ids; the others only read, or are refused the second time. */
+/**
+ * Repeats calls. A call can be repeated because events have ids and reports of model calls have
+ * keys; the others only read, or are refused the second time.
+ */
 export class Patience {
   readonly #ms: number;
   readonly #address: string;

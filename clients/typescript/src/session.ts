@@ -61,6 +61,8 @@ export interface ModelCall {
   stopReason?: string;
   /** The provider refused the prompt as too long. */
   rejectedOverBudget?: boolean;
+  /** Reports of one key count once. By default each has a key of its own. */
+  idempotencyKey?: string;
 }
 
 /**
@@ -179,10 +181,11 @@ export class Session {
     call: ModelCall,
     options?: CallControl,
   ): Promise<number> {
-    const { inputTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0, outputTokens = 0, ...rest } = call;
+    const { inputTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0, outputTokens = 0, idempotencyKey, ...rest } = call;
     const request = {
       ...rest,
       sessionId: this.id,
+      idempotencyKey: idempotencyKey || randomUUID(),
       projectionId: context.header.projectionId,
       inputTokens: BigInt(inputTokens),
       cacheReadTokens: BigInt(cacheReadTokens),

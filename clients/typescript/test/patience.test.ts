@@ -30,6 +30,7 @@ class Busy {
   waits: (number | undefined)[] = [];
   readonly appended: { eventId: string }[][] = [];
   readonly read: bigint[] = [];
+  readonly keys: string[] = [];
   calls = 0;
   /** What happens before the first call is answered. */
   first: () => void = () => {};
@@ -45,6 +46,11 @@ class Busy {
       this.appended.push(events);
       this.enter();
       return { lastSeq: 7n };
+    },
+    recordModelCall: ({ idempotencyKey }) => {
+      this.keys.push(idempotencyKey);
+      this.enter();
+      return { calibration: 2 };
     },
     assembleContext: async function* (this: Busy) {
       const contextHash = contextd.hashOf([line]);
@@ -105,6 +111,22 @@ test("waits as long as the daemon says, and appends the same event", async () =>
   assert.equal(ids.length, 4);
   assert.equal(new Set(ids).size, 1, "a repetition would append twice");
   assert.notEqual(ids[0], "");
+});
+
+test("a report that is repeated has one key", async () => {
+  const busy = new Busy();
+  busy.waits = [1, 2];
+  const { answer } = await behind(busy, {}, async (client) => {
+    const report = (call: contextd.ModelCall) => client.session("s").recordModelCall({ header: { projectionId: "p" } }, call);
+    await report({ inputTokens: 9 });
+    await report({ inputTokens: 9 });
+    return await report({ idempotencyKey: "own" });
+  });
+  assert.equal(answer, 2);
+  assert.equal(new Set(busy.keys.slice(0, 3)).size, 1, "a repetition would count twice");
+  assert.equal(new Set(busy.keys).size, 3);
+  assert.ok(!busy.keys.includes(""));
+  assert.equal(busy.keys[4], "own");
 });
 
 for (const { waits, waited, calls, options = {} } of [

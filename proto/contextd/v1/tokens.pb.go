@@ -46,8 +46,14 @@ type RecordModelCallRequest struct {
 	StopReason string `protobuf:"bytes,8,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
 	// The provider refused the prompt as too long.
 	RejectedOverBudget bool `protobuf:"varint,9,opt,name=rejected_over_budget,json=rejectedOverBudget,proto3" json:"rejected_over_budget,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// At most 256 characters. A repeated request with the same key stores nothing, and is
+	// answered as the first was. It is the same request if all other fields are equal, where
+	// model may be left out or be that of the projection's budget; any other with the key is
+	// refused as ALREADY_EXISTS, IDEMPOTENCY_KEY_CONFLICT. A key is known as long as its
+	// session is, and is not one of AssembleContext. Empty: every request is a new call.
+	IdempotencyKey string `protobuf:"bytes,10,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *RecordModelCallRequest) Reset() {
@@ -141,6 +147,13 @@ func (x *RecordModelCallRequest) GetRejectedOverBudget() bool {
 		return x.RejectedOverBudget
 	}
 	return false
+}
+
+func (x *RecordModelCallRequest) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
+	}
+	return ""
 }
 
 // What the daemon learnt.
@@ -899,7 +912,7 @@ var File_contextd_v1_tokens_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_tokens_proto_rawDesc = "" +
 	"\n" +
-	"\x18contextd/v1/tokens.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17contextd/v1/event.proto\x1a\x18contextd/v1/format.proto\x1a\x1ccontextd/v1/projection.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x87\x04\n" +
+	"\x18contextd/v1/tokens.proto\x12\vcontextd.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17contextd/v1/event.proto\x1a\x18contextd/v1/format.proto\x1a\x1ccontextd/v1/projection.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xba\x04\n" +
 	"\x16RecordModelCallRequest\x12k\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12-\n" +
@@ -911,7 +924,9 @@ const file_contextd_v1_tokens_proto_rawDesc = "" +
 	"\routput_tokens\x18\a \x01(\x04B\v\xbaH\b2\x06\x18\x80\x94\xeb\xdc\x03R\foutputTokens\x12)\n" +
 	"\vstop_reason\x18\b \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\n" +
 	"stopReason\x120\n" +
-	"\x14rejected_over_budget\x18\t \x01(\bR\x12rejectedOverBudget\";\n" +
+	"\x14rejected_over_budget\x18\t \x01(\bR\x12rejectedOverBudget\x121\n" +
+	"\x0fidempotency_key\x18\n" +
+	" \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x0eidempotencyKey\";\n" +
 	"\x17RecordModelCallResponse\x12 \n" +
 	"\vcalibration\x18\x01 \x01(\x01R\vcalibration\"\xe2\x01\n" +
 	"\x12ExplainCallRequest\x12k\n" +

@@ -56,14 +56,18 @@ def append_request(
 
 
 def record_request(
-    context: Context, response: Any | None, usage: Usage | None, rejected_over_budget: bool
+    context: Context,
+    response: Any | None,
+    usage: Usage | None,
+    rejected_over_budget: bool,
+    idempotency_key: str,
 ) -> RecordModelCallRequest:
-    """What the provider counted for the call that a context was made for."""
+    """What the provider counted for a context's call; it can be sent twice, as it has a key."""
     if not isinstance(context, Context):
         raise TypeError(f"context: must be a Context that was assembled, not {context!r:.60}")
     if usage is None:
         usage = Usage() if response is None else usage_of(response)
-    return checked(
+    request = checked(
         RecordModelCallRequest,
         session_id=context.session_id,
         projection_id=context.projection_id,
@@ -74,7 +78,10 @@ def record_request(
         output_tokens=usage.output_tokens,
         stop_reason=usage.stop_reason,
         rejected_over_budget=rejected_over_budget,
+        idempotency_key=idempotency_key,
     )
+    request.idempotency_key = request.idempotency_key or str(uuid.uuid4())
+    return request
 
 
 def lease_request(

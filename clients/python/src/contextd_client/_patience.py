@@ -42,8 +42,8 @@ def patience_or_default(given: float | None) -> float:
 class Patience:
     """What one call still waits for.
 
-    A call can be repeated because events have ids; what does not append only reads, or is
-    refused the second time.
+    A call can be repeated because events have ids and reports of model calls have keys; what does
+    neither only reads, or is refused the second time.
     """
 
     def __init__(self, seconds: float, address: str) -> None:

@@ -39,10 +39,16 @@ class Records(Caller):
         *,
         usage: Usage | None = None,
         rejected_over_budget: bool = False,
+        idempotency_key: str = "",
     ) -> float:
         """Tell what the provider counted, by its response or a usage. Real tokens / estimated
-        tokens from now on."""
-        request = _calls.record_request(context, response, usage, rejected_over_budget)
+        tokens from now on.
+
+        idempotency_key: reports of one key count once; by default each has a key of its own.
+        """
+        request = _calls.record_request(
+            context, response, usage, rejected_over_budget, idempotency_key
+        )
         return self._call(self.stub.RecordModelCall, request).calibration
 
     def explain(self, session_id: str, text: str = "", *, call: int = 0) -> ExplainCallResponse:

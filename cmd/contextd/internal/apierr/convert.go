@@ -23,6 +23,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
 	"github.com/contextd/contextd/internal/policy"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/summarize"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -97,9 +98,12 @@ func state(err error) *answer {
 		a := badField(codes.AlreadyExists, ReasonEventIDConflict, field, "was used before for other content", err)
 		return a.with("event_id", conflict.EventID).number("seq", uint64(conflict.Seq))
 	}
-	if key, ok := errors.AsType[*assemble.KeyConflictError](err); ok {
+	if key, ok := errors.AsType[*records.KeyConflictError](err); ok {
 		a := badField(codes.AlreadyExists, ReasonKeyConflict, "idempotency_key", "was used before for another request", err)
-		return a.with("projection_id", key.ProjectionID).resource("projection", key.ProjectionID)
+		if key.Kind == records.KeyedProjection {
+			a = a.with("projection_id", key.Name)
+		}
+		return a.resource(key.Kind, key.Name)
 	}
 	if head, ok := errors.AsType[*eventlog.HeadMismatchError](err); ok {
 		a := badField(codes.Aborted, ReasonHeadMismatch, "expected_head", "read the log from there and make the call again", err)

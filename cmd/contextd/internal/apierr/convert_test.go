@@ -31,6 +31,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
 	"github.com/contextd/contextd/internal/policy"
+	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/summarize"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -70,8 +71,12 @@ func conversions(t *testing.T) map[string]conversion {
 			[]string{"field events[3].event_id", "event_id=e", "seq=7"},
 		},
 		"key": {
-			&assemble.KeyConflictError{Key: "k", ProjectionID: "p1-0001"}, codes.AlreadyExists, "IDEMPOTENCY_KEY_CONFLICT", false,
+			&records.KeyConflictError{Key: "k", Kind: records.KeyedProjection, Name: "p1-0001"}, codes.AlreadyExists, "IDEMPOTENCY_KEY_CONFLICT", false,
 			[]string{"field idempotency_key", "projection_id=p1-0001", "resource projection p1-0001"},
+		},
+		"key of a call": {
+			&records.KeyConflictError{Key: "k", Kind: records.KeyedCall, Name: "7"}, codes.AlreadyExists, "IDEMPOTENCY_KEY_CONFLICT", false,
+			[]string{"field idempotency_key", "resource call 7"},
 		},
 		"head": {
 			&eventlog.HeadMismatchError{Expected: 1, Actual: 2}, codes.Aborted, "HEAD_MISMATCH", false,

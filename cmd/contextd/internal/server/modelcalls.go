@@ -24,11 +24,13 @@ func (s *Server) RecordModelCall(ctx context.Context, req *contextdv1.RecordMode
 	if err := s.quotas.grow(ctx, 0); err != nil {
 		return nil, err
 	}
-	learnt, err := s.engine.RecordCall(ctx, call)
+	learnt, repeated, err := s.engine.RecordCall(ctx, call)
 	if err != nil {
 		return nil, err
 	}
-	s.meter.Recorded(ctx, call)
+	if !repeated {
+		s.meter.Recorded(ctx, call)
+	}
 	return &contextdv1.RecordModelCallResponse{Calibration: learnt.Factor()}, nil
 }
 

@@ -30,6 +30,7 @@ func CallToDomain(r *contextdv1.RecordModelCallRequest) (records.Call, error) {
 		OutputTokens:     r.GetOutputTokens(),
 		StopReason:       r.GetStopReason(),
 		Rejected:         r.GetRejectedOverBudget(),
+		IdempotencyKey:   r.GetIdempotencyKey(),
 	}, nil
 }
 
