@@ -213,7 +213,7 @@ func (h *history) compact(b *branch) {
 	b.said = append(b.said, saying{})
 	d := decided{seq: b.head(), gone: map[eventlog.Seq]bool{}, masked: map[eventlog.Seq]bool{}, summary: c.Summary}
 	what := done.Event.Decision
-	d.kept = append(slices.Clone(what.Kept), b.human(d.seq))
+	d.kept, d.lateAfter = append(slices.Clone(what.Kept), b.human(d.seq)), what.LateAfter
 	h.Logf("%s: the compaction at %d by %s to %d, %s %v, decides %+v", b.id, d.seq, kind, c.TargetTokens, c.Request.Policy.Projection.Name, c.Measured, what)
 	for i, s := range b.said {
 		if s.word != "" && s.first <= what.Through && !s.stays && !slices.Contains(d.kept, s.first) {

@@ -51,6 +51,7 @@ type decided struct {
 	gone        map[eventlog.Seq]bool
 	kept        []eventlog.Seq // may be quoted instead, where they take more than here
 	masked      map[eventlog.Seq]bool
+	lateAfter   eventlog.Seq // results after it may keep what is gone
 	summary     string
 }
 
@@ -223,11 +224,11 @@ func (b *branch) standing(at eventlog.Seq) (out []decided, void []string) {
 }
 
 // left are the events, up to one, that a compaction took away, and those of which it shows a
-// part. A result that came after it may bring its call back.
+// part. A result that is late enough may keep its call, or bring it back.
 func (b *branch) left(d decided, to eventlog.Seq) map[eventlog.Seq]bool {
 	late := map[eventlog.Seq]bool{}
 	for i, s := range b.said[:to] {
-		late[s.first] = late[s.first] || s.result && eventlog.Seq(i+1) > d.seq
+		late[s.first] = late[s.first] || s.result && eventlog.Seq(i+1) > d.lateAfter
 	}
 	out := map[eventlog.Seq]bool{}
 	for i, s := range b.said[:to] {
