@@ -7,7 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/logtest"
 )
@@ -16,10 +15,7 @@ import (
 // waits.
 func TestDeletionIsShownOnceItIsDurable(t *testing.T) {
 	ctx := t.Context()
-	disk := &slowFS{FS: vfs.NewMem()}
-	s := openMem(t, disk)
-	defer s.Close()
-	add(t, s, "s", logtest.Say("a"))
+	disk, s := openSlow(t, "s")
 	if err := s.PutArtifacts(ctx, "s", eventlog.Artifact{Kind: "k", ID: "i", Value: []byte("v")}); err != nil {
 		t.Fatal(err)
 	}
@@ -108,10 +104,7 @@ func TestDeletionIsShownOnceItIsDurable(t *testing.T) {
 // A deletion that expects another head is refused once that is durable.
 func TestAnotherHeadIsShownOnceItIsDurable(t *testing.T) {
 	ctx := t.Context()
-	disk := &slowFS{FS: vfs.NewMem()}
-	s := openMem(t, disk)
-	defer s.Close()
-	add(t, s, "s", logtest.Say("a"))
+	disk, s := openSlow(t, "s")
 	disk.hold()
 	c, err := s.Append(ctx, "s", eventlog.Batch{Events: []eventlog.Event{logtest.Say("b")}})
 	if err != nil {

@@ -22,6 +22,16 @@ type slowFS struct {
 	gate chan struct{} // nil while syncs pass
 }
 
+// openSlow opens a store on such a disk, with a session of one event.
+func openSlow(t *testing.T, session string) (*slowFS, *Store) {
+	t.Helper()
+	disk := &slowFS{FS: vfs.NewMem()}
+	s := openMem(t, disk)
+	t.Cleanup(func() { s.Close() })
+	add(t, s, session, logtest.Say("a"))
+	return disk, s
+}
+
 func (fs *slowFS) hold() {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -95,10 +105,7 @@ func TestWhatIsVisibleIsDurable(t *testing.T) {
 	ctx := t.Context()
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
-	disk := &slowFS{FS: vfs.NewMem()}
-	s := openMem(t, disk)
-	defer s.Close()
-	add(t, s, "s", logtest.Say("a"))
+	disk, s := openSlow(t, "s")
 	if err := s.PutArtifacts(ctx, "s", eventlog.Artifact{Kind: "k", ID: "i", Value: []byte("old")}); err != nil {
 		t.Fatal(err)
 	}
@@ -224,10 +231,7 @@ func TestWhatIsVisibleIsDurable(t *testing.T) {
 // is.
 func TestCreationIsExclusiveBeforeItIsDurable(t *testing.T) {
 	ctx := t.Context()
-	disk := &slowFS{FS: vfs.NewMem()}
-	s := openMem(t, disk)
-	defer s.Close()
-	add(t, s, "parent", logtest.Say("a"))
+	disk, s := openSlow(t, "parent")
 	disk.hold()
 	c, err := s.Append(ctx, "s", eventlog.Batch{Events: []eventlog.Event{logtest.Say("a")}})
 	if err != nil {
@@ -251,10 +255,7 @@ func TestCreationIsExclusiveBeforeItIsDurable(t *testing.T) {
 // Neither a session that is being made nor a fork is shown before it is durable.
 func TestCreationIsShownOnceItIsDurable(t *testing.T) {
 	ctx := t.Context()
-	disk := &slowFS{FS: vfs.NewMem()}
-	s := openMem(t, disk)
-	defer s.Close()
-	add(t, s, "parent", logtest.Say("a"))
+	disk, s := openSlow(t, "parent")
 	disk.hold()
 	var making sync.WaitGroup
 	making.Go(func() {
