@@ -217,6 +217,10 @@ func (c *Client) roundTrip(ctx context.Context, body []byte, key string) (reply,
 		return reply{}, err
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		// The body is the connection itself, which no context ends.
+		return reply{status: resp.StatusCode, header: resp.Header}, nil
+	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes+1))
 	return reply{resp.StatusCode, resp.Header, raw}, err
 }

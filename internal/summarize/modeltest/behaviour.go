@@ -12,6 +12,8 @@ const (
 	Slow Behaviour = "slow"
 	// Hang reads the request and never answers.
 	Hang Behaviour = "hang"
+	// Upgrade leaves HTTP for a protocol of its own, in which it says nothing.
+	Upgrade Behaviour = "upgrade"
 	// Down refuses connections.
 	Down Behaviour = "down"
 
@@ -52,7 +54,7 @@ const (
 // Behaviours returns all of them.
 func Behaviours() []Behaviour {
 	return []Behaviour{
-		OK, Slow, Hang, Down,
+		OK, Slow, Hang, Upgrade, Down,
 		Failing, Overloaded, RateLimited, Unauthorized, UnknownModel, ContextExceeded,
 		NotJSON, HTML, Truncated, WrongShape,
 		Echo, Empty, Long, CutOff, Refusal, Thinking,

@@ -32,6 +32,9 @@ func (s *Server) serve(api API, w http.ResponseWriter, r *http.Request) {
 	case Hang:
 		s.wait(r, nil)
 		return
+	case Upgrade:
+		upgrade(w)
+		return
 	case Slow:
 		timer := time.NewTimer(s.settings.delay)
 		defer timer.Stop()
@@ -54,6 +57,17 @@ func (s *Server) wait(r *http.Request, c <-chan time.Time) bool {
 	case <-s.done:
 	}
 	return false
+}
+
+// upgrade takes the connection for another protocol, until the client closes it.
+func upgrade(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n")
+	_, _ = io.Copy(io.Discard, conn)
 }
 
 type answer struct {

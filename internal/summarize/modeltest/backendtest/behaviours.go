@@ -116,6 +116,7 @@ func outcomes(t *testing.T, api modeltest.API, open Open) {
 		modeltest.Truncated:  retried("not JSON"),
 		modeltest.WrongShape: retried("the answer "),
 
+		modeltest.Upgrade:         final("answered 101"),
 		modeltest.Unauthorized:    final("answered 401"),
 		modeltest.UnknownModel:    final("answered 400"),
 		modeltest.ContextExceeded: final("answered 400"),
