@@ -103,7 +103,7 @@ func canaryModels(t *testing.T, dir string) (settings string) {
 		case "garbled":
 			_, _ = fmt.Fprintf(w, `{"choices": canary-garbled %s`, echo)
 		default:
-			_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"canary-summary: the user asked for a file."},"finish_reason":"stop"}]}`)
+			_, _ = io.WriteString(w, `{"model":"canary-password","choices":[{"message":{"content":"canary-summary: the user asked for a file."},"finish_reason":"stop"}]}`)
 		}
 	}))
 	t.Cleanup(server.Close)

@@ -102,27 +102,24 @@ func (c *Client) Summarize(ctx context.Context, r summarize.Request, asked any, 
 	if err := enc.Encode(asked); err != nil {
 		return summarize.Output{}, err
 	}
-	return c.send(ctx, bytes.TrimSpace(body.Bytes()), []string{r.System, r.Prompt}, func(answer []byte) (summarize.Output, error) {
-		out, err := parse(answer)
-		out.Model = c.options.name(out.Model)
-		return out, err
-	})
+	return c.send(ctx, bytes.TrimSpace(body.Bytes()), []string{r.System, r.Prompt}, parse)
 }
 
 // send posts body until an answer is read by parse without an error, until a failure
 // that a further attempt would not mend, until attempts or time run out. Prompts are
-// what of the body no error may show. An *AnswerError of parse is completed with the
-// endpoint.
+// what of the body neither an error nor the model's name may show. An *AnswerError of parse
+// is completed with the endpoint.
 func (c *Client) send(ctx context.Context, body []byte, prompts []string, parse func([]byte) (summarize.Output, error)) (summarize.Output, error) {
 	p := newPace(ctx)
 	attempt := 0
 	out, err := backoff.Retry(ctx, func() (summarize.Output, error) {
 		attempt++
 		p.asked = 0
-		answer, err := c.attempt(ctx, body, prompts)
+		answer, h, err := c.attempt(ctx, body, prompts)
 		if err == nil {
 			var out summarize.Output
 			if out, err = parse(answer); err == nil {
+				out.Model = c.options.name(out.Model, h)
 				return out, nil
 			}
 			if wrong := (*AnswerError)(nil); errors.As(err, &wrong) {
@@ -158,14 +155,15 @@ func (c *Client) send(ctx context.Context, body []byte, prompts []string, parse 
 	return summarize.Output{}, err
 }
 
-// attempt waits for its turn, posts body once and returns the body of a success.
-func (c *Client) attempt(ctx context.Context, body []byte, prompts []string) ([]byte, error) {
+// attempt waits for its turn, posts body once and returns the body of a success, and what of
+// it must not be shown.
+func (c *Client) attempt(ctx context.Context, body []byte, prompts []string) ([]byte, hidden, error) {
 	if err := c.limiter.Wait(ctx); err != nil {
-		return nil, backoff.Permanent(&PacedError{c.options.RequestsPerMinute})
+		return nil, hidden{}, backoff.Permanent(&PacedError{c.options.RequestsPerMinute})
 	}
 	key, err := c.options.APIKey.Reveal()
 	if err != nil {
-		return nil, backoff.Permanent(fmt.Errorf("key for %s: %w", c.endpoint, err))
+		return nil, hidden{}, backoff.Permanent(fmt.Errorf("key for %s: %w", c.endpoint, err))
 	}
 	timeout := &TimeoutError{c.options.Timeout}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.options.Timeout, timeout)
@@ -175,17 +173,17 @@ func (c *Client) attempt(ctx context.Context, body []byte, prompts []string) ([]
 	switch {
 	case err == nil:
 	case errors.Is(context.Cause(ctx), timeout):
-		return nil, &TransportError{c.endpoint, timeout}
+		return nil, h, &TransportError{c.endpoint, timeout}
 	default:
-		return nil, &TransportError{c.endpoint, h.cause(err)}
+		return nil, h, &TransportError{c.endpoint, h.cause(err)}
 	}
 	if len(got.body) > maxAnswerBytes {
-		return nil, &AnswerError{c.endpoint, fmt.Sprintf("the answer is larger than %d bytes", maxAnswerBytes), true}
+		return nil, h, &AnswerError{c.endpoint, fmt.Sprintf("the answer is larger than %d bytes", maxAnswerBytes), true}
 	}
 	if got.status == http.StatusOK {
-		return got.body, nil
+		return got.body, h, nil
 	}
-	return nil, c.failure(got, h)
+	return nil, h, c.failure(got, h)
 }
 
 // reply is what came back. A body longer than maxAnswerBytes is not whole.

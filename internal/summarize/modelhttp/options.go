@@ -109,9 +109,9 @@ func (o Options) withDefaults() (Options, *url.URL, error) {
 }
 
 // name returns what an answer calls its model, bounded; the configured name if it
-// gives none.
-func (o Options) name(answered string) string {
-	if s := (hidden{}).message(answered); s != "" {
+// gives none that may be shown.
+func (o Options) name(answered string, h hidden) string {
+	if s := h.message(answered); s != "" {
 		return s
 	}
 	return o.Model

@@ -28,6 +28,7 @@ func Run(t *testing.T, api modeltest.API, open Open) {
 	t.Run("deadline", func(t *testing.T) { deadline(t, api, open) })
 	t.Run("request", func(t *testing.T) { requests(t, api, open) })
 	t.Run("secrets", func(t *testing.T) { secrets(t, open) })
+	t.Run("named", func(t *testing.T) { named(t, open) })
 	t.Run("redirect", func(t *testing.T) { redirect(t, api, open) })
 	t.Run("size", func(t *testing.T) { size(t, api, open) })
 }

@@ -122,6 +122,40 @@ func secrets(t *testing.T, open Open) {
 	})
 }
 
+// named: the model's name in an answer, which traces and summaries show, is none that
+// repeats what was sent.
+func named(t *testing.T, open Open) {
+	for name, c := range map[string]struct{ answered, want string }{
+		"its own":    {"tiny-2", "tiny-2"},
+		"none":       {"", "tiny"},
+		"the key":    {"model of " + key, "tiny"},
+		"a header":   {"tiny/gateway-Value-7", "tiny"},
+		"the prompt": {"tiny: " + ask.Prompt, "tiny"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body, err := json.Marshal(map[string]any{ // a success of either API
+				"model": c.answered, "type": "message", "content": []any{map[string]any{"type": "text", "text": "text"}},
+				"choices": []any{map[string]any{"message": map[string]any{"content": "text"}}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := open(modelhttp.Options{
+				BaseURL: "https://model.invalid", Model: "tiny", APIKey: modelhttp.Literal(key), Headers: map[string]string{"X-Gateway": "gateway-Value-7"},
+				HTTPClient: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+					return response(r, http.StatusOK, http.Header{}, bytes.NewReader(body)), nil
+				})},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out, err := b.Summarize(t.Context(), ask); err != nil || out.Model != c.want {
+				t.Errorf("got %+v, %v; want %q", out, err, c.want)
+			}
+		})
+	}
+}
+
 // stretch is a part of a secret that reveals something: more than a few characters that may
 // are next to a status by chance.
 const stretch = 9
