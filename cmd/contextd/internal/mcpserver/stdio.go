@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -117,9 +119,10 @@ func (c *stdio) Read(ctx context.Context) (jsonrpc.Message, error) {
 
 // message is what a line holds, or the answer to one that holds none.
 func (l line) message() (jsonrpc.Message, []byte) {
+	var id json.RawMessage // null where none can be given back
 	refuse := func(code int64, format string, args ...any) (jsonrpc.Message, []byte) {
 		answer, _ := json.Marshal(map[string]any{ // of texts and numbers alone
-			"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": fmt.Sprintf(format, args...)},
+			"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": fmt.Sprintf(format, args...)},
 		})
 		return nil, answer
 	}
@@ -135,7 +138,29 @@ func (l line) message() (jsonrpc.Message, []byte) {
 	if err != nil {
 		return refuse(jsonrpc.CodeInvalidRequest, "a line is no JSON-RPC message: %v", err)
 	}
+	if id = l.lostID(msg); id != nil {
+		return refuse(jsonrpc.CodeInvalidRequest, "an id must be a string, or a whole number below 2^53")
+	}
 	return msg, nil
+}
+
+// lostID is the id of a request which the SDK would answer under another one, and take for that of
+// another request; nil of all others.
+func (l line) lostID(msg jsonrpc.Message) json.RawMessage {
+	var asked struct {
+		ID json.RawMessage `json:"id"`
+	}
+	req, ok := msg.(*jsonrpc.Request)
+	if !ok {
+		return nil
+	}
+	if _, number := req.ID.Raw().(int64); !number || json.Unmarshal(l.text, &asked) != nil {
+		return nil
+	}
+	if n, err := strconv.ParseFloat(string(asked.ID), 64); err == nil && n == math.Trunc(n) && math.Abs(n) < 1<<53 {
+		return nil
+	}
+	return asked.ID
 }
 
 // asked notes a request that is to be answered.
