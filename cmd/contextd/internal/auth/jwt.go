@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -76,7 +77,10 @@ func newVerifier(ctx context.Context, o JWT, now func() time.Time, logger *slog.
 		return v, err
 	}
 	v.remote, err = keyfunc.NewDefaultOverrideCtx(ctx, []string{o.Keys}, keyfunc.Override{
-		Client:           &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		Client: &http.Client{
+			Transport:     shortAnswers{http.DefaultTransport},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
 		HTTPTimeout:      keysTimeout,
 		RateLimitWaitMax: keysTimeout,
 		RefreshErrorHandlerFunc: func(string) func(context.Context, error) {
@@ -86,6 +90,34 @@ func newVerifier(ctx context.Context, o JWT, now func() time.Time, logger *slog.
 		},
 	})
 	return v, err
+}
+
+// maxKeysBytes bounds what is read of the keys at a URL.
+const maxKeysBytes = 1 << 20
+
+// shortAnswers is a transport whose answers end in an error beyond maxKeysBytes.
+type shortAnswers struct{ http.RoundTripper }
+
+func (s shortAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := s.RoundTripper.RoundTrip(r)
+	if err == nil {
+		resp.Body = &short{resp.Body, maxKeysBytes}
+	}
+	return resp, err
+}
+
+type short struct {
+	io.ReadCloser
+	left int
+}
+
+func (s *short) Read(p []byte) (int, error) {
+	if s.left == 0 {
+		return 0, fmt.Errorf("the answer has more than %d bytes", maxKeysBytes)
+	}
+	n, err := s.ReadCloser.Read(p[:min(len(p), s.left)])
+	s.left -= n
+	return n, err
 }
 
 func (v *verifier) identify(token string) (Identity, error) {

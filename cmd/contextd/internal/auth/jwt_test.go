@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -144,5 +145,31 @@ func TestJWTByURL(t *testing.T) {
 	a.Reload(t.Context())
 	if err, ok := errors.AsType[*UnauthenticatedError](context.Cause(ctx)); !ok || !strings.Contains(err.Error(), "known key") {
 		t.Errorf("the call of a removed key ended with %v", context.Cause(ctx))
+	}
+}
+
+// Keys without end are not read to their end.
+func TestJWTByURLWithoutEnd(t *testing.T) {
+	var sent atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for chunk := bytes.Repeat([]byte(" "), 1<<16); ; {
+			n, err := w.Write(chunk)
+			if sent.Add(int64(n)); err != nil {
+				return
+			}
+		}
+	}))
+	defer server.Close()
+	var log bytes.Buffer
+	a, err := New(Options{JWT: JWT{Keys: server.URL, Issuer: "https://i", Audience: "contextd"}}, slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if n := sent.Load(); n > 32<<20 { // what buffers of the network take, too
+		t.Errorf("%d bytes were taken", n)
+	}
+	if !strings.Contains(log.String(), "1048576 bytes") {
+		t.Errorf("the log has %q", log.String())
 	}
 }
