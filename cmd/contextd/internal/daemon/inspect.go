@@ -47,7 +47,7 @@ func (d *Daemon) newInspector(o Options) (*inspector, error) {
 	}
 	i.listener = transport.Limited(tcp, transport.ConnectionLimits{Max: maxViewers, MaxPerClient: maxViewers}, o.Logger)
 	i.listener = d.auth.Listener(i.listener)
-	i.server = inspect.NewServer(inspect.Options{API: i.conn, Loopback: !config.Reachable(address)})
+	i.server = inspect.NewServer(inspect.Options{API: i.conn, Loopback: !config.Reachable(address), SendTimeout: o.Config.SendTimeout})
 	i.close = sync.OnceValue(i.shut)
 	return i, nil
 }

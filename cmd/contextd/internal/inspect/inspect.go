@@ -3,6 +3,7 @@
 package inspect
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net"
@@ -23,6 +24,8 @@ type Options struct {
 	// Loopback says that only this machine reaches the page. Browsers that were led here by
 	// another name are refused then: a page of another site could have had its name lead here.
 	Loopback bool
+	// SendTimeout is how long a browser may take no part of an answer; 0 is a minute.
+	SendTimeout time.Duration
 }
 
 // maxRequestBytes bounds what a call of the page sends.
@@ -35,6 +38,7 @@ func NewHandler(o Options) http.Handler {
 	// Sites that a browser shows beside this one cannot have it make calls.
 	calls := http.NewCrossOriginProtection().Handler(o.authorized(newReader(o.API, o.Token == "")))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w = newTimely(w, cmp.Or(o.SendTimeout, time.Minute))
 		protect(w.Header())
 		switch {
 		case o.Loopback && !Local(r.Host):
@@ -102,7 +106,8 @@ func (o Options) authorized(next http.Handler) http.Handler {
 }
 
 // NewServer returns a server of the page. Answers of calls may go on for as long as a session
-// does: a limit on their time, or on that of reading a request, would end them.
+// does, for as long as they are taken: a limit on their time, or on that of reading a request, would
+// end them.
 func NewServer(o Options) *http.Server {
 	return &http.Server{Handler: NewHandler(o), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute}
 }

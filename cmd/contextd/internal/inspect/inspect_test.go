@@ -57,6 +57,16 @@ func (a *api) ReadEvents(_ *contextdv1.ReadEventsRequest, stream grpc.ServerStre
 // serve serves the page of an api under an address of its own.
 func serve(t *testing.T, o inspect.Options) (*httptest.Server, *api) {
 	t.Helper()
+	conn, a := connected(t)
+	o.API = conn
+	page := httptest.NewServer(inspect.NewHandler(o))
+	t.Cleanup(page.Close)
+	return page, a
+}
+
+// connected is a connection to an api.
+func connected(t *testing.T) (*grpc.ClientConn, *api) {
+	t.Helper()
 	a := &api{tokens: make(chan []string, 8)}
 	l := bufconn.Listen(1 << 16)
 	server := grpc.NewServer()
@@ -64,15 +74,13 @@ func serve(t *testing.T, o inspect.Options) (*httptest.Server, *api) {
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(server.Stop)
 	conn, err := grpc.NewClient("passthrough:///x", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	o.API = conn
-	page := httptest.NewServer(inspect.NewHandler(o))
-	t.Cleanup(page.Close)
-	return page, a
+	return conn, a
 }
 
 func do(t *testing.T, method, url string, header map[string]string) (status int, answered http.Header, body string) {

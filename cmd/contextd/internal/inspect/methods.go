@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -18,23 +19,26 @@ import (
 // gRPC-Web, and pass each call on to the API. forward says that the caller's bearer token goes
 // with it.
 func newReader(api grpc.ClientConnInterface, forward bool) http.Handler {
-	m, mux := methods{forward}, http.NewServeMux()
+	m, mux := methods{forward, newRoom()}, http.NewServeMux()
 	contexts, compaction := contextdv1.NewContextServiceClient(api), contextdv1.NewCompactionServiceClient(api)
 	mux.Handle(unary(m, contextdv1.ContextService_ListSessions_FullMethodName, contexts.ListSessions))
 	mux.Handle(unary(m, contextdv1.ContextService_GetSession_FullMethodName, contexts.GetSession))
-	mux.Handle(stream(m, contextdv1.ContextService_ReadEvents_FullMethodName, contexts.ReadEvents))
+	mux.Handle(stream(m, contextdv1.ContextService_ReadEvents_FullMethodName, contexts.ReadEvents, false))
 	mux.Handle(unary(m, contextdv1.ContextService_ListProjections_FullMethodName, contexts.ListProjections))
 	mux.Handle(unary(m, contextdv1.ContextService_ListModelCalls_FullMethodName, contexts.ListModelCalls))
 	mux.Handle(unary(m, contextdv1.ContextService_ReplayProjection_FullMethodName, contexts.ReplayProjection))
-	mux.Handle(stream(m, contextdv1.ContextService_RenderProjection_FullMethodName, contexts.RenderProjection))
+	mux.Handle(stream(m, contextdv1.ContextService_RenderProjection_FullMethodName, contexts.RenderProjection, false))
 	mux.Handle(unary(m, contextdv1.ContextService_ResolvePointer_FullMethodName, contexts.ResolvePointer))
 	mux.Handle(unary(m, contextdv1.ContextService_ExplainCall_FullMethodName, contexts.ExplainCall))
 	mux.Handle(unary(m, contextdv1.CompactionService_ListSummaries_FullMethodName, compaction.ListSummaries))
-	mux.Handle(stream(m, contextdv1.CompactionService_WatchLifecycle_FullMethodName, compaction.WatchLifecycle))
+	mux.Handle(stream(m, contextdv1.CompactionService_WatchLifecycle_FullMethodName, compaction.WatchLifecycle, true))
 	return mux
 }
 
-type methods struct{ forward bool }
+type methods struct {
+	forward bool
+	room    room
+}
 
 // outgoing is the context of the call to the API.
 func (m methods) outgoing(ctx context.Context, header http.Header) context.Context {
@@ -45,22 +49,32 @@ func (m methods) outgoing(ctx context.Context, header http.Header) context.Conte
 }
 
 func unary[Q, A any](m methods, procedure string, call func(context.Context, *Q, ...grpc.CallOption) (*A, error)) (string, http.Handler) {
-	return procedure, connect.NewUnaryHandler(procedure, func(ctx context.Context, req *connect.Request[Q]) (*connect.Response[A], error) {
+	return procedure, m.room.around(connect.NewUnaryHandler(procedure, func(ctx context.Context, req *connect.Request[Q]) (*connect.Response[A], error) {
+		if err := partOf(ctx).take(ctx); err != nil {
+			return nil, err
+		}
 		answer, err := call(m.outgoing(ctx, req.Header()), req.Msg)
 		if err != nil {
 			return nil, refusal(err)
 		}
+		partOf(ctx).keep(size(answer))
 		return connect.NewResponse(answer), nil
-	}, connect.WithReadMaxBytes(maxRequestBytes))
+	}, connect.WithReadMaxBytes(maxRequestBytes)))
 }
 
-func stream[Q, A any](m methods, procedure string, call func(context.Context, *Q, ...grpc.CallOption) (grpc.ServerStreamingClient[A], error)) (string, http.Handler) {
-	return procedure, connect.NewServerStreamHandler(procedure, func(ctx context.Context, req *connect.Request[Q], out *connect.ServerStream[A]) error {
+// stream passes answers on one by one. follows says that they may be long in coming; such are small.
+func stream[Q, A any](m methods, procedure string, call func(context.Context, *Q, ...grpc.CallOption) (grpc.ServerStreamingClient[A], error), follows bool) (string, http.Handler) {
+	return procedure, m.room.around(connect.NewServerStreamHandler(procedure, func(ctx context.Context, req *connect.Request[Q], out *connect.ServerStream[A]) error {
 		answers, err := call(m.outgoing(ctx, req.Header()), req.Msg)
 		if err != nil {
 			return refusal(err)
 		}
-		for {
+		for p := partOf(ctx); ; p.keep(0) {
+			if !follows {
+				if err := p.take(ctx); err != nil {
+					return err
+				}
+			}
 			answer, err := answers.Recv()
 			if errors.Is(err, io.EOF) {
 				return nil
@@ -68,12 +82,15 @@ func stream[Q, A any](m methods, procedure string, call func(context.Context, *Q
 			if err != nil {
 				return refusal(err)
 			}
+			p.keep(size(answer))
 			if err := out.Send(answer); err != nil {
 				return err
 			}
 		}
-	}, connect.WithReadMaxBytes(maxRequestBytes))
+	}, connect.WithReadMaxBytes(maxRequestBytes)))
 }
+
+func size(answer any) int { return proto.Size(answer.(proto.Message)) }
 
 // refusal is an error of the API with its details, as the page reads it.
 func refusal(err error) error {
