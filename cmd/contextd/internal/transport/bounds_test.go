@@ -240,6 +240,34 @@ func TestRequestSizes(t *testing.T) {
 	}
 }
 
+// TestPackedRequests hold what they are unpacked, however long their calls last: one that lasts keeps
+// nobody else from sending packed requests.
+func TestPackedRequests(t *testing.T) {
+	b := roomy()
+	s := bounded{entered: make(chan struct{}), leave: make(chan struct{})}
+	client := serveBounded(t, b, s)
+	ended := make(chan error, 2)
+	for _, size := range []int{2 << 10, 3 << 20} {
+		go func() {
+			_, err := client.CountTokens(t.Context(), &contextdv1.CountTokensRequest{Text: strings.Repeat("x", size)}, grpc.UseCompressor(gzip.Name))
+			ended <- err
+		}()
+		<-s.entered
+	}
+	if small := b.SmallRequests.Used(); small < 2<<10 || small > 3<<10 {
+		t.Errorf("%d bytes are held of small requests", small)
+	}
+	if large := b.LargeRequests.Used(); large < 3<<20 || large > 3<<20+100 {
+		t.Errorf("%d bytes are held of large requests", large)
+	}
+	close(s.leave)
+	for range 2 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestSlowClients ends the call of a client that does not take its answer. A large one
 // that gRPC holds for it still costs the connection.
 func TestSlowClients(t *testing.T) {

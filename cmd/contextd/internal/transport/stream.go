@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
@@ -102,9 +103,10 @@ func (s *boundedStream) receive(m any, size uint64, compressed bool) error {
 	}
 	held := size
 	if compressed {
-		held = s.bounds.maxMessage // it says how large it is only while it is unpacked
+		held = s.unpackedAtMost(size) // it says how large it is only while it is unpacked
 	}
-	if err := s.take(held); err != nil {
+	grant, err := s.take(held)
+	if err != nil {
 		return err
 	}
 	data, err := s.read(int(size))
@@ -119,6 +121,9 @@ func (s *boundedStream) receive(m any, size uint64, compressed bool) error {
 		}
 		defer plain.Free()
 		data = plain
+		if err := s.keep(grant, uint64(plain.Len())); err != nil {
+			return err
+		}
 	}
 	if err := s.decode(data, m); err != nil {
 		return err
@@ -161,10 +166,10 @@ func (s *boundedStream) decode(data mem.BufferSlice, m any) error {
 }
 
 // take gives back the part of the request before and takes that of the next.
-func (s *boundedStream) take(size uint64) error {
+func (s *boundedStream) take(size uint64) (*memory.Grant, error) {
 	s.request.Hold(nil)
 	if s.exempt {
-		return nil
+		return nil, nil
 	}
 	budget := s.bounds.SmallRequests
 	if size > largeMessage {
@@ -172,10 +177,31 @@ func (s *boundedStream) take(size uint64) error {
 	}
 	grant, err := budget.Take(s.ctx, size)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.request.Hold(grant)
-	return nil
+	return grant, nil
+}
+
+// keep gives back what a request turned out not to need when it was unpacked.
+func (s *boundedStream) keep(grant *memory.Grant, size uint64) error {
+	if size > largeMessage {
+		grant.Keep(size)
+		return nil
+	}
+	_, err := s.take(size) // of the budget for small ones
+	return err
+}
+
+// gzipRatio is more than the factor by which gzip makes anything larger, which is 1032.
+const gzipRatio = 1 << 11
+
+// unpackedAtMost is how large a compressed message may be.
+func (s *boundedStream) unpackedAtMost(size uint64) uint64 {
+	if s.raw.RecvCompress() == gzip.Name {
+		return min(size*gzipRatio, s.bounds.maxMessage)
+	}
+	return s.bounds.maxMessage
 }
 
 // readPiece is how much of a large message is asked for at once: what a client may have
