@@ -85,6 +85,9 @@ func newVerifier(ctx context.Context, o JWT, now func() time.Time, logger *slog.
 		RateLimitWaitMax: keysTimeout,
 		RefreshErrorHandlerFunc: func(string) func(context.Context, error) {
 			return func(ctx context.Context, err error) {
+				if of, ok := errors.AsType[*url.Error](err); ok {
+					err = of.Err // the address may hold a secret
+				}
 				logger.ErrorContext(ctx, "the keys of tokens were not read", "setting", "jwt_keys", "error", err)
 			}
 		},

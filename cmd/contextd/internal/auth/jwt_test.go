@@ -148,6 +148,21 @@ func TestJWTByURL(t *testing.T) {
 	}
 }
 
+// The log does not show the address, which may hold a secret.
+func TestJWTByURLThatIsDown(t *testing.T) {
+	server := httptest.NewServer(nil)
+	server.Close()
+	var log bytes.Buffer
+	a, err := New(Options{JWT: JWT{Keys: server.URL + "/?key=hush", Issuer: "https://i", Audience: "contextd"}}, slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if !strings.Contains(log.String(), "refused") || strings.Contains(log.String(), "hush") {
+		t.Errorf("the log has %q", log.String())
+	}
+}
+
 // Keys without end are not read to their end.
 func TestJWTByURLWithoutEnd(t *testing.T) {
 	var sent atomic.Int64

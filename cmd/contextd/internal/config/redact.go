@@ -4,13 +4,14 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 )
 
 // hidden replaces what may be a secret.
 const hidden = "(hidden)"
 
 // Redacted returns the configuration without what may be secret in it: values of headers, words
-// of commands after the first, passwords in addresses, the database's address.
+// of commands after the first, users, passwords and queries of addresses, the database's address.
 func (c Config) Redacted() Config {
 	if len(c.EncryptionKeyCommand) > 1 {
 		c.EncryptionKeyCommand = []string{c.EncryptionKeyCommand[0], hidden}
@@ -31,10 +32,22 @@ func (c Config) Redacted() Config {
 	return c
 }
 
+// redactedURL is an address without what may be a secret: its user, password and query, or all of
+// one that is no address.
 func redactedURL(text string) string {
 	u, err := url.Parse(text)
-	if err != nil || u.User == nil {
+	if err != nil {
+		return hidden
+	}
+	if u.User == nil && u.RawQuery == "" {
 		return text
 	}
-	return u.Redacted()
+	plain := (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+	if u.User != nil {
+		plain = strings.Replace(plain, "//", "//"+hidden+"@", 1)
+	}
+	if u.RawQuery != "" {
+		plain += "?" + hidden
+	}
+	return plain
 }
