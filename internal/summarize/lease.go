@@ -85,7 +85,7 @@ func (s *Scheduler) setAside(j *job) {
 			return
 		}
 		s.queue = append(s.queue, j)
-		s.hire()
+		s.hire(j.proposal.Summarizer)
 	})
 }
 

@@ -22,7 +22,8 @@ type Options struct {
 	Observer Observer
 	// Journal keeps the events of sessions; nil is one that nobody watches.
 	Journal *lifecycle.Journal
-	// Workers is how many spans are summarised at once; 0 means 2.
+	// Workers is how many spans a summarizer has at once; 0 means 2. Each has its own, so that
+	// one which does not answer holds up no other.
 	Workers int
 	// MaxQueue is how many proposals wait at most; those offered beyond are dropped. 0
 	// means 1024.
@@ -48,8 +49,9 @@ type Scheduler struct {
 	jobs  map[jobKey]*job
 	queue []*job
 	// busy are the running jobs, by session.
-	busy    map[string]*job
-	workers int
+	busy map[string]*job
+	// workers are how many run, by summarizer.
+	workers map[string]int
 }
 
 type jobKey struct {
@@ -89,7 +91,7 @@ func NewScheduler(o Options) *Scheduler {
 	if o.Journal == nil {
 		o.Journal = lifecycle.NewJournal(o.Store, lifecycle.NewBus(lifecycle.BusOptions{}), o.Now)
 	}
-	s := &Scheduler{o: o, jobs: map[jobKey]*job{}, busy: map[string]*job{}}
+	s := &Scheduler{o: o, jobs: map[jobKey]*job{}, busy: map[string]*job{}, workers: map[string]int{}}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	return s
 }
@@ -233,27 +235,29 @@ func (s *Scheduler) enqueue(p Proposal) *job {
 	j.ctx, j.cancel = context.WithCancelCause(s.ctx)
 	s.jobs[key] = j
 	s.queue = append(s.queue, j)
-	s.hire()
+	s.hire(p.Summarizer)
 	return j
 }
 
-// hire starts a worker if there is room for one. The caller holds mu.
-func (s *Scheduler) hire() {
-	if s.workers < s.o.Workers {
-		s.workers++
-		s.work.Go(s.drain)
+// hire starts a worker of a summarizer if there is room for one. The caller holds mu.
+func (s *Scheduler) hire(summarizer string) {
+	if s.workers[summarizer] < s.o.Workers {
+		s.workers[summarizer]++
+		s.work.Go(func() { s.drain(summarizer) })
 	}
 }
 
-// drain runs jobs until none is left that may run now. One that has to wait for
-// another of its session is run by the worker of that one.
-func (s *Scheduler) drain() {
+// drain runs jobs of a summarizer until none is left that may run now. One that has to wait for
+// another of its session is run by the worker of that one, or by one that this hires.
+func (s *Scheduler) drain(summarizer string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		i := slices.IndexFunc(s.queue, func(j *job) bool { return s.busy[j.key.sessionID] == nil })
+		i := slices.IndexFunc(s.queue, func(j *job) bool {
+			return j.proposal.Summarizer == summarizer && s.busy[j.key.sessionID] == nil
+		})
 		if i < 0 {
-			s.workers--
+			s.workers[summarizer]--
 			return
 		}
 		j := s.queue[i]
@@ -266,6 +270,11 @@ func (s *Scheduler) drain() {
 		}
 		s.mu.Lock()
 		delete(s.busy, j.key.sessionID)
+		for _, waits := range s.queue {
+			if waits.key.sessionID == j.key.sessionID && waits.proposal.Summarizer != summarizer {
+				s.hire(waits.proposal.Summarizer)
+			}
+		}
 		if errors.Is(err, errElsewhere) {
 			s.setAside(j)
 			continue

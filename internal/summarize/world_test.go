@@ -110,12 +110,23 @@ type world struct {
 // start starts a scheduler on a store, as a daemon does.
 func start(t *testing.T, store eventlog.Store, backend summarize.Backend, o summarize.Options) *world {
 	t.Helper()
-	registry, err := summarize.NewRegistry(map[string]summarize.Summarizer{"model": {Backend: backend, Timeout: time.Minute, CoolDown: time.Minute}})
+	w := startAll(t, store, map[string]summarize.Backend{"model": backend}, o)
+	w.backend, _ = backend.(*asked)
+	return w
+}
+
+// startAll is start with several summarizers.
+func startAll(t *testing.T, store eventlog.Store, backends map[string]summarize.Backend, o summarize.Options) *world {
+	t.Helper()
+	all := map[string]summarize.Summarizer{}
+	for name, b := range backends {
+		all[name] = summarize.Summarizer{Backend: b, Timeout: time.Minute, CoolDown: time.Minute}
+	}
+	registry, err := summarize.NewRegistry(all)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &world{t: t, store: store, registry: registry}
-	w.backend, _ = backend.(*asked)
 	o.Store, o.Sessions, o.Registry, o.Observer = store, w, registry, w
 	o.Now = func() time.Time { return epoch }
 	w.Scheduler = summarize.NewScheduler(o)
