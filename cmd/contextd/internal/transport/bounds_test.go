@@ -16,6 +16,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
@@ -70,6 +72,7 @@ func dialBounded(t *testing.T, b transport.Bounds, s bounded) *grpc.ClientConn {
 		t.Fatal(err)
 	}
 	contextdv1.RegisterContextServiceServer(g, s)
+	grpc_health_v1.RegisterHealthServer(g, health.NewServer())
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -237,6 +240,19 @@ func TestRequestSizes(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// TestHealthChecksAreSmall, packed or not: no budget holds them up.
+func TestHealthChecksAreSmall(t *testing.T) {
+	client := grpc_health_v1.NewHealthClient(dialBounded(t, roomy(), bounded{}))
+	for name, options := range map[string][]grpc.CallOption{"plain": nil, "packed": {grpc.UseCompressor(gzip.Name)}} {
+		for size, want := range map[int]codes.Code{60 << 10: codes.NotFound, 70 << 10: codes.ResourceExhausted, 3 << 20: codes.ResourceExhausted} {
+			_, err := client.Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: strings.Repeat("x", size)}, options...)
+			if status.Code(err) != want {
+				t.Errorf("%s, %d bytes: %v", name, size, err)
+			}
+		}
 	}
 }
 

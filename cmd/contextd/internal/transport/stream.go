@@ -33,6 +33,9 @@ type rawStream interface {
 // errNoRawStream says that this gRPC cannot be bounded.
 var errNoRawStream = errors.New("gRPC's stream does not report the size of messages")
 
+// errExemptIsLarge refuses a call that no budget may hold up, and that is not small.
+var errExemptIsLarge = status.Error(codes.ResourceExhausted, "the request is too large")
+
 // boundedStream receives and sends within bounds.
 type boundedStream struct {
 	grpc.ServerStream
@@ -99,7 +102,7 @@ func (s *boundedStream) receive(m any, size uint64, compressed bool) error {
 		return &apierr.LimitError{Setting: "max_batch_bytes", Limit: s.bounds.maxContent, Actual: size, Unit: "bytes of a request"}
 	}
 	if s.exempt && size > largeMessage {
-		return status.Error(codes.ResourceExhausted, "the request is too large")
+		return errExemptIsLarge
 	}
 	held := size
 	if compressed {
@@ -236,13 +239,20 @@ func (s *boundedStream) unpack(packed mem.BufferSlice) (mem.BufferSlice, error) 
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, "the message could not be decompressed")
 	}
-	out, err := mem.ReadAll(io.LimitReader(r, int64(s.bounds.maxMessage)+1), mem.DefaultBufferPool())
+	most := s.bounds.maxMessage
+	if s.exempt {
+		most = largeMessage
+	}
+	out, err := mem.ReadAll(io.LimitReader(r, int64(most)+1), mem.DefaultBufferPool())
 	if err != nil {
 		out.Free()
 		return nil, status.Error(codes.InvalidArgument, "the message could not be decompressed")
 	}
-	if n := uint64(out.Len()); n > s.bounds.maxMessage {
+	if n := uint64(out.Len()); n > most {
 		out.Free()
+		if s.exempt {
+			return nil, errExemptIsLarge
+		}
 		return nil, &apierr.LimitError{Setting: "max_batch_bytes", Limit: s.bounds.maxContent, Actual: n, Unit: "bytes of a decompressed request"}
 	}
 	return out, nil
