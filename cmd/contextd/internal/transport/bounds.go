@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
 
 	"github.com/contextd/contextd/internal/fair"
 	"github.com/contextd/contextd/internal/memory"
@@ -22,7 +24,7 @@ import (
 // Bounds say what the calls of the daemon may hold together. They are shared by all
 // connections.
 type Bounds struct {
-	// Calls are how many may run; health checks are not counted.
+	// Calls are how many may run; health checks are counted apart.
 	Calls Calls
 	// Client names who makes a call; where it does not know, it is the machine or, on this
 	// one, the connection. It may be nil.
@@ -64,7 +66,13 @@ type bounds struct {
 	mu      sync.Mutex
 	running map[*boundedStream]struct{}
 	calls   calls
+	checks  calls // of the health
 }
+
+// healthChecks are how many checks of the health may run at once, those that watch it included.
+var healthChecks = Calls{Max: 1024, MaxPerClient: 512}
+
+var errManyChecks = status.Error(codes.ResourceExhausted, "too many health checks run at once")
 
 // uploads reports whether the messages of a call are parts of one request, which are due one
 // after the other: who stops sending holds up what reads them.
@@ -107,10 +115,12 @@ func (b *bounds) begin(s *boundedStream) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !s.exempt {
-		if err := b.calls.begin(s.client, b.Calls, s.began); err != nil {
-			return err
+	if s.exempt {
+		if b.checks.begin(s.client, healthChecks, s.began) != nil {
+			return errManyChecks
 		}
+	} else if err := b.calls.begin(s.client, b.Calls, s.began); err != nil {
+		return err
 	}
 	b.running[s] = struct{}{}
 	if s.conn != nil {
@@ -124,7 +134,9 @@ func (b *bounds) end(s *boundedStream) {
 	s.request.End()
 	b.mu.Lock()
 	delete(b.running, s)
-	if !s.exempt {
+	if s.exempt {
+		b.checks.end(s.client, time.Now())
+	} else {
 		b.calls.end(s.client, time.Now())
 	}
 	b.mu.Unlock()

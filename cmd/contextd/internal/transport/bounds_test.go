@@ -256,6 +256,30 @@ func TestHealthChecksAreSmall(t *testing.T) {
 	}
 }
 
+// TestHealthIsWatchedByFew: a client's watches of the health are bounded, and take no place of its
+// other calls.
+func TestHealthIsWatchedByFew(t *testing.T) {
+	conn := dialBounded(t, roomy(), bounded{})
+	watch := func() error {
+		stream, err := grpc_health_v1.NewHealthClient(conn).Watch(t.Context(), &grpc_health_v1.HealthCheckRequest{})
+		if err == nil {
+			_, err = stream.Recv()
+		}
+		return err
+	}
+	for i := range 512 {
+		if err := watch(); err != nil {
+			t.Fatalf("watch %d: %v", i+1, err)
+		}
+	}
+	if err := watch(); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("one more: %v", err)
+	}
+	if _, err := contextdv1.NewContextServiceClient(conn).CountTokens(t.Context(), &contextdv1.CountTokensRequest{Text: "x"}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestPackedRequests hold what they are unpacked, however long their calls last: one that lasts keeps
 // nobody else from sending packed requests.
 func TestPackedRequests(t *testing.T) {
