@@ -247,18 +247,12 @@ func (e *Engine) showCompacted(ctx context.Context, s *session, in decide.Inputs
 // eventIDs are those of the events of which a projection shows at least a part.
 func (e *Engine) eventIDs(ctx context.Context, sessionID string, r records.Projection) ([]string, error) {
 	var ids []string
-	shown := append(r.Kept.Seqs(), r.Redacted.Seqs()...)
-	in := make(map[eventlog.Seq]bool, len(shown))
-	for _, seq := range shown {
-		in[seq] = true
-	}
-	for event, err := range e.store.Read(ctx, sessionID, 1, r.AsOf) {
+	shown := eventlog.RangesOf(append(r.Kept.Seqs(), r.Redacted.Seqs()...))
+	for event, err := range eventlog.ReadRuns(ctx, e.store, sessionID, shown) {
 		if err != nil {
 			return nil, err
 		}
-		if in[event.Seq] {
-			ids = append(ids, event.ID)
-		}
+		ids = append(ids, event.ID)
 	}
 	return ids, nil
 }

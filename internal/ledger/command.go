@@ -25,9 +25,14 @@ type command struct {
 	words   []string // of its arguments those that are no flags
 }
 
+// commandNames are those of arguments that hold a shell command, the first that counts first.
+var commandNames = []string{"command", "cmd", "script"}
+
+func namesCommand(argument string) bool { return slices.Contains(commandNames, argument) }
+
 // commandIn is the shell command that a call's arguments hold.
 func commandIn(members map[string]json.RawMessage) (script string, ok bool) {
-	for _, name := range []string{"command", "cmd", "script"} {
+	for _, name := range commandNames {
 		raw := members[name]
 		if json.Unmarshal(raw, &script) == nil && script != "" {
 			return script, true

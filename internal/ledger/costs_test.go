@@ -24,7 +24,21 @@ func TestCosts(t *testing.T) {
 			return func() { NewIndex(gauge).AddText(text) }
 		}
 	}
+	var many strings.Builder
+	for i := range 2_000 {
+		fmt.Fprintf(&many, `,"k%d":%d`, i, i)
+	}
+	wide := `{"path":"a"` + many.String() + `}`
+	take := func(testing.TB) func() {
+		gauge := budget.NewAccountant(budget.Heuristic{})
+		return func() {
+			Place("put", wide)
+			NewFiles(gauge).Add("put", wide, nil)
+			NewCalls(gauge).Add(Call{Tool: "put", Arguments: Shorten(wide), Detail: Detail(wide), Members: Members(wide)})
+		}
+	}
 	costtest.Hold(t, "testdata/costs.txt",
 		costtest.Operation{Name: "index a line of 20,000 names", Start: index(line(20_000)), Counted: 10},
+		costtest.Operation{Name: "take in a call of 2,000 arguments", Start: take, Counted: 10},
 	)
 }

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -116,8 +115,8 @@ func (f *failure) mayRepair() []failureKey {
 // newFailure is what a call would be that failed; false where it only looks.
 func newFailure(tool, arguments string) (failure, bool) {
 	now := failure{tool: tool}
-	var members map[string]json.RawMessage
-	if json.Unmarshal([]byte(arguments), &members) != nil {
+	members, ok := readArguments(arguments)
+	if !ok {
 		now.subject, now.what = oneLine(Cut(arguments, allBytes)), Shorten(arguments)
 		return now, true
 	}

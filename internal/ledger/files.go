@@ -43,8 +43,7 @@ func (f *Files) Add(tool, arguments string, operations []fileop.Operation) {
 	f.clock++
 	f.lists = nil
 	changes := ChangesFiles(tool)
-	var members map[string]json.RawMessage
-	_ = json.Unmarshal([]byte(arguments), &members) // what is none has no names
+	members, _ := readArguments(arguments) // what is none has no names
 	for _, name := range sortedNames(members) {
 		var value string
 		if namesFile(name) && json.Unmarshal(members[name], &value) == nil && isFileName(value) {

@@ -18,7 +18,11 @@ type Member struct {
 // folder. Those of arguments are in quotes.
 const folderName = "cd"
 
-// Members are the arguments of a call, for Call; nil where they are no JSON object. A shell
+// mostMembers is more than a line in detail has room for.
+const mostMembers = 1024
+
+// Members are the arguments of a call, for Call; nil where they are no JSON object, or so many that
+// they are better written by themselves than kept and compared with those of other calls. A shell
 // command that begins with cd FOLDER && has the folder as a member of its own, so that it is
 // said once where calls have it in common.
 func Members(arguments string) []Member {
@@ -28,6 +32,9 @@ func Members(arguments string) []Member {
 	}
 	var out []Member
 	for decoder.More() {
+		if len(out) >= mostMembers {
+			return nil
+		}
 		start := decoder.InputOffset()
 		if _, err := decoder.Token(); err != nil {
 			return nil

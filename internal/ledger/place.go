@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -81,8 +80,8 @@ func (p *place) beside(shown *Shown) string {
 // Place names where the names of a call are: the file that it is about, or the tool and the
 // program that it runs.
 func Place(tool, arguments string) string {
-	var members map[string]json.RawMessage
-	if json.Unmarshal([]byte(arguments), &members) != nil {
+	members, ok := readArguments(arguments)
+	if !ok {
 		return oneLine(tool)
 	}
 	if script, ok := commandIn(members); ok {

@@ -259,12 +259,10 @@ func (s Session) pages(body string) []page {
 	var begin, end, from int
 	line, cost := 1, uint64(0)
 	for from = 1; end < len(body); {
-		n := strings.IndexByte(body[end:], '\n') + 1
-		if n == 0 {
-			n = len(body) - end
-		}
-		if n > longest {
-			n = longest
+		n := min(longest, len(body)-end)
+		if line := strings.IndexByte(body[end:end+n], '\n') + 1; line > 0 {
+			n = line
+		} else if end+n < len(body) {
 			for n > longest-utf8.UTFMax && !utf8.RuneStart(body[end+n]) {
 				n--
 			}

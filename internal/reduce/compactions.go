@@ -21,7 +21,11 @@ type Decided struct {
 	// reach and late are its own Through and LateAfter; those of the Decision are those of all.
 	reach, late eventlog.Seq
 	kept        map[eventlog.Seq]bool
-	masked      places
+	// keptByAll are those of kept that all before it keep or do not reach.
+	keptByAll map[eventlog.Seq]bool
+	// furthest is the greatest reach of it and those before.
+	furthest eventlog.Seq
+	masked   places
 	// maskedThrough is the last of the events of what is masked.
 	maskedThrough eventlog.Seq
 }
@@ -40,6 +44,15 @@ func newDecided(seq eventlog.Seq, c *eventlog.Compaction, before *Decided, human
 	}
 	for _, first := range d.Kept {
 		d.kept[first] = true
+	}
+	d.keptByAll, d.furthest = d.kept, d.reach
+	if before != nil {
+		d.keptByAll, d.furthest = map[eventlog.Seq]bool{}, max(d.reach, before.furthest)
+		for first := range d.kept {
+			if first > before.furthest || before.keptByAll[first] {
+				d.keptByAll[first] = true
+			}
+		}
 	}
 	for _, at := range d.Masked {
 		d.maskedThrough = max(d.maskedThrough, at.Seq)
@@ -75,7 +88,7 @@ func (d *Decided) summary() Summary {
 // keeps reports whether a group may stay where the run through it is dropped: one that each
 // compaction kept, or in which a human said something since or a result is late enough.
 func (d *Decided) keeps(g *Group) bool {
-	if g.First > d.through() {
+	if g.First > d.through() || d.keptByAll[g.First] {
 		return true
 	}
 	for ; d != nil; d = d.before {
