@@ -41,9 +41,10 @@ type Views struct {
 // file is what is known of one.
 type file struct {
 	name    string
-	touched int // the newest call that read or changed it; 0 is none
-	found   int // the newest that found lines of it
-	edited  int // the newest that changed it; 0 is none
+	longest string // of its names, as they are alike; what it has at its end may be another
+	touched int    // the newest call that read or changed it; 0 is none
+	found   int    // the newest that found lines of it
+	edited  int    // the newest that changed it; 0 is none
 	// missed are calls that changed it in a way that is not known, the newest.
 	missed []int
 	// regions do not overlap and are in order; those whose place is not known come last.
@@ -201,7 +202,7 @@ func keyOf(name string) string { return strings.TrimPrefix(fileop.Slashed(name),
 func (v *Views) same(name string) *file {
 	found, known := v.ends[name]
 	for end := range ends(name) {
-		if f := v.files[end]; f != nil {
+		if f := v.files[end]; f != nil && f.fits(name) {
 			if known && f != found {
 				return nil
 			}
@@ -211,9 +212,17 @@ func (v *Views) same(name string) *file {
 	return found
 }
 
+// fits reports whether a name may be another one of the file: one of two ends with the other.
+func (f *file) fits(name string) bool {
+	return strings.HasSuffix(name, "/"+f.longest) || strings.HasSuffix(f.longest, "/"+name)
+}
+
 // know takes note of a name of a file.
 func (v *Views) know(name string, f *file) {
 	v.files[name] = f
+	if len(name) > len(f.longest) {
+		f.longest = name
+	}
 	for end := range ends(name) {
 		if other, ok := v.ends[end]; ok && other != f {
 			v.ends[end] = nil
