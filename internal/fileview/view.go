@@ -20,7 +20,8 @@ type Call struct {
 	// Operations is what it does, as the function of this name says.
 	Operations []fileop.Operation
 	Body       string
-	// Failed is set where it did nothing: its result is an error, or there is none.
+	// Failed is set where its result is an error, or there is none: it did nothing, or a part of what it was
+	// to do.
 	Failed bool
 	// Pointer names its result.
 	Pointer string
@@ -103,7 +104,11 @@ const (
 // Add takes in the next call.
 func (v *Views) Add(c Call) {
 	v.pointers = append(v.pointers, c.Pointer)
-	if c.Failed || len(c.Body) > mostBytes {
+	if c.Failed {
+		v.failed(c.Operations)
+		return
+	}
+	if len(c.Body) > mostBytes {
 		return
 	}
 	texts := parts(c.Operations, c.Body)
@@ -133,6 +138,22 @@ func (v *Views) Add(c Call) {
 		}
 	}
 	v.forget()
+}
+
+// failed takes in a call that failed. What a command was to change may be changed: tests fail after an edit.
+func (v *Views) failed(ops []fileop.Operation) {
+	v.scans = 0
+	for _, op := range ops {
+		if !op.Part || op.Shows() || op.Kind == fileop.Run {
+			continue
+		}
+		for _, name := range []string{op.Path, op.To} {
+			if name != "" {
+				all := op.All && (op.Kind == fileop.Change || op.Kind == fileop.Remove)
+				v.follow(fileop.Operation{Kind: fileop.Change, Path: name, All: all})
+			}
+		}
+	}
 }
 
 // read takes in the text that a call shows of a file.
