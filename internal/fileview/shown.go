@@ -72,8 +72,8 @@ type shown struct {
 	lines []string
 }
 
-// numbered is what a tool wrote before a line of a file: its number.
-var numbered = regexp.MustCompile(`^ *(\d{1,7})(?:→| ?\| ?|: ?|\t|\.(?: |$))`)
+// numbered is what a tool wrote before a line of a file: its number, and to Oh My Pi a check of its text.
+var numbered = regexp.MustCompile(`^ *(\d{1,7})(?:→| ?\| ?|: ?|\t|\.(?: |$)|[a-z]{2}\|)`)
 
 // parseShown are the lines of a file that a text shows. Numbers before its lines count more
 // than from does, and what has none beside such lines is the tool's own. Numbers with a full
