@@ -73,7 +73,23 @@ type shown struct {
 }
 
 // numbered is what a tool wrote before a line of a file: its number, and to Oh My Pi a check of its text.
-var numbered = regexp.MustCompile(`^ *(\d{1,7})(?:→| ?\| ?|: ?|\t|\.(?: |$)|[a-z]{2}\|)`)
+var numbered = regexp.MustCompile(`^ *(\d{1,7})(?:→| ?\| ?|: ?|\t|\.(?: |$)|[a-z]{2}\|| )`)
+
+// blankWidth is how long a number is with a blank after it, and blanks before: without a width a number
+// and a blank are how many a line begins.
+const blankWidth = 7
+
+// numberOf is what a tool wrote before a line, and the number in it; nil where there is none.
+func numberOf(line string) []string {
+	m := numbered.FindStringSubmatch(line)
+	if m != nil && strings.TrimLeft(m[0], " ") == m[1]+" " && len(m[0]) != blankWidth {
+		return nil
+	}
+	return m
+}
+
+// eliding is what SWE-agent writes in the place of lines of a file that is long.
+var eliding = regexp.MustCompile(`(?m)^ *\d{1,7} \.\.\. eliding lines \d+-\d+ \.\.\.\r?\n`)
 
 // parseShown are the lines of a file that a text shows. Numbers before its lines count more
 // than from does, and what has none beside such lines is the tool's own. Numbers with a full
@@ -88,7 +104,7 @@ func parseShown(text string, from int) shown {
 		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "<") {
 			filled++
 		}
-		m := numbered.FindStringSubmatch(line)
+		m := numberOf(line)
 		if m == nil {
 			continue
 		}

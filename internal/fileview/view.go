@@ -161,16 +161,28 @@ func (v *Views) read(f *file, op fileop.Operation, text string) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
-	shown := parseShown(text, op.From)
+	if strings.Contains(text, " ... eliding lines ") {
+		for _, part := range eliding.Split(text, -1) {
+			v.readPart(f, op.From, part)
+		}
+		return
+	}
+	known := v.readPart(f, op.From, text)
+	if op.All && len(text) < wholeBytes {
+		v.lines -= f.size() - len(known.lines)
+		f.regions, f.sieve, f.missed, f.whole = []region{known}, nil, nil, known.from == 1
+	}
+}
+
+// readPart takes in lines of a file that follow each other.
+func (v *Views) readPart(f *file, from int, text string) region {
+	shown := parseShown(text, from)
 	known := regionOf(shown.from, v.fresh(shown.lines, false))
 	if known.from == 0 {
 		known.from = f.seek(known.lines)
 	}
 	v.show(f, known)
-	if op.All && len(text) < wholeBytes {
-		v.lines -= f.size() - len(known.lines)
-		f.regions, f.sieve, f.missed, f.whole = []region{known}, nil, nil, known.from == 1
-	}
+	return known
 }
 
 // write takes in what a call writes to a file.
