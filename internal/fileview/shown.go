@@ -75,6 +75,16 @@ type shown struct {
 // numbered is what a tool wrote before a line of a file: its number, and to Oh My Pi a check of its text.
 var numbered = regexp.MustCompile(`^ *(\d{1,7})(?:→| ?\| ?|: ?|\t|\.(?: |$)|[a-z]{2}\|| )`)
 
+// saysNothing reports whether Claude Code shows nothing of a file, and says why.
+func saysNothing(text string) bool {
+	for _, begin := range []string{"<system-reminder>Warning: the file exists but ", "Wasted call — file unchanged since ", "File unchanged since last read. "} {
+		if strings.HasPrefix(text, begin) {
+			return true
+		}
+	}
+	return false
+}
+
 // blankWidth is how long a number is with a blank after it, and blanks before: without a width a number
 // and a blank are how many a line begins.
 const blankWidth = 7

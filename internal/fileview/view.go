@@ -158,7 +158,7 @@ func (v *Views) failed(ops []fileop.Operation) {
 
 // read takes in the text that a call shows of a file.
 func (v *Views) read(f *file, op fileop.Operation, text string) {
-	if strings.TrimSpace(text) == "" {
+	if strings.TrimSpace(text) == "" || saysNothing(text) {
 		return
 	}
 	if strings.Contains(text, " ... eliding lines ") {
