@@ -92,7 +92,7 @@ const blankWidth = 7
 // numberOf is what a tool wrote before a line, and the number in it; nil where there is none.
 func numberOf(line string) []string {
 	m := numbered.FindStringSubmatch(line)
-	if m != nil && strings.TrimLeft(m[0], " ") == m[1]+" " && len(m[0]) != blankWidth {
+	if len(m) > 0 && strings.TrimLeft(m[0], " ") == m[1]+" " && len(m[0]) != blankWidth {
 		return nil
 	}
 	return m
