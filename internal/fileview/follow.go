@@ -82,7 +82,7 @@ func (v *Views) run(name string, stopped bool) {
 // empty forgets what is known of a file.
 func (v *Views) empty(f *file) {
 	v.lines -= f.size()
-	*f = file{name: f.name}
+	*f = file{name: f.name, longest: f.longest}
 }
 
 // within visits the files in a folder. It is certain where no other folder may be meant.
@@ -131,7 +131,7 @@ func (v *Views) move(f *file, op fileop.Operation) {
 			}
 		}
 	}
-	f.name = to
+	f.name, f.longest = to, ""
 	f.touched, f.edited = v.now(), v.now()
 	v.know(to, f)
 }

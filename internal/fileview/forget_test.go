@@ -30,11 +30,7 @@ func TestWhatOneFileTakesIsBounded(t *testing.T) {
 			return Call{Operations: []fileop.Operation{{Kind: fileop.Read, Path: "a.go", From: 100*i + 1}}, Body: strings.Repeat(text(i), 100)}
 		},
 		"names of one file": func(i int) Call {
-			name := "a.go"
-			if i > 0 {
-				name = fmt.Sprintf("folder%d/a.go", i)
-			}
-			return Call{Operations: []fileop.Operation{{Kind: fileop.Read, Path: name, From: i + 1}}, Body: text(i)}
+			return Call{Operations: []fileop.Operation{{Kind: fileop.Read, Path: strings.Repeat("d/", i) + "a.go", From: i + 1}}, Body: text(i)}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,7 @@ func (v *Views) show(f *file, shown region) {
 		f.regions = append(f.regions, shown)
 		v.lines += len(shown.lines)
 	default:
+		v.lines -= f.displace(shown)
 		v.lines += f.lay(shown)
 	}
 	if len(f.regions) > mostRegions {

@@ -62,9 +62,17 @@ func given(tool, argument, text string) []fileop.Operation {
 func commands(tool string, a fileop.Arguments, name string) []fileop.Operation {
 	var words []string
 	if !strings.HasPrefix(string(a[name]), "[") || json.Unmarshal(a[name], &words) != nil {
-		return shell.Commands(tool, a.Text(name))
+		return parted(shell.Commands(tool, a.Text(name)))
 	}
-	return shell.Argv(words)
+	return parted(shell.Argv(words))
+}
+
+// parted are operations that are a part of what a call does.
+func parted(ops []fileop.Operation) []fileop.Operation {
+	for i := range ops {
+		ops[i].Part = true
+	}
+	return ops
 }
 
 // toolCalls are the operations of the tools that a program calls. What these show counts where nothing
@@ -76,6 +84,9 @@ func toolCalls(text string) []fileop.Operation {
 		if arguments, ok := argumentsOf(call); ok && !runsCode(call.Tool) {
 			out = append(out, Operations(call.Tool, arguments)...)
 		}
+	}
+	if len(calls) > 1 {
+		parted(out)
 	}
 	if !printed {
 		out = slices.DeleteFunc(out, func(op fileop.Operation) bool { return op.Shows() })

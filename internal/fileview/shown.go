@@ -72,8 +72,34 @@ type shown struct {
 	lines []string
 }
 
-// numbered is what a tool wrote before a line of a file: its number.
-var numbered = regexp.MustCompile(`^ *(\d{1,7})(?:→| ?\| ?|: ?|\t|\.(?: |$))`)
+// numbered is what a tool wrote before a line of a file: its number, and to Oh My Pi a check of its text.
+var numbered = regexp.MustCompile(`^ *(\d{1,7})(?:→| ?\| ?|: ?|\t|\.(?: |$)|[a-z]{2}\|| )`)
+
+// saysNothing reports whether Claude Code shows nothing of a file, and says why.
+func saysNothing(text string) bool {
+	for _, begin := range []string{"<system-reminder>Warning: the file exists but ", "Wasted call — file unchanged since ", "File unchanged since last read. "} {
+		if strings.HasPrefix(text, begin) {
+			return true
+		}
+	}
+	return false
+}
+
+// blankWidth is how long a number is with a blank after it, and blanks before: without a width a number
+// and a blank are how many a line begins.
+const blankWidth = 7
+
+// numberOf is what a tool wrote before a line, and the number in it; nil where there is none.
+func numberOf(line string) []string {
+	m := numbered.FindStringSubmatch(line)
+	if len(m) > 0 && strings.TrimLeft(m[0], " ") == m[1]+" " && len(m[0]) != blankWidth {
+		return nil
+	}
+	return m
+}
+
+// eliding is what SWE-agent writes in the place of lines of a file that is long.
+var eliding = regexp.MustCompile(`(?m)^ *\d{1,7} \.\.\. eliding lines \d+-\d+ \.\.\.\r?\n`)
 
 // parseShown are the lines of a file that a text shows. Numbers before its lines count more
 // than from does, and what has none beside such lines is the tool's own. Numbers with a full
@@ -88,7 +114,7 @@ func parseShown(text string, from int) shown {
 		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "<") {
 			filled++
 		}
-		m := numbered.FindStringSubmatch(line)
+		m := numberOf(line)
 		if m == nil {
 			continue
 		}

@@ -20,7 +20,8 @@ type Call struct {
 	// Operations is what it does, as the function of this name says.
 	Operations []fileop.Operation
 	Body       string
-	// Failed is set where it did nothing: its result is an error, or there is none.
+	// Failed is set where its result is an error, or there is none: it did nothing, or a part of what it was
+	// to do.
 	Failed bool
 	// Pointer names its result.
 	Pointer string
@@ -41,9 +42,10 @@ type Views struct {
 // file is what is known of one.
 type file struct {
 	name    string
-	touched int // the newest call that read or changed it; 0 is none
-	found   int // the newest that found lines of it
-	edited  int // the newest that changed it; 0 is none
+	longest string // of its names, as they are alike; what it has at its end may be another
+	touched int    // the newest call that read or changed it; 0 is none
+	found   int    // the newest that found lines of it
+	edited  int    // the newest that changed it; 0 is none
 	// missed are calls that changed it in a way that is not known, the newest.
 	missed []int
 	// regions do not overlap and are in order; those whose place is not known come last.
@@ -102,7 +104,11 @@ const (
 // Add takes in the next call.
 func (v *Views) Add(c Call) {
 	v.pointers = append(v.pointers, c.Pointer)
-	if c.Failed || len(c.Body) > mostBytes {
+	if c.Failed {
+		v.failed(c.Operations)
+		return
+	}
+	if len(c.Body) > mostBytes {
 		return
 	}
 	texts := parts(c.Operations, c.Body)
@@ -134,21 +140,49 @@ func (v *Views) Add(c Call) {
 	v.forget()
 }
 
+// failed takes in a call that failed. What a command was to change may be changed: tests fail after an edit.
+func (v *Views) failed(ops []fileop.Operation) {
+	v.scans = 0
+	for _, op := range ops {
+		if !op.Part || op.Shows() || op.Kind == fileop.Run {
+			continue
+		}
+		for _, name := range []string{op.Path, op.To} {
+			if name != "" {
+				all := op.All && (op.Kind == fileop.Change || op.Kind == fileop.Remove)
+				v.follow(fileop.Operation{Kind: fileop.Change, Path: name, All: all})
+			}
+		}
+	}
+}
+
 // read takes in the text that a call shows of a file.
 func (v *Views) read(f *file, op fileop.Operation, text string) {
-	if strings.TrimSpace(text) == "" {
+	if strings.TrimSpace(text) == "" || saysNothing(text) {
 		return
 	}
-	shown := parseShown(text, op.From)
+	if strings.Contains(text, " ... eliding lines ") {
+		for _, part := range eliding.Split(text, -1) {
+			v.readPart(f, op.From, part)
+		}
+		return
+	}
+	known := v.readPart(f, op.From, text)
+	if op.All && len(text) < wholeBytes {
+		v.lines -= f.size() - len(known.lines)
+		f.regions, f.sieve, f.missed, f.whole = []region{known}, nil, nil, known.from == 1
+	}
+}
+
+// readPart takes in lines of a file that follow each other.
+func (v *Views) readPart(f *file, from int, text string) region {
+	shown := parseShown(text, from)
 	known := regionOf(shown.from, v.fresh(shown.lines, false))
 	if known.from == 0 {
 		known.from = f.seek(known.lines)
 	}
 	v.show(f, known)
-	if op.All && len(text) < wholeBytes {
-		v.lines -= f.size() - len(known.lines)
-		f.regions, f.sieve, f.missed, f.whole = []region{known}, nil, nil, known.from == 1
-	}
+	return known
 }
 
 // write takes in what a call writes to a file.
@@ -201,7 +235,7 @@ func keyOf(name string) string { return strings.TrimPrefix(fileop.Slashed(name),
 func (v *Views) same(name string) *file {
 	found, known := v.ends[name]
 	for end := range ends(name) {
-		if f := v.files[end]; f != nil {
+		if f := v.files[end]; f != nil && f.fits(name) {
 			if known && f != found {
 				return nil
 			}
@@ -211,9 +245,17 @@ func (v *Views) same(name string) *file {
 	return found
 }
 
+// fits reports whether a name may be another one of the file: one of two ends with the other.
+func (f *file) fits(name string) bool {
+	return strings.HasSuffix(name, "/"+f.longest) || strings.HasSuffix(f.longest, "/"+name)
+}
+
 // know takes note of a name of a file.
 func (v *Views) know(name string, f *file) {
 	v.files[name] = f
+	if len(name) > len(f.longest) {
+		f.longest = name
+	}
 	for end := range ends(name) {
 		if other, ok := v.ends[end]; ok && other != f {
 			v.ends[end] = nil

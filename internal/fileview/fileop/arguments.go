@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -103,11 +105,21 @@ func (a Arguments) OnFile(tool, path string) []Operation {
 	return nil
 }
 
+// selected is a path that says what is read of the file, as Oh My Pi has it: a.go:41-43.
+var selected = regexp.MustCompile(`^(.*[^:/\\]):(?:(\d{1,7})(?:[-+]\d{0,7})?|raw)$`)
+
 // read is what a call does that shows a file, or lines of it.
 func (a Arguments) read(tool, path string) Operation {
 	var all bool
 	a.decode("shouldreadentirefile", &all)
 	op := Operation{Kind: Read, Path: path, From: 1, All: true}
+	if m := selected.FindStringSubmatch(path); m != nil {
+		op.Path = m[1]
+		if n, err := strconv.Atoi(m[2]); err == nil {
+			op.From, op.All = max(n, 1), false
+			return op
+		}
+	}
 	switch {
 	case all:
 	case a.Has("tail") || tool == "open": // a window, which says where it is

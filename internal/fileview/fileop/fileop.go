@@ -41,6 +41,9 @@ type Operation struct {
 	All bool
 	// ByLine is set where the first place of each line is replaced.
 	ByLine bool
+	// Part is set where a command or a program does it, maybe among other things: it may be done although
+	// the call failed.
+	Part bool
 }
 
 // Shows reports whether it changes nothing: a part of the result is what it shows.

@@ -21,7 +21,11 @@ func answered(calls []eventlog.ToolCall, blocks []eventlog.Block) (results, rest
 			rest = append(rest, b)
 			continue
 		}
-		after, isResult := strings.CutPrefix(text.Text, "["+calls[0].Name)
+		name := calls[0].Name
+		if name == "use_subagents" {
+			name = "subagents"
+		}
+		after, isResult := strings.CutPrefix(text.Text, "["+name)
 		isResult = isResult && (strings.HasPrefix(after, "] Result:") || strings.HasPrefix(after, " for '") && strings.Contains(after, "'] Result:"))
 		refused := strings.HasPrefix(text.Text, "Tool ["+calls[0].Name+"] was not executed")
 		if !isResult && !refused {
@@ -42,7 +46,21 @@ func shownByCline(p transcript.Probe) string {
 	return ""
 }
 
-// surroundings reports whether what Cline adds to each message is all that there is.
+// noTool is how Cline answers a reply that calls no tool, in the user's name.
+const noTool = "[ERROR] You did not use a tool in your previous response!"
+
+// withoutTool reports whether Cline answers a reply that calls no tool.
+func withoutTool(blocks []eventlog.Block) bool {
+	return slices.ContainsFunc(blocks, func(b eventlog.Block) bool {
+		text, ok := b.(eventlog.Text)
+		return ok && strings.HasPrefix(text.Text, noTool)
+	})
+}
+
+// additions are how the texts begin that Cline says itself.
+var additions = []string{"<environment_details>", "# TODO LIST", "# task_progress", noTool}
+
+// surroundings reports whether what Cline says itself is all that there is.
 func surroundings(blocks []eventlog.Block) bool {
 	for _, b := range blocks {
 		text, ok := b.(eventlog.Text)
@@ -50,7 +68,7 @@ func surroundings(blocks []eventlog.Block) bool {
 			return false
 		}
 		begin := strings.TrimSpace(text.Text)
-		if !strings.HasPrefix(begin, "<environment_details>") && !strings.HasPrefix(begin, "# TODO LIST") && !strings.HasPrefix(begin, "# task_progress") {
+		if !slices.ContainsFunc(additions, func(a string) bool { return strings.HasPrefix(begin, a) }) {
 			return false
 		}
 	}

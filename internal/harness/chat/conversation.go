@@ -124,9 +124,9 @@ func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.R
 		}
 		entry.ID += "/text"
 		blocks = rest
-		if surroundings(rest) {
-			entry.Label(transcript.LabelInjected, "true")
-		}
+	}
+	if role == eventlog.RoleUser && surroundings(blocks) && (len(results) > 0 || withoutTool(blocks)) {
+		entry.Label(transcript.LabelInjected, "true")
 	}
 	if m.IsDemo || m.IsCut || m.byAgent() || c.refused && role == eventlog.RoleUser && !m.byUser() {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}

@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -226,6 +227,10 @@ var statusLines = []string{"Exit code: ", "Process exited with code "}
 // statusWithin is how much of an output may come before the exit code.
 const statusWithin = 400
 
+// failures are how outputs begin that have no exit code: of a patch, of a program that calls
+// tools, of a command that could not be started.
+var failures = []string{"apply_patch verification failed", "Script failed\n", "execution error: "}
+
 // exitedWithError reports whether an output says that its command failed. Codex
 // has no other sign of it.
 func exitedWithError(output string) bool {
@@ -237,7 +242,7 @@ func exitedWithError(output string) bool {
 		}
 		return transcript.Decode([]byte(output), &o) == nil && o.Metadata.ExitCode != 0
 	}
-	if strings.HasPrefix(output, "apply_patch verification failed") {
+	if slices.ContainsFunc(failures, func(begin string) bool { return strings.HasPrefix(output, begin) }) {
 		return true
 	}
 	head := output[:min(len(output), statusWithin)]
