@@ -38,6 +38,9 @@ func (a Accountant) ToolSchemaTokens(toolsJSON string) (Count, error) {
 	var tools []json.RawMessage
 	d := json.NewDecoder(strings.NewReader(toolsJSON))
 	if err := d.Decode(&tools); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return Count{}, &ToolsError{"must be a JSON array, not a JSON " + wrong.Value}
+		}
 		return Count{}, &ToolsError{"must be a JSON array: " + err.Error()}
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
@@ -104,7 +107,7 @@ func readFunction(raw json.RawMessage) (f function, ok bool, err error) {
 		Function json.RawMessage `json:"function"`
 	}
 	if err := json.Unmarshal(raw, &tool); err != nil {
-		return f, false, fmt.Errorf("is no tool: %w", err)
+		return f, false, errors.New("must be an object, and its type a string")
 	}
 	if len(tool.Function) > 0 {
 		raw = tool.Function

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 )
 
 // Misfit names the first value in a JSON text that a message cannot have, by its path, and says
@@ -113,14 +115,7 @@ func wanted(field protoreflect.FieldDescriptor) string {
 	case protoreflect.FloatKind, protoreflect.DoubleKind:
 		return "a number"
 	case protoreflect.EnumKind:
-		values := field.Enum().Values()
-		var names []string
-		for i := range values.Len() {
-			if v := values.Get(i); v.Number() != 0 {
-				names = append(names, string(v.Name()))
-			}
-		}
-		return "one of " + strings.Join(names, ", ")
+		return "one of " + strings.Join(apierr.EnumNames(field.Enum()), ", ")
 	case protoreflect.MessageKind:
 		if field.Message().Name() == "Duration" {
 			return `a number of seconds and s, such as "30s"`
