@@ -22,14 +22,11 @@ func Misfit(text []byte, of protoreflect.MessageDescriptor) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	var value any
-	if decoder.Decode(&value) != nil {
-		return nil
+	err := decoder.Decode(&value)
+	if members, ok := value.(map[string]any); ok && err == nil {
+		return misfitOf(members, of, "")
 	}
-	members, ok := value.(map[string]any)
-	if !ok {
-		return nil
-	}
-	return misfitOf(members, of, "")
+	return nil
 }
 
 func misfitOf(members map[string]any, of protoreflect.MessageDescriptor, path string) error {
@@ -97,10 +94,10 @@ func misfitOfItem(value any, field protoreflect.FieldDescriptor, path string) er
 		alone = []any{value}
 	}
 	text, err := json.Marshal(map[string]any{string(field.Name()): alone})
-	if err != nil || protojson.Unmarshal(text, dynamicpb.NewMessage(field.ContainingMessage())) == nil {
-		return nil
+	if err == nil && protojson.Unmarshal(text, dynamicpb.NewMessage(field.ContainingMessage())) != nil {
+		return wrongValue(path, wanted(field), value)
 	}
-	return wrongValue(path, wanted(field), value)
+	return nil
 }
 
 // wanted says in words what a field that is no message of the API's takes.
