@@ -59,7 +59,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	gauge := budget.NewAccountant(encoding)
+	gauge := budget.NewGauge(encoding)
 	sessions, err := made(o, gauge)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 }
 
 // made are the sessions: the first are timed, the others measured.
-func made(o options, gauge budget.Accountant) ([]*session, error) {
+func made(o options, gauge budget.Gauge) ([]*session, error) {
 	var all []*session
 	for _, n := range sizes {
 		s, err := newSession(fmt.Sprintf("timed-%d", n), trace(n, callBytes), gauge)
@@ -164,7 +164,7 @@ func runPeers(ctx context.Context, o options) (files []string, err error) {
 
 // ours measures contextd: what it makes in this process, which is what a daemon makes, and how
 // long a daemon takes.
-func (t *table) ours(ctx context.Context, o options, sessions []*session, gauge budget.Accountant) error {
+func (t *table) ours(ctx context.Context, o options, sessions []*session, gauge budget.Gauge) error {
 	models, err := budget.NewModels()
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ func TestContexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gauge := budget.NewAccountant(encoding)
+	gauge := budget.NewGauge(encoding)
 	s, err := newSession("s", trace(9, 100), gauge)
 	if err != nil || len(s.Messages) != 9 || !slices.Equal(s.Steps, []int{2, 4, 6, 8}) {
 		t.Fatal(s, err)
@@ -68,7 +68,7 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gauge := budget.NewAccountant(encoding)
+	gauge := budget.NewGauge(encoding)
 	sessions, err := made(options{}, gauge)
 	if err != nil {
 		t.Fatal(err)

@@ -54,7 +54,7 @@ type call struct {
 }
 
 // newSession makes a session of messages. Calls of one id become calls of different ids.
-func newSession(name string, messages []message, gauge budget.Accountant) (*session, error) {
+func newSession(name string, messages []message, gauge budget.Gauge) (*session, error) {
 	events := make([]eventlog.Event, len(messages))
 	for i, m := range messages {
 		events[i] = m.event(fmt.Sprint(i))
@@ -102,7 +102,7 @@ func (m message) event(id string) eventlog.Event {
 }
 
 // readFile returns the sessions of a transcript. One that cannot be read is named on stderr.
-func readFile(path string, gauge budget.Accountant) ([]*session, error) {
+func readFile(path string, gauge budget.Gauge) ([]*session, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -206,7 +206,7 @@ func skip(path string, err error) error {
 }
 
 // corpus are the sessions of a folder with at least so many steps, every nth of them.
-func corpus(dir string, least, every int, gauge budget.Accountant) ([]*session, error) {
+func corpus(dir string, least, every int, gauge budget.Gauge) ([]*session, error) {
 	var files []string
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {

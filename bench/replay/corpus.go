@@ -56,7 +56,7 @@ func readFile(path string) ([]byte, error) {
 
 // readSessions reads the sessions of one file without a daemon, as the readers
 // give them. A file without any is given to skip.
-func readSessions(path string, gauge budget.Accountant, skip func(path string, err error)) ([]*session, error) {
+func readSessions(path string, gauge budget.Gauge, skip func(path string, err error)) ([]*session, error) {
 	data, err := readFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -29,7 +29,7 @@ func TestLoadSkips(t *testing.T) {
 		t.Fatal(err)
 	}
 	var notes strings.Builder
-	files, sessions, err := load(settings{corpus: dir, every: 1}, budget.NewAccountant(encoding), &notes)
+	files, sessions, err := load(settings{corpus: dir, every: 1}, budget.NewGauge(encoding), &notes)
 	if err != nil || len(files) != 1 || len(sessions) != 1 || filepath.Base(files[0].path) != "e.json" {
 		t.Fatalf("%d files, %d sessions: %v", len(files), len(sessions), err)
 	}

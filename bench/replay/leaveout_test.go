@@ -39,7 +39,7 @@ func TestChoose(t *testing.T) {
 
 // TestLeaveOneOut leaves each of two harnesses out whose only session is the synthetic trace.
 func TestLeaveOneOut(t *testing.T) {
-	gauge := budget.NewAccountant(budget.Heuristic{})
+	gauge := budget.NewGauge(budget.Heuristic{})
 	var sessions []*session
 	for _, harness := range []string{"one", "other"} {
 		trace, err := traceSession(gauge)
@@ -63,7 +63,7 @@ func TestLeaveOneOut(t *testing.T) {
 
 // TestSummariesTable has a row for each summarizer, and none writes a summary for "none".
 func TestSummariesTable(t *testing.T) {
-	gauge := budget.NewAccountant(budget.Heuristic{})
+	gauge := budget.NewGauge(budget.Heuristic{})
 	trace, err := traceSession(gauge)
 	if err != nil {
 		t.Fatal(err)

@@ -110,7 +110,7 @@ func replay(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	gauge := budget.NewAccountant(encoding)
+	gauge := budget.NewGauge(encoding)
 	files, sessions, err := load(s, gauge, os.Stderr)
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ type file struct {
 }
 
 // load reads the corpus. The notes name the files in it that could not be read.
-func load(s settings, gauge budget.Accountant, notes io.Writer) ([]file, []*session, error) {
+func load(s settings, gauge budget.Gauge, notes io.Writer) ([]file, []*session, error) {
 	if s.trace {
 		trace, err := traceSession(gauge)
 		return nil, []*session{{Session: trace}}, err

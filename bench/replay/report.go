@@ -24,7 +24,7 @@ const workers = 2
 // report measures sessions and prints the tables.
 type report struct {
 	out      io.Writer
-	gauge    budget.Accountant
+	gauge    budget.Gauge
 	sessions []*session
 	// policy is what the daemon is asked for; nil is its default.
 	policy *contextdv1.Policy
@@ -34,7 +34,7 @@ type report struct {
 	everything map[*session]figures
 }
 
-func newReport(out io.Writer, gauge budget.Accountant, sessions []*session) *report {
+func newReport(out io.Writer, gauge budget.Gauge, sessions []*session) *report {
 	return &report{out: out, gauge: gauge, sessions: sessions, everything: map[*session]figures{}}
 }
 

@@ -34,7 +34,7 @@ func syntheticTrace() []eventlog.Event {
 	return append(events, message("end", eventlog.RoleAssistant, eventlog.Text{Text: "Fixed."}))
 }
 
-func traceSession(gauge budget.Accountant) (*evaluate.Session, error) {
+func traceSession(gauge budget.Gauge) (*evaluate.Session, error) {
 	_, admitted, err := eventlog.Head{}.Admit(syntheticTrace())
 	if err != nil {
 		return nil, err

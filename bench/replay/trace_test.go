@@ -22,7 +22,7 @@ func traceFigures(tb testing.TB, tokens uint64) (f evaluate.Figures, cost float6
 	if err != nil {
 		tb.Fatal(err)
 	}
-	gauge := budget.NewAccountant(encoding)
+	gauge := budget.NewGauge(encoding)
 	s, err := traceSession(gauge)
 	if err != nil {
 		tb.Fatal(err)

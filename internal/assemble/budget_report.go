@@ -76,7 +76,7 @@ func (e *Engine) Estimate(ctx context.Context, sessionID string, of eventlog.Inc
 
 // grown is the session's conversation with events that were just appended to the incarnation;
 // ok is false where they do not follow it, or are too many to add without asking for memory.
-func (s *session) grown(gauge budget.Accountant, policy projection.Options, of eventlog.Incarnation, appended []eventlog.Event) (conv *reduce.Conversation, ok bool) {
+func (s *session) grown(gauge budget.Gauge, policy projection.Options, of eventlog.Incarnation, appended []eventlog.Event) (conv *reduce.Conversation, ok bool) {
 	if policy.Name == projection.HarnessView || of != s.of || len(appended) == 0 {
 		return nil, false
 	}

@@ -14,7 +14,7 @@ import (
 // begun is the log up to an event as a conversation that was begun at the digest that was stored
 // last under a fingerprint: of what the digest replaces, nothing is read. It is nil where there is
 // no such digest, or what is stored does not fit the log.
-func (s *session) begun(ctx context.Context, store Store, gauge budget.Accountant, to eventlog.Seq, policy projection.Options, fingerprint string) (*reduce.Conversation, error) {
+func (s *session) begun(ctx context.Context, store Store, gauge budget.Gauge, to eventlog.Seq, policy projection.Options, fingerprint string) (*reduce.Conversation, error) {
 	if fingerprint == "" || s.whole || policy.Scrub || policy.Name == projection.HarnessView || policy.Name == projection.Full {
 		return nil, nil
 	}

@@ -15,7 +15,7 @@ import (
 // shown returns the log up to asOf, or to its head, as the policy has it read: whole, or
 // as the harness that compacted it last goes on. The error is a *NothingShownError if that
 // leaves nothing of a log that has messages.
-func (s *session) shown(ctx context.Context, store Store, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options, fingerprint string) (*reduce.Conversation, error) {
+func (s *session) shown(ctx context.Context, store Store, gauge budget.Gauge, asOf *eventlog.Seq, policy projection.Options, fingerprint string) (*reduce.Conversation, error) {
 	var conv *reduce.Conversation
 	var err error
 	if policy.Name == projection.HarnessView {
@@ -35,7 +35,7 @@ func (s *session) shown(ctx context.Context, store Store, gauge budget.Accountan
 // conversation returns the log up to asOf, or to its head, as groups. The
 // session's own conversation only grows: an earlier asOf gets one of its own. With a fingerprint it
 // may be one that was begun at the digest under it.
-func (s *session) conversation(ctx context.Context, store Store, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options, fingerprint string) (*reduce.Conversation, error) {
+func (s *session) conversation(ctx context.Context, store Store, gauge budget.Gauge, asOf *eventlog.Seq, policy projection.Options, fingerprint string) (*reduce.Conversation, error) {
 	to, err := s.upTo(ctx, store, asOf)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (s *session) upTo(ctx context.Context, store eventlog.Reader, asOf *eventlo
 }
 
 // atHand reports whether the log is read, but for what takes next to nothing.
-func (s *session) atHand(ctx context.Context, store eventlog.Reader, gauge budget.Accountant, policy projection.Options) (bool, error) {
+func (s *session) atHand(ctx context.Context, store eventlog.Reader, gauge budget.Gauge, policy projection.Options) (bool, error) {
 	to, err := s.upTo(ctx, store, nil)
 	if err != nil {
 		return false, err
@@ -111,7 +111,7 @@ func (s *session) atHand(ctx context.Context, store eventlog.Reader, gauge budge
 }
 
 // conversationKey names how a log is read: counted by what, and by which policy.
-func conversationKey(gauge budget.Accountant, policy projection.Options) string {
+func conversationKey(gauge budget.Gauge, policy projection.Options) string {
 	key := gauge.Name()
 	if policy.Name == projection.HarnessView {
 		key += "/" + projection.HarnessView
@@ -124,7 +124,7 @@ func conversationKey(gauge budget.Accountant, policy projection.Options) string 
 
 // ConversationOf reads a whole log as the policy has it read. The events must have been
 // admitted.
-func ConversationOf(ctx context.Context, gauge budget.Accountant, all []eventlog.Event, policy projection.Options) (*reduce.Conversation, error) {
+func ConversationOf(ctx context.Context, gauge budget.Gauge, all []eventlog.Event, policy projection.Options) (*reduce.Conversation, error) {
 	if policy.Name == projection.HarnessView {
 		return harnessView(ctx, gauge, all, policy)
 	}

@@ -93,7 +93,7 @@ func hashOf(messages []Message) string {
 }
 
 // injections checks what the runtime adds against the reserves and lays it out.
-func injections(gauge budget.Accountant, b budget.Budget, all []render.Injection) ([]render.Message, error) {
+func injections(gauge budget.Gauge, b budget.Budget, all []render.Injection) ([]render.Message, error) {
 	var out []render.Message
 	var sum uint64
 	for _, in := range all {

@@ -28,9 +28,9 @@ import (
 
 // Options are what an Engine needs beside the store.
 type Options struct {
-	// Gauges returns the accountant of a tokenizer, or an error that says there is
+	// Gauges returns the gauge of a tokenizer, or an error that says there is
 	// no such tokenizer.
-	Gauges func(tokenizer string) (budget.Accountant, error)
+	Gauges func(tokenizer string) (budget.Gauge, error)
 	Models budget.Models
 	Clock  Clock
 	// CacheSessions is how many sessions stay in memory between requests.
@@ -102,13 +102,13 @@ func checkPolicy(p Policy) error {
 }
 
 // resolve computes the budget and finds its gauge.
-func (e *Engine) resolve(spec budget.Spec) (budget.Budget, budget.Accountant, error) {
+func (e *Engine) resolve(spec budget.Spec) (budget.Budget, budget.Gauge, error) {
 	b, err := spec.Resolve(e.opts.Models)
 	if err != nil {
-		return b, budget.Accountant{}, err
+		return b, budget.Gauge{}, err
 	}
 	if _, ok := render.FormatNamed(b.Format); !ok {
-		return b, budget.Accountant{}, &budget.SpecError{Field: "format", Reason: fmt.Sprintf("%q is no format", b.Format)}
+		return b, budget.Gauge{}, &budget.SpecError{Field: "format", Reason: fmt.Sprintf("%q is no format", b.Format)}
 	}
 	gauge, err := e.gauge(b)
 	if err != nil {
@@ -130,7 +130,7 @@ func (e *Engine) fingerprint(p Policy, b budget.Budget) string {
 
 // gauge is what counts the tokens of a budget: its tokenizer, with what its format
 // puts around messages.
-func (e *Engine) gauge(b budget.Budget) (budget.Accountant, error) {
+func (e *Engine) gauge(b budget.Budget) (budget.Gauge, error) {
 	gauge, err := e.opts.Gauges(b.Tokenizer)
 	if f, ok := render.FormatNamed(b.Format); ok {
 		gauge = f.Gauge(gauge)

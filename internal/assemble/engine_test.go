@@ -50,7 +50,7 @@ func fill(tb rapid.TB, store eventlog.Store, events int) (next int) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	gauge := budget.NewAccountant(encoding)
+	gauge := budget.NewGauge(encoding)
 	var batch []eventlog.Event
 	n := 0
 	push := func() {
@@ -80,15 +80,15 @@ func fill(tb rapid.TB, store eventlog.Store, events int) (next int) {
 // epoch is when everything happens.
 func epoch() time.Time { return time.Unix(0, 0) }
 
-func gauges(name string) (budget.Accountant, error) {
+func gauges(name string) (budget.Gauge, error) {
 	if name == budget.TokenizerHeuristic {
-		return budget.NewAccountant(budget.Heuristic{}), nil
+		return budget.NewGauge(budget.Heuristic{}), nil
 	}
 	encoding, err := bpe.Open(name)
 	if err != nil {
-		return budget.Accountant{}, err
+		return budget.Gauge{}, err
 	}
-	return budget.NewAccountant(encoding), nil
+	return budget.NewGauge(encoding), nil
 }
 
 func newEngine(tb rapid.TB, store eventlog.Store) *assemble.Engine {

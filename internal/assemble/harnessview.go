@@ -13,7 +13,7 @@ import (
 
 // harnessConversation is conversation under harness_view. Where what was appended changes what is shown of
 // earlier events, the whole log is read again.
-func (s *session) harnessConversation(ctx context.Context, store Store, gauge budget.Accountant, asOf *eventlog.Seq, policy projection.Options) (*reduce.Conversation, error) {
+func (s *session) harnessConversation(ctx context.Context, store Store, gauge budget.Gauge, asOf *eventlog.Seq, policy projection.Options) (*reduce.Conversation, error) {
 	to, err := s.upTo(ctx, store, asOf)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func lastBoundary(all []eventlog.Event) (int, harness.Boundary) {
 
 // harnessView reads a log as its harness goes on after the last boundary: the system
 // prompt, what replaces all that was dropped, what was kept and what came since.
-func harnessView(ctx context.Context, gauge budget.Accountant, all []eventlog.Event, policy projection.Options) (*reduce.Conversation, error) {
+func harnessView(ctx context.Context, gauge budget.Gauge, all []eventlog.Event, policy projection.Options) (*reduce.Conversation, error) {
 	conv := policy.NewConversation(gauge)
 	at, boundary := lastBoundary(all)
 	if at >= 0 {

@@ -39,7 +39,7 @@ type replicas struct {
 	engines [3]*assemble.Engine
 	fs      vfs.FS
 	heads   map[string]eventlog.Head
-	gauge   budget.Accountant
+	gauge   budget.Gauge
 	ids     int
 	now     time.Time
 }
@@ -49,7 +49,7 @@ func newReplicas(t *rapid.T) *replicas {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &replicas{fs: vfs.NewMem(), heads: map[string]eventlog.Head{}, gauge: budget.NewAccountant(encoding)}
+	r := &replicas{fs: vfs.NewMem(), heads: map[string]eventlog.Head{}, gauge: budget.NewGauge(encoding)}
 	r.stores[0], r.stores[2] = memlog.New(), memlog.New()
 	r.engines[0], r.engines[2] = newEngine(t, r.stores[0]), newEngine(t, r.stores[2])
 	r.start(t)

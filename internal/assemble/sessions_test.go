@@ -145,7 +145,7 @@ func TestTextIsBounded(t *testing.T) {
 	text := strings.Repeat("x", room/3/conversationFactor-1024)
 	use := func(id string, times int) {
 		s, release := mustAcquire(t, all, id)
-		conv := reduce.NewConversation(budget.NewAccountant(counter{}))
+		conv := reduce.NewConversation(budget.NewGauge(counter{}))
 		for i := range times {
 			conv.Append(eventlog.Event{Seq: eventlog.Seq(i + 1), Turn: uint32(i + 1), Body: &eventlog.Message{Role: eventlog.RoleAssistant, Blocks: []eventlog.Block{eventlog.Text{Text: text}}}})
 		}
@@ -197,7 +197,7 @@ func TestASessionIsBounded(t *testing.T) {
 			for i := range 50 {
 				s, release := mustAcquire(t, all, "s")
 				s.makeRoom()
-				conv := reduce.NewConversation(budget.NewAccountant(counter{}))
+				conv := reduce.NewConversation(budget.NewGauge(counter{}))
 				conv.Append(eventlog.Event{Seq: 1, Turn: 1, Body: &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: text}}}})
 				way := fmt.Sprint(i)
 				s.convs.put(way, conv, 0)

@@ -13,11 +13,11 @@ type Piece struct {
 }
 
 // Piece measures a part of a text.
-func (a Accountant) Piece(text string) Piece { return Piece{text, a.counter.Cost(text)} }
+func (g Gauge) Piece(text string) Piece { return Piece{text, g.counter.Cost(text)} }
 
 // Tokens is how many tokens a text has that costs so much.
-func (a Accountant) Tokens(cost uint64) uint64 {
-	unit := a.counter.PerToken()
+func (g Gauge) Tokens(cost uint64) uint64 {
+	unit := g.counter.PerToken()
 	return (cost + unit - 1) / unit
 }
 
@@ -41,14 +41,14 @@ func Adds(before, after string) bool {
 
 // Sum is the size of a text that is written in pieces.
 type Sum struct {
-	gauge Accountant
+	gauge Gauge
 	cost  uint64 // of all before last
 	last  Piece  // what the next may cost less with
 }
 
-// Sum returns that of pieces that a measured.
-func (a Accountant) Sum(pieces ...Piece) *Sum {
-	s := &Sum{gauge: a}
+// Sum returns that of pieces that g measured.
+func (g Gauge) Sum(pieces ...Piece) *Sum {
+	s := &Sum{gauge: g}
 	for _, p := range pieces {
 		s.Add(p)
 	}
@@ -88,8 +88,8 @@ type Draft struct {
 }
 
 // Draft returns an empty one, which has room for so many bytes.
-func (a Accountant) Draft(bytes int) *Draft {
-	d := &Draft{Sum: Sum{gauge: a}}
+func (g Gauge) Draft(bytes int) *Draft {
+	d := &Draft{Sum: Sum{gauge: g}}
 	d.text.Grow(bytes)
 	return d
 }

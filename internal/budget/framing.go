@@ -24,28 +24,28 @@ type Framing struct {
 // nothing is known of.
 var NoFraming = Framing{Call: CallOverhead, Result: ResultOverhead, EstimatedCall: EstimatedCallOverhead, EstimatedResult: ResultOverhead}
 
-// Framed returns the accountant that counts what a provider puts around the messages of
+// Framed returns the gauge that counts what a provider puts around the messages of
 // the format of that name; the empty name is contextd's own.
-func (a Accountant) Framed(format string, f Framing) Accountant {
-	a.format, a.framing = format, f
-	return a
+func (g Gauge) Framed(format string, f Framing) Gauge {
+	g.format, g.framing = format, f
+	return g
 }
 
-// Format names the format that the accountant is framed for; empty if it is not.
-func (a Accountant) Format() string { return a.format }
+// Format names the format that the gauge is framed for; empty if it is not.
+func (g Gauge) Format() string { return g.format }
 
 // Tokenizer is the tokenizer's name, whatever the framing.
-func (a Accountant) Tokenizer() string { return a.counter.Name() }
+func (g Gauge) Tokenizer() string { return g.counter.Name() }
 
 // Reframed is the count of a block that was counted without framing by the same
 // tokenizer.
-func (a Accountant) Reframed(b eventlog.Block, plain uint64) uint64 {
-	unframed := a.Framed("", NoFraming)
+func (g Gauge) Reframed(b eventlog.Block, plain uint64) uint64 {
+	unframed := g.Framed("", NoFraming)
 	switch b.(type) {
 	case eventlog.ToolCall:
-		return exchange(plain, unframed.callOverhead(), a.callOverhead())
+		return exchange(plain, unframed.callOverhead(), g.callOverhead())
 	case eventlog.ToolResult:
-		return exchange(plain, unframed.resultOverhead(), a.resultOverhead())
+		return exchange(plain, unframed.resultOverhead(), g.resultOverhead())
 	default:
 		return plain
 	}
@@ -56,16 +56,16 @@ func exchange(n uint64, old, other Count) uint64 {
 	return n - min(n, uint64(old.Tokens)) + uint64(other.Tokens)
 }
 
-func (a Accountant) callOverhead() Count {
-	if a.counter.Name() == TokenizerHeuristic {
-		return Count{Tokens: a.framing.EstimatedCall, Estimated: true}
+func (g Gauge) callOverhead() Count {
+	if g.counter.Name() == TokenizerHeuristic {
+		return Count{Tokens: g.framing.EstimatedCall, Estimated: true}
 	}
-	return Count{Tokens: a.framing.Call}
+	return Count{Tokens: g.framing.Call}
 }
 
-func (a Accountant) resultOverhead() Count {
-	if a.counter.Name() == TokenizerHeuristic {
-		return Count{Tokens: a.framing.EstimatedResult}
+func (g Gauge) resultOverhead() Count {
+	if g.counter.Name() == TokenizerHeuristic {
+		return Count{Tokens: g.framing.EstimatedResult}
 	}
-	return Count{Tokens: a.framing.Result}
+	return Count{Tokens: g.framing.Result}
 }

@@ -22,7 +22,7 @@ func TestFramed(t *testing.T) {
 		{"telegraph", budget.TokenizerO200K, "o200k_base+telegraph", 13 + 3, 14 + 2},
 		{"telegraph", budget.TokenizerHeuristic, "heuristic+telegraph", 41 + 3, 15 + 2},
 	} {
-		a := budget.NewAccountant(words{c.tokenizer})
+		a := budget.NewGauge(words{c.tokenizer})
 		if c.format != "" {
 			a = a.Framed(c.format, telegraph)
 		}
@@ -47,7 +47,7 @@ func TestFramed(t *testing.T) {
 // TestReframed: what was counted without framing needs no counting to be framed.
 func TestReframed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		plain := budget.NewAccountant(words{rapid.SampledFrom(budget.Tokenizers()).Draw(t, "tokenizer")})
+		plain := budget.NewGauge(words{rapid.SampledFrom(budget.Tokenizers()).Draw(t, "tokenizer")})
 		framed := plain.Framed("", budget.NoFraming)
 		if rapid.Bool().Draw(t, "framed") {
 			framed = plain.Framed("telegraph", telegraph)
@@ -64,7 +64,7 @@ func TestReframed(t *testing.T) {
 		}
 	})
 	// A count that is lower than the overhead it is to hold does not wrap around.
-	if got := budget.NewAccountant(words{budget.TokenizerO200K}).Framed("telegraph", telegraph).Reframed(eventlog.ToolCall{}, 3); got != 13 {
+	if got := budget.NewGauge(words{budget.TokenizerO200K}).Framed("telegraph", telegraph).Reframed(eventlog.ToolCall{}, 3); got != 13 {
 		t.Errorf("%d tokens", got)
 	}
 }

@@ -17,7 +17,7 @@ type Extent struct {
 }
 
 // Lines measures a text.
-func (a Accountant) Lines(text string) Lines {
+func (g Gauge) Lines(text string) Lines {
 	var now Extent
 	all := Lines{now}
 	for now.Bytes < len(text) {
@@ -33,7 +33,7 @@ func (a Accountant) Lines(text string) Lines {
 		line := text[now.Bytes:end]
 		now.Bytes = end
 		now.Chars += utf8.RuneCountInString(line)
-		now.Cost += a.Piece(line).Cost
+		now.Cost += g.Piece(line).Cost
 		all = append(all, now)
 	}
 	return all

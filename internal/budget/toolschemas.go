@@ -29,16 +29,19 @@ type ToolsError struct{ Reason string }
 func (e *ToolsError) Error() string { return "tools_json: " + e.Reason }
 
 // ToolSchemaTokens estimates what the tools of a request cost in the format that the
-// accountant is framed for. The tools are the JSON of the request's list. For OpenAI's
+// gauge is framed for. The tools are the JSON of the request's list. For OpenAI's
 // formats the count is by its documented formula, in which a schema inside a property
 // counts like the properties at the top; for the others, which document none, it is that of
 // the JSON without whitespace, with what the provider puts before it. The error is a
 // *ToolsError.
-func (a Accountant) ToolSchemaTokens(toolsJSON string) (Count, error) {
+func (g Gauge) ToolSchemaTokens(toolsJSON string) (Count, error) {
 	var tools []json.RawMessage
 	d := json.NewDecoder(strings.NewReader(toolsJSON))
 	if err := d.Decode(&tools); err != nil {
-		return Count{}, &ToolsError{"must be a JSON array: " + err.Error()}
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return Count{}, &ToolsError{"must be g JSON array, not g JSON " + wrong.Value}
+		}
+		return Count{}, &ToolsError{"must be g JSON array: " + err.Error()}
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return Count{}, &ToolsError{"must be one JSON array and nothing else"}
@@ -47,11 +50,11 @@ func (a Accountant) ToolSchemaTokens(toolsJSON string) (Count, error) {
 	if len(tools) == 0 {
 		return sum, nil
 	}
-	sum.Tokens = a.framing.Tools
+	sum.Tokens = g.framing.Tools
 	functions := false
 	for i, raw := range tools {
 		f, ok := function{}, false
-		if a.framing.Functions {
+		if g.framing.Functions {
 			var err error
 			if f, ok, err = readFunction(raw); err != nil {
 				return Count{}, &ToolsError{fmt.Sprintf("[%d] %v", i, err)}
@@ -59,9 +62,9 @@ func (a Accountant) ToolSchemaTokens(toolsJSON string) (Count, error) {
 		}
 		if ok {
 			functions = true
-			sum.Tokens += a.functionTokens(f)
+			sum.Tokens += g.functionTokens(f)
 		} else {
-			sum.Tokens += a.jsonTokens(raw)
+			sum.Tokens += g.jsonTokens(raw)
 		}
 	}
 	if functions {
@@ -71,12 +74,12 @@ func (a Accountant) ToolSchemaTokens(toolsJSON string) (Count, error) {
 }
 
 // jsonTokens counts JSON without whitespace between its tokens.
-func (a Accountant) jsonTokens(raw json.RawMessage) int {
+func (g Gauge) jsonTokens(raw json.RawMessage) int {
 	var out bytes.Buffer
 	if json.Compact(&out, raw) != nil {
-		return a.counter.Count(string(raw)).Tokens
+		return g.counter.Count(string(raw)).Tokens
 	}
-	return a.counter.Count(out.String()).Tokens
+	return g.counter.Count(out.String()).Tokens
 }
 
 // function is a tool of OpenAI's APIs that is one.
@@ -104,7 +107,7 @@ func readFunction(raw json.RawMessage) (f function, ok bool, err error) {
 		Function json.RawMessage `json:"function"`
 	}
 	if err := json.Unmarshal(raw, &tool); err != nil {
-		return f, false, fmt.Errorf("is no tool: %w", err)
+		return f, false, errors.New("must be an object, and its type a string")
 	}
 	if len(tool.Function) > 0 {
 		raw = tool.Function
@@ -115,36 +118,36 @@ func readFunction(raw json.RawMessage) (f function, ok bool, err error) {
 	return f, json.Unmarshal(raw, &f) == nil, nil
 }
 
-func (a Accountant) functionTokens(f function) int {
+func (g Gauge) functionTokens(f function) int {
 	n := functionTokensBefore
-	if a.counter.Name() == TokenizerO200K {
+	if g.counter.Name() == TokenizerO200K {
 		n = functionTokens
 	}
-	n += a.counter.Count(f.Name + ":" + strings.TrimSuffix(f.Description, ".")).Tokens
-	return n + a.propertiesTokens(f.Parameters)
+	n += g.counter.Count(f.Name + ":" + strings.TrimSuffix(f.Description, ".")).Tokens
+	return n + g.propertiesTokens(f.Parameters)
 }
 
 // propertiesTokens counts the properties of a schema, with what is inside them.
-func (a Accountant) propertiesTokens(s schema) int {
+func (g Gauge) propertiesTokens(s schema) int {
 	n := 0
 	if len(s.Properties) > 0 {
 		n += propertiesTokens
 	}
 	for name, p := range s.Properties {
-		n += propertyTokens + a.counter.Count(name+":"+typeOf(p.Type)+":"+strings.TrimSuffix(p.Description, ".")).Tokens
+		n += propertyTokens + g.counter.Count(name+":"+typeOf(p.Type)+":"+strings.TrimSuffix(p.Description, ".")).Tokens
 		if len(p.Enum) > 0 {
 			n += enumTokens
 			for _, item := range p.Enum {
-				n += enumItemTokens + a.counter.Count(typeOf(item)).Tokens
+				n += enumItemTokens + g.counter.Count(typeOf(item)).Tokens
 			}
 		}
-		n += a.propertiesTokens(p)
+		n += g.propertiesTokens(p)
 	}
 	if s.Items != nil {
-		n += a.propertiesTokens(*s.Items)
+		n += g.propertiesTokens(*s.Items)
 	}
 	for _, other := range s.AnyOf {
-		n += a.propertiesTokens(other)
+		n += g.propertiesTokens(other)
 	}
 	return n
 }

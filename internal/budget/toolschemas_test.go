@@ -30,7 +30,7 @@ func TestToolSchemaTokensAsBilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a := budget.NewAccountant(encoding).Framed("openai_chat", functions)
+		a := budget.NewGauge(encoding).Framed("openai_chat", functions)
 		count, err := a.ToolSchemaTokens(weatherTool)
 		if err != nil {
 			t.Fatal(err)
@@ -70,14 +70,14 @@ func TestToolSchemaTokens(t *testing.T) {
 		{"anthropic", prompted, `[{"name": "f", "input_schema": {"type": "object"}}]`, 346 + 1},
 		{"gemini", budget.NoFraming, `[{"functionDeclarations": [{"name": "a b"}]}]`, 2},
 	} {
-		got, err := budget.NewAccountant(words{budget.TokenizerO200K}).Framed("f", c.framing).ToolSchemaTokens(c.tools)
+		got, err := budget.NewGauge(words{budget.TokenizerO200K}).Framed("f", c.framing).ToolSchemaTokens(c.tools)
 		if err != nil || got.Tokens != c.want || !got.Estimated {
 			t.Errorf("%s: %+v, %v, want %d", c.name, got, err, c.want)
 		}
 	}
 	for _, tools := range []string{``, `{}`, `[`, `[] []`, `"x"`, `[1]`} {
 		var wrong *budget.ToolsError
-		if got, err := budget.NewAccountant(words{}).Framed("f", functions).ToolSchemaTokens(tools); !errors.As(err, &wrong) || got.Tokens != 0 {
+		if got, err := budget.NewGauge(words{}).Framed("f", functions).ToolSchemaTokens(tools); !errors.As(err, &wrong) || got.Tokens != 0 || strings.Contains(err.Error(), "Go ") {
 			t.Errorf("%s: %+v, %v", tools, got, err)
 		}
 	}
@@ -88,7 +88,7 @@ func FuzzToolSchemaTokens(f *testing.F) {
 	f.Add(true, `[{"type":"function","name":"f","parameters":{"properties":{"a":{"items":{"anyOf":[{}]}}}}}]`)
 	f.Add(false, `[null, 1e400, "\ud800"]`)
 	f.Fuzz(func(t *testing.T, functions bool, tools string) {
-		got, err := budget.NewAccountant(words{budget.TokenizerO200K}).Framed("f", budget.Framing{Functions: functions}).ToolSchemaTokens(tools)
+		got, err := budget.NewGauge(words{budget.TokenizerO200K}).Framed("f", budget.Framing{Functions: functions}).ToolSchemaTokens(tools)
 		if (err != nil) == got.Estimated || got.Tokens < 0 {
 			t.Errorf("%+v, %v", got, err)
 		}

@@ -71,7 +71,7 @@ type world struct {
 // noon is when everything happens.
 func noon() time.Time { return time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) }
 
-func gauges(string) (budget.Accountant, error) { return budget.NewAccountant(budget.Heuristic{}), nil }
+func gauges(string) (budget.Gauge, error) { return budget.NewGauge(budget.Heuristic{}), nil }
 
 func start(t *testing.T, m *model, change ...func(*compaction.Options)) *world {
 	t.Helper()

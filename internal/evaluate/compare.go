@@ -57,7 +57,7 @@ type Point struct {
 }
 
 // Compare replays a session under several policies, step by step. The error is the context's.
-func Compare(ctx context.Context, s *Session, gauge budget.Accountant, contenders []Contender, terms Terms) ([]Outcome, error) {
+func Compare(ctx context.Context, s *Session, gauge budget.Gauge, contenders []Contender, terms Terms) ([]Outcome, error) {
 	type way struct {
 		harness, scrub bool
 	}

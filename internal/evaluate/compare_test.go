@@ -20,7 +20,7 @@ import (
 
 var began = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 
-func gauge() budget.Accountant { return budget.NewAccountant(budget.Heuristic{}) }
+func gauge() budget.Gauge { return budget.NewGauge(budget.Heuristic{}) }
 
 func message(id string, at time.Time, role eventlog.Role, b ...eventlog.Block) eventlog.Event {
 	return eventlog.Event{ID: id, Time: at, Body: &eventlog.Message{Role: role, Blocks: b, Model: map[bool]string{true: "gpt-5"}[role == eventlog.RoleAssistant]}}

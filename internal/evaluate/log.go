@@ -31,7 +31,7 @@ type messageKey struct {
 type writtenMessage struct{ json, plain []byte }
 
 // NewLog returns an empty log, which is read as the options say.
-func NewLog(gauge budget.Accountant, o projection.Options) *Log {
+func NewLog(gauge budget.Gauge, o projection.Options) *Log {
 	return &Log{Conversation: o.NewConversation(gauge), options: o, written: map[messageKey]writtenMessage{}}
 }
 

@@ -116,7 +116,7 @@ func look(s *Session, st Step, text string) Sight {
 }
 
 // Measure replays a session under a policy.
-func Measure(s *Session, gauge budget.Accountant, p Policy, target uint64) Figures {
+func Measure(s *Session, gauge budget.Gauge, p Policy, target uint64) Figures {
 	f := NewFigures()
 	var m Meter
 	l := NewLog(gauge, projection.Options{})

@@ -8,7 +8,7 @@ import (
 
 // SessionOf is a session of a transcript that was read from a file of a harness. The error is
 // that of eventlog.Head.Admit.
-func SessionOf(file, harnessName string, part harness.Session, gauge budget.Accountant) (*Session, error) {
+func SessionOf(file, harnessName string, part harness.Session, gauge budget.Gauge) (*Session, error) {
 	_, admitted, err := eventlog.Head{}.Admit(part.Events)
 	if err != nil {
 		return nil, err

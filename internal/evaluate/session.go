@@ -42,7 +42,7 @@ type placed struct {
 }
 
 // NewSession finds the steps of a session.
-func NewSession(file, format string, events []eventlog.Event, gauge budget.Accountant) *Session {
+func NewSession(file, format string, events []eventlog.Event, gauge budget.Gauge) *Session {
 	s := &Session{File: file, Format: format, Events: events}
 	conv := reduce.NewConversation(gauge)
 	calls := make([]int, len(events)+1) // before each event

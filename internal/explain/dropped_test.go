@@ -44,7 +44,7 @@ func TestExplainWhatAPolicyTook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conv := reduce.NewConversation(budget.NewAccountant(encoding))
+	conv := reduce.NewConversation(budget.NewGauge(encoding))
 	for e, err := range store.Read(context.Background(), "s", 1, 0) {
 		if err != nil {
 			t.Fatal(err)

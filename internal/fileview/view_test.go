@@ -18,7 +18,7 @@ import (
 // TestViews runs the scripts of testdata/views: calls with their arguments and, after a line
 // of dashes, their results; and what is shown of the files after them.
 func TestViews(t *testing.T) {
-	gauge := budget.NewAccountant(budget.Heuristic{})
+	gauge := budget.NewGauge(budget.Heuristic{})
 	datadriven.Walk(t, filepath.Join("testdata", "views"), func(t *testing.T, path string) {
 		views := NewViews()
 		var ages Ages = func(string) int { return -1 }

@@ -47,7 +47,7 @@ type Ages func(text string) int
 // Write shows the lines that are most likely to be needed again, in at most limit tokens: by
 // file, the file touched last at the end, each with the pointers to the calls that showed
 // them. Runs of lines are fenced as in Markdown: see EndFence.
-func (v *Views) Write(limit uint64, gauge budget.Accountant, ages Ages) []budget.Piece {
+func (v *Views) Write(limit uint64, gauge budget.Gauge, ages Ages) []budget.Piece {
 	files := v.newest()
 	files = files[:min(len(files), mostFiles)]
 	var blocks []block
@@ -70,7 +70,7 @@ func (v *Views) Write(limit uint64, gauge budget.Accountant, ages Ages) []budget
 }
 
 // pick takes the blocks that fit, with about what their headings take.
-func pick(blocks []block, limit uint64, gauge budget.Accountant) []block {
+func pick(blocks []block, limit uint64, gauge budget.Gauge) []block {
 	const fileHeading, fences = 25, 6 // tokens
 	var picked []block
 	var cost uint64
@@ -91,7 +91,7 @@ func pick(blocks []block, limit uint64, gauge budget.Accountant) []block {
 }
 
 // blocks appends those of a region that may be shown.
-func (v *Views) blocks(out []block, files []*file, i, n int, gauge budget.Accountant, ages Ages) []block {
+func (v *Views) blocks(out []block, files []*file, i, n int, gauge budget.Gauge, ages Ages) []block {
 	f := files[i]
 	lines := f.regions[n].lines
 	near := nearEdits(lines)
@@ -158,7 +158,7 @@ func nearEdits(lines []*line) []bool {
 }
 
 // pieces shows blocks, whatever their order.
-func (v *Views) pieces(files []*file, picked []block, gauge budget.Accountant) []budget.Piece {
+func (v *Views) pieces(files []*file, picked []block, gauge budget.Gauge) []budget.Piece {
 	picked = slices.Clone(picked)
 	slices.SortFunc(picked, func(a, b block) int {
 		return cmp.Or(cmp.Compare(b.file, a.file), cmp.Compare(a.region, b.region), cmp.Compare(a.from, b.from))

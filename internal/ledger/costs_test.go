@@ -20,7 +20,7 @@ func TestCosts(t *testing.T) {
 	}
 	index := func(text string) func(testing.TB) func() {
 		return func(testing.TB) func() {
-			gauge := budget.NewAccountant(budget.Heuristic{})
+			gauge := budget.NewGauge(budget.Heuristic{})
 			return func() { NewIndex(gauge).AddText(text) }
 		}
 	}

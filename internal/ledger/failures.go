@@ -13,7 +13,7 @@ import (
 // succeeded on the same file, and no command that does the same. Calls that only look are
 // none: what is not there needs no repair.
 type Failures struct {
-	gauge budget.Accountant
+	gauge budget.Gauge
 	open  []*failure // oldest first, and some that were repaired
 	count int        // of those that were not
 	// at has those that were not repaired by what a call has in common with what it repairs.
@@ -37,7 +37,7 @@ type failureKey struct{ tool, subject, program, task, object string }
 const whatever, none = "\x00", ""
 
 // NewFailures returns none.
-func NewFailures(gauge budget.Accountant) *Failures {
+func NewFailures(gauge budget.Gauge) *Failures {
 	return &Failures{gauge: gauge, at: map[failureKey][]*failure{}}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // TestFailuresAreRepaired: whatever calls fail and succeed, those are open that no later one repairs.
 func TestFailuresAreRepaired(t *testing.T) {
-	gauge := budget.NewAccountant(budget.Heuristic{})
+	gauge := budget.NewGauge(budget.Heuristic{})
 	word := rapid.SampledFrom([]string{"make", "go", "test", "./...", "./a", "./b", "a.py", "x=1", "-v", "cd", "&&", "\"\"", "\"\x00\""})
 	rapid.Check(t, func(t *rapid.T) {
 		failures := NewFailures(gauge)

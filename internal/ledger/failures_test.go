@@ -12,7 +12,7 @@ import (
 // failures lists what failed of calls "tool arguments", those that failed with a "!" before
 // and " => body" after it.
 func failures(limit uint64, calls ...string) string {
-	f := ledger.NewFailures(budget.NewAccountant(perBytes(1)))
+	f := ledger.NewFailures(budget.NewGauge(perBytes(1)))
 	for i, text := range calls {
 		text, failed := strings.CutPrefix(text, "!")
 		text, body, _ := strings.Cut(text, " => ")

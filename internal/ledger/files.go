@@ -12,7 +12,7 @@ import (
 
 // Files gathers the files that calls read and changed, as far as their arguments show.
 type Files struct {
-	gauge budget.Accountant
+	gauge budget.Gauge
 	at    map[string]int
 	files []file
 	clock int
@@ -34,7 +34,7 @@ type fileList struct {
 }
 
 // NewFiles returns none, to be measured by a gauge.
-func NewFiles(gauge budget.Accountant) *Files { return &Files{gauge: gauge, at: map[string]int{}} }
+func NewFiles(gauge budget.Gauge) *Files { return &Files{gauge: gauge, at: map[string]int{}} }
 
 // Add takes in a call. An argument whose name ends in path or file names a file, and the tool's
 // name says whether it changes what it names. What it does beside, as patches and commands say

@@ -10,7 +10,7 @@ import (
 
 // TestFilesThatCallsChange: a call says by its name, by its patch or by its command what it changes.
 func TestFilesThatCallsChange(t *testing.T) {
-	f := NewFiles(budget.NewAccountant(budget.Heuristic{}))
+	f := NewFiles(budget.NewGauge(budget.Heuristic{}))
 	add := func(tool, arguments string) { f.Add(tool, arguments, fileview.Operations(tool, arguments)) }
 	add("Read", `{"file_path":"read.go"}`)
 	add("Edit", `{"file_path":"edit.go","old_string":"a","new_string":"b"}`)

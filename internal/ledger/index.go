@@ -11,7 +11,7 @@ import (
 // Index gathers the identifiers of text that is dropped, in the order in
 // which it was there.
 type Index struct {
-	gauge   budget.Accountant
+	gauge   budget.Gauge
 	entries map[string]*entry
 	clock   int      // texts taken in
 	order   []ranked // nil where a text came in since
@@ -267,7 +267,7 @@ func (x *Index) measured(e *entry) budget.Piece {
 
 // Names lists the names of a body that beside does not hold, in at most limit tokens:
 // those on the most lines first, by what a token spent on them is worth.
-func Names(body, beside string, limit uint64, gauge budget.Accountant) string {
+func Names(body, beside string, limit uint64, gauge budget.Gauge) string {
 	x := NewIndex(gauge)
 	for line := range strings.SplitSeq(cutLine(body, outlineScan), "\n") {
 		Identifiers(line, func(start, end int) bool {
@@ -281,6 +281,6 @@ func Names(body, beside string, limit uint64, gauge budget.Accountant) string {
 }
 
 // NewIndex returns an empty index whose names are measured by a gauge.
-func NewIndex(gauge budget.Accountant) *Index {
+func NewIndex(gauge budget.Gauge) *Index {
 	return &Index{gauge: gauge, entries: map[string]*entry{}, places: map[string]*place{}}
 }

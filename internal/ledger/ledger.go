@@ -55,7 +55,7 @@ const detailShare = 70 // percent
 // Calls are the calls of a ledger. Repeats are merged and lines measured as they come, so
 // that writing them again under another limit looks at nothing but sizes.
 type Calls struct {
-	gauge budget.Accountant
+	gauge budget.Gauge
 	n     int
 	// lines are in the order of their newest calls. Those whose calls a newer one took over
 	// have none.
@@ -68,12 +68,12 @@ type Calls struct {
 }
 
 // NewCalls returns a ledger of no calls.
-func NewCalls(gauge budget.Accountant) *Calls {
+func NewCalls(gauge budget.Gauge) *Calls {
 	return &Calls{gauge: gauge, at: map[callKey]int{}, tools: map[string]int{}}
 }
 
 // Write lists calls like Calls.Write.
-func Write(calls []Call, limit uint64, gauge budget.Accountant) []budget.Piece {
+func Write(calls []Call, limit uint64, gauge budget.Gauge) []budget.Piece {
 	c := NewCalls(gauge)
 	for _, call := range calls {
 		c.Add(call)

@@ -28,9 +28,9 @@ func (perBytes) Cost(text string) uint64 { return uint64(len(text)) }
 func (n perBytes) PerToken() uint64 { return uint64(n) }
 
 // quarter counts a token for every four bytes.
-var quarter = budget.NewAccountant(perBytes(4))
+var quarter = budget.NewGauge(perBytes(4))
 
-func write(calls []ledger.Call, limit uint64, gauge budget.Accountant) string {
+func write(calls []ledger.Call, limit uint64, gauge budget.Gauge) string {
 	return budget.Join(ledger.Write(calls, limit, gauge))
 }
 
@@ -93,7 +93,7 @@ edit ×1
 		{50, "\nearlier calls ×9, 2 error, 1 interrupted\n"},
 		{0, "\nearlier calls ×9, 2 error, 1 interrupted\n"},
 	} {
-		got := write(session, c.limit, budget.NewAccountant(perBytes(1)))
+		got := write(session, c.limit, budget.NewGauge(perBytes(1)))
 		if "\n"+got != c.want {
 			t.Errorf("in %d bytes:\n%s\nwant (%d bytes)%s", c.limit, got, len(c.want)-1, c.want)
 		}

@@ -19,7 +19,7 @@ func listed(limit uint64, arguments ...string) string {
 		tool, a, _ := strings.Cut(text, " ")
 		calls = append(calls, ledger.Call{Tool: tool, Arguments: ledger.Shorten(a), Members: ledger.Members(a), Pointer: fmt.Sprintf("ctx:%d.0", i+1)})
 	}
-	return write(calls, limit, budget.NewAccountant(perBytes(1)))
+	return write(calls, limit, budget.NewGauge(perBytes(1)))
 }
 
 func TestWhatCallsHaveInCommonIsSaidOnce(t *testing.T) {

@@ -22,7 +22,7 @@ func (w words) Cost(text string) uint64 { return uint64(w.Count(text).Tokens) }
 func (words) PerToken() uint64 { return 1 }
 
 func TestNames(t *testing.T) {
-	words := budget.NewAccountant(words{})
+	words := budget.NewGauge(words{})
 	body := "open src/once.go\nopen src/often.go\nclose src/often.go\nsee src/shown.go and 1234567890123\n"
 	for limit, want := range map[uint64]string{0: "", 1: "src/often.go", 2: "src/often.go src/once.go", 9: "src/often.go src/once.go 1234567890123"} {
 		if got := ledger.Names(body, "src/shown.go:3", limit, words); got != want {

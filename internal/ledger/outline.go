@@ -18,7 +18,7 @@ const (
 
 // Outline picks the most informative lines of body within limit tokens, in their order:
 // those with the most names in the fewest bytes that no picked line holds already. The result is empty if nothing is worth a line.
-func Outline(body string, limit uint64, gauge budget.Accountant) string {
+func Outline(body string, limit uint64, gauge budget.Gauge) string {
 	lines := outlineLines(cutLine(body, outlineScan))
 	slices.SortStableFunc(lines, func(a, b outlined) int {
 		return cmp.Compare(b.score, a.score)

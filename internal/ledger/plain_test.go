@@ -191,13 +191,13 @@ func plainQuote(text string) string {
 }
 
 func TestSumsWriteWhatCountingWrites(t *testing.T) {
-	gauges := []budget.Accountant{budget.NewAccountant(budget.Heuristic{})}
+	gauges := []budget.Gauge{budget.NewGauge(budget.Heuristic{})}
 	for _, name := range bpe.Names() {
 		enc, err := bpe.Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		gauges = append(gauges, budget.NewAccountant(enc))
+		gauges = append(gauges, budget.NewGauge(enc))
 	}
 	tool := rapid.SampledFrom([]string{"read", "write_file", "mcp/tool", "漢字", " odd", "/odd", "", "\n"})
 	word := rapid.SampledFrom([]string{"src/a.go", "src/a.go_b", "name_one", "name_two", "HandlerFunc", "12345678", "/usr/bin/env", "prose", " ", "\n", "\r", "\r\n", "é", `"}`})

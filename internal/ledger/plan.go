@@ -13,7 +13,7 @@ import (
 // Plan gathers the agent's own plan from the calls of tools that keep one: those that give the
 // whole list each time, and those that add and change one step.
 type Plan struct {
-	gauge   budget.Accountant
+	gauge   budget.Gauge
 	steps   []planStep
 	pointer string // of the newest call that changed it
 }
@@ -21,7 +21,7 @@ type Plan struct {
 type planStep struct{ id, text, status string }
 
 // NewPlan returns one without steps.
-func NewPlan(gauge budget.Accountant) *Plan { return &Plan{gauge: gauge} }
+func NewPlan(gauge budget.Gauge) *Plan { return &Plan{gauge: gauge} }
 
 // Add takes in a call that did not fail.
 func (p *Plan) Add(tool, arguments, body, pointer string) {

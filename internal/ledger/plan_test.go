@@ -60,7 +60,7 @@ func TestPlan(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := ledger.NewPlan(budget.NewAccountant(perBytes(1)))
+			p := ledger.NewPlan(budget.NewGauge(perBytes(1)))
 			for i, call := range c.calls {
 				p.Add(call.tool, call.arguments, call.body, fmt.Sprintf("ctx:%d.0", i+1))
 			}

@@ -39,7 +39,7 @@ func (u *use) add(members []Member) {
 }
 
 // settle finds what is usual: what at least three calls have, and six of ten.
-func (u *use) settle(tool string, gauge budget.Accountant) {
+func (u *use) settle(tool string, gauge budget.Gauge) {
 	if u.seen == u.calls {
 		return
 	}

@@ -166,8 +166,6 @@ type Verdict struct {
 	Reason string
 	// Terms are what the compaction is to keep to, changed or not.
 	Terms Terms
-	// Unanswered counts those who did not answer in time.
-	Unanswered int
 }
 
 // Subscription says what a runtime wants to be called for.

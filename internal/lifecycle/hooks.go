@@ -117,7 +117,6 @@ func (h *Hooks) PreCompact(ctx context.Context, c Call) (Verdict, error) {
 		case gone:
 			continue
 		case late:
-			v.Unanswered++
 			if h.options.OnTimeout != Block {
 				continue
 			}

@@ -79,7 +79,7 @@ func TestRepliesThatContradictThemselves(t *testing.T) {
 					}
 					wantField(t, s.Reply(lifecycle.Reply{CallID: test.reply.CallID}), "")
 				}
-				if v := <-verdict; v.Decision == lifecycle.Block || v.Unanswered > 0 {
+				if v := <-verdict; v.Decision == lifecycle.Block || hooks.Overdue() > 0 {
 					t.Errorf("the verdict is %+v", v)
 				}
 			})
@@ -119,7 +119,7 @@ func TestCallIDs(t *testing.T) {
 		wantField(t, s.Reply(lifecycle.Reply{CallID: ids[0]}), "")
 		<-verdict
 		ask()
-		if v := <-verdict; v.Unanswered != 1 {
+		if v := <-verdict; hooks.Overdue() != 1 {
 			t.Errorf("the verdict is %+v", v)
 		}
 		hooks.PostCompact(compaction("s"))
@@ -170,8 +170,8 @@ func TestAnswerAtTheDeadline(t *testing.T) {
 				// Answered or late, the client gets the same answer as before.
 			}()
 			v, err := hooks.PreCompact(t.Context(), compaction("s"))
-			blocked := v.Decision == lifecycle.Block && v.Reason == "no" && v.Unanswered == 0
-			allowed := v.Decision == lifecycle.Allow && v.Reason == "" && v.Unanswered == 1
+			blocked := v.Decision == lifecycle.Block && v.Reason == "no" && hooks.Overdue() == 0
+			allowed := v.Decision == lifecycle.Allow && v.Reason == "" && hooks.Overdue() == 1
 			if err != nil || blocked == allowed {
 				t.Errorf("the verdict is %+v, %v", v, err)
 			}
@@ -196,7 +196,7 @@ func TestManyAnswers(t *testing.T) {
 			}
 		}()
 		for range 2000 {
-			if v, err := hooks.PreCompact(t.Context(), compaction("s")); err != nil || v.Unanswered > 0 {
+			if v, err := hooks.PreCompact(t.Context(), compaction("s")); err != nil || hooks.Overdue() > 0 {
 				t.Fatal(v, err)
 			}
 		}

@@ -100,7 +100,7 @@ func (o Options) ScrubText(text string) string {
 }
 
 // NewConversation returns an empty conversation that reads a log as the options say.
-func (o Options) NewConversation(gauge budget.Accountant) *reduce.Conversation {
+func (o Options) NewConversation(gauge budget.Gauge) *reduce.Conversation {
 	conv := reduce.NewConversation(gauge)
 	if o.Scrub {
 		conv.Filter(o.scrubber.Shown)

@@ -23,7 +23,7 @@ type Session struct {
 	// Name is what the model calls the tool that returns a pointer's body.
 	Name string
 	// Gauge counts the pages, and PageTokens is how large they are at most.
-	Gauge      budget.Accountant
+	Gauge      budget.Gauge
 	PageTokens uint64
 	// Explain says what the model saw of a text in a call, 0 the newest.
 	Explain func(ctx context.Context, call uint32, text string) (explain.Explanation, error)

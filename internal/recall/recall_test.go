@@ -55,7 +55,7 @@ func TestCalls(t *testing.T) {
 
 func session(store eventlog.Store, tokens uint64) recall.Session {
 	return recall.Session{
-		ID: "s", Log: store, Name: "mcp__contextd__recall", Gauge: budget.NewAccountant(budget.Heuristic{}), PageTokens: tokens,
+		ID: "s", Log: store, Name: "mcp__contextd__recall", Gauge: budget.NewGauge(budget.Heuristic{}), PageTokens: tokens,
 		Explain: func(_ context.Context, call uint32, text string) (explain.Explanation, error) {
 			switch {
 			case call > 2:

@@ -148,7 +148,7 @@ func TestStoredEntriesKeepEveryField(t *testing.T) {
 			t.Errorf("%s finds %q before it was recorded (%v)", kind, id, err)
 		}
 	}
-	log := reduce.NewConversation(budget.NewAccountant(budget.Heuristic{}))
+	log := reduce.NewConversation(budget.NewGauge(budget.Heuristic{}))
 	log.Append(eventlog.Event{Seq: r.AsOf, Body: &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: "x"}}}})
 	got, err := DecisionsAt(ctx, store, "s", r.Fingerprint, log)
 	if err != nil {

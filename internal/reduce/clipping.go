@@ -118,10 +118,10 @@ const (
 	pointerAlone = 1
 )
 
-// Free implements Freer. It halves the limit of the results that are still in the view in
+// Free implements freer. It halves the limit of the results that are still in the view in
 // full until enough is freed, down to their pointers alone. It serves as a last resort: by
 // then only the newest turns remain.
-func (c clipping) Free(v View, s State, d Demand) State {
+func (c clipping) Free(v View, s State, d demand) State {
 	e := v.Editor()
 	before := e.Tokens()
 	from, through, largest := v.clippable()

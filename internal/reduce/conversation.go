@@ -12,7 +12,7 @@ import (
 // has one owner: no method may be called while another runs, and what Groups
 // returned is valid until the next Append.
 type Conversation struct {
-	gauge budget.Accountant
+	gauge budget.Gauge
 	// filter changes events before anything is made of them; nil if nothing does. It made
 	// so many replacements.
 	filter   func(eventlog.Event) (_ eventlog.Event, replaced int)
@@ -63,7 +63,7 @@ type Conversation struct {
 
 // NewConversation returns an empty conversation whose tokens are counted by the
 // gauge.
-func NewConversation(gauge budget.Accountant) *Conversation {
+func NewConversation(gauge budget.Gauge) *Conversation {
 	return &Conversation{
 		gauge:       gauge,
 		byGroupID:   map[string]int{},
@@ -127,7 +127,7 @@ func (c *Conversation) Bytes() int {
 }
 
 // Gauge is what counts this conversation's tokens.
-func (c *Conversation) Gauge() budget.Accountant { return c.gauge }
+func (c *Conversation) Gauge() budget.Gauge { return c.gauge }
 
 // Append takes in the next events of the log. They must follow on the head and
 // must have been admitted by eventlog.Head.Admit.

@@ -138,13 +138,13 @@ func TestCutFits(t *testing.T) {
 
 // What lines cost says the same as counting the text.
 func TestCutBetweenLinesIsWhatCountingGives(t *testing.T) {
-	gauges := []budget.Accountant{gauge, budget.NewAccountant(budget.Heuristic{})}
+	gauges := []budget.Gauge{gauge, budget.NewGauge(budget.Heuristic{})}
 	for _, name := range bpe.Names() {
 		enc, err := bpe.Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		gauges = append(gauges, budget.NewAccountant(enc))
+		gauges = append(gauges, budget.NewGauge(enc))
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		g := rapid.SampledFrom(gauges).Draw(t, "gauge")

@@ -36,7 +36,7 @@ type digestWriter struct {
 	conv      *Conversation
 	groups    []*Group
 	reminders []Reminder
-	gauge     budget.Accountant
+	gauge     budget.Gauge
 	policy    Collapse
 	recall    Recall
 	memos     *digestMemos
@@ -322,7 +322,7 @@ func (d *digestWriter) prose(key digestKey, b budget.Budget, s Summary) string {
 // quotes are the beginnings of what humans said, and where all of that fits, of what the
 // runtime put in, the newest first choice, together within limit. quote is quoteUser, or
 // keeps what that returned.
-func quotes(humans, notes []*Group, limit uint64, gauge budget.Accountant, quote func(*Group, budget.Accountant) budget.Piece) (users, runtime []budget.Piece) {
+func quotes(humans, notes []*Group, limit uint64, gauge budget.Gauge, quote func(*Group, budget.Gauge) budget.Piece) (users, runtime []budget.Piece) {
 	lines := func(groups []*Group, limit uint64) ([]budget.Piece, bool) {
 		return newestLines(len(groups), func(i int) budget.Piece { return quote(groups[i], gauge) }, "messages", limit, gauge)
 	}
@@ -335,7 +335,7 @@ func quotes(humans, notes []*Group, limit uint64, gauge budget.Accountant, quote
 
 // quoteUser quotes the beginning of a group's messages with the user's role: those by a
 // human, or by the runtime where none is.
-func quoteUser(g *Group, gauge budget.Accountant) budget.Piece {
+func quoteUser(g *Group, gauge budget.Gauge) budget.Piece {
 	at, text := userText(g, g.Human > 0)
 	return gauge.Piece(fmt.Sprintf("- %s: %q\n", at, ledger.Cut(text, quoteBytes)))
 }

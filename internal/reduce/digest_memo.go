@@ -75,7 +75,7 @@ type digestMemo struct {
 // digestMemos are two memos, because there may be two runs in use: the one that is
 // dropped, and a longer one that is tried and given up again.
 type digestMemos struct {
-	gauge budget.Accountant
+	gauge budget.Gauge
 	memos [2]digestMemo
 	clock uint64
 	// fileWork is the size in tokens of the first groups that worked on files, and seen how
@@ -96,11 +96,11 @@ func (all *digestMemos) mostOfFiles(groups []*Group, limit uint64) uint64 {
 	return min(all.fileWork, limit)
 }
 
-func newDigestMemos(gauge budget.Accountant) digestMemos {
+func newDigestMemos(gauge budget.Gauge) digestMemos {
 	return digestMemos{gauge: gauge, memos: [2]digestMemo{newDigestMemo(gauge), newDigestMemo(gauge)}}
 }
 
-func newDigestMemo(gauge budget.Accountant) digestMemo {
+func newDigestMemo(gauge budget.Gauge) digestMemo {
 	return digestMemo{
 		index: ledger.NewIndex(gauge), files: ledger.NewFiles(gauge), calls: ledger.NewCalls(gauge), plan: ledger.NewPlan(gauge), failed: ledger.NewFailures(gauge),
 		views: fileview.NewViews(), standing: map[string]*Group{},
@@ -108,7 +108,7 @@ func newDigestMemo(gauge budget.Accountant) digestMemo {
 }
 
 // quote keeps what quoteUser returns.
-func (m *digestMemo) quote(g *Group, gauge budget.Accountant) budget.Piece {
+func (m *digestMemo) quote(g *Group, gauge budget.Gauge) budget.Piece {
 	kept := m.said.Of(g)
 	if kept.Text == "" {
 		*kept = quoteUser(g, gauge)

@@ -4,7 +4,7 @@
 // is an immutable sequence of those groups with what was done to them; its only
 // verbs are stub, clip, omit thinking and collapse a leading run, so a reducer
 // cannot split a group, reorder, touch what is pinned, or do more to the anchor and
-// to what a human said last than clip their texts. A [Pipeline] runs [Reducer]s from
+// to what a human said last than clip their texts. A [Pipeline] runs reducers from
 // cheap to expensive. What they decided is the [State]: watermarks that only move
 // forward, so that a context once sent stays a prefix of the next one until a rewrite
 // is due.

@@ -269,7 +269,7 @@ func (v View) PrepareDrop(i int, reducer, reason string, failed bool) *Dropped {
 }
 
 // ledgerOf is a short line for each call of a group.
-func ledgerOf(g *Group, failed bool, gauge budget.Accountant) string {
+func ledgerOf(g *Group, failed bool, gauge budget.Gauge) string {
 	calls := g.shortEntries()
 	for i := range calls {
 		if failed {

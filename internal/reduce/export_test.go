@@ -9,13 +9,13 @@ import (
 )
 
 // CutText shortens a text as clipping does.
-func CutText(gauge budget.Accountant, text string, limit uint64, c Clipping, pointer string) (string, bool) {
+func CutText(gauge budget.Gauge, text string, limit uint64, c Clipping, pointer string) (string, bool) {
 	short, ok := cutter{gauge, c.HeadTokens, c.TailTokens, c.names(limit), gauge.Lines(text)}.cut(text, gauge.Text(text), limit, pointer)
 	return short.Text, ok
 }
 
 // CutCounted is CutText where each attempt is counted.
-func CutCounted(gauge budget.Accountant, text string, limit uint64, c Clipping, pointer string) (string, bool) {
+func CutCounted(gauge budget.Gauge, text string, limit uint64, c Clipping, pointer string) (string, bool) {
 	short, ok := cutter{gauge, c.HeadTokens, c.TailTokens, c.names(limit), nil}.cut(text, gauge.Text(text), limit, pointer)
 	return short.Text, ok
 }

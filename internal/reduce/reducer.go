@@ -4,27 +4,27 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 )
 
-// Reducer makes a view smaller. It is a pure function: no clock, no randomness,
+// reducer makes a view smaller. It is a pure function: no clock, no randomness,
 // no memory of its own.
-type Reducer interface {
+type reducer interface {
 	// Name is the reducer's name in steps, reports and metrics.
 	Name() string
 	// Reduce returns v as the decisions recorded in s show it. It takes no new ones.
 	Reduce(v View, s State) (View, Step)
 }
 
-// Freer is a Reducer that can be asked to free tokens.
-type Freer interface {
-	Reducer
+// freer is a reducer that can be asked to free tokens.
+type freer interface {
+	reducer
 	// Free takes new decisions about v, which shows those of s, oldest groups first, until
 	// they would free d.Tokens or nothing remains that it may touch. It returns the state
 	// that records them. They show when the pipeline runs again from that state, which is
 	// how every later reduction shows them, too.
-	Free(v View, s State, d Demand) State
+	Free(v View, s State, d demand) State
 }
 
-// Demand is what a Freer is asked for.
-type Demand struct {
+// demand is what a freer is asked for.
+type demand struct {
 	// Tokens is how many to free.
 	Tokens uint64
 	// Budget is that of the view.

@@ -68,8 +68,8 @@ func (r *reduction) keepTurns() uint32 {
 }
 
 // demand asks a reducer for so many tokens, under the budget and the policy.
-func (r *reduction) demand(tokens uint64) Demand {
-	return Demand{Tokens: tokens, Budget: r.budget, KeepTurns: r.keepTurns()}
+func (r *reduction) demand(tokens uint64) demand {
+	return demand{Tokens: tokens, Budget: r.budget, KeepTurns: r.keepTurns()}
 }
 
 // apply returns what a state shows, from the cache where it can.
@@ -214,7 +214,7 @@ func (r *reduction) excess(s stage, start, now View, goal uint64, strategy Strat
 }
 
 // free applies what a reducer decides on a demand, unless that would free nothing.
-func (r *reduction) free(f Freer, now Result, d Demand) Result {
+func (r *reduction) free(f freer, now Result, d demand) Result {
 	if d.Tokens == 0 {
 		return now
 	}

@@ -109,7 +109,7 @@ func (c *Conversation) Pending(to eventlog.Seq) []Reminder {
 
 // quoteReminders quotes the beginnings of reminders, the newest first choice,
 // within limit.
-func quoteReminders(all []Reminder, limit uint64, gauge budget.Accountant) []budget.Piece {
+func quoteReminders(all []Reminder, limit uint64, gauge budget.Gauge) []budget.Piece {
 	lines, _ := newestLines(len(all), func(i int) budget.Piece {
 		return gauge.Piece(fmt.Sprintf("- event %d: %q\n", all[i].Seq, ledger.Cut(all[i].Body, quoteBytes)))
 	}, "reminders", limit, gauge)
@@ -118,7 +118,7 @@ func quoteReminders(all []Reminder, limit uint64, gauge budget.Accountant) []bud
 
 // newestLines are as many of the newest of n lines as fit in limit, after one that says how
 // many others there are; all says that there are none.
-func newestLines(n int, line func(int) budget.Piece, what string, limit uint64, gauge budget.Accountant) (lines []budget.Piece, all bool) {
+func newestLines(n int, line func(int) budget.Piece, what string, limit uint64, gauge budget.Gauge) (lines []budget.Piece, all bool) {
 	from, used := n, uint64(0)
 	for ; from > 0; from-- {
 		next := line(from - 1)

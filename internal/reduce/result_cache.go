@@ -119,7 +119,7 @@ func (s stage) after(first, then Step, of State) Step {
 	first.TokensBefore += then.TokensBefore
 	first.TokensAfter += then.TokensAfter
 	first.Touched += then.Touched
-	if c, ok := s.Reducer.(clipping); ok { // the only one that goes by no event of the state
+	if c, ok := s.reducer.(clipping); ok { // the only one that goes by no event of the state
 		first.Note = c.note(first.Touched, of)
 	}
 	return first

@@ -25,7 +25,7 @@ func (words) PerToken() uint64 { return 1 }
 // A run that leaves all at once from what was gathered about it gives the view
 // that the verb gives when it goes through every group.
 func TestResumeAgreesWithCollapse(t *testing.T) {
-	conv := NewConversation(budget.NewAccountant(words{}))
+	conv := NewConversation(budget.NewGauge(words{}))
 	var events []eventlog.Event
 	say := func(role eventlog.Role, pinned bool, blocks ...eventlog.Block) {
 		events = append(events, eventlog.Event{Body: &eventlog.Message{Role: role, Pinned: pinned, Blocks: blocks}})

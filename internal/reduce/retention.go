@@ -222,8 +222,8 @@ func (r retention) stub(e *Editor, i int, call *Call, anySize bool) {
 	}
 }
 
-// Free implements Freer.
-func (r retention) Free(v View, s State, d Demand) State {
+// Free implements freer.
+func (r retention) Free(v View, s State, d demand) State {
 	e := v.Editor()
 	if after := r.stubOldest(e, s, d); e.Touched() > 0 || s.Through(r.Name()) > 0 {
 		return after // before the first, there are no groups that it passed over
@@ -234,7 +234,7 @@ func (r retention) Free(v View, s State, d Demand) State {
 // stubOldest moves Through forward, each time up to the next group, until
 // enough is freed. A late result is as recent as the groups around it: the group
 // of its call is taken up again when the watermark has come so far.
-func (r retention) stubOldest(e *Editor, s State, d Demand) State {
+func (r retention) stubOldest(e *Editor, s State, d demand) State {
 	before, reached := e.Tokens(), s.Through(r.Name())
 	var late []lateResults
 	for i := range e.v.Len() {

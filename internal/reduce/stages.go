@@ -8,9 +8,9 @@ import (
 
 // stage is a reducer's place in the pipeline.
 type stage struct {
-	Reducer
+	reducer
 	// freer is the reducer where a forced cut asks it for tokens; nil otherwise.
-	freer Freer
+	freer freer
 	// tier is the part of the view that it makes smaller: a cap on it demands tokens.
 	tier budget.Tier
 	// strategies are those that call for it.
@@ -23,11 +23,11 @@ type stage struct {
 // which a forced cut asks them.
 func (p *Pipeline) stages() []stage {
 	return []stage{
-		{Reducer: duplicates{p.policy.Duplicates, p.retention.texts, &p.conv.results}},
-		{Reducer: p.retention, freer: p.retention, tier: budget.TierToolResults, strategies: []Strategy{Mask}},
-		{Reducer: p.clipping},
-		{Reducer: thinking{p.policy.Thinking}},
-		{Reducer: p.window, freer: p.window, tier: budget.TierDialogue, strategies: []Strategy{Drop, Summarize}, excess: p.window.excess},
+		{reducer: duplicates{p.policy.Duplicates, p.retention.texts, &p.conv.results}},
+		{reducer: p.retention, freer: p.retention, tier: budget.TierToolResults, strategies: []Strategy{Mask}},
+		{reducer: p.clipping},
+		{reducer: thinking{p.policy.Thinking}},
+		{reducer: p.window, freer: p.window, tier: budget.TierDialogue, strategies: []Strategy{Drop, Summarize}, excess: p.window.excess},
 	}
 }
 

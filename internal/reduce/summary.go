@@ -63,7 +63,7 @@ func (all summaries) byID(id string) Summary {
 
 // newest is the one that covers most among those that end by event through and fit,
 // or the zero Summary.
-func (all summaries) newest(through eventlog.Seq, limit uint64, gauge budget.Accountant) Summary {
+func (all summaries) newest(through eventlog.Seq, limit uint64, gauge budget.Gauge) Summary {
 	var best Summary
 	for _, s := range all {
 		if s.Through <= through && s.Through >= best.Through && gauge.Text(s.quote()) <= limit {

@@ -90,7 +90,7 @@ func (p *Pipeline) SpanFor(b budget.Budget, s State, ask Ask, own bool) (span Sp
 			return Span{}, made, ""
 		}
 	}
-	leaves := d.start.View.Tokens() - d.start.View.digest.Tokens - p.window.frees(d.start.View, Demand{Budget: d.budget, KeepTurns: d.spareTurns()}, spared)
+	leaves := d.start.View.Tokens() - d.start.View.digest.Tokens - p.window.frees(d.start.View, demand{Budget: d.budget, KeepTurns: d.spareTurns()}, spared)
 	return Span{From: p.conv.firstIn(0, to), To: to, Extends: older.ID, Leaves: leaves}, Summary{}, ""
 }
 

@@ -20,7 +20,7 @@ type writer struct {
 // recall tool alone, whatever else the policy says, and the budget; they are kept with their
 // sizes, so that an assembly does not write and count them again.
 type texts struct {
-	gauge budget.Accountant
+	gauge budget.Gauge
 	// stubs are good under any budget; clips are many where each has limits of its own.
 	stubs, clips keptTexts
 	lines        map[eventlog.Place]budget.Lines // of results that were clipped
@@ -44,7 +44,7 @@ type textKey struct {
 	recall            Recall
 }
 
-func newTexts(gauge budget.Accountant) *texts {
+func newTexts(gauge budget.Gauge) *texts {
 	t := &texts{gauge: gauge, stubs: keptTexts{made: map[textKey]budget.Piece{}}, clips: keptTexts{made: map[textKey]budget.Piece{}}}
 	t.lines = map[eventlog.Place]budget.Lines{}
 	return t
@@ -183,7 +183,7 @@ func (t *texts) cut(key textKey, text string, tokens uint64, lines budget.Lines,
 
 // cutter keeps the head and the tail of a text within a limit of tokens.
 type cutter struct {
-	gauge budget.Accountant
+	gauge budget.Gauge
 	// head and tail are how many tokens of each end stay at the most; both 0 divide
 	// the limit two to one.
 	head, tail uint64

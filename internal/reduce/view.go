@@ -13,7 +13,7 @@ import (
 // value is empty. Groups after the collapsed run are in the order of the log;
 // anchored and pinned groups stay wherever a run is collapsed around them.
 type View struct {
-	gauge  budget.Accountant
+	gauge  budget.Gauge
 	items  []item
 	digest Digest
 	// digestAt is the index in items that the digest comes before.
@@ -123,7 +123,7 @@ type Edit struct {
 }
 
 // NewView returns the view in which every group is in full.
-func NewView(gauge budget.Accountant, groups []*Group) View {
+func NewView(gauge budget.Gauge, groups []*Group) View {
 	v := View{gauge: gauge, items: make([]item, len(groups))}
 	for i, g := range groups {
 		v.items[i] = item{group: g, tokens: g.Tokens}

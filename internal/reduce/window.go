@@ -32,10 +32,10 @@ func (w window) Reduce(v View, _ State) (View, Step) {
 	}
 }
 
-// Free implements Freer. It extends the run until enough tokens are freed. It ends where
+// Free implements freer. It extends the run until enough tokens are freed. It ends where
 // the newest summary ends if nearly as much is freed by then, so that the summary covers
 // all that is dropped.
-func (w window) Free(v View, s State, d Demand) State {
+func (w window) Free(v View, s State, d demand) State {
 	const nearly = 0.95
 	b := d.Budget
 	summary := w.summary(v, d)
@@ -60,18 +60,18 @@ func (w window) Free(v View, s State, d Demand) State {
 }
 
 // summary is the newest that covers no spared turn and that fits.
-func (w window) summary(v View, d Demand) Summary {
+func (w window) summary(v View, d demand) Summary {
 	return w.digests.summaries.newest(v.beforeTurns(d.KeepTurns), w.digests.proseLimit(d.Budget), w.digests.gauge)
 }
 
 // covers reports whether a run that ends where the summary does frees at least a part
 // of what one through an event would.
-func (w window) covers(v View, d Demand, s Summary, through eventlog.Seq, part float64) bool {
+func (w window) covers(v View, d demand, s Summary, through eventlog.Seq, part float64) bool {
 	return w.frees(v, d, s.Through) >= fraction(w.frees(v, d, through), part)
 }
 
 // frees is the size of the groups that are dropped on a demand with a run through an event.
-func (w window) frees(v View, d Demand, through eventlog.Seq) uint64 {
+func (w window) frees(v View, d demand, through eventlog.Seq) uint64 {
 	var sum uint64
 	stay, lateAfter := w.beside(d.Budget), v.lateAfter(d.KeepTurns)
 	for i := range v.items {
@@ -243,7 +243,7 @@ func (w window) room(v View, b budget.Budget, prose uint64) uint64 {
 // digest that may replace them counted in, a summary of so many tokens included. The newest turns are
 // spared as long as that is enough to come under the target, and the newest one always. A demand for
 // everything there is spares that alone.
-func (w window) cut(v View, d Demand, prose uint64) eventlog.Seq {
+func (w window) cut(v View, d demand, prose uint64) eventlog.Seq {
 	need := d.Tokens
 	if need > 0 {
 		need += w.room(v, d.Budget, prose)

@@ -48,8 +48,8 @@ func (f *Format) Described(fragments []Fragment) int {
 	return f.limits.described(fragments)
 }
 
-// Gauge is the accountant that counts what the format puts around messages.
-func (f *Format) Gauge(a budget.Accountant) budget.Accountant { return a.Framed(f.Name, f.Framing) }
+// Gauge is the gauge that counts what the format puts around messages.
+func (f *Format) Gauge(a budget.Gauge) budget.Gauge { return a.Framed(f.Name, f.Framing) }
 
 // Fragment is one message, or a part of one, in a provider's format.
 type Fragment struct {

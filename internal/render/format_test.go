@@ -27,7 +27,7 @@ func TestFormats(t *testing.T) {
 		if g := f.Framing; g.Call <= 0 || g.Result <= 0 || g.EstimatedCall < g.Call || g.EstimatedResult < g.Result {
 			t.Errorf("%q is framed by %+v", f.Name, g)
 		}
-		if gauge := f.Gauge(budget.NewAccountant(budget.Heuristic{})); gauge.Format() != f.Name {
+		if gauge := f.Gauge(budget.NewGauge(budget.Heuristic{})); gauge.Format() != f.Name {
 			t.Errorf("%q is counted as %q", f.Name, gauge.Format())
 		}
 	}

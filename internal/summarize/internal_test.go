@@ -18,7 +18,7 @@ import (
 
 // genGroups draws turns of which some are larger than any request.
 func genGroups() *rapid.Generator[[]*reduce.Group] {
-	gauge := budget.NewAccountant(budget.Heuristic{})
+	gauge := budget.NewGauge(budget.Heuristic{})
 	body := rapid.Custom(func(t *rapid.T) string {
 		unit := rapid.SampledFrom([]string{"a line of words\n", "日本語", "x", "\n", "a.go:1 \r"}).Draw(t, "unit")
 		return strings.Repeat(unit, rapid.SampledFrom([]int{0, 1, 10, 100, 2000}).Draw(t, "times"))
@@ -56,7 +56,7 @@ func genGroups() *rapid.Generator[[]*reduce.Group] {
 // rounded up, and more for the whole than for the parts.
 var gauges = map[string]func(string) uint64{
 	"bytes":     func(s string) uint64 { return uint64(len(s)) },
-	"heuristic": budget.NewAccountant(budget.Heuristic{}).Text,
+	"heuristic": budget.NewGauge(budget.Heuristic{}).Text,
 	"quarter":   func(s string) uint64 { return uint64(len(s)+3) / 4 },
 	"growing": func(s string) uint64 {
 		n := uint64(len(s))
@@ -125,7 +125,7 @@ func TestChunksAreFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conv := reduce.NewConversation(budget.NewAccountant(budget.Heuristic{}))
+	conv := reduce.NewConversation(budget.NewGauge(budget.Heuristic{}))
 	for _, e := range admitted {
 		conv.Append(e)
 	}

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var gauge = budget.NewAccountant(budget.Heuristic{})
+var gauge = budget.NewGauge(budget.Heuristic{})
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 

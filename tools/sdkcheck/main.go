@@ -139,7 +139,7 @@ func (p *printer) file(path string) error {
 		if err != nil {
 			return err
 		}
-		conv := reduce.NewConversation(budget.NewAccountant(budget.Heuristic{}))
+		conv := reduce.NewConversation(budget.NewGauge(budget.Heuristic{}))
 		for _, e := range events {
 			conv.Append(e)
 		}

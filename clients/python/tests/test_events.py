@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 import contextd_client
@@ -24,3 +28,26 @@ def test_empty_response() -> None:
 def test_wrong_content() -> None:
     with pytest.raises(TypeError, match="content: must be str or Block, not 5"):
         events.user(5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("content", [None, 5, b"text", {"lines": 3}, ValueError("no")])
+def test_wrong_result(content: Any) -> None:
+    expected = re.escape(f"content: must be str, or a list of str and Block, not {content!r}")
+    with pytest.raises(TypeError, match=f"^{expected}$"):
+        events.tool_result("c", content)
+
+
+def test_wrong_arguments() -> None:
+    """Each error names the argument."""
+    wrong: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
+        (events.tool_result, {"call_id": 5}, "call_id: must be str, not 5"),
+        (events.tool_result, {"call_id": "c", "is_error": "yes"}, "is_error: must be bool"),
+        (events.media, {"data": "text"}, "data: must be bytes, not 'text'"),
+        (events.media, {"uri": "u", "tokens": -1}, "tokens: "),
+        (events.reminder, {"body": "b", "ttl_turns": -1}, "ttl_turns: "),
+        (events.reminder, {"body": "b", "event_id": 5}, "event_id: must be str, not 5"),
+        (events.message, {"role": "robot", "content": ["x"]}, "role: must be int, not 'robot'"),
+    ]
+    for make, arguments, error in wrong:
+        with pytest.raises((TypeError, ValueError), match=f"^{error}"):
+            make(**arguments)

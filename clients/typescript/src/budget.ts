@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type Budget, BudgetSchema } from "./gen/contextd/v1/budget_pb.js";
-import { checkMembers } from "./members.js";
+import { checkMembers, wrong } from "./members.js";
 
 /** What a context may weigh, in tokens; see Budget. */
 export interface BudgetInit {
@@ -24,11 +24,8 @@ export interface BudgetInit {
 
 /** The budget as the API has it. */
 export function budget(init: BudgetInit): Budget {
-  if (typeof init !== "object" || init === null) throw new TypeError(`budget must be an object, not ${String(init)}`);
+  if (typeof init !== "object" || init === null) throw wrong("budget", "an object", init);
   checkMembers(BudgetSchema, init, "budget");
-  for (const name of ["maxTokens", "outputReserve", "injectionReserve", "overheadTokens"] as const) {
-    if (!Number.isSafeInteger(init[name] ?? 0)) throw new TypeError(`budget.${name} must be an integer, not ${String(init[name])}`);
-  }
   const { maxTokens = 0, outputReserve = 0, injectionReserve = 0, overheadTokens = 0, ...rest } = init;
   return create(BudgetSchema, {
     ...rest,
@@ -45,6 +42,7 @@ export async function withTools(
   tools: readonly unknown[],
   count: (of: { model: string; tokenizer: string; toolsJson: Uint8Array<ArrayBuffer> }) => Promise<bigint>,
 ): Promise<Budget | undefined> {
+  if (!Array.isArray(tools)) throw wrong("tools", "a list of schemas", tools);
   if (tools.length === 0) return init && budget(init);
   if (!init) throw new TypeError("budget must be given with tools, which are added to its overheadTokens");
   const wider = budget(init);

@@ -8,6 +8,7 @@ import { bearer, type Credentials, credentialsOfEnvironment, tlsOptions } from "
 import { Delta } from "./delta.js";
 import type { EventInit } from "./events.js";
 import { checkFormat, type MessageFormat } from "./format.js";
+import { checkOptions } from "./members.js";
 import { Patience, type RetryOptions } from "./patience.js";
 import { named, type ProjectOptions, Session, split } from "./session.js";
 import type { MessageInitShape } from "@bufbuild/protobuf";
@@ -44,8 +45,8 @@ export class Client {
     if (!/^(unix:(\/\/)?\/.*|(\[[^\]]+\]|[^:/]+):\d+)$/.test(address)) {
       throw new TypeError(`the address ${JSON.stringify(address)} must be host:port or unix:///path`);
     }
-    this.#patience = new Patience(address, options);
-    const credentials = options.credentials ?? credentialsOfEnvironment();
+    const { credentials = credentialsOfEnvironment(), ...retry } = checkOptions(options);
+    this.#patience = new Patience(address, retry);
     const secured = tlsOptions(credentials, address);
     const path = /^unix:(?:\/\/)?(\/.*)$/.exec(address)?.[1];
     const baseUrl = path ? "http://localhost" : `${secured ? "https" : "http"}://${address}`;

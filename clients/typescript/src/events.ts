@@ -1,7 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type BlockSchema, type EventSchema, Role } from "./gen/contextd/v1/event_pb.js";
+import { checkOptions, wrong } from "./members.js";
 
-/** An event to append. Without an eventId the daemon gives one; without a time, its clock. */
+/** An event to append. Without an eventId the client gives one; without a time, the daemon its own. */
 export type EventInit = MessageInitShape<typeof EventSchema>;
 
 /** A part of a message. */
@@ -51,7 +52,7 @@ export function media(mimeType: string, source: Uint8Array | URL): BlockInit {
 
 /** A message of any role. */
 export function message(role: Role, content: Content, options: MessageOptions = {}): EventInit {
-  const { eventId = "", ...rest } = options;
+  const { eventId = "", ...rest } = checkOptions(options);
   return { eventId, kind: { case: "message", value: { role, blocks: blocks(content), ...rest } } };
 }
 
@@ -73,7 +74,7 @@ export function toolResult(
   content: Content,
   options: MessageOptions & { isError?: boolean; toolName?: string } = {},
 ): EventInit {
-  const { isError = false, toolName = "", ...rest } = options;
+  const { isError = false, toolName = "", ...rest } = checkOptions(options);
   return message(
     Role.TOOL,
     [{ kind: { case: "toolResult", value: { callId, toolName, isError, content: blocks(content) } } }],
@@ -86,7 +87,7 @@ export function reminder(
   body: string,
   options: { ttlTurns?: number; dedupeKey?: string; eventId?: string } = {},
 ): EventInit {
-  const { eventId = "", ...rest } = options;
+  const { eventId = "", ...rest } = checkOptions(options);
   return { eventId, kind: { case: "reminder", value: { body, ...rest } } };
 }
 
@@ -102,7 +103,7 @@ export function checkResponse(api: string, list: unknown, response: unknown): vo
 }
 
 function blocks(content: Content): BlockInit[] {
-  if (typeof content !== "string" && !Array.isArray(content)) throw new TypeError(`content must be a text or blocks, not ${String(content)}`);
+  if (typeof content !== "string" && !Array.isArray(content)) throw wrong("content", "a text or a list of blocks", content);
   return typeof content === "string" ? [text(content)] : [...content];
 }
 

@@ -4,7 +4,7 @@ import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf
 /**
  * Throws a TypeError where a value has a member that its message does not have, or one of another
  * type: it would otherwise be left out, or sent as something else, without a word. A message that
- * is made already has neither. What is wrong with numbers is found when they are encoded.
+ * is made already has neither.
  */
 export function checkMembers(schema: DescMessage, value: object, path = ""): void {
   if ("$typeName" in value) return;
@@ -17,7 +17,7 @@ export function checkMembers(schema: DescMessage, value: object, path = ""): voi
     else if (isObject(member) && "case" in member && member.case !== undefined) {
       const chosen = found.fields.find((f) => f.localName === member.case);
       if (!chosen) throw new TypeError(`${at} has no case ${String(member.case)}`);
-      checkField(chosen, "value" in member ? member.value : undefined, `${at}.value`);
+      checkField(chosen, "value" in member ? member.value : undefined, path ? `${path}.${member.case}` : String(member.case));
     }
   }
 }
@@ -39,14 +39,43 @@ function checkItem({ message, scalar }: DescField, value: unknown, path: string)
     if (!isObject(value)) throw wrong(path, "an object", value);
     checkMembers(message, value, path);
   }
+  const bits = integers.get(scalar);
+  if (bits && !fits(value, bits)) throw wrong(path, bits.least < 0n ? "an integer" : "an integer of 0 or more", value);
+  if (scalar === ScalarType.DOUBLE && typeof value !== "number") throw wrong(path, "a number", value);
   if (scalar === ScalarType.STRING && typeof value !== "string") throw wrong(path, "a string", value);
   if (scalar === ScalarType.BOOL && typeof value !== "boolean") throw wrong(path, "true or false", value);
   if (scalar === ScalarType.BYTES && !(value instanceof Uint8Array)) throw wrong(path, "a Uint8Array", value);
 }
 
-function wrong(path: string, wanted: string, value: unknown): TypeError {
+interface Bits {
+  least: bigint;
+  most: bigint;
+}
+
+/** The integers of the API's messages, by their type. */
+const integers = new Map<ScalarType | undefined, Bits>([
+  [ScalarType.INT32, { least: -(2n ** 31n), most: 2n ** 31n - 1n }],
+  [ScalarType.UINT32, { least: 0n, most: 2n ** 32n - 1n }],
+  [ScalarType.INT64, { least: -(2n ** 63n), most: 2n ** 63n - 1n }],
+  [ScalarType.UINT64, { least: 0n, most: 2n ** 64n - 1n }],
+]);
+
+function fits(value: unknown, { least, most }: Bits): boolean {
+  if (typeof value !== "bigint" && !Number.isSafeInteger(value)) return false;
+  const exact = BigInt(value as bigint | number);
+  return exact >= least && exact <= most;
+}
+
+/** The error about an argument of another type. */
+export function wrong(path: string, wanted: string, value: unknown): TypeError {
   const shown = typeof value === "string" ? JSON.stringify(value) : inspect(value, { depth: 1, breakLength: Infinity });
   return new TypeError(`${path} must be ${wanted}, not ${shown}`);
+}
+
+/** Options as they are; a TypeError where they are none, of which nothing would be taken. */
+export function checkOptions<T extends object>(options: T): T {
+  if (!isObject(options)) throw wrong("options", "an object", options);
+  return options;
 }
 
 function isObject(value: unknown): value is object {

@@ -27,7 +27,8 @@ export class Patience {
   #ended = false;
 
   /** The address is what errors name. */
-  constructor(address: string, { patienceMs = patienceOfEnvironment(), sleep = pause }: RetryOptions = {}) {
+  constructor(address: string, { patienceMs = patienceOfEnvironment(), sleep = pause, ...others }: RetryOptions = {}) {
+    for (const name of Object.keys(others)) throw new TypeError(`a client has no option ${name}`);
     if (typeof patienceMs !== "number" || !(patienceMs >= 0)) throw new TypeError(`patienceMs must be milliseconds, not ${patienceMs}`);
     this.#ms = patienceMs;
     this.#address = address;

@@ -14,6 +14,7 @@ import { Context } from "./context.js";
 import { Delta } from "./delta.js";
 import type { EventInit } from "./events.js";
 import { checkFormat, type MessageFormat } from "./format.js";
+import { checkOptions, wrong } from "./members.js";
 import type { Patience } from "./patience.js";
 import { recallTools, type RecallTools } from "./recall.js";
 import { type CallControl, pages, type Services } from "./services.js";
@@ -181,6 +182,7 @@ export class Session {
     call: ModelCall,
     options?: CallControl,
   ): Promise<number> {
+    if (!context?.header) throw wrong("context", "what assemble returned", context);
     const { inputTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0, outputTokens = 0, idempotencyKey, ...rest } = call;
     const request = {
       ...rest,
@@ -340,7 +342,7 @@ export class Session {
 
 /** What controls a call, and the rest. */
 export function split<T extends CallControl>(options: T): { control: CallControl; rest: Omit<T, keyof CallControl> } {
-  const { signal, timeoutMs, ...rest } = options;
+  const { signal, timeoutMs, ...rest } = checkOptions(options);
   return { control: { ...(signal ? { signal } : {}), ...(timeoutMs === undefined ? {} : { timeoutMs }) }, rest };
 }
 

@@ -7,7 +7,7 @@ import { z } from "zod";
 import { contextdMiddleware, type MiddlewareOptions, PromptDivergedError } from "../src/ai-sdk/index.js";
 import { toPrompt } from "../src/ai-sdk/to-prompt.js";
 import { toEvent } from "../src/ai-sdk/to-events.js";
-import { own, text } from "../src/index.js";
+import { Client, own, text } from "../src/index.js";
 import { policy, tight } from "./conversation.js";
 import { daemon, noDaemon } from "./daemon.js";
 
@@ -202,4 +202,15 @@ test("an item that came after dropped reasoning is not named to OpenAI", () => {
   assert.deepEqual(prompt, [
     { role: "assistant", content: [{ type: "tool-call", toolCallId: "a", toolName: "f", input: {}, providerOptions: { openai: { phase: "x" } } }] },
   ]);
+});
+
+test("a wrong option of the middleware is a TypeError that names it", () => {
+  for (const [options, message] of [
+    [undefined, /^options must be an object, not undefined$/],
+    [{}, /^session must be what client\.session\(id\) returned, not undefined$/],
+    [{ session: "s" }, /^session must be what client\.session\(id\) returned, not "s"$/],
+    [{ session: new Client("127.0.0.1:1").session("s"), bugdet: {} }, /^contextdMiddleware has no option bugdet$/],
+  ] as const) {
+    assert.throws(() => contextdMiddleware(options as never), { name: "TypeError", message });
+  }
 });

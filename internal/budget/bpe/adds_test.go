@@ -31,7 +31,7 @@ func TestSumIsTheCountOfTheText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		texts := rapid.SliceOfN(text, 0, 6).Draw(t, "texts")
 		for _, counter := range counters {
-			gauge := budget.NewAccountant(counter)
+			gauge := budget.NewGauge(counter)
 			draft := gauge.Draft(0)
 			for _, s := range texts {
 				draft.Add(gauge.Piece(s))

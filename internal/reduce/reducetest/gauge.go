@@ -4,7 +4,7 @@ import "github.com/contextd/contextd/internal/budget"
 
 // Gauge counts a token for every four bytes, so that sizes can be checked by eye and
 // counting costs nothing.
-var Gauge = budget.NewAccountant(quarter{})
+var Gauge = budget.NewGauge(quarter{})
 
 type quarter struct{}
 

@@ -73,7 +73,7 @@ func changed(block eventlog.Block, edit reduce.Edit, ok bool) eventlog.Block {
 }
 
 // Tokens counts a message from nothing.
-func (s Shown) Tokens(gauge budget.Accountant) uint64 {
+func (s Shown) Tokens(gauge budget.Gauge) uint64 {
 	n := uint64(budget.MessageOverhead)
 	for _, b := range s.Blocks {
 		n += gauge.Block(b)
@@ -100,7 +100,7 @@ var editMarks = [...]string{reduce.Stubbed: "stub", reduce.Clipped: "clip", redu
 
 // Line describes the message in one line: its events, its role, what was done to
 // it, its size and its text.
-func (s Shown) Line(gauge budget.Accountant) string {
+func (s Shown) Line(gauge budget.Gauge) string {
 	seqs := make([]string, len(s.Seqs))
 	for i, seq := range s.Seqs {
 		seqs[i] = fmt.Sprint(seq)

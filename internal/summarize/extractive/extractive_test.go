@@ -18,7 +18,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize/extractive"
 )
 
-var gauge = budget.NewAccountant(budget.Heuristic{})
+var gauge = budget.NewGauge(budget.Heuristic{})
 
 // groupsOf admits events and gathers them.
 func groupsOf(t interface{ Fatal(...any) }, events ...eventlog.Event) []*reduce.Group {

@@ -25,7 +25,7 @@ func groupsOf(t interface{ Fatal(...any) }, events []eventlog.Event) []*reduce.G
 	if err != nil {
 		t.Fatal(err)
 	}
-	conv := reduce.NewConversation(budget.NewAccountant(budget.Heuristic{}))
+	conv := reduce.NewConversation(budget.NewGauge(budget.Heuristic{}))
 	for _, e := range admitted {
 		conv.Append(e)
 	}

@@ -34,15 +34,24 @@ def connect(address: str | None, credentials: Credentials | None) -> grpc.Channe
     return channel
 
 
-def connect_aio(address: str | None, credentials: Credentials | None) -> grpc.aio.Channel:
-    """The same for asyncio."""
+def connect_aio(
+    address: str | None, credentials: Credentials | None
+) -> Callable[[], grpc.aio.Channel]:
+    """The same for asyncio. gRPC binds a channel to the loop that it is made in, if any runs.
+
+    So the channel is made by what this returns, to be called in the loop that is to use it.
+    """
     target, proof, secured = _resolve(address, credentials)
-    bearers: Sequence[grpc.aio.ClientInterceptor] = ()
-    if proof.token_file:
-        bearers = [kind(proof.token_file) for kind in _BEARERS]
-    if secured is None:
-        return grpc.aio.insecure_channel(target, options=_OPTIONS, interceptors=bearers)
-    return grpc.aio.secure_channel(target, secured, options=_OPTIONS, interceptors=bearers)
+
+    def channel() -> grpc.aio.Channel:
+        bearers: Sequence[grpc.aio.ClientInterceptor] = ()
+        if proof.token_file:
+            bearers = [kind(proof.token_file) for kind in _BEARERS]
+        if secured is None:
+            return grpc.aio.insecure_channel(target, options=_OPTIONS, interceptors=bearers)
+        return grpc.aio.secure_channel(target, secured, options=_OPTIONS, interceptors=bearers)
+
+    return channel
 
 
 def _resolve(

@@ -44,6 +44,8 @@ class Versions:
     """
 
     def __init__(self, client: Client, name: str) -> None:
+        if not isinstance(client, Client):
+            raise TypeError(f"client: must be contextd_client.aio.Client, not {client!r:.60}")
         self._client = client
         self._name = name
         self.newest = 1

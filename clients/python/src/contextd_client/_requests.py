@@ -22,7 +22,7 @@ _TYPES: dict[int, tuple[type, ...]] = {
 }
 
 # What models, tools and people write, which may hold half a surrogate pair.
-_WRITTEN = {"error", "instructions", "summary", "text"}
+_WRITTEN = {"body", "error", "instructions", "summary", "text"}
 
 
 def checked(kind: type[M], **fields: Any) -> M:

@@ -40,7 +40,10 @@ def count_request(
         raise TypeError("budget: must be given with tools, which are added to its overhead_tokens")
     if isinstance(tools, str | bytes | dict):
         raise TypeError(f"tools: must be a list of schemas, not {tools!r:.60}")
-    schemas = dumps([_schema(tool) for tool in tools]).encode()
+    try:
+        schemas = dumps([_schema(tool) for tool in tools]).encode()
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"tools: {error}") from None
     return CountTokensRequest(
         model=budget.model,
         tokenizer=budget.tokenizer,

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from contextd_client._rawjson import dumps, mended
+from contextd_client._requests import checked
 from contextd_client.v1.event_pb2 import (
     Block,
     CustomEvent,
@@ -71,10 +72,10 @@ def message(
     labels: Mapping[str, str] | None = None,
 ) -> Event:
     """A message of any role."""
-    said = Message(
-        role=role, blocks=_blocks(content), model=model, group_id=group_id, pinned=pinned
+    said = checked(
+        Message, role=role, blocks=_blocks(content), model=model, group_id=group_id, pinned=pinned
     )
-    event = Event(event_id=event_id, message=said, labels=labels)
+    event = checked(Event, event_id=event_id, message=said, labels=labels)
     if time is not None:
         event.time.FromDatetime(time)
     return event
@@ -89,14 +90,15 @@ def reminder(
     event_id: str = "",
 ) -> Event:
     """Something that the context repeats for some turns, at its end."""
-    made = Reminder(body=mended(body), ttl_turns=ttl_turns, dedupe_key=dedupe_key, source=source)
-    return Event(event_id=event_id, reminder=made)
+    made = checked(Reminder, body=body, ttl_turns=ttl_turns, dedupe_key=dedupe_key, source=source)
+    return checked(Event, event_id=event_id, reminder=made)
 
 
 def custom(type: str, value: Any = None, *, event_id: str = "") -> Event:
     """An entry that no model sees."""
     data = b"" if value is None else dumps(value).encode()
-    return Event(event_id=event_id, custom=CustomEvent(type=type, json=data))
+    made = checked(CustomEvent, type=type, json=data)
+    return checked(Event, event_id=event_id, custom=made)
 
 
 def text(value: str) -> Block:
@@ -110,7 +112,8 @@ def tool_call(call_id: str, name: str, arguments: bytes | str | Mapping[str, Any
         arguments = mended(arguments).encode()
     elif not isinstance(arguments, bytes):
         arguments = dumps(arguments).encode()
-    return Block(tool_call=ToolCall(call_id=call_id, name=name, arguments_json=arguments))
+    call = checked(ToolCall, call_id=call_id, name=name, arguments_json=arguments)
+    return Block(tool_call=call)
 
 
 def result_block(
@@ -119,15 +122,23 @@ def result_block(
     """The result of a call as a block; a tool's message may hold several."""
     if isinstance(content, str):
         content = [content] if content else []
-    result = ToolResult(
-        call_id=call_id, content=_blocks(content), is_error=is_error, tool_name=tool_name
+    if not isinstance(content, Iterable) or isinstance(content, bytes | Mapping):
+        # The items of a bytes or a dict would be numbers or keys.
+        raise TypeError(f"content: must be str, or a list of str and Block, not {content!r:.60}")
+    result = checked(
+        ToolResult,
+        call_id=call_id,
+        content=_blocks(content),
+        is_error=is_error,
+        tool_name=tool_name,
     )
     return Block(tool_result=result)
 
 
 def media(*, data: bytes = b"", uri: str = "", mime_type: str = "", tokens: int = 0) -> Block:
     """An image, a sound or a document: its bytes, or where it is."""
-    return Block(media=Media(data=data, uri=uri, mime_type=mime_type, tokens=tokens))
+    made = checked(Media, data=data, uri=uri, mime_type=mime_type, tokens=tokens)
+    return Block(media=made)
 
 
 def provider_block(provider: str, value: bytes) -> Block:

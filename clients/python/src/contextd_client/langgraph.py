@@ -101,6 +101,8 @@ class ContextdMessages:
         format: Literal["openai_chat", "anthropic"] = "openai_chat",
     ) -> None:
         """format: anthropic keeps its signed reasoning; openai_chat suits all other models."""
+        if not isinstance(client, Client):
+            raise TypeError(f"client: must be contextd_client.Client, not {client!r:.60}")
         self._client = client
         self._budget = budget
         self._policy = policy

@@ -1,4 +1,5 @@
 import type { LanguageModelV3, LanguageModelV3CallOptions, LanguageModelV3FinishReason, LanguageModelV3Middleware, LanguageModelV3Prompt, LanguageModelV3Usage } from "@ai-sdk/provider";
+import { checkOptions, wrong } from "../members.js";
 import { own, type OwnContext } from "../own.js";
 import type { AssembleOptions, Session } from "../session.js";
 import { History } from "./history.js";
@@ -22,24 +23,26 @@ export interface MiddlewareOptions extends Pick<AssembleOptions, "budget" | "pol
  * generateText, streamText and agents do. What the provider counted is recorded.
  */
 export function contextdMiddleware(options: MiddlewareOptions): LanguageModelV3Middleware {
-  const { session } = options;
+  const { session, injections: inject, anthropicCache, onRecordError, budget, policy, timeoutMs, ...others } = checkOptions(options);
+  for (const name of Object.keys(others)) throw new TypeError(`contextdMiddleware has no option ${name}`);
+  if (typeof session?.assemble !== "function") throw wrong("session", "what client.session(id) returned", session);
   const history = new History(session);
   const contexts = new WeakMap<LanguageModelV3CallOptions, OwnContext>();
   let turn: Promise<unknown> = Promise.resolve();
 
   async function transform(params: LanguageModelV3CallOptions): Promise<LanguageModelV3CallOptions> {
     const signal = params.abortSignal;
-    const injections = await options.injections?.();
+    const injections = await inject?.();
     const assemble = () => session.assemble(own, {
-      ...(options.budget ? { budget: options.budget, tools: schemas(params.tools) } : {}),
-      ...(options.policy ? { policy: options.policy } : {}),
-      ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
+      ...(budget ? { budget, tools: schemas(params.tools) } : {}),
+      ...(policy ? { policy } : {}),
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
       ...(injections ? { injections } : {}),
       ...(signal ? { signal } : {}),
     });
     const context = await history.follow(params.prompt, signal, assemble);
     const { prompt, lastLine } = toPrompt(messagesOf(context));
-    if (options.anthropicCache) mark(prompt, lastLine, context.header.prefixMessages);
+    if (anthropicCache) mark(prompt, lastLine, context.header.prefixMessages);
     const made = { ...params, prompt };
     contexts.set(made, context);
     return made;
@@ -64,7 +67,7 @@ export function contextdMiddleware(options: MiddlewareOptions): LanguageModelV3M
         stopReason: reason.raw ?? reason.unified,
       });
     } catch (error) {
-      options.onRecordError?.(error);
+      onRecordError?.(error);
     }
   }
 

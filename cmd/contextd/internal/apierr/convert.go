@@ -12,6 +12,7 @@ import (
 	"buf.build/go/protovalidate"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/auth"
 	"github.com/contextd/contextd/internal/artifact"
@@ -337,8 +338,10 @@ func reasonOf(v *protovalidate.Violation, field string) string {
 		if words := patterns[v.RuleValue.String()]; words != "" {
 			return words
 		}
-	case "required":
+	case "required", "enum.not_in": // of an enum 0 alone is refused, which says nothing
 		return "must be set"
+	case "enum.defined_only":
+		return "must be one of " + strings.Join(EnumNames(v.FieldDescriptor.Enum()), ", ")
 	case "string.min_len", "bytes.min_len", "repeated.min_items":
 		if v.RuleValue.Uint() == 1 {
 			return "must not be empty"
@@ -353,6 +356,17 @@ func reasonOf(v *protovalidate.Violation, field string) string {
 	// A rule over a whole message may begin with the name of the field that it is about.
 	name := field[strings.LastIndexByte(field, '.')+1:]
 	return strings.TrimPrefix(cmp.Or(v.Proto.GetMessage(), v.Proto.GetRuleId()), name+" ")
+}
+
+// EnumNames lists what an enum may be set to, by the API's names.
+func EnumNames(of protoreflect.EnumDescriptor) []string {
+	var names []string
+	for i := range of.Values().Len() {
+		if v := of.Values().Get(i); v.Number() != 0 {
+			names = append(names, string(v.Name()))
+		}
+	}
+	return names
 }
 
 // fieldOf is the path of the field at fault. A rule over a whole message has no

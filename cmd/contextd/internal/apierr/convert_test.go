@@ -330,3 +330,16 @@ func TestPatternsAreWords(t *testing.T) {
 		t.Errorf("%d patterns were found", patterns)
 	}
 }
+
+// Of an enum the caller is shown the names, and not the numbers.
+func TestEnumsAreWords(t *testing.T) {
+	for role, want := range map[contextdv1.Role]string{
+		contextdv1.Role_ROLE_UNSPECIFIED: "role: must be set",
+		99:                               "role: must be one of ROLE_SYSTEM, ROLE_USER, ROLE_ASSISTANT, ROLE_TOOL",
+	} {
+		broken := &contextdv1.Message{Role: role, Blocks: []*contextdv1.Block{{Kind: &contextdv1.Block_Text{Text: &contextdv1.Text{Text: "x"}}}}}
+		if st, _ := apierr.Convert(protovalidate.Validate(broken)); st.Message() != want {
+			t.Errorf("%d: %s, want %s", role, st.Message(), want)
+		}
+	}
+}

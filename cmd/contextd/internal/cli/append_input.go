@@ -57,13 +57,17 @@ func eventOf(text []byte) (*contextdv1.Event, error) {
 	e := &contextdv1.Event{}
 	err := protojson.Unmarshal(text, e)
 	if err != nil {
-		valid, unreadable := jsontext.AppendFormat(nil, text, jsontext.AllowInvalidUTF8(true))
-		if unreadable == nil && protojson.Unmarshal(valid, e) == nil {
-			err = nil
+		if valid, unreadable := jsontext.AppendFormat(nil, text, jsontext.AllowInvalidUTF8(true)); unreadable == nil {
+			text = valid
+			err = protojson.Unmarshal(text, e)
 		}
 	}
 	if err != nil {
-		err = config.JSONError(err)
+		if misfit := config.Misfit(text, e.ProtoReflect().Descriptor()); misfit != nil {
+			err = misfit
+		} else {
+			err = config.JSONError(err)
+		}
 		return nil, fmt.Errorf("not an event: %w%s", err, eventHint(text, err.Error()))
 	}
 	if e.GetKind() == nil {
@@ -92,20 +96,6 @@ func eventHint(text []byte, wrong string) string {
 		return "; an event is one line"
 	case strings.Contains(wrong, `unknown field "role"`), strings.Contains(wrong, `unknown field "parts"`), strings.Contains(wrong, `unknown field "content"`) && !bytes.Contains(text, []byte(`"message"`)):
 		return "; messages of a provider need --format"
-	case strings.Contains(wrong, "role cannot be "):
-		return "; it is one of " + strings.Join(roleNames(), ", ")
-	case strings.Contains(wrong, "arguments_json cannot be "):
-		return "; bytes are written as a string in base64"
 	}
 	return ""
-}
-
-// roleNames lists the roles in the API's order.
-func roleNames() []string {
-	values := contextdv1.Role(0).Descriptor().Values()
-	var names []string
-	for i := 1; i < values.Len(); i++ {
-		names = append(names, string(values.Get(i).Name()))
-	}
-	return names
 }

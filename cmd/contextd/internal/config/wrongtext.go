@@ -16,24 +16,10 @@ import (
 // position is where protojson saw an error, which says something of JSON that somebody wrote.
 var position = regexp.MustCompile(`(syntax error )?\(line \d+:\d+\): `)
 
-// kindOfField is what protojson says of a value of the wrong kind.
-var kindOfField = regexp.MustCompile(`invalid value for \w+ field (\w+):`)
-
-// JSONError is an error of protojson in the words of the API: without its package's name, with the
-// names that fields have there, and with the same whitespace each time, which protojson varies on
-// purpose.
+// JSONError is an error of protojson without its package's name, and with the same whitespace each
+// time, which protojson varies on purpose.
 func JSONError(err error) error {
-	text := strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "proto:")), " ")
-	return errors.New(kindOfField.ReplaceAllStringFunc(text, func(found string) string {
-		return protoName(kindOfField.FindStringSubmatch(found)[1]) + " cannot be"
-	}))
-}
-
-var capital = regexp.MustCompile(`[A-Z]`)
-
-// protoName is the name in a proto of a field whose name in JSON is given.
-func protoName(name string) string {
-	return capital.ReplaceAllStringFunc(name, func(c string) string { return "_" + strings.ToLower(c) })
+	return errors.New(strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "proto:")), " "))
 }
 
 var (

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"buf.build/go/protovalidate"
@@ -25,32 +24,19 @@ import (
 // parseMessage fills m from a decoded YAML value, by the names that the API's
 // fields have, and checks it against the API's rules.
 func parseMessage(value map[string]any, m proto.Message) error {
-	if err := fromJSON(value, m); err != nil {
-		// Which member is wrong is not always said.
-		for _, name := range slices.Sorted(maps.Keys(value)) {
-			if err := fromJSON(map[string]any{name: value[name]}, m.ProtoReflect().New().Interface()); err != nil {
-				if text := err.Error(); !strings.HasPrefix(text, name+" ") && !strings.Contains(text, strconv.Quote(name)) {
-					err = fmt.Errorf("%s: %w", name, err)
-				}
-				return nearField(err, value, m.ProtoReflect().Descriptor())
-			}
+	asJSON, err := json.Marshal(value)
+	if err != nil {
+		return errors.New("keys of maps must be texts")
+	}
+	if err := protojson.Unmarshal(asJSON, m); err != nil {
+		if misfit := Misfit(asJSON, m.ProtoReflect().Descriptor()); misfit != nil {
+			return misfit
 		}
-		return nearField(err, value, m.ProtoReflect().Descriptor())
+		return errors.New(position.ReplaceAllString(JSONError(err).Error(), ""))
 	}
 	if err := protovalidate.Validate(m); err != nil {
 		st, _ := apierr.Convert(err)
 		return errors.New(st.Message())
-	}
-	return nil
-}
-
-func fromJSON(value map[string]any, m proto.Message) error {
-	asJSON, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Errorf("must be a map with text keys: %w", err)
-	}
-	if err := protojson.Unmarshal(asJSON, m); err != nil {
-		return errors.New(position.ReplaceAllString(JSONError(err).Error(), ""))
 	}
 	return nil
 }

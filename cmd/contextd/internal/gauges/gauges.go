@@ -6,16 +6,16 @@ import (
 	"github.com/contextd/contextd/internal/budget/bpe"
 )
 
-// Open returns the accountant of a tokenizer. The first call for one with a
+// Open returns the gauge of a tokenizer. The first call for one with a
 // vocabulary takes some hundredths of a second; later ones are cheap. The error of
 // an unknown name says which there are.
-func Open(tokenizer string) (budget.Accountant, error) {
+func Open(tokenizer string) (budget.Gauge, error) {
 	if tokenizer == budget.TokenizerHeuristic {
-		return budget.NewAccountant(budget.Heuristic{}), nil
+		return budget.NewGauge(budget.Heuristic{}), nil
 	}
 	encoding, err := bpe.Open(tokenizer)
 	if err != nil {
-		return budget.Accountant{}, err
+		return budget.Gauge{}, err
 	}
-	return budget.NewAccountant(encoding), nil
+	return budget.NewGauge(encoding), nil
 }

@@ -179,7 +179,7 @@ func TestHookDeadline(t *testing.T) {
 	a, hooks := serveHooks(t)
 	stream := a.subscribe(t.Context(), t, &contextdv1.HookSubscription{PreCompact: true, PostCompact: true, Deadline: durationpb.New(time.Millisecond)})
 	v := <-verdict(t, hooks, aCompaction())
-	if v.Decision != lifecycle.Block || v.Reason != "a hook did not answer within 1ms" || v.Unanswered != 1 {
+	if v.Decision != lifecycle.Block || v.Reason != "a hook did not answer within 1ms" || hooks.Overdue() != 1 {
 		t.Errorf("the verdict is %+v", v)
 	}
 	// The call may be on its way, or may have been withdrawn before it was sent.
@@ -239,7 +239,7 @@ func TestARuntimeLeavesWhileItIsAsked(t *testing.T) {
 			asked := verdict(t, hooks, aCompaction())
 			called(t, stream)
 			test.leave(t, a, stream, cancel)
-			if v := <-asked; v.Decision != lifecycle.Allow || v.Unanswered != 0 {
+			if v := <-asked; v.Decision != lifecycle.Allow || hooks.Overdue() != 0 {
 				t.Errorf("the verdict is %+v", v)
 			}
 			_, err := stream.Recv()

@@ -117,7 +117,7 @@ func TestFirstAppendsAreOneSession(t *testing.T) {
 func TestStoredIsAcknowledged(t *testing.T) {
 	var broken atomic.Bool
 	a := serve(t, stores["memory"](t), func(o *server.Options) {
-		o.Engine = assemble.New(o.Store, assemble.Options{Models: o.Models, Clock: o.Clock, Gauges: func(tokenizer string) (budget.Accountant, error) {
+		o.Engine = assemble.New(o.Store, assemble.Options{Models: o.Models, Clock: o.Clock, Gauges: func(tokenizer string) (budget.Gauge, error) {
 			if broken.Load() {
 				panic("no estimate")
 			}

@@ -47,8 +47,8 @@ type Meter interface {
 // are required.
 type Options struct {
 	Tenant
-	// Gauges opens the accountant of a tokenizer, or says that there is none.
-	Gauges   func(tokenizer string) (budget.Accountant, error)
+	// Gauges opens the gauge of a tokenizer, or says that there is none.
+	Gauges   func(tokenizer string) (budget.Gauge, error)
 	Models   budget.Models
 	Policies policy.Set
 	// Budget applies where neither request nor session brings one.
@@ -106,7 +106,7 @@ type Server struct {
 // shared is what the servers of all tenants have in common. It holds nothing of a session
 // but settings, which are found by its incarnation alone.
 type shared struct {
-	gauges   func(string) (budget.Accountant, error)
+	gauges   func(string) (budget.Gauge, error)
 	models   budget.Models
 	policies atomic.Pointer[policy.Set]
 	budget   *contextdv1.Budget

@@ -26,7 +26,7 @@ func (t *Telemetry) ObserveDisk(disk func() disklog.Disk) error {
 		{"contextd.disk.free", "By", "Free bytes of the store's file system."},
 		{"contextd.disk.size", "By", "Size of the store's file system."},
 		{"contextd.disk.reserve", "By", "Bytes that are set aside for when it is full."},
-		{"contextd.disk.full", "1", "1 while nothing is taken in because the disk is full, else 0."},
+		{"contextd.disk.full", "", "1 while nothing is taken in because the disk is full, else 0."},
 		{"contextd.disk.erasing", "{session}", "Deleted sessions whose bytes are still on the disk."},
 	} {
 		var err error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 import grpc.aio
@@ -40,17 +41,34 @@ class Caller:
         self._patience_seconds = patience_or_default(patience)
         self._address = address_or_default(address)
         self._credentials = credentials
-        self._own = None
+        self._own: grpc.aio.Channel | None = None
         if channel is None:
-            channel = self._own = connect_aio(address, credentials)
-        self.stub: ContextServiceAsyncStub = ContextServiceStub(channel)
-        """The service itself, for what has no method here. Its errors are gRPC's."""
-        self.compaction_stub: CompactionServiceAsyncStub = CompactionServiceStub(channel)
-        """The service of compactions itself."""
-        self.transcript_stub: TranscriptServiceAsyncStub = TranscriptServiceStub(channel)
-        """The service of transcripts itself."""
+            self._open = connect_aio(address, credentials)
+        else:
+            self._channel = channel
         self._timeout = timeout
         self._sleep = sleep
+
+    @cached_property
+    def _channel(self) -> grpc.aio.Channel:
+        """Made with the first call, so that a client may be made before its loop runs."""
+        self._own = self._open()
+        return self._own
+
+    @cached_property
+    def stub(self) -> ContextServiceAsyncStub:
+        """The service itself, for what has no method here. Its errors are gRPC's."""
+        return ContextServiceStub(self._channel)
+
+    @cached_property
+    def compaction_stub(self) -> CompactionServiceAsyncStub:
+        """The service of compactions itself."""
+        return CompactionServiceStub(self._channel)
+
+    @cached_property
+    def transcript_stub(self) -> TranscriptServiceAsyncStub:
+        """The service of transcripts itself."""
+        return TranscriptServiceStub(self._channel)
 
     # Every call ends in one of these.
 

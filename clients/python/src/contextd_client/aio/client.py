@@ -39,7 +39,7 @@ from contextd_client.v1.tokens_pb2 import CountTokensRequest
 
 
 class Client(Compactions, Records, Transcripts):
-    """A client of a daemon. For use in one event loop.
+    """A client of a daemon. For use in one event loop, which need not run when it is made.
 
     It holds the newest context of each session and format, is sent only what is new, and
     checks every context against the daemon's hash. Failed calls raise ApiError.

@@ -70,55 +70,55 @@ const (
 	documentBytesPerToken = 16
 )
 
-// Accountant is the one gauge: what triggers a reducer and what measures its
-// effect count by the same Accountant. It is safe for concurrent use.
-type Accountant struct {
+// Gauge counts tokens: what triggers a reducer and what measures its
+// effect count by the same Gauge. It is safe for concurrent use.
+type Gauge struct {
 	counter Counter
 	// format names what the framing is of; empty if it is contextd's own.
 	format  string
 	framing Framing
 }
 
-// NewAccountant returns an Accountant that counts text by counter.
-func NewAccountant(counter Counter) Accountant {
-	return Accountant{counter: counter, framing: NoFraming}
+// NewGauge returns a Gauge that counts text by counter.
+func NewGauge(counter Counter) Gauge {
+	return Gauge{counter: counter, framing: NoFraming}
 }
 
-// Name is the tokenizer's, and after a "+" that of the format that the accountant is
-// framed for. Accountants of one name count alike.
-func (a Accountant) Name() string {
-	if a.format == "" {
-		return a.counter.Name()
+// Name is the tokenizer's, and after a "+" that of the format that the gauge is
+// framed for. Gauges of one name count alike.
+func (g Gauge) Name() string {
+	if g.format == "" {
+		return g.counter.Name()
 	}
-	return a.counter.Name() + "+" + a.format
+	return g.counter.Name() + "+" + g.format
 }
 
 // Text counts the tokens of text.
-func (a Accountant) Text(text string) uint64 { return uint64(a.counter.Count(text).Tokens) }
+func (g Gauge) Text(text string) uint64 { return uint64(g.counter.Count(text).Tokens) }
 
 // Block counts the tokens of one block.
-func (a Accountant) Block(b eventlog.Block) uint64 { return uint64(a.CountBlock(b).Tokens) }
+func (g Gauge) Block(b eventlog.Block) uint64 { return uint64(g.CountBlock(b).Tokens) }
 
 // CountBlock counts one block, with what its provider puts around it, and says
 // whether the count is an estimate.
-func (a Accountant) CountBlock(b eventlog.Block) Count {
+func (g Gauge) CountBlock(b eventlog.Block) Count {
 	switch b := b.(type) {
 	case eventlog.Text:
-		return a.counter.Count(b.Text)
+		return g.counter.Count(b.Text)
 	case eventlog.Thinking:
-		return a.countThinking(b)
+		return g.countThinking(b)
 	case eventlog.ToolCall:
-		return a.callOverhead().plus(a.counter.Count(b.Name)).plus(a.counter.Count(b.Arguments))
+		return g.callOverhead().plus(g.counter.Count(b.Name)).plus(g.counter.Count(b.Arguments))
 	case eventlog.ToolResult:
-		c := a.resultOverhead()
+		c := g.resultOverhead()
 		for _, part := range b.Content {
-			c = c.plus(a.CountBlock(part))
+			c = c.plus(g.CountBlock(part))
 		}
 		return c
 	case eventlog.Media:
-		return a.countMedia(b)
+		return g.countMedia(b)
 	case eventlog.ProviderBlock:
-		return a.counter.Count(b.JSON)
+		return g.counter.Count(b.JSON)
 	default:
 		return Count{}
 	}
@@ -126,8 +126,8 @@ func (a Accountant) CountBlock(b eventlog.Block) Count {
 
 // CountEvent counts every block of a message; other events are counted as a
 // whole, and those that are never rendered not at all.
-func (a Accountant) CountEvent(e eventlog.Event) eventlog.TokenCounts {
-	out := eventlog.TokenCounts{Tokenizer: a.Name()}
+func (g Gauge) CountEvent(e eventlog.Event) eventlog.TokenCounts {
+	out := eventlog.TokenCounts{Tokenizer: g.Name()}
 	add := func(c Count) {
 		out.Blocks = append(out.Blocks, uint32(min(c.Tokens, math.MaxUint32)))
 		out.Estimated = out.Estimated || c.Estimated
@@ -136,10 +136,10 @@ func (a Accountant) CountEvent(e eventlog.Event) eventlog.TokenCounts {
 	case *eventlog.Message:
 		out.Blocks = make([]uint32, 0, len(b.Blocks))
 		for _, block := range b.Blocks {
-			add(a.CountBlock(block))
+			add(g.CountBlock(block))
 		}
 	case *eventlog.Reminder:
-		add(a.counter.Count(b.Body))
+		add(g.counter.Count(b.Body))
 	}
 	return out
 }
@@ -147,8 +147,8 @@ func (a Accountant) CountEvent(e eventlog.Event) eventlog.TokenCounts {
 // countThinking counts the text or, where that is more, what is sealed: the
 // provider unseals it and charges for the reasoning inside, of which the text may
 // be a mere summary.
-func (a Accountant) countThinking(t eventlog.Thinking) Count {
-	c := a.counter.Count(t.Text)
+func (g Gauge) countThinking(t eventlog.Thinking) Count {
+	c := g.counter.Count(t.Text)
 	if !t.Sealed() {
 		return c
 	}
@@ -156,14 +156,14 @@ func (a Accountant) countThinking(t eventlog.Thinking) Count {
 	return Count{Tokens: max(c.Tokens, (base64+sealedBytesPerToken-1)/sealedBytesPerToken), Estimated: true}
 }
 
-func (a Accountant) countMedia(m eventlog.Media) Count {
+func (g Gauge) countMedia(m eventlog.Media) Count {
 	switch {
 	case m.Tokens > 0:
 		return Count{Tokens: int(m.Tokens)}
 	case strings.HasPrefix(m.MIMEType, "image/"):
 		return Count{Tokens: ImageTokens, Estimated: true}
 	case strings.HasPrefix(m.MIMEType, "text/") && m.Data != "":
-		return a.counter.Count(m.Data)
+		return g.counter.Count(m.Data)
 	default:
 		return Count{Tokens: max(ImageTokens, len(m.Data)/documentBytesPerToken), Estimated: true}
 	}

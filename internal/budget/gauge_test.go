@@ -57,7 +57,7 @@ func TestCountBlock(t *testing.T) {
 		"provider block":     {eventlog.ProviderBlock{Provider: "openai", JSON: `{"type": "web_search_call"}`}, exact(2)},
 		"nothing":            {nil, exact(0)},
 	} {
-		a := budget.NewAccountant(words{budget.TokenizerO200K})
+		a := budget.NewGauge(words{budget.TokenizerO200K})
 		if got := a.CountBlock(c.block); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
@@ -69,14 +69,14 @@ func TestCountBlock(t *testing.T) {
 
 func TestCallsCostMoreWhereTheTemplateIsNotKnown(t *testing.T) {
 	call := eventlog.ToolCall{Name: "read", Arguments: `{}`}
-	got := budget.NewAccountant(words{budget.TokenizerHeuristic}).CountBlock(call)
+	got := budget.NewGauge(words{budget.TokenizerHeuristic}).CountBlock(call)
 	if want := (budget.Count{Tokens: budget.EstimatedCallOverhead + 2, Estimated: true}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
 func TestCountEvent(t *testing.T) {
-	a := budget.NewAccountant(words{budget.TokenizerO200K})
+	a := budget.NewGauge(words{budget.TokenizerO200K})
 	for name, c := range map[string]struct {
 		body      eventlog.Body
 		blocks    []uint32
@@ -121,7 +121,7 @@ func (vast) Cost(string) uint64 { return math.MaxUint32 + 1 }
 func (vast) PerToken() uint64 { return 1 }
 
 func TestCountEventKeepsWithinItsNumbers(t *testing.T) {
-	got := budget.NewAccountant(vast{}).CountEvent(eventlog.Event{Body: &eventlog.Message{Blocks: []eventlog.Block{eventlog.Text{}}}})
+	got := budget.NewGauge(vast{}).CountEvent(eventlog.Event{Body: &eventlog.Message{Blocks: []eventlog.Block{eventlog.Text{}}}})
 	if !slices.Equal(got.Blocks, []uint32{math.MaxUint32}) {
 		t.Errorf("%v", got.Blocks)
 	}

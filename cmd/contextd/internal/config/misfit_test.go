@@ -1,0 +1,40 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+// A value that a policy cannot have is named by its path, with what belongs there; a field that
+// there is not gets the nearest of those of its message.
+func TestMisfit(t *testing.T) {
+	for text, want := range map[string]string{
+		`{tool_result: {}}`:                                      `unknown field "tool_result" (did you mean "tool_results"?)`,
+		`{tool_results: {default: {turn: 3}}}`:                   `tool_results.default: unknown field "turn" (did you mean "turns"?)`,
+		`{toolResults: {by_tool: {bash: {min_tokns: 3}}}}`:       `toolResults.by_tool["bash"]: unknown field "min_tokns" (did you mean "min_tokens"?)`,
+		`{tool_results: {by_tool: {turn: {last: 1, turnz: 1}}}}`: `tool_results.by_tool["turn"]: unknown field "turnz" (did you mean "turns"?)`,
+		`{soup: 1}`:                                      `unknown field "soup"`,
+		`{clipping: {zzzzzzz: 1}}`:                       `clipping: unknown field "zzzzzzz"`,
+		`{clipping: 5}`:                                  `clipping: must be a map; it is 5`,
+		`{clipping: [5]}`:                                `clipping: must be a map; it is a list`,
+		`{window: {max_turns: many}}`:                    `window.max_turns: must be a whole number, and not less than 0; it is "many"`,
+		`{window: {max_turns: -1}}`:                      `window.max_turns: must be a whole number, and not less than 0; it is -1`,
+		`{window: {strict_anchor: 1}}`:                   `window.strict_anchor: must be true or false; it is 1`,
+		`{recall_tool: [a]}`:                             `recall_tool: must be a text; it is a list`,
+		`{cache: {cache_ttl: 5 minutes}}`:                `cache.cache_ttl: must be a number of seconds and s, such as "30s"; it is "5 minutes"`,
+		`{summarization: {start_at: high}}`:              `summarization.start_at: must be a number; it is "high"`,
+		`{projection: {roots: x}}`:                       `projection.roots: must be a list; it is "x"`,
+		`{projection: {roots: [x, 3]}}`:                  `projection.roots[1]: must be a text; it is 3`,
+		`{tool_results: {by_tool: [bash]}}`:              `tool_results.by_tool: must be a map; it is a list`,
+		`{tool_results: {default: {turns: 2, last: 3}}}`: `tool_results.default: last and turns cannot be set together`,
+		`{tool_results: {by_tool: {1: {turns: 2}}}}`:     `keys of maps must be texts`,
+		`{window: ` + strings.Repeat("a", 99) + `}`:      `window: must be a map; it is "` + strings.Repeat("a", 39) + "…",
+	} {
+		if err := config.ParseMessage(text, &contextdv1.Policy{}); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
