@@ -30,7 +30,7 @@ func TestCosts(t *testing.T) {
 	}
 	wide := `{"path":"a"` + many.String() + `}`
 	take := func(testing.TB) func() {
-		gauge := budget.NewAccountant(budget.Heuristic{})
+		gauge := budget.NewGauge(budget.Heuristic{})
 		return func() {
 			Place("put", wide)
 			NewFiles(gauge).Add("put", wide, nil)
