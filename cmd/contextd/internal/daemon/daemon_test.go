@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"strings"
 	"testing"
 	"time"
@@ -117,7 +118,11 @@ func (r *running) end(t *testing.T) {
 	t.Helper()
 	r.stop()
 	if err := <-r.ended; err != nil {
-		t.Error(err)
+		var stacks strings.Builder
+		if errors.Is(err, daemon.ErrUnfinished) { // what it waited for runs still
+			_ = pprof.Lookup("goroutine").WriteTo(&stacks, 2)
+		}
+		t.Errorf("%v\n%s", err, stacks.String())
 	}
 	if held := r.daemon.MemoryInUse(); len(held) > 0 {
 		t.Errorf("all calls have ended, and memory is still held: %v", held)
