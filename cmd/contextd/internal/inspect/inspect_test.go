@@ -214,6 +214,18 @@ func TestStreamsEndInTheirErrors(t *testing.T) {
 	}
 }
 
+func TestLogsAreNotFollowed(t *testing.T) {
+	page, _ := serve(t, inspect.Options{})
+	client := connect.NewClient[contextdv1.ReadEventsRequest, contextdv1.ReadEventsResponse](http.DefaultClient, page.URL+contextdv1.ContextService_ReadEvents_FullMethodName)
+	stream, err := client.CallServerStream(t.Context(), connect.NewRequest(&contextdv1.ReadEventsRequest{SessionId: "s", Follow: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if more := stream.Receive(); more || connect.CodeOf(stream.Err()) != connect.CodeInvalidArgument {
+		t.Errorf("got an answer: %t, %v", more, stream.Err())
+	}
+}
+
 // TestPageIsSmall bounds what a browser loads.
 func TestPageIsSmall(t *testing.T) {
 	const most = 300_000

@@ -8,6 +8,7 @@ import (
 
 	"connectrpc.com/connect"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -23,7 +24,7 @@ func newReader(api grpc.ClientConnInterface, forward bool) http.Handler {
 	contexts, compaction := contextdv1.NewContextServiceClient(api), contextdv1.NewCompactionServiceClient(api)
 	mux.Handle(unary(m, contextdv1.ContextService_ListSessions_FullMethodName, contexts.ListSessions))
 	mux.Handle(unary(m, contextdv1.ContextService_GetSession_FullMethodName, contexts.GetSession))
-	mux.Handle(stream(m, contextdv1.ContextService_ReadEvents_FullMethodName, contexts.ReadEvents, false))
+	mux.Handle(stream(m, contextdv1.ContextService_ReadEvents_FullMethodName, untilNow(contexts.ReadEvents), false))
 	mux.Handle(unary(m, contextdv1.ContextService_ListProjections_FullMethodName, contexts.ListProjections))
 	mux.Handle(unary(m, contextdv1.ContextService_ListModelCalls_FullMethodName, contexts.ListModelCalls))
 	mux.Handle(unary(m, contextdv1.ContextService_ReplayProjection_FullMethodName, contexts.ReplayProjection))
@@ -34,6 +35,18 @@ func newReader(api grpc.ClientConnInterface, forward bool) http.Handler {
 	mux.Handle(stream(m, contextdv1.CompactionService_WatchLifecycle_FullMethodName, compaction.WatchLifecycle, true))
 	return mux
 }
+
+// untilNow refuses to follow a log: the room for an answer would be taken for as long as none comes.
+func untilNow(read readEvents) readEvents {
+	return func(ctx context.Context, req *contextdv1.ReadEventsRequest, o ...grpc.CallOption) (grpc.ServerStreamingClient[contextdv1.ReadEventsResponse], error) {
+		if req.GetFollow() {
+			return nil, status.Error(codes.InvalidArgument, "follow: must not be set here; WatchLifecycle says when to read again")
+		}
+		return read(ctx, req, o...)
+	}
+}
+
+type readEvents = func(context.Context, *contextdv1.ReadEventsRequest, ...grpc.CallOption) (grpc.ServerStreamingClient[contextdv1.ReadEventsResponse], error)
 
 type methods struct {
 	forward bool
