@@ -3,6 +3,8 @@ package daemon_test
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -89,9 +91,18 @@ func TestInspectorDoesNotHoldUpAStop(t *testing.T) {
 	if _, err := r.api().AppendEvents(t.Context(), say("s", "hello")); err != nil {
 		t.Fatal(err)
 	}
-	client := connect.NewClient[contextdv1.ReadEventsRequest, contextdv1.ReadEventsResponse](http.DefaultClient,
-		"http://"+address+contextdv1.ContextService_ReadEvents_FullMethodName)
-	stream, err := client.CallServerStream(t.Context(), connect.NewRequest(&contextdv1.ReadEventsRequest{SessionId: "s", Follow: true}))
+	made, err := r.api().AssembleContext(t.Context(), &contextdv1.AssembleContextRequest{SessionId: "s"})
+	for err == nil {
+		_, err = made.Recv()
+	}
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	client := connect.NewClient[contextdv1.WatchLifecycleRequest, contextdv1.WatchLifecycleResponse](http.DefaultClient,
+		"http://"+address+contextdv1.CompactionService_WatchLifecycle_FullMethodName)
+	stream, err := client.CallServerStream(t.Context(), connect.NewRequest(&contextdv1.WatchLifecycleRequest{
+		SessionIds: []string{"s"}, After: []*contextdv1.LifecycleCursor{{SessionId: "s"}},
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
