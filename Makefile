@@ -276,7 +276,7 @@ screenshots: ## Make the inspector's screenshots again, which its tests and the 
 chromium: ## Install Debian's Chromium where there is none, for the tests of the inspector
 	@if command -v chromium >/dev/null; then exit 0; fi; \
 	if ! command -v apt-get >/dev/null || [ "$$(id -u)" != 0 ]; then echo "SKIPPED: Chromium is not installed, and only root can do that, with apt-get" >&2; exit 0; fi; \
-	install="apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core"; $$install >/dev/null || { apt-get update -qq && $$install >/dev/null; }
+	tools/apt.sh install -qq -y --no-install-recommends chromium fonts-dejavu-core >/dev/null
 
 # ---------------------------------------------------------------- lint
 
@@ -337,7 +337,7 @@ tools: bin/buf bin/protoc-gen-go bin/protoc-gen-go-grpc bin/golangci-lint ## Ins
 prometheus: ## Fetch Debian's Prometheus into ./bin, for the tests of alerts and dashboard
 	@if [ -x bin/prometheus/usr/bin/promtool ] || command -v promtool >/dev/null; then exit 0; fi; \
 	if ! command -v apt-get >/dev/null; then echo "SKIPPED: there is no apt-get to fetch Prometheus with" >&2; exit 0; fi; \
-	mkdir -p bin/prometheus && cd bin/prometheus && { apt-get download -q prometheus || { apt-get update -qq && apt-get download -q prometheus; }; } && dpkg -x prometheus_*.deb . && rm prometheus_*.deb
+	mkdir -p bin/prometheus && cd bin/prometheus && ../../tools/apt.sh download -q prometheus && dpkg -x prometheus_*.deb . && rm prometheus_*.deb
 
 .PHONY: postgres
 postgres: ## Install Debian's PostgreSQL and pgbouncer where there are none, for the tests of the postgres store
@@ -345,7 +345,7 @@ postgres: ## Install Debian's PostgreSQL and pgbouncer where there are none, for
 	command -v pgbouncer >/dev/null || [ -x /usr/sbin/pgbouncer ] || missing="$$missing pgbouncer"; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if ! command -v apt-get >/dev/null || [ "$$(id -u)" != 0 ]; then echo "SKIPPED: not installed, and only root can do that, with apt-get: $$missing" >&2; exit 0; fi; \
-	install="apt-get install -qq -y --no-install-recommends $$missing"; $$install >/dev/null || { apt-get update -qq && $$install >/dev/null; }
+	tools/apt.sh install -qq -y --no-install-recommends $$missing >/dev/null
 
 .PHONY: clean
 clean: ## Remove what the targets made
