@@ -42,14 +42,28 @@ type entry struct {
 	pointer     string // of the call whose result is that text
 }
 
-// entry is that of a name, which is made if there is none.
+// mostNames bounds the names of an index, each of which takes some 230 bytes. It is several times what
+// sessions of thousands of calls have.
+const mostNames = 1 << 18
+
+// entry is that of a name, which is made if there is none and room for it; nil if there is no room.
 func (x *Index) entry(name string) *entry {
 	e := x.entries[name]
-	if e == nil {
+	if e == nil && len(x.entries) < mostNames {
 		e = &entry{name: budget.Piece{Text: " " + name}}
 		x.entries[e.name.Text[1:]] = e
 	}
 	return e
+}
+
+// forget drops the lower half of the names by rank where there is no room for more.
+func (x *Index) forget() {
+	if len(x.entries) < mostNames {
+		return
+	}
+	for _, r := range x.ranking()[mostNames/2:] {
+		delete(x.entries, r.name)
+	}
 }
 
 // argumentWeight is how much more a name counts that the agent itself wrote in a
@@ -79,7 +93,9 @@ func (x *Index) AddArguments(arguments string) {
 // wrote takes note of the names in the newest text, which is the agent's.
 func (x *Index) wrote(text string) {
 	Identifiers(text, func(start, end int) bool {
-		x.entries[text[start:end]].own = x.clock
+		if e := x.entries[text[start:end]]; e != nil {
+			e.own = x.clock
+		}
 		return true
 	})
 }
@@ -97,11 +113,12 @@ func (x *Index) Age(text string) int {
 }
 
 func (x *Index) add(text string, weight int) {
+	x.forget()
 	x.clock++
 	x.order = nil
 	Identifiers(text, func(start, end int) bool {
 		e := x.entry(text[start:end])
-		if e.last != x.clock {
+		if e != nil && e.last != x.clock {
 			e.uses += weight
 			e.last, e.of = x.clock, x.at
 			x.quote(e, text, start, end, weight == argumentWeight)
