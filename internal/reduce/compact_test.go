@@ -191,6 +191,28 @@ func TestCompactionsHold(t *testing.T) {
 	})
 }
 
+// A compaction ends where reminders take the whole target, whatever its goal is.
+func TestCompactionsBesideReminders(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, policy, b := newSession(), genPolicy().Draw(t, "policy"), genBudget().Draw(t, "budget")
+		var at time.Duration
+		for range rapid.IntRange(2, 20).Draw(t, "events") {
+			if err := s.append(genEvent(t, s.log.head, &at)); err != nil {
+				t.Fatalf("%v", err)
+			}
+		}
+		ask := genCompaction(b).Draw(t, "ask")
+		ask.Reserved, ask.Goal, ask.Strategy = b.Target, rapid.SampledFrom([]uint64{0, b.Target + 1, 4 * b.Target}).Draw(t, "goal"), reduce.Drop
+		c, nothing, err := reduce.NewPipeline(policy, s.conv).Decide(b, s.state, ask, reduce.Summary{})
+		if err != nil {
+			return // what must stay does not fit
+		}
+		if (c == nil) != (nothing != "") || c != nil && c.Decision.DigestTokens == 0 {
+			t.Fatalf("%+v was decided, and nothing to do is %q", c, nothing)
+		}
+	})
+}
+
 // reduceAny is reduce where a refusal will do.
 func (s *session) reduceAny(t fataler, p reduce.Policy, b budget.Budget) {
 	_, _ = s.reduce(t, p, b, reduce.Ask{})

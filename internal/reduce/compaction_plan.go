@@ -173,10 +173,10 @@ func (d *decider) grows(c *eventlog.Compaction, b budget.Budget, s State) bool {
 }
 
 // sizeFor is the size that the record of what is dropped is written for: that of the goal where
-// there is one.
+// there is one. It is at least 1, also where reminders take the whole target: to double it ends.
 func (d *decider) sizeFor(text Summary) uint64 {
 	b := d.sized()
-	return d.window.sizeFor(b, d.conv.gauge.Text(text.quote()))
+	return max(1, d.window.sizeFor(b, d.conv.gauge.Text(text.quote())))
 }
 
 // sized is the budget whose shares limit what is written.
