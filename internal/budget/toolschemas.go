@@ -39,9 +39,9 @@ func (g Gauge) ToolSchemaTokens(toolsJSON string) (Count, error) {
 	d := json.NewDecoder(strings.NewReader(toolsJSON))
 	if err := d.Decode(&tools); err != nil {
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return Count{}, &ToolsError{"must be g JSON array, not g JSON " + wrong.Value}
+			return Count{}, &ToolsError{"must be a JSON array, not a JSON " + wrong.Value}
 		}
-		return Count{}, &ToolsError{"must be g JSON array: " + err.Error()}
+		return Count{}, &ToolsError{"must be a JSON array: " + err.Error()}
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return Count{}, &ToolsError{"must be one JSON array and nothing else"}

@@ -75,9 +75,16 @@ func TestToolSchemaTokens(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %d", c.name, got, err, c.want)
 		}
 	}
-	for _, tools := range []string{``, `{}`, `[`, `[] []`, `"x"`, `[1]`} {
+	for tools, want := range map[string]string{
+		``:      "must be a JSON array: ",
+		`{}`:    "must be a JSON array, not a JSON object",
+		`[`:     "must be a JSON array: ",
+		`[] []`: "must be one JSON array and nothing else",
+		`"x"`:   "must be a JSON array, not a JSON string",
+		`[1]`:   "must be an object",
+	} {
 		var wrong *budget.ToolsError
-		if got, err := budget.NewGauge(words{}).Framed("f", functions).ToolSchemaTokens(tools); !errors.As(err, &wrong) || got.Tokens != 0 || strings.Contains(err.Error(), "Go ") {
+		if got, err := budget.NewGauge(words{}).Framed("f", functions).ToolSchemaTokens(tools); !errors.As(err, &wrong) || got.Tokens != 0 || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "Go ") {
 			t.Errorf("%s: %+v, %v", tools, got, err)
 		}
 	}

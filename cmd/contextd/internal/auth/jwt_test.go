@@ -110,6 +110,18 @@ func TestJWT(t *testing.T) {
 	}
 }
 
+// openByURL returns an authenticator with the keys at a URL, which closes after the test, and its log.
+func openByURL(t *testing.T, keys string) (*Authenticator, *bytes.Buffer) {
+	t.Helper()
+	var log bytes.Buffer
+	a, err := New(Options{JWT: JWT{Keys: keys, Issuer: "https://i", Audience: "contextd"}}, slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.Close)
+	return a, &log
+}
+
 // Keys may come from a URL, which need not answer when the daemon starts.
 func TestJWTByURL(t *testing.T) {
 	mine := newIssuer(t)
@@ -122,12 +134,7 @@ func TestJWTByURL(t *testing.T) {
 		_, _ = w.Write(mine.set)
 	}))
 	defer server.Close()
-	var log bytes.Buffer
-	a, err := New(Options{JWT: JWT{Keys: server.URL, Issuer: "https://i", Audience: "contextd"}}, slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Close()
+	a, log := openByURL(t, server.URL)
 	if !strings.Contains(log.String(), "jwt_keys") {
 		t.Errorf("the log has %q", log.String())
 	}
@@ -175,12 +182,7 @@ func TestJWTByURLWithoutEnd(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	var log bytes.Buffer
-	a, err := New(Options{JWT: JWT{Keys: server.URL, Issuer: "https://i", Audience: "contextd"}}, slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Close()
+	_, log := openByURL(t, server.URL)
 	if n := sent.Load(); n > 32<<20 { // what buffers of the network take, too
 		t.Errorf("%d bytes were taken", n)
 	}
