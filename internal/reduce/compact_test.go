@@ -138,7 +138,7 @@ func genCompaction(b budget.Budget) *rapid.Generator[reduce.Ask] {
 			Strategy:      rapid.SampledFrom([]reduce.Strategy{reduce.Mask, reduce.Drop, reduce.Summarize}).Draw(t, "strategy"),
 			Goal:          rapid.SampledFrom([]uint64{0, 1, b.Target / 4, b.Target}).Draw(t, "goal"),
 			KeepLastTurns: rapid.SampledFrom([]uint32{0, 0, 1, 3}).Draw(t, "keep"),
-			Reserved:      rapid.SampledFrom([]uint64{0, 0, 40}).Draw(t, "reserved"),
+			Reserved:      rapid.SampledFrom([]uint64{0, 0, 40, b.Target * 3 / 4}).Draw(t, "reserved"),
 		}
 	})
 }
