@@ -4,27 +4,27 @@ import (
 	"slices"
 )
 
-// aged is what the items of a view take once the rules by age are moved up to the head. It looks
-// only at the groups that these rules may take with a new turn: when one comes of age is known, and
-// a result that is returned again is found by its number.
+// aged tracks the size that each item of a view would have with the rules by age moved up to the head. With a
+// new turn it looks only at the items that may change: the turn in which an item comes of age is known, and
+// repeated results are found by their number.
 type aged struct {
-	tokens []uint64 // of each item
-	sum    uint64
-	// differs is the first item that takes other than the view shows, and front what those
-	// before it take.
+	tokens []uint64 // the size of each item
+	sum    uint64   // of tokens
+	// differs is the first item whose size differs from the one in the view; front is the size of the items
+	// before it.
 	differs int
 	front   uint64
-	turn    uint32
-	// due are the items to be looked at again in a turn, copies those whose results have a
-	// number, and sealed those whose reasoning may go once a user says something.
+	turn    uint32 // for which due was emptied last
+	// due are the items to look at again, by turn. copies are the items by the number of a result in them.
+	// sealed are the items whose sealed reasoning may be omitted once a user says something.
 	due    map[uint32][]int
 	copies map[int][]int
 	sealed []int
 	user   int // the last item with a user's words, or -1
 }
 
-// agedTokens returns by how many tokens a batch now would make a view smaller, and how many it
-// would rewrite, by rewrittenTokens; false where the reducers have to run to find out.
+// agedTokens returns how many tokens a batch now would free, and how many it would rewrite, as
+// rewrittenTokens counts them; false where the reducers have to run to find out.
 func (r *reduction) agedTokens(now Result) (freed, rewritten uint64, ok bool) {
 	if !r.incremental(now.State) {
 		return 0, 0, false
@@ -46,13 +46,13 @@ func (r *reduction) agedTokens(now Result) (freed, rewritten uint64, ok bool) {
 	return freed, a.sum - a.front, true
 }
 
-// advance takes in the items that came since, and looks again at those that may be due. It is
-// false for rules that count results, and where the reduction should end.
+// advance adds the new items of a view, and looks again at the items that may have changed. It is false
+// where a rule counts results, which aged cannot follow, and where the reduction should stop.
 func (a *aged) advance(r *reduction, v View, s State) bool {
 	look := a.takeDue(r.conv.turns)
-	again := map[int]bool{} // numbers of results that came once more
+	again := map[int]bool{} // numbers of the results of new items
 	for i := len(a.tokens); i < v.Len(); i++ {
-		if !a.take(r, v.items[i], i, again) {
+		if !a.add(r, v.items[i], i, again) {
 			return false
 		}
 		look = append(look, i)
@@ -71,14 +71,14 @@ func (a *aged) advance(r *reduction, v View, s State) bool {
 		if g := v.items[i].group; r.policy.Thinking.KeepTurns != nil && g.Sealed && i > a.user {
 			a.sealed = append(a.sealed, i)
 		}
-		a.put(v, i, a.lookAt(r, v, i, s))
+		a.resize(v, i, a.lookAt(r, v, i, s))
 	}
 	return true
 }
 
-// take takes in item i as it is shown, and notes when to look at it again. It is false where a rule
-// counts its results.
-func (a *aged) take(r *reduction, it item, i int, again map[int]bool) bool {
+// add adds item i with the size that the view shows, and records when to look at it again. It is false
+// where a rule counts its results.
+func (a *aged) add(r *reduction, it item, i int, again map[int]bool) bool {
 	a.tokens = append(a.tokens, it.tokens)
 	a.sum += it.tokens
 	if a.differs == i {
@@ -108,7 +108,7 @@ func (a *aged) take(r *reduction, it item, i int, again map[int]bool) bool {
 	return true
 }
 
-// takeDue returns the items that have come due since the turn that was asked for last, up to a turn.
+// takeDue removes and returns the items that are due after the turn of the last call, up to a turn.
 func (a *aged) takeDue(turn uint32) (look []int) {
 	if a.turn > 0 {
 		for due := a.turn + 1; due <= turn; due++ {
@@ -120,22 +120,22 @@ func (a *aged) takeDue(turn uint32) (look []int) {
 	return look
 }
 
-// lookAt is what item i takes under a state, by the reducers themselves: beside it they see only
-// what they may compare it with.
+// lookAt runs the reducers to find the size of item i under a state. They see only that item and those that
+// they may compare it with: the last user's message and the newest copies of its results.
 func (a *aged) lookAt(r *reduction, v View, i int, s State) uint64 {
-	beside := []int{i}
+	seen := []int{i}
 	if a.user > i {
-		beside = append(beside, a.user)
+		seen = append(seen, a.user)
 	}
 	for c := range v.items[i].group.Calls {
 		if copies := a.copies[v.items[i].group.Calls[c].returned]; len(copies) > 0 {
-			beside = append(beside, copies[len(copies)-1])
+			seen = append(seen, copies[len(copies)-1])
 		}
 	}
-	slices.Sort(beside)
-	beside = slices.Compact(beside)
-	groups := make([]*Group, len(beside))
-	for n, at := range beside {
+	slices.Sort(seen)
+	seen = slices.Compact(seen)
+	groups := make([]*Group, len(seen))
+	for n, at := range seen {
 		groups[n] = v.items[at].group
 	}
 	alone := NewView(r.conv.gauge, groups)
@@ -143,11 +143,11 @@ func (a *aged) lookAt(r *reduction, v View, i int, s State) uint64 {
 	for _, stage := range r.stages() {
 		alone, _ = stage.Reduce(alone, s)
 	}
-	return alone.items[slices.Index(beside, i)].tokens
+	return alone.items[slices.Index(seen, i)].tokens
 }
 
-// put notes what item i takes.
-func (a *aged) put(v View, i int, tokens uint64) {
+// resize sets the size of item i.
+func (a *aged) resize(v View, i int, tokens uint64) {
 	a.sum += tokens - a.tokens[i]
 	a.tokens[i] = tokens
 	switch shown := v.items[i].tokens; {

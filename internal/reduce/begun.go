@@ -5,23 +5,25 @@ import (
 	"slices"
 )
 
-// ErrIncomplete ends a reduction that would need groups which the conversation was begun without; the
-// same over the whole log may follow.
+// ErrIncomplete ends a reduction of a conversation that was begun at a checkpoint, where it needs groups from
+// before it. The caller may repeat the reduction over the whole log.
 var ErrIncomplete = errors.New("the conversation was begun at its digest, and the reduction needs what came before")
 
-// begun is what a conversation knows that was begun at a checkpoint.
+// begun is what a conversation that was begun at a checkpoint knows of the log before it.
 type begun struct {
 	Checkpoint
-	// used reports whether a name was used up to the checkpoint.
+	// used reports whether an id with a hash may have been used up to the checkpoint.
 	used func(uint32) bool
-	// settled says that all groups that are shown were read.
+	// settled is set by Settle, once all groups that are shown were read.
 	settled bool
-	// older is the index of the group that is the sum of all older ones; -1 if there is none.
+	// older is the index of the group that sums up all groups older than the others in Checkpoint.Dropped;
+	// -1 if there is none.
 	older int
 }
 
-// Begin begins an empty conversation at a checkpoint. The events of Checkpoint.Shown are appended next, and
-// then Settle is called. used reports whether the whole stretches of NamesOf before it have a hash.
+// Begin begins an empty conversation at a checkpoint. The caller then appends the events of
+// Checkpoint.Shown and calls Settle. used must report whether a hash is among those of NamesOf for the
+// whole stretches before the checkpoint.
 func (c *Conversation) Begin(cp Checkpoint, used func(uint32) bool) {
 	c.begun = &begun{Checkpoint: cp, older: -1, used: func(h uint32) bool {
 		_, ok := slices.BinarySearch(cp.Names, h)
@@ -29,8 +31,8 @@ func (c *Conversation) Begin(cp Checkpoint, used func(uint32) bool) {
 	}}
 }
 
-// Settle ends what Begin began. It is false where the events did not make the groups that they
-// made when the whole log was read; the conversation is of no use then.
+// Settle ends what Begin began. It is false where the events gave other groups than when the whole log was
+// read; the conversation must then be discarded.
 func (c *Conversation) Settle() bool {
 	b := c.begun
 	if b.Gauge != c.gauge.Name() || len(c.groups) < b.Before || sumOf(c.groups) != b.ShownSum || len(c.reminders) > 0 {
@@ -57,7 +59,7 @@ func (c *Conversation) Settle() bool {
 	return b.settled
 }
 
-// insertDropped puts groups that were not read among those that were, in the order of the log.
+// insertDropped inserts the groups that were not read among those that were, in the order of the log.
 func (c *Conversation) insertDropped(dropped []DroppedGroup) {
 	moved := make([]int, len(c.groups)) // from the index of a group to its new one
 	all := make([]*Group, 0, len(c.groups)+len(dropped))
@@ -83,20 +85,20 @@ func (c *Conversation) insertDropped(dropped []DroppedGroup) {
 	}
 }
 
-// group is the place and the size of what was not read.
+// group is a group that has only the place and the size of one that was not read.
 func (d DroppedGroup) group() *Group { return &Group{First: d.First, Last: d.Last, Tokens: d.Tokens} }
 
-// isUnread reports whether nothing of the group was read but its place and its size.
+// isUnread reports whether only the place and the size of the group are known.
 func (g *Group) isUnread() bool { return g.Kind == 0 }
 
-// Incomplete reports whether what was asked of the conversation needs groups that it was begun
-// without. It is of no use then.
+// Incomplete reports whether a question to the conversation needed groups from before its checkpoint. The
+// conversation must then be discarded.
 func (c *Conversation) Incomplete() bool { return c.missing }
 
 // Whole reports whether the conversation has all groups of the log.
 func (c *Conversation) Whole() bool { return c.begun == nil }
 
-// changed takes note that group i changes, which took so many tokens.
+// changed records that group i, which had the given size, changes.
 func (c *Conversation) changed(i int, tokens uint64) {
 	if c.begun == nil || !c.begun.settled {
 		return
@@ -108,7 +110,7 @@ func (c *Conversation) changed(i int, tokens uint64) {
 	}
 }
 
-// restored is the memo of the one digest that a conversation knows which was begun at it.
+// restored is the memo of the digest at which the conversation was begun, the only one that it can give.
 func (d *digestWriter) restored(key digestKey, quoted Summary) *digestMemo {
 	m := &d.memos.memos[0]
 	if m.key == key {
@@ -123,7 +125,8 @@ func (d *digestWriter) restored(key digestKey, quoted Summary) *digestMemo {
 	return m
 }
 
-// needs ends the reduction where group i is needed as it is, and is one of which only the sum is known.
+// needs reports, and records, that the reduction cannot go on: it needs group i itself, of which only a sum
+// with older groups is known.
 func (c *Conversation) needs(i int) bool {
 	if c.begun != nil && i <= c.begun.older {
 		c.missing = true

@@ -4,22 +4,23 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// boundary is what a conversation shows instead of the events that a harness dropped.
+// boundary is where a harness compacted its transcript: a conversation shows the compaction instead of the
+// events that the harness dropped.
 type boundary struct {
 	seq     eventlog.Seq // of the compaction; 0 if there is none
 	skipped eventlog.Ranges
 }
 
-// Boundary is the event of the compaction in whose blocks AppendBoundary showed, or 0.
+// Boundary is the event of the compaction that AppendBoundary showed; 0 if there is none.
 func (c *Conversation) Boundary() eventlog.Seq { return c.boundary.seq }
 
-// Skipped reports whether an event was a message and passed to Skip.
+// Skipped reports whether an event was a message that was passed to Skip.
 func (c *Conversation) Skipped(seq eventlog.Seq) bool {
 	return c.boundary.skipped.Has(seq)
 }
 
-// Skip takes note of the next event without showing it: it counts among Events, and for
-// the size of the whole log. Like Append, it must follow on the head.
+// Skip reads the next event without showing it: it counts among Events and for the size of the log. Like
+// that of Append, the event must follow the head directly.
 func (c *Conversation) Skip(e eventlog.Event) {
 	e = c.filtered(e)
 	c.head, c.turns = e.Seq, e.Turn
@@ -35,10 +36,10 @@ func (c *Conversation) Skip(e eventlog.Event) {
 	c.chars += msg.Chars
 }
 
-// AppendBoundary shows what replaces events that were skipped, as a message of the
-// user's. first is the first of them: the group takes its place, and must be appended
-// before any later event. It is a part of the anchor. The blocks are those of the
-// compaction's event, which is still to come and is appended by AppendBoundaryEvent.
+// AppendBoundary shows what replaces the skipped events, as a user's message in the anchor. first is the
+// first skipped event, whose place the message takes; later events must be appended afterwards. The blocks
+// are those of the compaction's event, which comes later in the log: it is then appended by
+// AppendBoundaryEvent.
 func (c *Conversation) AppendBoundary(compaction eventlog.Event, first eventlog.Seq, blocks []eventlog.Block) {
 	if c.filter != nil { // what it replaces is counted with the compaction's event
 		e, _ := c.filter(eventlog.Event{Body: &eventlog.Message{Role: eventlog.RoleUser, Blocks: blocks}})
@@ -56,12 +57,12 @@ func (c *Conversation) AppendBoundary(compaction eventlog.Event, first eventlog.
 	c.boundary.seq = compaction.Seq
 	c.groups = append(c.groups, g) // the size of the log does not change
 	if c.first.group < 0 {
-		// It takes the place of the first words of a human.
+		// It takes the place of the first human message.
 		c.first = opening{group: len(c.groups) - 1, human: true}
 	}
 }
 
-// AppendBoundaryEvent takes the event of a compaction in whose blocks AppendBoundary showed.
+// AppendBoundaryEvent appends the event of the compaction whose blocks AppendBoundary showed.
 func (c *Conversation) AppendBoundaryEvent(compaction eventlog.Event) {
 	c.Append(compaction)
 	c.sources.add(compaction.Seq, nil)

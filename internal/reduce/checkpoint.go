@@ -9,12 +9,12 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Checkpoint is what a conversation has to know of the groups that a digest replaces: with it and the
-// events of the groups that are shown it goes on as one that read the whole log, for as long as the
-// digest stays. It is nothing that the log would not give again.
+// Checkpoint is what a conversation has to know of the groups that a digest replaces. With it and the
+// events of the groups that are shown, a conversation goes on as if it had read the whole log, for as long
+// as the digest stays. It is a cache: the log gives the same.
 type Checkpoint struct {
-	// AsOf is the event that the log was read up to, Sum what the digest depends on, as in
-	// Written, and Gauge the name of what counted the tokens.
+	// AsOf is the event that the log was read up to, Sum identifies the digest, as in Written, and Gauge is
+	// the name of the gauge that counted the tokens.
 	AsOf  eventlog.Seq
 	Sum   [32]byte
 	Gauge string
@@ -24,28 +24,29 @@ type Checkpoint struct {
 	Tokens       uint64
 	Chars        int
 	Call, Newest time.Time
-	// Groups, Messages, Calls and RawTokens count what the run took, those included that stay;
-	// Through is its last event, Turn the turn of its last group, Changed the event that changed
-	// one of its groups last, and Opens as in View.
+	// Groups, Messages, Calls and RawTokens count the run, with the groups of it that stay. Through is its
+	// last event, Turn the turn of its last group, Changed the event that changed one of its groups last,
+	// and Opens is as in View.
 	Groups, Messages, Calls int
 	RawTokens               uint64
 	Through                 eventlog.Seq
 	Turn                    uint32
 	Changed, Opens          eventlog.Seq
-	// Events are those of all groups, and Shown of those that are shown, of which the first
-	// Before come before the end of the run. ShownSum is the SHA-256 of what those groups are.
-	// Stay are the first events of those beside the digest that are no anchor and not pinned.
+	// Events are the events of all groups, and Shown those of the groups that are shown. Before is how many
+	// shown groups come before the end of the run. ShownSum is a SHA-256 over the shown groups. Stay are the
+	// first events of the groups of the run that stay in view, without the anchor and pinned groups.
 	Events, Shown eventlog.Ranges
 	ShownSum      [32]byte
 	Before        int
 	Stay          []eventlog.Seq
-	// Dropped are the newest of the dropped groups, oldest first; the first is the sum of all older ones.
+	// Dropped are the newest dropped groups, oldest first; the first entry is the sum of all older ones.
 	Dropped []DroppedGroup
 	// OpenCalls are the ids of calls in dropped groups that have no result, and Names the hashes
 	// of ids after the last whole stretch of NamesOf.
 	OpenCalls []string
 	Names     []uint32
-	// FileTokens is the size of the groups that worked on files, of all of them if AllFiles.
+	// FileTokens is the size of the groups that worked on files: of all groups with AllFiles, else of the
+	// first ones, as far as they were looked at.
 	FileTokens uint64
 	AllFiles   bool
 }
@@ -57,13 +58,12 @@ type DroppedGroup struct {
 }
 
 const (
-	// mostDropped bounds the dropped groups that are known, and mostOpen the calls.
+	// mostDropped and mostOpen bound the dropped groups and the open calls of a checkpoint.
 	mostDropped = 64
 	mostOpen    = 256
 )
 
-// CheckpointSum is the sum of the digest that a view shows; false where there is none of which Checkpoint
-// says anything.
+// CheckpointSum is the Sum of the digest that a view shows; false where Checkpoint would give none.
 func (c *Conversation) CheckpointSum(v View) (sum [32]byte, ok bool) {
 	m := c.memoOf(v)
 	if m == nil || m.key.protection != (protectionKey{}) || m.key.lateAfter > 0 || !c.followsFromGroups() {
@@ -72,8 +72,8 @@ func (c *Conversation) CheckpointSum(v View) (sum [32]byte, ok bool) {
 	return m.sum, true
 }
 
-// followsFromGroups reports whether all groups were read, and what is shown depends on nothing of the
-// log that a checkpoint does not hold.
+// followsFromGroups reports whether all groups were read, and what is shown depends on nothing else in the
+// log: a checkpoint holds nothing else.
 func (c *Conversation) followsFromGroups() bool {
 	reminded := len(c.reminders) > 0 || len(c.live) > 0
 	compacted := len(c.compactions.inForce) > 0 || len(c.compactions.void) > 0
@@ -81,8 +81,8 @@ func (c *Conversation) followsFromGroups() bool {
 	return c.Whole() && c.filter == nil && !reminded && !compacted && !bounded && !c.SharesEvents()
 }
 
-// Checkpoint is what has to be known of the groups that the digest of a view replaces; false where that
-// is not all that a view may depend on.
+// Checkpoint is the checkpoint of the digest that a view shows; false where later views may depend on more
+// than a checkpoint holds.
 func (c *Conversation) Checkpoint(v View) (cp Checkpoint, ok bool) {
 	if _, ok := c.CheckpointSum(v); !ok {
 		return cp, false
@@ -116,7 +116,7 @@ func (c *Conversation) Checkpoint(v View) (cp Checkpoint, ok bool) {
 	return cp, len(cp.OpenCalls) <= mostOpen && len(gone) > 0
 }
 
-// droppedGroups are the newest of some groups; the first is the sum of all older ones.
+// droppedGroups are the newest of the groups; the first entry is the sum of all older ones.
 func droppedGroups(groups []*Group) []DroppedGroup {
 	var out []DroppedGroup
 	for i, g := range groups {
@@ -145,7 +145,8 @@ func (c *Conversation) openCallsOf(groups []*Group) []string {
 	return ids
 }
 
-// sumOf is the SHA-256 of what distinguishes groups that were read from the same events.
+// sumOf is a SHA-256 over the properties of groups that may differ although they were read from the same
+// events.
 func sumOf(groups []*Group) (sum [32]byte) {
 	h := sha256.New()
 	for _, g := range groups {

@@ -8,10 +8,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// clipping keeps head and tail of results that are too large by themselves, and
-// of a first user message that would crowd out everything else. A result is
-// clipped when it first appears, so that clipping rewrites nothing; tighter
-// limits come from the state.
+// clipping cuts the middle out of results that are too large on their own, and out of a first user message
+// that would crowd out everything else. A result is clipped when it first appears, so that the cached
+// prefix does not change; the state may have tighter limits.
 type clipping struct {
 	policy Clipping
 	texts  writer
@@ -72,7 +71,7 @@ func (c clipping) clipResult(e *Editor, i int, call *Call, limit uint64) {
 	}
 }
 
-// clipTexts shortens the texts of group i to the limits of their events; 0 is none.
+// clipTexts shortens the texts of group i to limit(event) tokens; 0 is no limit.
 func (c clipping) clipTexts(e *Editor, i int, limit func(eventlog.Seq) uint64, reason string) {
 	g := e.v.Group(i)
 	clip := e.clipText
@@ -91,7 +90,7 @@ func (c clipping) clipTexts(e *Editor, i int, limit func(eventlog.Seq) uint64, r
 	}
 }
 
-// describeMedia puts a text in the place of what is no text in group i and larger than its limit.
+// describeMedia replaces the media and provider blocks of group i that are larger than their limits by texts.
 func (c clipping) describeMedia(e *Editor, i int, limits clipLimits) {
 	for m, b := range e.v.Group(i).media(limits) {
 		e.describe(i, m, b, c.texts.described(e.v.Group(i).Messages[m].Blocks[b]), c.Name(), "media leave no room")
@@ -111,16 +110,14 @@ func textReason(g *Group) string {
 }
 
 const (
-	// clipFloor is the smallest limit at which head and tail say something, in
-	// tokens.
+	// clipFloor is the smallest limit, in tokens, at which head and tail are worth showing.
 	clipFloor = 64
-	// pointerAlone is the limit at which nothing but the pointer stays.
+	// pointerAlone is a limit at which only the pointer is shown.
 	pointerAlone = 1
 )
 
-// Free implements freer. It halves the limit of the results that are still in the view in
-// full until enough is freed, down to their pointers alone. It serves as a last resort: by
-// then only the newest turns remain.
+// Free implements freer. It halves the limit on the results that are not stubbed until enough is freed,
+// down to their pointers alone. Only the last resort uses it: by then only the newest turns remain.
 func (c clipping) Free(v View, s State, d demand) State {
 	e := v.Editor()
 	before := e.Tokens()
@@ -166,7 +163,7 @@ func (v View) clippable() (from, through eventlog.Seq, largest uint64) {
 	return from, through, largest
 }
 
-// clipBetween clips the results in events (from, through]; false where the reduction should end.
+// clipBetween clips the results in events (from, through]; false where the reduction should stop.
 func (c clipping) clipBetween(e *Editor, from, through eventlog.Seq, limit uint64) bool {
 	for i := range e.v.Len() {
 		if e.v.Ended() != nil {
@@ -182,7 +179,7 @@ func (c clipping) clipBetween(e *Editor, from, through eventlog.Seq, limit uint6
 	return true
 }
 
-// names is what names may take of a clip of so many tokens.
+// names is how many tokens of a clip may be names from the part that was cut out.
 func (c Clipping) names(limit uint64) uint64 {
 	const part = 8
 	if c.HeadTokens+c.TailTokens > 0 {

@@ -9,19 +9,18 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// A caller's compaction. What nobody asked for waits until it pays; what a caller asks
-// for is done wherever anything can be.
+// A caller's compaction. A reduction's own cuts wait until they pay; a cut that a caller asks for is made
+// wherever it frees anything.
 
-// Assume has reductions go on as if the log went on with a compaction.
+// Assume makes reductions go on as if a compaction were the next event of the log.
 func (p *Pipeline) Assume(c *eventlog.Compaction) {
 	d := p.digests
 	d.decided = newDecided(p.conv.head+1, c, p.conv.Decided(), p.conv.lastHuman)
 }
 
-// Decide says what a compaction asked for decides, by the strategy of the ask, which is
-// to be one, down to its goal, or as far as it may where that is 0. text replaces the
-// groups up to its Through where the strategy is Summarize. Where nothing can be done,
-// the decision is nil and nothing says why.
+// Decide computes the decision of a compaction that a caller asks for, by ask.Strategy, which must not be
+// empty: down to ask.Goal or, where that is 0, as far as possible. With Summarize, text replaces the groups
+// up to its Through. Where nothing can be done, the compaction is nil and nothing says why.
 func (p *Pipeline) Decide(b budget.Budget, s State, ask Ask, text Summary) (c *eventlog.Compaction, nothing string, err error) {
 	d, err := p.decide(b, s, ask)
 	if err != nil {
@@ -50,10 +49,10 @@ func (p *Pipeline) Decide(b budget.Budget, s State, ask Ask, text Summary) (c *e
 	return c, nothing, nil
 }
 
-// decider looks for what a compaction decides.
+// decider computes the decision of a compaction.
 type decider struct {
 	*reduction
-	// start is the view before.
+	// start is what the state shows before the compaction.
 	start Result
 }
 
@@ -63,10 +62,10 @@ func (p *Pipeline) decide(b budget.Budget, s State, ask Ask) (*decider, error) {
 	return &decider{r, now}, err
 }
 
-// spared is the last event before the turns that are spared.
+// spared is the last event before the turns that the compaction spares.
 func (d *decider) spared() eventlog.Seq { return d.start.View.beforeTurns(d.keepTurns()) }
 
-// goal is what the view may hold; 0 is as little as may be.
+// goal is the size that the view should come down to; 0 is as small as possible.
 func (r *reduction) goal() uint64 {
 	if r.ask.Goal == 0 {
 		return 0
@@ -74,7 +73,7 @@ func (r *reduction) goal() uint64 {
 	return max(1, r.ask.Goal-min(r.ask.Goal, r.ask.Reserved))
 }
 
-// reached reports whether a view is as small as asked for.
+// reached reports whether a view has come down to the goal, if there is one.
 func (d *decider) reached(v View) bool { return d.ask.Goal > 0 && v.Tokens() <= d.goal() }
 
 func (d *decider) mask() (c *eventlog.Compaction, nothing string) {
@@ -89,9 +88,9 @@ func (d *decider) mask() (c *eventlog.Compaction, nothing string) {
 	return d.compaction(d.start.State, e.View(), Summary{}), ""
 }
 
-// collapse drops the shortest of the runs, which are in order, that comes down to the
-// goal, and otherwise the last, with as small a record as the goal needs. Without a text of the caller's it
-// must make the view smaller.
+// collapse drops the shortest of the runs that comes down to the goal, or else the last, with as small a
+// record as the goal needs. The runs are in order. Without a text of the caller's the view must become
+// smaller.
 func (d *decider) collapse(runs []eventlog.Seq, text Summary) (c *eventlog.Compaction, nothing string) {
 	size := d.sizeFor(text)
 	through := d.shortest(runs, size, text)
@@ -107,7 +106,7 @@ func (d *decider) collapse(runs []eventlog.Seq, text Summary) (c *eventlog.Compa
 	return d.compaction(best.State, best.View, text), ""
 }
 
-// shortest is the first of the runs that comes down to the goal, or the last where none does.
+// shortest is the first run that comes down to the goal, or the last where none does.
 func (d *decider) shortest(runs []eventlog.Seq, size uint64, text Summary) eventlog.Seq {
 	last := len(runs) - 1
 	if d.ask.Goal > 0 {
@@ -116,14 +115,14 @@ func (d *decider) shortest(runs []eventlog.Seq, size uint64, text Summary) event
 	return runs[last]
 }
 
-// enough reports whether a view is smaller than the one before, and as small as asked for if that was said.
+// enough reports whether a view is smaller than the one before, and has come down to the goal if there is
+// one.
 func (d *decider) enough(v View) bool {
 	return v.Tokens() < d.start.View.Tokens() && (d.ask.Goal == 0 || d.reached(v))
 }
 
-// smaller halves the record's size until the view is small enough. Where what the
-// caller does not allow to drop takes the goal by itself, the record keeps to its shares of
-// the goal.
+// smaller halves the record's size until the view is small enough. Where the groups that must stay take the
+// whole goal by themselves, no record is small enough, and it keeps the size for the goal.
 func (d *decider) smaller(best Result, through eventlog.Seq, size uint64, text Summary) Result {
 	before, least := d.start.View.Tokens(), best
 	for size /= 2; !d.enough(best.View) && size >= leastDigest; size /= 2 {
@@ -151,20 +150,20 @@ func (d *decider) larger(best Result, through eventlog.Seq, size uint64, text Su
 	return best
 }
 
-// settles reports whether what was dropped for one policy and budget alone is decided for all by a result
-// that frees no more.
+// settles reports whether a result, although it frees nothing more, has a use: it makes a run that was
+// dropped under one policy and budget the decision for all of them.
 func (d *decider) settles(r Result, through eventlog.Seq) bool {
 	dropped := d.start.State.CollapsedThrough
 	return through == dropped && r.View.digest.Through == dropped && dropped > d.digests.decided.through() && r.View.Tokens() == d.start.View.Tokens()
 }
 
-// noGain is why a run is not dropped whose record would be as large.
+// noGain says that a run is not dropped because its record would be as large.
 func (d *decider) noGain() string {
 	return "what may be dropped before " + d.spares() + " takes no more than the record that would replace it"
 }
 
-// grows reports whether a decision would make the context larger for the budget and the state
-// of who asks: beside what was decided for these alone, its record may be another.
+// grows reports whether a decision would make the caller's own context larger: under its budget and state,
+// the record may be larger than the one of a run that was dropped for these alone.
 func (d *decider) grows(c *eventlog.Compaction, b budget.Budget, s State) bool {
 	defer d.reset(d.digests.decided)
 	d.Assume(c)
@@ -172,14 +171,15 @@ func (d *decider) grows(c *eventlog.Compaction, b budget.Budget, s State) bool {
 	return err == nil && after.View.Tokens() > d.start.View.Tokens()
 }
 
-// sizeFor is the size that the record of what is dropped is written for: that of the goal where
-// there is one. It is at least 1, also where reminders take the whole target: to double it ends.
+// sizeFor is the size that the record is written for, by the goal if there is one. It is at least 1, even
+// where reminders take the whole target, so that doubling it comes to an end.
 func (d *decider) sizeFor(text Summary) uint64 {
 	b := d.sized()
 	return max(1, d.window.sizeFor(b, d.conv.gauge.Text(text.quote())))
 }
 
-// sized is the budget whose shares limit what is written.
+// sized is the budget whose shares limit the record: that of the view, with the goal as its target if that is
+// smaller.
 func (r *reduction) sized() budget.Budget {
 	b := r.budget
 	if goal := r.goal(); goal > 0 {
@@ -188,7 +188,7 @@ func (r *reduction) sized() budget.Budget {
 	return b
 }
 
-// try is the view after a run with a record of a size.
+// try is the result of dropping a run with a record written for a size.
 func (d *decider) try(through eventlog.Seq, size uint64, text Summary) Result {
 	s := d.start.State
 	s.CollapsedThrough, s.CollapsedFor, s.LateAfter = through, size, d.lateAfter(d.start)
@@ -204,19 +204,18 @@ func (d *decider) try(through eventlog.Seq, size uint64, text Summary) Result {
 	return d.apply(s)
 }
 
-// reset takes back what was assumed to be decided.
+// reset takes back an assumed decision.
 func (p *Pipeline) reset(decided *Decided) { p.digests.decided = decided }
 
-// readyFor is the newest summary that was made for groups of a run and that a record of
-// the size has room for.
+// readyFor is the newest summary by a summarizer that covers no more than a run and fits a record of a size.
 func (d *decider) readyFor(through eventlog.Seq, size uint64) Summary {
 	limit := d.digests.proseLimit(budget.Budget{Target: size, Caps: d.budget.Caps})
 	return d.digests.summaries.newest(through, limit, d.conv.gauge)
 }
 
-// runs are the ends of all runs that spare the newest turns and go beyond what is dropped
-// already. Where there are none it is the run that is dropped, if its record can be made
-// smaller or it was dropped for one policy and budget alone.
+// runs are the ends of all runs that spare the newest turns and are longer than the one in force. Where
+// there are none, it returns the run in force, provided that its record can become smaller or that it was
+// dropped under one policy and budget alone.
 func (d *decider) runs() []eventlog.Seq {
 	spared, dropped := d.spared(), d.start.State.CollapsedThrough
 	var out []eventlog.Seq
@@ -232,8 +231,8 @@ func (d *decider) runs() []eventlog.Seq {
 	return out
 }
 
-// runsFrom are a run that is to be dropped and, where that may not come down to the goal, the
-// longer ones that spare the newest turns.
+// runsFrom are a run that must be dropped and, with a goal, the longer ones that spare the newest turns: the
+// first may not come down to the goal.
 func (d *decider) runsFrom(first eventlog.Seq) []eventlog.Seq {
 	out := []eventlog.Seq{first}
 	if d.ask.Goal == 0 {
@@ -247,9 +246,9 @@ func (d *decider) runsFrom(first eventlog.Seq) []eventlog.Seq {
 	return out
 }
 
-// sparesIn reports whether a view has all that there was of the spared turns: a
-// run of an earlier compaction, which spared fewer, may reach into them, and what the
-// user said there stays as far as its record is large enough.
+// sparesIn reports whether a view still has all groups of the spared turns that the start has. An earlier
+// compaction that spared fewer turns may have a run that reaches into them: how many user messages of that
+// run stay depends on the size of its record.
 func (d *decider) sparesIn(v View) bool {
 	spared := d.spared()
 	here := v.Groups()
@@ -258,7 +257,7 @@ func (d *decider) sparesIn(v View) bool {
 	})
 }
 
-// spareTurns is how many turns a compaction spares, and spares says it.
+// spareTurns is how many of the newest turns a compaction spares; spares says it in words.
 func (r *reduction) spareTurns() uint32 { return max(r.keepTurns(), 1) }
 
 func (r *reduction) spares() string {
@@ -268,7 +267,7 @@ func (r *reduction) spares() string {
 	return "the last turn"
 }
 
-// compaction is the event that makes a state and a view the session's.
+// compaction is the event that makes what a state and a view show hold for the whole session.
 func (d *decider) compaction(s State, v View, text Summary) *eventlog.Compaction {
 	standing := d.digests.decided
 	out := &eventlog.Decision{}
@@ -276,7 +275,7 @@ func (d *decider) compaction(s State, v View, text Summary) *eventlog.Compaction
 		s = standing.shown(s, v)
 	}
 	if s.CollapsedThrough > 0 {
-		s.CollapsedFor = max(s.CollapsedFor, 1) // a record for nothing is one budget's last resort
+		s.CollapsedFor = max(s.CollapsedFor, 1) // a record for a target of 0 is the last resort of one budget
 		out.Through, out.DigestTokens, out.LateAfter, out.Kept = s.CollapsedThrough, s.CollapsedFor, s.LateAfter, d.digests.kept(s)
 		if text.ID == "" {
 			text = d.digests.known(s.Summary)
@@ -289,7 +288,7 @@ func (d *decider) compaction(s State, v View, text Summary) *eventlog.Compaction
 	for i := range v.items {
 		g := v.items[i].group
 		if v.lastTurn()-g.Turn < d.spareTurns() {
-			break // what is a pointer there was the last resort of one policy and budget
+			break // a result stubbed there was the last resort of one policy and budget
 		}
 		for c := range g.Calls {
 			call := &g.Calls[c]
@@ -299,7 +298,7 @@ func (d *decider) compaction(s State, v View, text Summary) *eventlog.Compaction
 		}
 	}
 	if standing != nil {
-		for at := range standing.masked.all() { // what the view does not show may be shown under another policy
+		for at := range standing.masked.all() { // another policy may show a group that this view does not
 			masked[at] = masked[at] || at.Seq > out.Through
 		}
 	}

@@ -7,32 +7,33 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Decided is what callers' compactions decided for a session, whatever the policy and
-// the budget: every reduction shows at most what remains. Nil decides nothing.
+// Decided is what callers' compactions decided for a session, under every policy and budget: a reduction
+// may drop more, but shows nothing that they dropped. Nil decides nothing.
 type Decided struct {
-	// Seq is the compaction that says so.
+	// Seq is the event of the newest compaction.
 	Seq eventlog.Seq
 	eventlog.Decision
-	// Summary is the text that replaces groups up to its Through; zero if none does.
+	// Summary is the text that replaces groups up to its Through; zero if there is none.
 	Summary Summary
 
-	// before is what was decided before it, which holds as well; nil if nothing was.
+	// before are the earlier decisions, which hold as well; nil if there are none.
 	before *Decided
-	// reach and late are its own Through and LateAfter; those of the Decision are those of all.
+	// reach and late are Through and LateAfter of the newest compaction itself; those of Decision combine
+	// all compactions.
 	reach, late eventlog.Seq
-	kept        map[eventlog.Seq]bool
-	// keptByAll are those of kept that all before it keep or do not reach.
+	kept        map[eventlog.Seq]bool // first events of the groups that the newest compaction keeps
+	// keptByAll are those of kept that each earlier compaction keeps or does not reach.
 	keptByAll map[eventlog.Seq]bool
-	// furthest is the greatest reach of it and those before.
+	// furthest is the largest reach of all compactions.
 	furthest eventlog.Seq
 	masked   places
-	// maskedThrough is the last of the events of what is masked.
+	// maskedThrough is the newest event with a masked result.
 	maskedThrough eventlog.Seq
 }
 
-// newDecided reads the compaction at seq, after what was decided before it: what is dropped
-// stays dropped, whatever it says. It reaches no event that is not before itself, and never
-// the group of what a human said last before it, which begins at human; 0 is none.
+// newDecided adds the compaction at seq to the earlier decisions: what these dropped stays dropped,
+// whatever the compaction says. A compaction covers only events before itself. It never drops the group
+// with a human's newest words before it, which begins at event human; 0 is none.
 func newDecided(seq eventlog.Seq, c *eventlog.Compaction, before *Decided, human eventlog.Seq) *Decided {
 	d := &Decided{Seq: seq, Decision: *c.Decision, before: before, kept: map[eventlog.Seq]bool{human: true}}
 	d.Through = min(d.Through, seq-1)
@@ -85,8 +86,8 @@ func (d *Decided) summary() Summary {
 	return d.Summary
 }
 
-// keeps reports whether a group may stay where the run through it is dropped: one that each
-// compaction kept, or in which a human said something since or a result is late enough.
+// keeps reports whether the decisions let a group of the run stay in view. Each compaction that reaches it
+// must have kept it, or be older than a human's words in it, or allow it for a late result.
 func (d *Decided) keeps(g *Group) bool {
 	if g.First > d.through() || d.keptByAll[g.First] {
 		return true
@@ -100,7 +101,7 @@ func (d *Decided) keeps(g *Group) bool {
 	return true
 }
 
-// split has those of the groups that stay join the gone that were decided to be dropped.
+// split moves the groups that the decisions drop from stay to gone.
 func (d *Decided) split(stay, gone []*Group) (stays, dropped []*Group) {
 	if d == nil {
 		return stay, gone
@@ -116,15 +117,15 @@ func (d *Decided) split(stay, gone []*Group) (stays, dropped []*Group) {
 	return stays, inOrder(gone, more)
 }
 
-// Drops reports whether a group is dropped by what was decided.
+// Drops reports whether the decisions drop a group.
 func (d *Decided) Drops(g *Group) bool {
 	return d != nil && g.collapses(d.Through) && !d.keeps(g)
 }
 
-// Masks reports whether a result is shown as its pointer by what was decided.
+// Masks reports whether the decisions stub a result.
 func (d *Decided) Masks(at eventlog.Place) bool { return d != nil && d.masked.has(at) }
 
-// alone is a state in which no run is dropped but that of what was decided.
+// alone is a state without any run but that of the decisions.
 func (d *Decided) alone(s State) State {
 	s.CollapsedThrough, s.LateAfter, s.Summary = d.through(), 0, d.summary().ID
 	if d != nil {
@@ -133,8 +134,8 @@ func (d *Decided) alone(s State) State {
 	return s
 }
 
-// shown is a state without a run that a view does not show: one whose record would be
-// larger than what it replaces.
+// shown is the state that a view really shows: without its run where the view does not collapse it because
+// the record would be larger than the groups.
 func (d *Decided) shown(s State, v View) State {
 	if v.digest.Through < s.CollapsedThrough {
 		return d.alone(s)
@@ -142,7 +143,7 @@ func (d *Decided) shown(s State, v View) State {
 	return s
 }
 
-// applied is a state that shows no more than what remains by what was decided.
+// applied is a state moved forward so that it shows nothing that the decisions drop.
 func (d *Decided) applied(s State, known summaries) State {
 	switch {
 	case d.through() == 0:
@@ -158,8 +159,7 @@ func (d *Decided) applied(s State, known summaries) State {
 	return s
 }
 
-// From is a state as every reduction starts from it: no group is shown that a caller's
-// decision drops.
+// From is the state that a reduction really starts from: it shows no group that a caller's decision drops.
 func (p *Pipeline) From(s State) State {
 	return p.digests.decided.applied(s, p.digests.summaries)
 }
@@ -167,18 +167,17 @@ func (p *Pipeline) From(s State) State {
 // Compactions are the callers' compactions of a log, as far as it was read. The zero
 // value is that of an empty log.
 type Compactions struct {
-	// inForce are those that were not taken back, oldest first; each is complete.
+	// inForce are the decisions up to each compaction that was not undone, oldest first.
 	inForce []*Decided
-	// void are the events at which what was taken back later was in force, as runs in
-	// order.
+	// void are the events at which a compaction was in force that was undone later.
 	void eventlog.Ranges
 }
 
-// Read takes in the next event of the log. Which compactions are in force then is known,
-// and not all that they keep.
+// Read reads the next event of the log. It is enough to know which compactions are in force, but not all that
+// they keep, which depends on the groups.
 func (all *Compactions) Read(e eventlog.Event) { all.read(e, 0) }
 
-// read is Read for who knows where the group of what a human said last begins.
+// read is Read with the first event of the group that holds a human's newest words.
 func (all *Compactions) read(e eventlog.Event, human eventlog.Seq) {
 	c, ok := e.Body.(*eventlog.Compaction)
 	switch {
@@ -190,7 +189,7 @@ func (all *Compactions) read(e eventlog.Event, human eventlog.Seq) {
 	}
 }
 
-// InForce are the events of those that were not taken back, oldest first.
+// InForce are the events of the compactions that were not undone, oldest first.
 func (all *Compactions) InForce() []eventlog.Seq {
 	out := make([]eventlog.Seq, len(all.inForce))
 	for i, d := range all.inForce {
@@ -199,7 +198,7 @@ func (all *Compactions) InForce() []eventlog.Seq {
 	return out
 }
 
-// undo takes back every compaction from an event on.
+// undo undoes every compaction from an event on.
 func (all *Compactions) undo(seq, from eventlog.Seq) {
 	n := sort.Search(len(all.inForce), func(i int) bool { return all.inForce[i].Seq >= from })
 	if n == len(all.inForce) {
@@ -223,9 +222,9 @@ func (all *Compactions) newest() *Decided {
 // Decided is what the callers' compactions of the log decided; nil if none is in force.
 func (c *Conversation) Decided() *Decided { return c.compactions.newest() }
 
-// VoidSince returns the first event of the run around at in which a compaction was in force
-// that was taken back since, 0 if there is none: what was decided there for a policy and a
-// budget may rest on it, and holds no more.
+// VoidSince returns the first event of the stretch around at during which a compaction was in force that was
+// undone since; 0 if there is none. A state recorded in such a stretch may build on that compaction and must
+// not be used.
 func (c *Conversation) VoidSince(at eventlog.Seq) eventlog.Seq {
 	return c.compactions.void.Around(at).From
 }

@@ -8,13 +8,11 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Conversation gathers the events of one log into groups as the log grows. It
-// has one owner: no method may be called while another runs, and what Groups
-// returned is valid until the next Append.
+// Conversation gathers the events of one log into groups as the log grows. It is not safe for concurrent
+// use: no method may be called while another runs. What Groups returned is valid until the next Append.
 type Conversation struct {
 	gauge budget.Gauge
-	// filter changes events before anything is made of them; nil if nothing does. It made
-	// so many replacements.
+	// filter changes each event before it is read; nil changes nothing. replaced counts its replacements.
 	filter   func(eventlog.Event) (_ eventlog.Event, replaced int)
 	replaced int
 
@@ -42,17 +40,17 @@ type Conversation struct {
 	open      map[string]int    // call id → group
 	made      map[string]uint32 // call id → how many calls have it
 
-	// begun is what is known of groups that were not read; nil if all were. missing says that
-	// one of them is needed. names are the ids that the log uses.
+	// begun is what the checkpoint says of groups that were not read; nil if all were read. missing is set
+	// once a reduction needs one of the unread groups. names are the ids that the log uses.
 	begun   *begun
 	missing bool
 	names   []usedName
 
-	// What is kept for the next reduction.
+	// What is cached for the next reduction.
 
-	// lent is how many groups were given out: who has one keeps it as it is.
+	// lent is how many groups callers hold. A change to one of these is made in a copy.
 	lent int
-	// ends are those that endsOfAll returns, as far as they are known.
+	// ends is the cache of endsOfAll.
 	ends        []eventlog.Seq
 	texts       *texts
 	rules       *rules
@@ -77,11 +75,11 @@ func NewConversation(gauge budget.Gauge) *Conversation {
 	}
 }
 
-// Filter has every event pass through a function, which says how many places it replaced.
-// Nothing may have been appended. The function must be pure.
+// Filter passes every event through f, which also returns how many places it replaced. f must be pure. Filter
+// must be called before the first Append.
 func (c *Conversation) Filter(f func(eventlog.Event) (_ eventlog.Event, replaced int)) { c.filter = f }
 
-// Replaced is how many places of the log the filter replaced.
+// Replaced is how many places of the log were replaced by the filter.
 func (c *Conversation) Replaced() int { return c.replaced }
 
 func (c *Conversation) filtered(e eventlog.Event) eventlog.Event {
@@ -96,7 +94,7 @@ func (c *Conversation) filtered(e eventlog.Event) eventlog.Event {
 // Groups returns the groups in the order of their first events.
 func (c *Conversation) Groups() []*Group { return c.lend() }
 
-// lend returns the groups for others to hold.
+// lend returns the groups, from now on shared with the caller.
 func (c *Conversation) lend() []*Group {
 	c.lent = len(c.groups)
 	return c.groups
@@ -105,7 +103,7 @@ func (c *Conversation) lend() []*Group {
 // Reminders returns all reminders of the log, oldest first.
 func (c *Conversation) Reminders() []Reminder { return c.reminders }
 
-// Head is the seq of the newest event taken in.
+// Head is the seq of the newest event that was appended.
 func (c *Conversation) Head() eventlog.Seq { return c.head }
 
 // Turns is how many model calls the log holds.
@@ -120,8 +118,7 @@ func (c *Conversation) Chars() int { return c.chars }
 // eventOverhead is about what an event takes in memory beside its content.
 const eventOverhead = 768
 
-// Bytes is about how much memory the conversation's events take, and the texts that replace
-// parts of them.
+// Bytes is about how much memory the conversation takes: its events and what is cached of them.
 func (c *Conversation) Bytes() int {
 	return c.bytes + c.texts.bytes() + c.cached.bytes() + c.reach.bytes()
 }
@@ -129,8 +126,8 @@ func (c *Conversation) Bytes() int {
 // Gauge is what counts this conversation's tokens.
 func (c *Conversation) Gauge() budget.Gauge { return c.gauge }
 
-// Append takes in the next events of the log. They must follow on the head and
-// must have been admitted by eventlog.Head.Admit.
+// Append adds the next event of the log. It must follow the head directly, and must have been admitted by
+// eventlog.Head.Admit.
 func (c *Conversation) Append(e eventlog.Event) {
 	e = c.filtered(e)
 	c.head = e.Seq
@@ -172,8 +169,7 @@ func (c *Conversation) appendMessage(e eventlog.Event, m *eventlog.Message) {
 	c.sources.add(e.Seq, groups)
 }
 
-// appendRest takes in what a message of the system or the user says beside results
-// and returns its group.
+// appendRest adds the blocks of a system or user message that are no results, and returns their group.
 func (c *Conversation) appendRest(e eventlog.Event, m *eventlog.Message, rest []Block) int {
 	msg := c.message(m.Role, rest, e.Seq, m.Model)
 	var human eventlog.Seq
@@ -215,13 +211,12 @@ func (c *Conversation) appendRest(e eventlog.Event, m *eventlog.Message, rest []
 	return i
 }
 
-// onlySystem reports whether nothing but the system prompt was said so far.
+// onlySystem reports whether the log holds nothing but the system prompt so far.
 func (c *Conversation) onlySystem() bool {
 	return len(c.groups) == 0 || c.groups[len(c.groups)-1].Kind == KindSystem && c.groups[len(c.groups)-1].Anchor
 }
 
-// appendAssistant takes in an assistant's message, or a part of one, and returns
-// its group.
+// appendAssistant adds an assistant's message, or a part of one, and returns its group.
 func (c *Conversation) appendAssistant(e eventlog.Event, m *eventlog.Message, blocks []Block) int {
 	i, ok := c.lookup(m.GroupID)
 	if !ok {
@@ -255,8 +250,8 @@ func (c *Conversation) appendAssistant(e eventlog.Event, m *eventlog.Message, bl
 	return i
 }
 
-// addCall puts a synthetic result after the results of the calls before it; the
-// real one takes its place when it comes.
+// addCall adds a call with a synthetic result, after the results of the calls before it. The real result
+// takes the place of the synthetic one when it comes.
 func (c *Conversation) addCall(g *Group, assistant int, call eventlog.ToolCall) {
 	at := assistant + 1 + len(g.Calls)
 	result := eventlog.ToolResult{CallID: call.CallID, ToolName: call.Name, Content: []eventlog.Block{eventlog.Text{Text: InterruptedText}}, IsError: true}
@@ -266,8 +261,8 @@ func (c *Conversation) addCall(g *Group, assistant int, call eventlog.ToolCall) 
 	c.made[call.CallID]++
 }
 
-// answer puts a result in the place of its call's synthetic one. A pinned result
-// pins the group that it belongs to, which is returned.
+// answer puts a result in the place of its call's synthetic one, and returns the group of the call. A pinned
+// result pins that group.
 func (c *Conversation) answer(e eventlog.Event, r eventlog.ToolResult, b Block, pinned bool) (group int, ok bool) {
 	i, ok := c.open[r.CallID]
 	if !ok {
@@ -321,7 +316,7 @@ func (c *Conversation) add(g *Group, groupID string) int {
 	return i
 }
 
-// replace changes group i, or a copy of it where others may hold it.
+// replace changes group i in place, or in a copy where a caller may hold it.
 func (c *Conversation) replace(i int, change func(*Group)) {
 	g := c.groups[i]
 	before := g.Tokens
@@ -344,7 +339,7 @@ func (c *Conversation) replace(i int, change func(*Group)) {
 	c.chars += g.Chars
 }
 
-// message is one of an event, or with seq 0 one that contextd made up.
+// message makes a message of an event's blocks; with seq 0 it is synthetic.
 func (c *Conversation) message(role eventlog.Role, blocks []Block, seq eventlog.Seq, model string) Message {
 	m := Message{Role: role, Blocks: blocks, Model: model, Tokens: budget.MessageOverhead}
 	if seq != 0 {
@@ -354,8 +349,8 @@ func (c *Conversation) message(role eventlog.Role, blocks []Block, seq eventlog.
 	return m
 }
 
-// blocks gives each block its place and its tokens: those kept with the event where they
-// were counted by this gauge, or by its tokenizer without framing.
+// blocks gives each block its place and its size. Counts that are stored with the event are used where this
+// gauge made them, or its tokenizer without the format's framing; other blocks are counted.
 func (c *Conversation) blocks(e eventlog.Event, m *eventlog.Message) []Block {
 	all := make([]Block, len(m.Blocks))
 	whole := len(e.Tokens.Blocks) == len(m.Blocks)
@@ -375,18 +370,17 @@ func (c *Conversation) blocks(e eventlog.Event, m *eventlog.Message) []Block {
 	return all
 }
 
-// opening is what the user said first: a human, or before any human has said anything
-// whoever spoke as the user.
+// opening is the first message of a human or, before there is one, the first message with the user's role.
 type opening struct {
 	// group is its index, or -1.
 	group int
 	human bool
-	// anchored is set when the group is a part of the anchor without it.
+	// anchored is set when the group would be in the anchor without this message, too.
 	anchored bool
 }
 
-// anchor takes note that group i has a user's message. The first one is a part of
-// the anchor; one that the runtime put in gives way to the first that a human wrote.
+// anchor records that group i has a user's message. The first such group joins the anchor; if the runtime
+// wrote it, the first group with a human's message takes its place there.
 func (c *Conversation) anchor(i int, human bool) {
 	old := c.first
 	if old.group >= 0 && (old.human || !human) {

@@ -23,8 +23,8 @@ const (
 	// fileShare and reminderShare are for the files that calls read and changed and
 	// for the reminders that were dropped with their turns.
 	fileShare = 0.01
-	// planShare and failedShare are for the agent's plan and for what failed; what they take
-	// is taken off the ledger.
+	// planShare and failedShare are for the agent's plan and for what failed; the ledger's share is
+	// smaller by what they take.
 	planShare     = 0.01
 	failedShare   = 0.01
 	reminderShare = 0.01
@@ -42,20 +42,20 @@ type digestWriter struct {
 	memos     *digestMemos
 	summaries summaries
 	decided   *Decided
-	full      View // the last of inFull
-	// written is a digest that was stored; zero if none was. boundary is the event in whose
-	// place a harness's boundary is shown; 0 if none is.
+	full      View // what inFull returned last
+	// written is a stored digest; zero if there is none. boundary is the event of the compaction that a
+	// harness's boundary shows; 0 if there is none.
 	written  Written
 	boundary eventlog.Seq
-	// protection is that under a state.
+	// protection returns what is protected under a state.
 	protection func(State) *protection
-	// ended says why what is written should not be finished, if it should not.
+	// ended returns why writing should stop; nil if it should go on.
 	ended func() error
 }
 
-// resume returns the view after a run: every group that stays in full, and the digest
-// unless it is larger than what it replaces. What callers decided is dropped in any case.
-// It does not look at the groups of the run again.
+// resume returns the view with the run of a state collapsed. Where the digest would be larger than the groups
+// that it replaces, only the run that callers decided on is collapsed, or none. It does not read the
+// groups of the run again.
 func (d *digestWriter) resume(s State) View {
 	if s.CollapsedThrough == 0 {
 		return d.inFull()
@@ -74,7 +74,7 @@ func (d *digestWriter) resume(s State) View {
 	return d.inFull()
 }
 
-// inFull is the view in which every group is in full. A reduction asks for it several times.
+// inFull is the view with every group in full, cached because a reduction asks for it several times.
 func (d *digestWriter) inFull() View {
 	d.conv.missing = d.conv.missing || d.conv.begun != nil
 	if d.full.Len() < len(d.groups) {
@@ -83,7 +83,7 @@ func (d *digestWriter) inFull() View {
 	return d.full
 }
 
-// collapse returns the view after a run, and false where nothing is dropped.
+// collapse returns the view with the run of a state collapsed; false where that drops nothing.
 func (d *digestWriter) collapse(s State) (View, bool) {
 	m := d.memo(s)
 	digest := m.dropped
@@ -101,7 +101,7 @@ func (d *digestWriter) collapse(s State) (View, bool) {
 	return v, true
 }
 
-// memo writes the digest of a state, if it was not written last.
+// memo returns the memo with the digest of a state, which it writes unless the memo has it.
 func (d *digestWriter) memo(s State) *digestMemo {
 	protected := d.protection(s)
 	lateAfter := d.conv.lateFor(s)
@@ -131,13 +131,13 @@ func (d *digestWriter) memo(s State) *digestMemo {
 	text := d.compose(m, key, b, said, put, summary)
 	m.text, m.tokens = text.String(), budget.MessageOverhead+text.Tokens()
 	if m.key = key; d.ended() != nil {
-		m.key = digestKey{} // nobody may take it for the digest
+		m.key = digestKey{} // the digest is incomplete and must not be used again
 	}
 	return m
 }
 
-// keepForResults are the groups of a run that stay because of a result in them, which is protected or
-// came late, beside those that stay in any case.
+// keepForResults are the groups of a run, other than those in m.stay, that stay because they hold a protected
+// or a late result.
 func (d *digestWriter) keepForResults(m *digestMemo, by *protection, lateAfter eventlog.Seq) []*Group {
 	if by == nil && lateAfter == 0 {
 		return nil
@@ -152,8 +152,8 @@ func (d *digestWriter) keepForResults(m *digestMemo, by *protection, lateAfter e
 	return stay
 }
 
-// kept are the first events of the groups in the run of a state that stay, and of standing
-// ones in the anchor: they stay, too, once a human speaks and takes their place there.
+// kept are the first events of the groups in the run of a state that stay in view. Standing groups in the
+// anchor count, too: they must stay once a human's first message takes their place in the anchor.
 func (d *digestWriter) kept(s State) []eventlog.Seq {
 	var out []eventlog.Seq
 	m := d.memo(s)
@@ -169,7 +169,7 @@ func (d *digestWriter) kept(s State) []eventlog.Seq {
 	return slices.Compact(out)
 }
 
-// known is the summary with an id: a caller's, or one of those that were made.
+// known is the summary with an id, written by a caller or by a summarizer; zero if there is none.
 func (d *digestWriter) known(id string) Summary {
 	if s := d.decided.summary(); s.ID == id {
 		return s
@@ -177,9 +177,8 @@ func (d *digestWriter) known(id string) Summary {
 	return d.summaries.byID(id)
 }
 
-// succeeds reports whether a summary that was made may take the place of the one with an id:
-// it covers as much, or more than one that a caller decided for, which every reduction quotes until
-// then.
+// succeeds reports whether a summarizer's summary may replace the quoted one with an id: it must cover at
+// least as much, and more than a caller's summary, which every reduction quotes until then.
 func (d *digestWriter) succeeds(made Summary, id string) bool {
 	quoted := d.known(id)
 	if by := d.decided.summary(); by.ID != "" && by.ID == quoted.ID {
@@ -195,8 +194,8 @@ func inOrder(a, b []*Group) []*Group {
 	return all
 }
 
-// sizeFor is the target whose shares the digest is written for, beside a summary of
-// so many tokens: the budget's, or less where the tier has a cap of its own.
+// sizeFor is the target whose shares limit the digest, if it holds a summary of prose tokens: the budget's
+// target, or less where the tier of summaries has a cap.
 func (d *digestWriter) sizeFor(b budget.Budget, prose uint64) uint64 {
 	target := b.Target
 	if limit, ok := b.Caps[budget.TierSummary]; ok {
@@ -207,7 +206,7 @@ func (d *digestWriter) sizeFor(b budget.Budget, prose uint64) uint64 {
 	return target
 }
 
-// proseLimit is the size up to which the text of a summary is quoted.
+// proseLimit is the size, in tokens, above which a summary is not quoted.
 func (d *digestWriter) proseLimit(b budget.Budget) uint64 {
 	limit := b.Share(quotedShare)
 	if most, ok := b.Caps[budget.TierSummary]; ok {
@@ -216,16 +215,16 @@ func (d *digestWriter) proseLimit(b budget.Budget) uint64 {
 	return limit
 }
 
-// most is the largest size of a digest and of what is kept next to it, in tokens,
-// without the summary.
+// most is the largest size, in tokens, of a digest without its summary and of the user messages kept next to
+// it.
 func (d *digestWriter) most(target uint64) uint64 {
 	b := budget.Budget{Target: target}
 	return digestFrame + d.gauge.Text(string(d.recall)) + b.Share(d.policy.LedgerShare) + d.policy.list(b, d.policy.IndexShare) + b.Share(quoteShare) + b.Share(userShare) +
 		b.Share(fileShare) + b.Share(reminderShare) + d.mostWork(b)
 }
 
-// mostWork is the most that the files in work take: their share, or less where little was
-// done to files.
+// mostWork is the most that the files in work take: their share, or less where the calls that worked on
+// files are small.
 func (d *digestWriter) mostWork(b budget.Budget) uint64 {
 	limit := d.policy.list(b, d.policy.WorkingSetShare)
 	if f := d.conv.begun; f != nil && !f.AllFiles {
@@ -236,7 +235,7 @@ func (d *digestWriter) mostWork(b budget.Budget) uint64 {
 }
 
 func (d *digestWriter) compose(m *digestMemo, key digestKey, b budget.Budget, said, put []*Group, summary budget.Piece) *budget.Draft {
-	out := d.gauge.Draft(len(m.text)) // most are about as long as the last
+	out := d.gauge.Draft(len(m.text)) // a digest is usually about as long as the one before
 	section := func(title string, text []budget.Piece) {
 		if len(text) > 0 {
 			out.Add(d.gauge.Piece(title))
@@ -283,7 +282,7 @@ func (d *digestWriter) compose(m *digestMemo, key digestKey, b budget.Budget, sa
 	return out
 }
 
-// callsBeside are the calls of the run but for those of groups that stay.
+// callsBeside are the calls of the run's groups that do not stay in view.
 func (d *digestWriter) callsBeside(m *digestMemo) *ledger.Calls {
 	if !slices.ContainsFunc(m.stay, func(g *Group) bool { return len(g.Calls) > 0 }) {
 		return m.calls
@@ -297,8 +296,8 @@ func (d *digestWriter) callsBeside(m *digestMemo) *ledger.Calls {
 	return calls
 }
 
-// prose quotes a summary. One that a caller decided for is quoted in full, or clipped;
-// others are omitted where they do not fit.
+// prose quotes a summary. A caller's is quoted in full or clipped; a summarizer's is omitted where it does
+// not fit.
 func (d *digestWriter) prose(key digestKey, b budget.Budget, s Summary) string {
 	quote := s.quote()
 	tokens := d.gauge.Text(quote)
@@ -319,9 +318,8 @@ func (d *digestWriter) prose(key digestKey, b budget.Budget, s Summary) string {
 	return s.quote()
 }
 
-// quotes are the beginnings of what humans said, and where all of that fits, of what the
-// runtime put in, the newest first choice, together within limit. quote is quoteUser, or
-// keeps what that returned.
+// quotes are the beginnings of humans' messages and, where all of those fit, of the runtime's, together
+// within limit tokens. Where not all fit, the newest are quoted. quote is quoteUser or a cache of it.
 func quotes(humans, notes []*Group, limit uint64, gauge budget.Gauge, quote func(*Group, budget.Gauge) budget.Piece) (users, runtime []budget.Piece) {
 	lines := func(groups []*Group, limit uint64) ([]budget.Piece, bool) {
 		return newestLines(len(groups), func(i int) budget.Piece { return quote(groups[i], gauge) }, "messages", limit, gauge)
@@ -340,8 +338,8 @@ func quoteUser(g *Group, gauge budget.Gauge) budget.Piece {
 	return gauge.Piece(fmt.Sprintf("- %s: %q\n", at, ledger.Cut(text, quoteBytes)))
 }
 
-// userText is what the group's messages with the user's role say, and the pointer to the
-// first block of it.
+// userText is the text of the group's user messages that a human wrote, or that none did, and the pointer to
+// its first block.
 func userText(g *Group, human bool) (at, text string) {
 	var all []string
 	for i := range g.Messages {

@@ -20,39 +20,39 @@ type digestKey struct {
 	recall  Recall
 	// prose is the limit on the text of a caller's summary.
 	prose uint64
-	// decided is what callers decided. Each is made once and never changed.
+	// decided is what callers decided; immutable, so that the pointer identifies it.
 	decided *Decided
-	// protection is what stays in the run because of its results, and lateAfter the event after which
-	// late ones keep their groups; 0 where none is so late.
+	// protection and lateAfter decide which groups of the run stay for their results. lateAfter is that of
+	// the state; 0 where no result came after it.
 	protection protectionKey
 	lateAfter  eventlog.Seq
 }
 
-// digestMemo keeps what was gathered from the front of the conversation, so that
-// a longer run reads only what is new.
+// digestMemo caches what a digest needs of the groups at the front of the conversation, so that a longer run
+// reads only its new groups.
 type digestMemo struct {
-	next int    // index of the first group not taken in
-	turn uint32 // of the last group taken in
-	// read is the index of the first group whose texts were not read. Only who writes a digest
-	// needs them.
+	next int    // index of the first group that was not gathered
+	turn uint32 // of the last group that was gathered
+	// read is the index of the first group whose texts were not read: they are read only once a digest has
+	// to be written.
 	read  int
 	index *ledger.Index
-	// sorted is that of the policy, and quotes whether its index quotes arguments.
+	// sorted says that the policy's ledger is sorted, and quotes that its index quotes arguments.
 	sorted, quotes bool
 	files          *ledger.Files
 	calls          *ledger.Calls
 	plan           *ledger.Plan
 	failed         *ledger.Failures
 	views          *fileview.Views
-	// said are the quotations of what users said.
+	// said caches the quotations of user messages.
 	said Memo[budget.Piece]
-	// front are the anchored and pinned groups, which stay; humans those with a human's words,
-	// which may stay; standing the newest of each name, which stay, too. dropped counts all groups
-	// but those of front.
+	// front are the anchored and pinned groups, which stay in view. humans are the groups with a human's
+	// words, and standing the newest standing group of each name: of these, some stay. dropped counts all
+	// groups but front.
 	front, humans []*Group
 	standing      map[string]*Group
-	// notes are what the runtime put in that is not standing. lastUser is the first event
-	// of the newest group of a user's messages, whoever wrote them.
+	// notes are the injected groups that are not standing. lastUser is the first event of the newest user
+	// group, whoever wrote it.
 	notes    []*Group
 	lastUser eventlog.Seq
 	dropped  Digest
@@ -61,31 +61,31 @@ type digestMemo struct {
 	// changed is the newest event that changed a group of the run.
 	changed eventlog.Seq
 
-	// text is the digest for key, tokens its size, summary that of the summary in it, and
-	// stay the groups that stay beside it but for the front; key is zero before the first.
+	// text is the digest for key, tokens its size, and summary the part of it that the quoted summary takes.
+	// stay are the groups of the run, other than front, that stay in view. key is zero while there is no
+	// digest.
 	key     digestKey
 	sum     [32]byte // see digestKey.sum
 	text    string
 	tokens  uint64
 	summary uint64
 	stay    []*Group
-	used    uint64 // when it was asked for, by the clock of digestMemos
+	used    uint64 // the value of digestMemos.clock when the memo was last used
 }
 
-// digestMemos are two memos, because there may be two runs in use: the one that is
-// dropped, and a longer one that is tried and given up again.
+// digestMemos has two memos, as a reduction may use two runs: the one in force, and a longer one that it
+// tries and may discard.
 type digestMemos struct {
 	gauge budget.Gauge
 	memos [2]digestMemo
 	clock uint64
-	// fileWork is the size in tokens of the first groups that worked on files, and seen how
-	// many groups were looked at for it.
+	// fileWork is the size, in tokens, of those groups that worked on files among the first seen groups.
 	fileWork uint64
 	seen     int
 }
 
-// mostOfFiles is the most that the views of the files in some groups can take, in tokens, and
-// up to limit: it looks at no more groups than it takes to reach that.
+// mostOfFiles is an upper bound, in tokens, on the file views of some groups, or limit if that is less. It
+// reads only as many groups as it takes to reach limit.
 func (all *digestMemos) mostOfFiles(groups []*Group, limit uint64) uint64 {
 	for ; all.seen < len(groups) && all.fileWork < limit; all.seen++ {
 		g := groups[all.seen]
@@ -107,7 +107,7 @@ func newDigestMemo(gauge budget.Gauge) digestMemo {
 	}
 }
 
-// quote keeps what quoteUser returns.
+// quote is quoteUser with a cache.
 func (m *digestMemo) quote(g *Group, gauge budget.Gauge) budget.Piece {
 	kept := m.said.Of(g)
 	if kept.Text == "" {
@@ -116,8 +116,7 @@ func (m *digestMemo) quote(g *Group, gauge budget.Gauge) budget.Piece {
 	return *kept
 }
 
-// take returns a memo that has gathered the run of the key and nothing else, or a part of
-// the run where it ended before.
+// take returns a memo that has gathered exactly the run of the key, or a part of it where ended stopped it.
 func (all *digestMemos) take(groups []*Group, key digestKey, ended func() error) *digestMemo {
 	m := all.pick(groups, key)
 	if m.next == 0 {
@@ -128,7 +127,7 @@ func (all *digestMemos) take(groups []*Group, key digestKey, ended func() error)
 	all.clock++
 	m.used = all.clock
 	if m.key != key {
-		m.key = digestKey{} // its digest is of less than it is about to gather
+		m.key = digestKey{} // its digest does not cover what is gathered next
 	}
 	for m.next < len(groups) && groups[m.next].First <= key.through && ended() == nil {
 		m.gather(groups[m.next])
@@ -137,7 +136,7 @@ func (all *digestMemos) take(groups []*Group, key digestKey, ended func() error)
 	return m
 }
 
-// pick prefers the memo that knows the text, then the one that has least to gather.
+// pick returns the memo that has the digest of the key, or else the one with the fewest groups to gather.
 func (all *digestMemos) pick(groups []*Group, key digestKey) *digestMemo {
 	var best *digestMemo
 	for i := range all.memos {
@@ -146,7 +145,7 @@ func (all *digestMemos) pick(groups []*Group, key digestKey) *digestMemo {
 		case m.key == key:
 			return m
 		case m.next > 0 && (groups[m.next-1].First > key.through || m.sorted != key.policy.sorted() || m.quotes != key.policy.quotesArguments()):
-			continue // it has gathered too much, or otherwise
+			continue // it has gathered more than the run, or under other settings
 		case best == nil || m.next > best.next:
 			best = m
 		}
@@ -161,7 +160,7 @@ func (all *digestMemos) pick(groups []*Group, key digestKey) *digestMemo {
 	return best
 }
 
-// forget drops what was gathered from group i.
+// forget drops the memos that gathered group i, which is about to change.
 func (all *digestMemos) forget(i int) {
 	if i < all.seen {
 		all.seen, all.fileWork = 0, 0
@@ -173,7 +172,7 @@ func (all *digestMemos) forget(i int) {
 	}
 }
 
-// gather takes in one group of the run, but for its texts.
+// gather adds one group of the run, without reading its texts.
 func (m *digestMemo) gather(g *Group) {
 	m.turn = g.Turn
 	m.changed = max(m.changed, g.changed)
@@ -201,7 +200,7 @@ func (m *digestMemo) gather(g *Group) {
 	m.dropped.add(g)
 }
 
-// readTexts reads the texts of the groups that were taken in.
+// readTexts reads the texts of the groups that were gathered.
 func (m *digestMemo) readTexts(groups []*Group, ended func() error) {
 	for ; m.read < m.next && ended() == nil; m.read++ {
 		if g := groups[m.read]; !g.Anchor && !g.Pinned {
@@ -245,7 +244,7 @@ func (m *digestMemo) readGroup(g *Group) {
 	g.list(m.calls, m.sorted)
 }
 
-// open takes in what a call says of what is open: a plan, a failure, a repair.
+// open adds what a call says of open work: a plan, a failure, or the repair of one.
 func (m *digestMemo) open(c *Call) {
 	if c.Interrupted {
 		return
@@ -256,11 +255,11 @@ func (m *digestMemo) open(c *Call) {
 	}
 }
 
-// mostStanding is how many standing texts stay beside a run.
+// mostStanding is how many standing texts of a run stay in view.
 const mostStanding = 8
 
-// keepStanding are the standing texts that stay: the plan, the scratchpad, and the newest of
-// the others, and none where the digest is written for no target at all.
+// keepStanding are the standing texts that stay in view: the plan, the scratchpad, and the newest of the
+// others. None stays beside a digest for a target of 0.
 func (m *digestMemo) keepStanding(b budget.Budget) []*Group {
 	if b.Target == 0 {
 		return nil
@@ -271,9 +270,8 @@ func (m *digestMemo) keepStanding(b budget.Budget) []*Group {
 	return append(live, all[from:]...)
 }
 
-// keepNotes parts the notes in those that stay and those that are quoted: the newest stays
-// where nothing with the user's role came after it, because it is where the tool-use loop
-// begins that may still be open.
+// keepNotes divides the notes into those that stay in view and those that the digest quotes. The newest stays
+// if no message with the user's role came after it: a tool-use loop that begins there may still be open.
 func (m *digestMemo) keepNotes(b budget.Budget) (stay, quoted []*Group) {
 	last := len(m.notes) - 1
 	if b.Target == 0 || last < 0 || m.notes[last].First != m.lastUser {
@@ -282,10 +280,10 @@ func (m *digestMemo) keepNotes(b budget.Budget) (stay, quoted []*Group) {
 	return m.notes[last:], m.notes[:last]
 }
 
-// keepHumans parts the humans in those that stay beside a run through an event and those
-// that are quoted. What was said since stays, and so do the newest words before, and of
-// those before them as many as fit in their share. A late part of a group changes nothing
-// about others.
+// keepHumans divides the groups with a human's words into those that stay in view and those that the digest
+// quotes. These stay: groups in which a human said something after the run's end, the newest one before it,
+// and of the older ones as many as fit in userShare. What joins a group after the run's end does not change
+// which others stay.
 func (m *digestMemo) keepHumans(b budget.Budget, through eventlog.Seq) (stay, quoted []*Group) {
 	all := make([]upTo, len(m.humans))
 	for i, g := range m.humans {
@@ -312,10 +310,10 @@ func (m *digestMemo) keepHumans(b budget.Budget, through eventlog.Seq) (stay, qu
 	return stay, quoted
 }
 
-// upTo is a group as it was when an event was the newest.
+// upTo is a group as it was when some event was the newest of the log.
 type upTo struct {
 	group  *Group
-	human  eventlog.Seq // 0 if no human had said anything in it
+	human  eventlog.Seq // as Group.Human was then
 	tokens uint64
 }
 

@@ -28,8 +28,8 @@ type Section struct {
 	Text string
 }
 
-// The headings, or what they begin with. An empty line is before each: what
-// comes before ends its line.
+// The headings, or their beginnings. Each begins with an empty line, given that the text before ends its
+// line.
 const (
 	titleSummary   = "\nSummary of what was said through event "
 	titleUsers     = "\nEarlier the user said:\n"
@@ -64,9 +64,8 @@ var sectionTitles = []struct {
 	{titleNames, SectionIndex},
 }
 
-// Sections splits the digest's text, in order: joined they are the text again. What
-// is quoted holds no empty lines, so that it cannot pose as a heading, unless a
-// tool's name does.
+// Sections splits the digest's text, in order: joined they are the text again. Quoted texts hold no empty
+// lines, so that they cannot be taken for a heading; only a tool's name could.
 func (d Digest) Sections() []Section {
 	if d.Text == "" {
 		return nil
@@ -85,8 +84,8 @@ func (d Digest) Sections() []Section {
 	return out
 }
 
-// headingAt is where in a section the line ends before a heading; negative is nowhere. The
-// lines of files hold empty lines, so fences are passed over.
+// headingAt is the index in a section of the line break before a heading; negative if there is none. Fenced
+// lines of files are skipped, as they may hold empty lines.
 func headingAt(in Section, title string) int {
 	if in.Kind != SectionFiles {
 		return strings.Index(in.Text, "\n"+title)

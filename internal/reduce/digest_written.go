@@ -7,31 +7,29 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// digestRules is the version of the rules by which a digest is written. It moves on whenever
-// the same log and decisions give another text, so that none is taken for what would be
-// written now.
+// digestRules is the version of the code that writes digests. It must be raised whenever the same log and
+// decisions give another text, so that a stored digest of an older version is not used.
 const digestRules = 6
 
-// Written is a digest as it may be kept next to the log, so that who assembles a context first
-// after a start need not write it again. It is nothing that the log would not give again.
+// Written is a digest as it is stored next to the log, so that the first context after a start need not write
+// it again. It is a cache: the log gives the same text.
 type Written struct {
 	// AsOf is the event that the log was read up to.
 	AsOf eventlog.Seq
-	// Sum identifies what the digest depends on beside the log and the tokenizer.
+	// Sum is a hash of what the digest depends on besides the log and the tokenizer.
 	Sum [32]byte
 	// Text is the digest, Tokens its size, and SummaryTokens that of the summary in it.
 	Text                  string
 	Tokens, SummaryTokens uint64
 }
 
-// holds reports whether the digest of what was gathered is the written one: it is of the same
-// decisions, and no event since has changed what it records.
+// holds reports whether the stored digest is the one that m would write: it is of the same decisions, and no
+// event since has changed a group of the run.
 func (w Written) holds(m *digestMemo) bool {
 	return w.AsOf > 0 && w.Sum == m.sum && m.changed <= w.AsOf
 }
 
-// sum identifies the key, with the summary that is quoted and the boundary that the log is
-// shown from.
+// sum is a hash of the key, the quoted summary, and the boundary from which the log is shown.
 func (k digestKey) sum(quoted Summary, boundary eventlog.Seq) [32]byte {
 	var decided eventlog.Seq
 	if k.decided != nil {
@@ -41,15 +39,15 @@ func (k digestKey) sum(quoted Summary, boundary eventlog.Seq) [32]byte {
 		digestRules, boundary, k.through, k.target, k.prose, decided, k.protection.rooted, k.protection.released, k.lateAfter, k.recall, k.policy, quoted))
 }
 
-// Offer has reductions take a digest that was written before instead of writing it again, where it
-// is theirs. The log must be the one that it was written of, and the retention the same.
+// Offer lets reductions use a stored digest where it is the one that they would write. It must come from the
+// same log and have been written under the same rules of retention.
 func (p *Pipeline) Offer(w Written) {
 	if w.AsOf <= p.conv.head {
 		p.digests.written = w
 	}
 }
 
-// Written is the digest that a view shows, to be kept; false if it shows none.
+// Written is the digest that a view shows, to be stored; false if it shows none.
 func (c *Conversation) Written(v View) (w Written, ok bool) {
 	m := c.memoOf(v)
 	if m == nil {

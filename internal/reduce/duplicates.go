@@ -7,27 +7,28 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// duplicateMinTokens keeps results that a pointer would hardly shorten.
+// duplicateMinTokens is the size below which a pointer would hardly be shorter than the result.
 const duplicateMinTokens = 40
 
-// duplicates stubs a result whose body a later identical call returned again, as
-// of the last batch: the older copy says nothing that the newer does not.
+// duplicates stubs a result whose body a later identical call returned again, as of the last batch: the
+// older copy adds nothing to the newer.
 type duplicates struct {
 	enabled bool
 	texts   writer
 	results *results
 }
 
-// results numbers what calls returned: the same number is the same call with the same result.
+// results numbers the results of calls. Results of identical calls with identical bodies have the same
+// number.
 type results struct {
 	number map[result]int
-	again  []bool // by number: whether more than one has it
+	again  []bool // by number: whether several results have it
 }
 
 type result struct{ tool, arguments, body string }
 
-// add returns the number of what a call returned, or 0 where a pointer would hardly be
-// shorter, or it is not text alone: images cannot be compared by the body.
+// add returns the number of a call's result; 0 where a pointer would hardly be shorter, and where the
+// result is not text alone, as its body does not show which images it has.
 func (r *results) add(call *Call, m *Message) int {
 	if m.Tokens < duplicateMinTokens || !textAlone(m) {
 		return 0
@@ -73,11 +74,11 @@ func (d duplicates) Reduce(v View, s State) (View, Step) {
 				continue
 			}
 			if v.protection.outlasts(g) {
-				continue // the later one may be dropped before it
+				continue // the later copy may be dropped before this one
 			}
 			old = append(old, copied{call, later})
 		}
-		for _, o := range slices.Backward(old) { // an editor is fast where a group's results come in their order
+		for _, o := range slices.Backward(old) { // an editor is fastest when it gets a group's results in order
 			e.replace(i, o.call, Stubbed, d.texts.duplicate(o.call, o.later), d.Name(), "the same call returned the same later")
 		}
 	}

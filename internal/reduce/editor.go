@@ -10,15 +10,15 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Editor makes a changed copy of a view. A verb that would break a rule does
-// nothing and returns false: no verb touches a pinned group or a protected result, and none
-// grows what it replaces. An Editor must not be used after View.
+// Editor makes a changed copy of a view. A verb that would break a rule does nothing and returns false: no
+// verb touches a pinned group or a protected result, and none replaces something by something larger. An
+// Editor must not be used after View.
 type Editor struct {
 	v       View
-	copied  bool // the items, which happens with the first change
+	copied  bool // whether v.items is the editor's own copy, which the first change makes
 	touched int
-	// own is the item whose edits are the editor's own to change, or -1: they are copied once for those
-	// edits of a group that follow each other.
+	// own is the index of the item whose edits were copied last and may be changed in place, or -1: several
+	// edits of one group in a row need one copy.
 	own int
 }
 
@@ -50,7 +50,7 @@ func (e *Editor) Replace(i int, call *Call, kind EditKind, text, reducer, reason
 	return e.replace(i, call, kind, e.v.gauge.Piece(text), reducer, reason)
 }
 
-// replace is Replace by a text that is measured.
+// replace is Replace by a text whose tokens are counted already.
 func (e *Editor) replace(i int, call *Call, kind EditKind, text budget.Piece, reducer, reason string) bool {
 	return e.Put(i, e.v.prepare(i, call, kind, text, reducer, e.v.protection.reason(call, reason)))
 }
@@ -60,8 +60,8 @@ func (e *Editor) decided(i int, call *Call, text budget.Piece, reducer, reason s
 	return e.replaceWith(i, e.v.prepare(i, call, Stubbed, text, reducer, reason))
 }
 
-// Drop drops group i by itself. Its calls stay visible: a line for each takes its place.
-// What is spared or protected stays, and so does a group that is smaller than these lines.
+// Drop drops group i alone. Its calls stay visible: a line for each takes its place. It does nothing to a
+// group that is spared, protected, or smaller than these lines.
 func (e *Editor) Drop(i int, reducer, reason string) bool {
 	return e.PutDropped(i, e.v.PrepareDrop(i, reducer, reason, false))
 }
@@ -76,8 +76,8 @@ func (e *Editor) clipAnchor(i, message, block int, text budget.Piece, reducer, r
 	return e.v.items[i].group.Anchor && e.putText(i, message, block, text, reducer, reason)
 }
 
-// ClipText replaces a text block of any other message by its head and tail, but for
-// what is beside sealed reasoning.
+// ClipText replaces a text block outside the anchor by its head and tail. Groups with sealed reasoning stay
+// as they are.
 func (e *Editor) ClipText(i, message, block int, text, reducer, reason string) bool {
 	return e.clipText(i, message, block, e.v.gauge.Piece(text), reducer, reason)
 }
@@ -98,8 +98,8 @@ func (e *Editor) putText(i, message, block int, text budget.Piece, reducer, reas
 	return e.put(i, Edit{Kind: Clipped, Message: message, Block: block, Text: text.Text, Tokens: e.v.gauge.Tokens(text.Cost), Reducer: reducer, Reason: reason})
 }
 
-// describe replaces media, or a block of a provider's own, of a user or the system by a text that says
-// what it is.
+// describe replaces media, or a provider block, in a message of a user or the system by a text that says
+// what it was.
 func (e *Editor) describe(i, message, block int, text budget.Piece, reducer, reason string) bool {
 	if g := e.v.items[i].group; g.Pinned || g.Messages[message].answers() {
 		return false
@@ -107,8 +107,8 @@ func (e *Editor) describe(i, message, block int, text budget.Piece, reducer, rea
 	return e.put(i, Edit{Kind: Stubbed, Message: message, Block: block, Text: text.Text, Tokens: e.v.gauge.Tokens(text.Cost), Reducer: reducer, Reason: reason})
 }
 
-// OmitThinking omits every thinking block of group i, all or none, and
-// keeps a message that would be empty without them.
+// OmitThinking omits all thinking blocks of group i. A message that consists of thinking alone keeps them,
+// as it would be empty.
 func (e *Editor) OmitThinking(i int, reducer, reason string) bool {
 	it := &e.v.items[i]
 	if it.group.Pinned {
@@ -162,9 +162,9 @@ func (e *Editor) put(i int, edit Edit) bool {
 	return true
 }
 
-// Collapse drops every group up to and including event through, but for those that are spared,
-// protected or in keep, and puts text in their place. A further call extends the run. It reports
-// whether groups were dropped and text is smaller than their full sizes; if not, nothing changed.
+// Collapse drops the groups up to and including event through, except those that are spared, protected or
+// in keep, and puts text in their place. A further call extends the run. It does nothing, and returns
+// false, where no group would be dropped or text is not smaller than the dropped groups in full.
 func (e *Editor) Collapse(through eventlog.Seq, keep map[*Group]bool, text string) bool {
 	digest := e.v.digest
 	digest.Through, digest.Text = through, text
@@ -189,14 +189,13 @@ func (e *Editor) Collapse(through eventlog.Seq, keep map[*Group]bool, text strin
 	return true
 }
 
-// Prepared is an edit of a result that is written and measured. It belongs to the group
-// that it was made for, whatever view that is in, so whoever does the same again with
-// every request makes it once.
+// Prepared is an edit of a result whose text is written and counted. It fits the group that it was made for
+// in any view, so that a caller who makes the same edit with every request prepares it once.
 type Prepared struct {
-	// edits is the one edit, and what a group without others is shown with. It is of call's result.
+	// edits holds the one edit, of call's result; a slice, so that an item without other edits can share it.
 	edits []Edit
 	call  *Call
-	// never is set where the group or the call lets nothing be done.
+	// never is set where the edit is not allowed: the group is pinned, or the call has no result.
 	never bool
 }
 
@@ -213,7 +212,7 @@ func (v View) prepare(i int, call *Call, kind EditKind, text budget.Piece, reduc
 	return &Prepared{call: call, edits: []Edit{{Kind: kind, Message: call.Result, Text: text.Text, Tokens: tokens, Reducer: reducer, Reason: reason}}}
 }
 
-// Put does what was prepared for group i.
+// Put makes the edit that was prepared for group i.
 func (e *Editor) Put(i int, p *Prepared) bool {
 	return !e.v.protectsAt(p) && e.replaceWith(i, p)
 }
@@ -251,9 +250,9 @@ func (v View) Frees(i int, p *Prepared) uint64 {
 	return now - min(now, edit.Tokens)
 }
 
-// PrepareDrop writes and measures what replaces group i when it is dropped by itself: a
-// line for each of its calls. With failed they say that all did, whatever the log marks.
-// Like what is Prepared, it belongs to the group in any view.
+// PrepareDrop writes and counts what replaces group i when it is dropped alone: a line for each of its
+// calls. With failed, each line says that the call failed, whatever the log says. Like a Prepared, it fits
+// the group in any view.
 func (v View) PrepareDrop(i int, reducer, reason string, failed bool) *Dropped {
 	g := v.items[i].group
 	d := &Dropped{Reducer: reducer, Reason: reason}
@@ -279,7 +278,7 @@ func ledgerOf(g *Group, failed bool, gauge budget.Gauge) string {
 	return budget.Join(ledger.Write(calls, math.MaxUint64, gauge))
 }
 
-// PutDropped is Drop with what PrepareDrop made for group i.
+// PutDropped is Drop with the replacement that PrepareDrop made for group i.
 func (e *Editor) PutDropped(i int, d *Dropped) bool {
 	it := e.v.items[i]
 	if e.v.Spared(i) || e.v.Protected(i) || e.v.Live(i) || it.dropped != nil || d.tokens >= it.tokens {

@@ -4,11 +4,10 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 )
 
-// firstLimits fixes, when a session is first assembled, the size above which
-// results are clipped, and clips what is at the very front where it would crowd out the
-// rest: a first user message that takes more than half of the target, and a system prompt
-// over a cap of its own. The limits hold until they are exceeded by far: reserves and
-// reminders come and go, and must not rewrite the front.
+// firstLimits fixes, when a session is first assembled, the size above which results are clipped. It also
+// clips what would crowd out the rest at the front: a first user message over half of the target, and a
+// system prompt over the cap of its tier. These limits stay until they are exceeded by far, so that
+// reserves and reminders, which come and go, do not rewrite the front.
 func (r *reduction) firstLimits(s State, target uint64) (State, error) {
 	s = r.decidedLimits(r.From(s))
 	if r.policy.Whole {
@@ -41,8 +40,8 @@ func (r *reduction) firstLimits(s State, target uint64) (State, error) {
 	return s, nil
 }
 
-// anchorLimit is what the first user message may take: half of the target, or, where its media that are
-// shown take more, these and a quarter for its texts.
+// anchorLimit is how large the first user message may be: half of the target or, where the media that it
+// shows take more, these and a quarter of the target for its texts.
 func (r *reduction) anchorLimit(s State, g *Group) uint64 {
 	var texts uint64
 	for _, tokens := range g.textTokens() {
@@ -51,9 +50,9 @@ func (r *reduction) anchorLimit(s State, g *Group) uint64 {
 	return max(r.budget.Target/2, g.shownTokens(limitsOf(s.MediaClips))-texts+min(texts, r.budget.Target/4))
 }
 
-// decidedLimits keeps what replaces the groups of callers' compactions within the shares
-// of a budget that is far smaller than the one it was decided under. A summary that was
-// shortened is as a reduction under this budget showed it, and stays so.
+// decidedLimits limits the digest and the summary of callers' compactions to their shares of this budget,
+// where it is far smaller than the one under which the compaction was decided. A summary that was clipped
+// under this budget before stays as it is.
 func (r *reduction) decidedLimits(s State) State {
 	decided := r.digests.decided
 	if decided.through() == 0 {
@@ -71,8 +70,8 @@ func (r *reduction) decidedLimits(s State) State {
 	return s
 }
 
-// systemTokens is the size of the system prompt, as far as it may be clipped, with its
-// texts clipped at level; 0 clips none.
+// systemTokens is the size of the part of the system prompt that may be clipped, with its texts clipped to
+// level; 0 clips none.
 func (p *Pipeline) systemTokens(level uint64) uint64 {
 	var sum uint64
 	for _, g := range p.systemPrompt() {
@@ -86,7 +85,7 @@ func (p *Pipeline) systemTokens(level uint64) uint64 {
 	return sum
 }
 
-// systemLevel is the size at which its texts must be cut for it to take limit.
+// systemLevel is the size to which each text of the system prompt must be cut for the prompt to take limit.
 func (p *Pipeline) systemLevel(s State, limit uint64) uint64 {
 	return max(clipLevel(p.systemPrompt(), limitsOf(s.MediaClips), limit), clipFloor)
 }

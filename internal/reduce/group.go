@@ -12,7 +12,7 @@ import (
 	"github.com/contextd/contextd/internal/provider"
 )
 
-// Kind says what a group is; 0 where nothing was read of it but its place and size.
+// Kind is the kind of a group; 0 where only its place and size are known.
 type Kind uint8
 
 // The kinds of group.
@@ -22,8 +22,8 @@ const (
 	KindTurn // an assistant message with all results that answer it
 )
 
-// Group is an atomic unit of the conversation: nothing ever splits it. Groups that
-// were given out are immutable; a late result makes a new Group in the old one's place.
+// Group is an atomic unit of the conversation: nothing ever splits it. A group that a caller holds is
+// immutable: a late result makes a new Group in its place.
 type Group struct {
 	Kind Kind
 	// Turn is how many model calls had begun at the group's first event.
@@ -34,9 +34,9 @@ type Group struct {
 	// Anchor groups are the system prompt and the first human message, or where no human
 	// has said anything the first user message.
 	Anchor bool
-	// Opens is set when it holds the first user message, whoever wrote it.
+	// Opens is set when the group holds the first message with the user's role, whoever wrote it.
 	Opens bool
-	// Human is the newest event of it that is a human's message; 0 if none is.
+	// Human is the newest event of the group that is a human's message; 0 if none is.
 	Human eventlog.Seq
 	// Standing is the name under which an injected group holds until a newer one of that
 	// name comes; empty for all others.
@@ -51,12 +51,11 @@ type Group struct {
 	Chars int
 	// Sealed is set when a block is signed, redacted or encrypted reasoning.
 	Sealed bool
-	// Labels are those of its events; where they differ, the latest counts. The map must
-	// not be changed.
+	// Labels are the labels of its events; the newest event wins. The map must not be changed.
 	Labels map[string]string
 	// changed is the event that changed the group last; 0 if none did after its first.
 	changed eventlog.Seq
-	// late is the newest result that came after a later model call had begun; 0 if none did.
+	// late is the event of the newest result that came after a later model call had begun; 0 if none did.
 	late eventlog.Seq
 }
 
@@ -71,14 +70,14 @@ func (g *Group) label(more map[string]string) {
 	g.Labels = all
 }
 
-// insert puts a message in.
+// insert inserts a message at an index.
 func (g *Group) insert(at int, m Message) {
 	g.Messages = slices.Insert(g.Messages, at, m)
 	g.Tokens += m.Tokens
 	g.Chars += m.Chars
 }
 
-// set puts a message in the place of another.
+// set replaces the message at an index.
 func (g *Group) set(at int, m Message) {
 	old := &g.Messages[at]
 	g.Tokens += m.Tokens - old.Tokens
@@ -89,7 +88,7 @@ func (g *Group) set(at int, m Message) {
 // Message is a message of a group as it would be rendered in full.
 type Message struct {
 	Role eventlog.Role
-	// Human is set when a human wrote it: it has the user's role, and no runtime put it in.
+	// Human is set when a human wrote it: it has the user's role and was not injected by the runtime.
 	Human  bool
 	Blocks []Block
 	Model  string
@@ -101,19 +100,19 @@ type Message struct {
 	thinks bool
 }
 
-// answers reports whether the message is a model's or a tool's, which go with others or not at all.
+// answers reports whether the message is a model's or a tool's. Such messages belong together and are only
+// dropped together.
 func (m *Message) answers() bool {
 	return m.Role == eventlog.RoleAssistant || m.Role == eventlog.RoleTool
 }
 
-// add appends the blocks of a further event. Where the message was given out, its holders see nothing of
-// that: they have the blocks that there were.
+// add appends the blocks of a further event. Whoever holds an earlier copy of the message does not see them.
 func (m *Message) add(blocks []Block, seq eventlog.Seq) {
 	m.Blocks, m.Seqs = append(m.Blocks, blocks...), append(m.Seqs, seq)
 	m.measure(blocks)
 }
 
-// measure counts blocks of the message in.
+// measure adds the sizes of blocks to those of the message.
 func (m *Message) measure(blocks []Block) {
 	for _, b := range blocks {
 		m.Tokens += b.Tokens
@@ -137,12 +136,11 @@ type Call struct {
 	Repeat uint32
 	// Result is the index in Messages of the tool message that answers it.
 	Result int
-	// Interrupted is set when the log holds no result: the one in Messages is
-	// synthetic.
+	// Interrupted is set while the log holds no result of the call: the one in Messages is synthetic.
 	Interrupted bool
 	IsError     bool
-	// Body, Seq and Turn are the result's text, event and turn, which is later than
-	// the call's where the result is late; Seq is 0 if interrupted.
+	// Body, Seq and Turn are the text, event and turn of the result. A late result has a later turn than
+	// its call. Seq is 0 if interrupted.
 	Body string
 	Seq  eventlog.Seq
 	Turn uint32
@@ -233,10 +231,10 @@ func textOf(content []eventlog.Block) string {
 	return strings.Join(all, "\n")
 }
 
-// outlasts reports whether the group may stay when groups after it are dropped.
+// outlasts reports whether the group may stay although groups after it are dropped.
 func (g *Group) outlasts() bool { return g.Anchor || g.Human > 0 }
 
-// isLive reports whether the group is the agent's plan or its scratchpad, or was.
+// isLive reports whether the group holds a version of the agent's plan or scratchpad.
 func (g *Group) isLive() bool { return isLive(g.Standing) }
 
 // collapses reports whether the group may be dropped with a run that ends at through.
@@ -261,16 +259,16 @@ func (g *Group) texts() iter.Seq[Block] {
 	}
 }
 
-// endsLoop reports whether a user's words of up to an event are in the group. What joins them later
-// makes it a turn, and they stay there.
+// endsLoop reports whether the group holds a user's message of event asOf or before, which ends the tool-use
+// loop before it. That also holds for a turn: an assistant's message may have joined the user's later.
 func (g *Group) endsLoop(asOf eventlog.Seq) bool {
 	return g.First <= asOf && (g.Kind == KindUser || slices.ContainsFunc(g.Messages, func(m Message) bool {
 		return m.Role == eventlog.RoleUser && m.Seqs[0] <= asOf
 	}))
 }
 
-// media are the places, by message and block, of what is no text in a message of a user or the system and
-// larger than its limit.
+// media yields the message and block indexes of media and provider blocks in messages of users and the
+// system that are larger than their limits.
 func (g *Group) media(limits clipLimits) iter.Seq2[int, int] {
 	return func(yield func(message, block int) bool) {
 		if g.Pinned {
@@ -290,7 +288,7 @@ func (g *Group) media(limits clipLimits) iter.Seq2[int, int] {
 	}
 }
 
-// shownTokens is the size of the group without its media that are described.
+// shownTokens is the size of the group without the media that descriptions replace.
 func (g *Group) shownTokens(limits clipLimits) uint64 {
 	shown := g.Tokens
 	for m, b := range g.media(limits) {
@@ -308,8 +306,7 @@ func (g *Group) textTokens() []uint64 {
 	return out
 }
 
-// list adds the calls of the group to a ledger, where it is sorted with their arguments as
-// members.
+// list adds the calls of the group to a ledger; a sorted ledger also needs the members of their arguments.
 func (g *Group) list(calls *ledger.Calls, sorted bool) {
 	for i := range g.Calls {
 		entry := g.Calls[i].shortEntry()
@@ -321,8 +318,7 @@ func (g *Group) list(calls *ledger.Calls, sorted bool) {
 	}
 }
 
-// shortEntries are the calls of the group as the ledger has them, with their arguments in
-// short only.
+// shortEntries are the ledger's entries for the calls of the group, with shortened arguments.
 func (g *Group) shortEntries() []ledger.Call {
 	entries := make([]ledger.Call, len(g.Calls))
 	for i := range g.Calls {
@@ -331,7 +327,7 @@ func (g *Group) shortEntries() []ledger.Call {
 	return entries
 }
 
-// shortEntry is the call as the ledger has it, with its arguments in short only.
+// shortEntry is the ledger's entry for the call, with shortened arguments.
 func (c *Call) shortEntry() ledger.Call {
 	entry := ledger.Call{Tool: c.Name, Arguments: ledger.Shorten(c.Arguments)}
 	switch {
@@ -344,12 +340,12 @@ func (c *Call) shortEntry() ledger.Call {
 	return entry
 }
 
-// Memo keeps what was computed of groups, which never change, so that whoever does the same
-// with every request computes only what is new. It has one owner. The zero value is empty
-// and ready.
+// Memo caches a value computed from each group. Groups never change, so a caller who computes the same with
+// every request does so only for new groups. It is not safe for concurrent use. The zero value is empty and
+// ready.
 type Memo[T any] struct{ kept map[*Group]*T }
 
-// Of returns what is kept of a group; a new zero T where nothing is.
+// Of returns the cached value of a group, or caches and returns a new zero T.
 func (m *Memo[T]) Of(g *Group) *T {
 	t, ok := m.kept[g]
 	if !ok {
@@ -362,7 +358,7 @@ func (m *Memo[T]) Of(g *Group) *T {
 	return t
 }
 
-// Prune forgets all other groups once they are the most.
+// Prune forgets all groups but those given, once the others are the majority.
 func (m *Memo[T]) Prune(groups []*Group) {
 	const slack = 64
 	if len(m.kept) <= 2*len(groups)+slack {

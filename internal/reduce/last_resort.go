@@ -16,12 +16,12 @@ const (
 // resort is a step of the last resort. docs/policies.md has its name.
 type resort struct {
 	name string
-	// take makes the result smaller as long as it is over the target and the step can.
+	// take makes the result smaller until it fits the target or the step can free no more.
 	take func(Result) Result
 }
 
-// resorts lists what the last resort gives up of that which a forced cut spares, in order:
-// what humans said first and last goes after everything else.
+// resorts lists the steps by which the last resort gives up what a forced cut spares. What humans said first
+// and last comes after everything else.
 func (r *reduction) resorts() []resort {
 	return []resort{
 		{"drop older turns", r.dropOlder},
@@ -45,7 +45,7 @@ func (r *reduction) resorts() []resort {
 	}
 }
 
-// lastResort takes steps until the view fits, or none makes it smaller.
+// lastResort takes the steps in order, again and again, until the view fits or no step makes it smaller.
 func (r *reduction) lastResort(now Result) Result {
 	var last string
 	before := now
@@ -97,20 +97,20 @@ func (r *reduction) shortenDigest(now Result) Result {
 	return now
 }
 
-// lateAfter is the event after which late results keep their groups at a cut of a view.
+// lateAfter is State.LateAfter for a cut of a view.
 func (r *reduction) lateAfter(now Result) eventlog.Seq {
 	return max(now.State.LateAfter, now.View.lateAfter(r.keepTurns()))
 }
 
-// collapse extends the run through an event, with a digest written for a target, or for less where what
-// a caller decided or the budget needs it. Of late results only those after an event keep their groups.
+// collapse extends the run through an event, with a digest written for a target, or for a smaller one where
+// a caller's decision or the budget demands it. lateAfter is the State.LateAfter to set.
 func (r *reduction) collapse(now Result, through eventlog.Seq, target uint64, lateAfter eventlog.Seq) Result {
 	s := now.State
 	s.CollapsedThrough, s.CollapsedFor, s.LateAfter = max(s.CollapsedThrough, through), target, lateAfter
 	return r.adopt(now, r.decidedLimits(r.From(s)))
 }
 
-// clipSummary shortens the text of a caller's summary, which nothing else drops.
+// clipSummary shortens the text of a caller's summary, which no other step makes smaller.
 func (r *reduction) clipSummary(now Result) Result {
 	summary := r.digests.decided.summary()
 	if summary.ID == "" || now.State.Summary != summary.ID {
@@ -124,8 +124,8 @@ func (r *reduction) clipSummary(now Result) Result {
 	return now
 }
 
-// clipTexts halves the limit of the texts of some groups, until the view fits or
-// nothing remains that may be cut.
+// clipTexts halves the limit on the texts of the groups for which of is true, until the view fits or the
+// limit is at its least.
 func (r *reduction) clipTexts(now Result, of func(*Group) bool) Result {
 	before := now.State.TextClips
 	for limit := r.budget.Target / 2; r.over(now) && limit >= clipFloor; limit /= 2 {
@@ -145,8 +145,8 @@ func (r *reduction) clipTexts(now Result, of func(*Group) bool) Result {
 	return now
 }
 
-// describeMedia describes what users gave that is no text and larger than a limit, in messages that
-// are there by now. With strict_anchor what is at the front stays.
+// describeMedia replaces media and provider blocks in users' messages that are larger than a limit by
+// descriptions, in the log up to now. With strict_anchor the anchor keeps its media.
 func (r *reduction) describeMedia(now Result, limit uint64) Result {
 	clip := Clip{Through: r.conv.Head(), Tokens: limit}
 	if v := now.View; r.policy.Window.StrictAnchor {
@@ -173,8 +173,7 @@ func (r *reduction) describeAllMedia(now Result) Result {
 	return now
 }
 
-// clipHuman clips the newest human message to limit, if it is over it and nothing keeps
-// its texts whole.
+// clipHuman clips the newest human message to limit if it is larger.
 func (r *reduction) clipHuman(now Result, limit uint64) Result {
 	g := now.View.human
 	if g == nil || g.Tokens <= limit {
@@ -192,9 +191,8 @@ func (r *reduction) clipHumanFurther(now Result) Result {
 	return now
 }
 
-// humanLimit is what the newest human message may take beside the first before it is
-// clipped: half of the target, or less where the two leave the newest turn less than a
-// quarter.
+// humanLimit is how large the newest human message may be before it is clipped: half of the target, or less
+// where it and the first human message would leave the newest turn less than a quarter of it.
 func (r *reduction) humanLimit(now Result) uint64 {
 	first := now.View.tokensOf(func(g *Group) bool { return g.Anchor && g.Kind != KindSystem })
 	target := r.budget.Target
@@ -202,10 +200,9 @@ func (r *reduction) humanLimit(now Result) uint64 {
 	return max(target/4, min(target/2, most-min(first, most)))
 }
 
-// clipSystem clips a system prompt that leaves no room even for the newest turn: a
-// context with most of it is better than none. Half of the target is its own, or
-// less where the first and the newest human message need the room, so that it need not
-// be clipped again soon.
+// clipSystem clips a system prompt that leaves no room even for the newest turn: a context with most of the
+// prompt is better than none. The prompt keeps half of the target, or less where the first and the newest
+// human message need room, so that it is not clipped again soon.
 func (r *reduction) clipSystem(now Result) Result {
 	if r.policy.Window.StrictAnchor {
 		return now
@@ -221,9 +218,9 @@ func (r *reduction) clipSystem(now Result) Result {
 	return now
 }
 
-// dropNewest drops the newest turn, of which the arguments of its calls remain, which
-// nothing may change: the ledger shows their beginnings. What the runtime put in after
-// it follows, the last of it last.
+// dropNewest drops the newest turn, of which by then only the arguments of its calls are large: nothing may
+// clip these, but the ledger shows their beginnings. Then it drops the injected messages after that turn,
+// the last one last.
 func (r *reduction) dropNewest(now Result) Result {
 	for _, through := range r.window.newestEnds(now.View) {
 		if !r.over(now) {
@@ -234,5 +231,6 @@ func (r *reduction) dropNewest(now Result) Result {
 	return now
 }
 
-// dropAll drops even what a collapse keeps beside its digest, by writing that for no target at all.
+// dropAll drops also the groups that a collapse keeps next to its digest: a digest for a target of 0 keeps
+// none.
 func (r *reduction) dropAll(now Result) Result { return r.collapse(now, r.conv.head, 0, r.conv.head) }

@@ -2,7 +2,7 @@ package reduce
 
 import eventlog "github.com/contextd/contextd/internal/log"
 
-// Live is the text of the newest event with a plan or a scratchpad, and where it is.
+// Live is the agent's current plan or scratchpad: the text of the newest event that holds one.
 type Live struct {
 	Seq  eventlog.Seq
 	Text string
@@ -12,11 +12,10 @@ func isLive(standing string) bool {
 	return standing == eventlog.StandingPlan || standing == eventlog.StandingScratchpad
 }
 
-// Live is the agent's plan, or its scratchpad, by the name of its standing event; zero if
-// the log has none.
+// Live returns the agent's plan or scratchpad, by the name of its standing event; zero if the log has none.
 func (c *Conversation) Live(standing string) Live { return c.live[standing] }
 
-// observeLive takes note of an event that holds a plan or a scratchpad.
+// observeLive records an event that holds a plan or a scratchpad.
 func (c *Conversation) observeLive(e eventlog.Event) {
 	name := e.Labels[eventlog.LabelStanding]
 	if !isLive(name) {

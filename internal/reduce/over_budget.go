@@ -14,7 +14,7 @@ import (
 type OverBudgetError struct {
 	Target, Needed uint64
 	Parts          []IrreduciblePart
-	// Whole is set where nothing was to be reduced; Parts are the largest then.
+	// Whole is set where the policy does not reduce; Parts are then the largest of the context.
 	Whole bool
 }
 
@@ -25,7 +25,7 @@ type IrreduciblePart struct {
 	Tokens uint64
 }
 
-// mostParts is how many parts say enough, the largest.
+// mostParts is how many parts, the largest, an error lists.
 const mostParts = 20
 
 func (e *OverBudgetError) Error() string {
@@ -52,8 +52,8 @@ func (e *OverBudgetError) Error() string {
 
 const newestTurn = "newest turn"
 
-// irreducible lists what remains in a view, and what is beside it, that nothing
-// may make smaller, the largest first.
+// irreducible lists the parts of a context that could not be made smaller, the largest first: the groups of
+// the view, its digest, and the reserved tokens.
 func irreducible(v View, reserved uint64) []IrreduciblePart {
 	var parts []IrreduciblePart
 	if reserved > 0 {
@@ -91,7 +91,7 @@ func irreducible(v View, reserved uint64) []IrreduciblePart {
 	return parts
 }
 
-// InTheWay lists what remains of a view, the largest parts first.
+// InTheWay lists the parts of a context after a compaction that missed its goal, the largest first.
 func (p *Pipeline) InTheWay(v View, reserved uint64) []IrreduciblePart {
 	parts := irreducible(v, reserved)
 	for i := range parts {
@@ -123,7 +123,7 @@ func largestFirst(parts []IrreduciblePart) {
 	slices.SortStableFunc(parts, func(a, b IrreduciblePart) int { return cmp.Compare(b.Tokens, a.Tokens) })
 }
 
-// refuseOver refuses a result over the target, of which nothing is to be reduced.
+// refuseOver refuses a result over the target, under a policy that does not reduce.
 func (r *reduction) refuseOver(now Result) error {
 	if !r.over(now) {
 		return nil

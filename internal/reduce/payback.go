@@ -6,8 +6,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// due reports whether a batch of evictions that nothing forces should go now,
-// and why. now is the view without it; it would free so many tokens and rewrite so many.
+// due reports whether a batch of evictions that nothing forces should be made now, and why. now is the result
+// without the batch, which would free and rewrite the given numbers of tokens.
 func (r *reduction) due(now Result, freed, rewritten uint64) (bool, string) {
 	c := r.policy.Cache
 	if freed == 0 {
@@ -30,8 +30,8 @@ func (r *reduction) due(now Result, freed, rewritten uint64) (bool, string) {
 	}
 }
 
-// rewrittenTokens is the size of the first group that differs and of all after it: the
-// provider has to read them again. Both views hold the same groups.
+// rewrittenTokens is the size, in the view after, of the first group that differs and of all groups after
+// it: the provider has to read these again. Both views must hold the same groups.
 func rewrittenTokens(before, after View) uint64 {
 	for i := range after.items {
 		if after.items[i].tokens == before.items[i].tokens {
@@ -46,14 +46,12 @@ func rewrittenTokens(before, after View) uint64 {
 	return 0
 }
 
-// digestPart is what a digest takes of what it replaces, where it is not at its
-// largest: one over so much.
+// digestPart says that a digest which is not at its largest takes about a third of what it replaces.
 const digestPart = 3
 
-// cutPays reports whether a cut down to goal that nothing forces should go now: the view
-// has passed the fraction of the target from which that is considered, and what is dropped
-// pays for the digest and the tail that the provider must read again. What the digest will
-// take is estimated: writing one every turn to find out would cost too much.
+// cutPays reports whether a cut down to goal that nothing forces should be made now: the view is larger than
+// paysFrom, and what is dropped pays for the digest and the tail that the provider must read again. The size
+// of the digest is estimated: writing one every turn to find out would cost too much.
 func (r *reduction) cutPays(now Result, goal uint64) bool {
 	c, v := r.policy.Collapse, now.View
 	used := v.Tokens()
@@ -74,8 +72,7 @@ func (r *reduction) cutPays(now Result, goal uint64) bool {
 	return w.pays(r.policy.Cache.Prices, c.CutPaybackTurns) && !r.reachesBack(now.State.CollapsedThrough, goal)
 }
 
-// paysFrom is the size from which a cut that nothing forces is considered; the target or more
-// if never.
+// paysFrom is the size above which a cut that nothing forces is considered; the target or more where none is.
 func (r *reduction) paysFrom() uint64 {
 	c := r.policy.Collapse
 	if r.policy.Cache == (Cache{}) || c.CutFrom == 0 || c.CutPaybackTurns == 0 {
@@ -97,8 +94,7 @@ func (t *eventTimes) observe(e eventlog.Event) {
 	}
 }
 
-// idle reports whether so much time lies between the last model call and the
-// newest event that the provider's cache has expired.
+// idle reports whether the provider's cache has expired between the last model call and the newest event.
 func (t eventTimes) idle(ttl time.Duration) bool {
 	return ttl > 0 && !t.call.IsZero() && t.newest.Sub(t.call) > ttl
 }

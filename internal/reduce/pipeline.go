@@ -27,7 +27,7 @@ type Pipeline struct {
 // NewPipeline returns the pipeline that reduces conv by policy and may quote any of
 // the summaries, oldest first. It shares conv's owner.
 func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipeline {
-	// Where only callers' compactions reduce, rules by age do not, though they hold at every reduction.
+	// A whole policy is reduced by callers' compactions alone, so its rules by age must evict nothing.
 	policy.ToolResults.Strict = policy.ToolResults.Strict && !policy.Whole
 	p := &Pipeline{policy: policy, conv: conv}
 	conv.cached.tried = nil
@@ -47,14 +47,14 @@ func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipel
 	return p
 }
 
-// Until has reductions end with the error of ctx, at the next group or reducer. What one kept
-// for the next by then is whole.
+// Until makes reductions stop with the error of ctx, at the next group or reducer. The caches that a
+// stopped reduction filled stay valid.
 func (p *Pipeline) Until(ctx context.Context) *Pipeline {
 	p.err = ctx.Err
 	return p
 }
 
-// ended returns why a reduction should end, if it should.
+// ended returns why a reduction should stop; nil if it should go on.
 func (p *Pipeline) ended() error {
 	if p.conv.missing {
 		return ErrIncomplete
@@ -70,7 +70,7 @@ type Result struct {
 	View  View
 	State State
 	Steps []Step
-	// Start is what the state before it showed; nil but after Run.
+	// Start is what the state that Run started from showed. Only Run sets it.
 	Start *Result
 }
 
@@ -81,20 +81,19 @@ func (r *Result) note(s string) {
 	}
 }
 
-// Ask is what a reduction is to do beside coming under the target. The zero value asks
-// for nothing.
+// Ask is what a reduction is to do besides coming under the target. The zero value asks for nothing.
 type Ask struct {
-	// Reserved are tokens beside the view that count against the target.
+	// Reserved is how many tokens of the target are taken by what is not in the view, such as reminders.
 	Reserved uint64
-	// Goal is the size to come down to although the target does not demand it, in
-	// tokens; 0 is none. Nothing is done where hardly anything would be freed.
+	// Goal is a size, in tokens, that the view is to come down to even where the target allows more; 0 is
+	// none. Where that would free hardly anything, nothing is done.
 	Goal uint64
 	// Strategy is how to come down to the goal; empty is any way.
 	Strategy Strategy
-	// KeepLastTurns takes the place of Collapse.KeepLastTurns; 0 is the policy's.
+	// KeepLastTurns overrides the policy's Collapse.KeepLastTurns; 0 does not.
 	KeepLastTurns uint32
-	// Rejected is the size of the context that was refused as too long, what was reserved
-	// included, in tokens; 0 is none. The next takes at most four fifths of it, or 500 tokens, or
+	// Rejected is the size, in tokens and with Reserved, of a context that the provider refused as too
+	// long; 0 is none. The next one takes at most four fifths of it, but may always take 500 tokens and
 	// what cannot be reduced.
 	Rejected uint64
 }

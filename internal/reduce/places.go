@@ -7,9 +7,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// places is an immutable set that shares what it has with those that it was made of: each compaction of
-// thousands has what all before it masked. Its parts are disjoint, and each has less than half of the one
-// before it, so that there are few of them.
+// places is an immutable set that shares memory with the sets that it was made from: each of thousands of
+// compactions has the masked results of all compactions before it. Its parts are disjoint, and each is less
+// than half as large as the one before it, so that there are few parts.
 type places []map[eventlog.Place]bool
 
 func (p places) has(at eventlog.Place) bool {
@@ -33,7 +33,7 @@ func (p places) all() iter.Seq[eventlog.Place] {
 	}
 }
 
-// with is the set and more.
+// with is the union of the set and more.
 func (p places) with(more []eventlog.Place) places {
 	put := map[eventlog.Place]bool{}
 	for _, at := range more {

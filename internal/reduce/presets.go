@@ -5,7 +5,7 @@ import "time"
 // The built-in policies are points on the measured front of cost against what the agent can
 // still do. docs/defaults.md gives the reasons and the measurements.
 
-// DefaultPolicy is what a session gets that asks for nothing.
+// DefaultPolicy is the policy of a session that names none.
 func DefaultPolicy() Policy {
 	keepThinking := uint32(8)
 	return Policy{

@@ -8,9 +8,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// protection is what no reducer and no projection policy takes, until the last resort
-// does: the results of tools that the policy names as never evicted, and those that roots
-// named while they were in full. Their groups are not dropped. Nil protects nothing.
+// protection says which results no reducer and no projection policy may evict, until the last resort does:
+// the results of tools that the policy names as never evicted, and those that were shown in full when a
+// root named them. Their groups are not dropped. Nil protects nothing.
 type protection struct {
 	rules    *rules
 	places   []eventlog.Place
@@ -19,7 +19,7 @@ type protection struct {
 	ended    func() error
 }
 
-// protection is that under a state.
+// protection returns what is protected under a state; nil if nothing is.
 func (r retention) protection(s State) *protection {
 	if !r.rules.never && len(s.Rooted) == 0 {
 		return nil
@@ -31,7 +31,7 @@ func (r retention) protection(s State) *protection {
 	return p
 }
 
-// why says what protects a result, whatever the last resort took; empty if nothing does.
+// why says what protects a result, even one that the last resort has released; empty if nothing does.
 func (p *protection) why(call *Call) string {
 	switch {
 	case p == nil || call.Interrupted:
@@ -71,7 +71,7 @@ func (p *protection) in(g *Group) bool {
 	return false
 }
 
-// protectionKey distinguishes what is protected.
+// protectionKey identifies a protection.
 type protectionKey struct {
 	rules    *rules
 	rooted   string
@@ -85,7 +85,7 @@ func (p *protection) key() protectionKey {
 	return protectionKey{p.rules, fmt.Sprint(p.places), p.released}
 }
 
-// reason is why a result is replaced, with what protected it until the last resort.
+// reason adds to the reason why a result is replaced what protected it until the last resort.
 func (p *protection) reason(call *Call, reason string) string {
 	if why := p.why(call); why != "" {
 		return fmt.Sprintf("%s; %s, but the last resort took it", reason, why)
@@ -104,19 +104,19 @@ func (v View) protects(call *Call) bool { return v.protection.holds(call) }
 // protectsIn reports whether a group holds a result that is protected.
 func (v View) protectsIn(g *Group) bool { return v.protection.in(g) }
 
-// protectsAt reports whether a prepared edit is of a result that is protected.
+// protectsAt reports whether a prepared edit would replace a protected result.
 func (v View) protectsAt(p *Prepared) bool {
 	return v.protection != nil && !p.never && v.protects(p.call)
 }
 
-// Protected reports whether group i is not dropped because of a result in it.
+// Protected reports whether group i holds a protected result, and so must not be dropped.
 func (v View) Protected(i int) bool { return v.protectsIn(v.items[i].group) }
 
-// Protect has reductions protect the results that roots name in a view, nil if none are named.
+// Protect makes reductions protect the results that named returns for a view: those that roots name there.
 func (p *Pipeline) Protect(named func(View) map[eventlog.Place]bool) { p.named = named }
 
-// rootedAtFirst are what roots name before any reducer runs: of what was never shown, and of
-// what was dropped by callers' compactions since, of which these say what stays.
+// rootedAtFirst adds to the state the results that roots name before any reducer runs: among results that no
+// context showed yet, and among those that a caller's compaction has covered since the last reduction.
 func (r *reduction) rootedAtFirst(before, s State) State {
 	if r.Pipeline.named == nil || r.policy.Whole {
 		return s
@@ -132,8 +132,8 @@ func (r *reduction) rootedAtFirst(before, s State) State {
 	})
 }
 
-// root adds to what is protected what roots name and a view shows in full. What was reduced
-// before stays reduced.
+// root protects the results that roots name and that a view shows in full. A result that was reduced before
+// stays reduced.
 func (r *reduction) root(now Result) Result {
 	if len(r.named) == 0 {
 		return now
@@ -151,7 +151,7 @@ func (r *reduction) root(now Result) Result {
 	return now
 }
 
-// unroot is a state without the protection that roots gave and give no more, beyond an event.
+// unroot returns the state without those results after event beyond that no root names any more.
 func (r *reduction) unroot(s State, beyond eventlog.Seq) State {
 	if r.named == nil {
 		return s // it was not asked
@@ -163,7 +163,7 @@ func (r *reduction) unroot(s State, beyond eventlog.Seq) State {
 	return s
 }
 
-// withRooted is the state with those of the named that are to be protected.
+// withRooted returns the state with the named results added for which which is true.
 func (s State) withRooted(named map[eventlog.Place]bool, which func(eventlog.Place) bool) State {
 	var more []eventlog.Place
 	for at := range named {
@@ -177,8 +177,8 @@ func (s State) withRooted(named map[eventlog.Place]bool, which func(eventlog.Pla
 	return s
 }
 
-// release gives up what is protected, the oldest first: as much as brings the view down to
-// what a forced cut leaves, and all of it where that is not enough.
+// release ends the protection of results, the oldest first: of as many as bring the view down to the size
+// that a forced cut aims at, or of all where that is not enough.
 func (r *reduction) release(now Result) Result {
 	all := now.View.protected()
 	if len(all) == 0 {
@@ -227,7 +227,7 @@ func (v View) protected() []protectedResult {
 	return all
 }
 
-// released says which of the protected results in a view the last resort took.
+// released says, for a note, which protected results of a view the last resort evicted.
 func (v View) released(through eventlog.Seq) string {
 	const most = 20 // the record has the reason with each pointer
 	all := v.protected()
@@ -246,7 +246,7 @@ func (v View) released(through eventlog.Seq) string {
 // lateResult is a result that came after a later model call had begun.
 type lateResult struct{ seq, group eventlog.Seq }
 
-// lateFor is the event after which late results keep groups in a run of a state; 0 where there are none.
+// lateFor is LateAfter of a state, or 0 where no late result keeps a group of the state's run.
 func (c *Conversation) lateFor(s State) eventlog.Seq {
 	for _, r := range slices.Backward(c.late) {
 		if s.LateAfter == 0 || r.seq <= s.LateAfter {

@@ -7,43 +7,44 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// reach counts the names in the calls after a run that came last before as much text as a
-// cut leaves: an agent that names many of these works with what a cut would drop. It is a
-// function of the groups after the run, and reads each of them once as the log grows.
+// reach measures how far back the calls of an agent reach. It counts the names in calls whose previous
+// occurrence lies further back than the text that a cut would leave: an agent with many of these works with
+// what the cut would drop. It depends only on the groups after the run, and reads each of them once as the
+// log grows.
 type reach struct {
-	// through is where the run ends, and tokens what a cut leaves.
+	// through is the event at which the run ends, and tokens the size that a cut would leave.
 	through eventlog.Seq
 	tokens  uint64
 
-	next  int               // index of the first group not taken in
-	at    map[string]uint64 // where each name came last, in tokens after the run
-	size  uint64            // of the groups taken in, in tokens
+	next  int               // index of the first group that was not read
+	at    map[string]uint64 // the last occurrence of each name, as a distance from the run in tokens
+	size  uint64            // tokens of the groups that were read
 	turns int
-	far   int // names in calls that came last so far back
-	kept  int // bytes of decoded arguments, in which names are
+	far   int // names in calls whose previous occurrence was too far back
+	kept  int // bytes of the decoded arguments that the names in at point into
 }
 
-const reachBytes = 48 // for each name, beside the text it is in
+const reachBytes = 48 // memory of each name, without its text
 
-// reachesBack reports whether calls name more a turn of what a cut down to goal would drop than
-// the policy allows for a cut that pays.
+// reachesBack reports whether calls name more per turn of what a cut down to goal would drop than the policy
+// allows for a cut that pays.
 func (r *reduction) reachesBack(through eventlog.Seq, goal uint64) bool {
 	most := r.policy.Collapse.CutReach
 	if most == 0 {
 		return false
 	}
 	c := r.conv.reachOf(through, goal)
-	for ; c.next < len(r.conv.groups)-1 && r.ended() == nil; c.next++ { // results may come to the newest
-		c.take(r.conv.groups[c.next])
+	for ; c.next < len(r.conv.groups)-1 && r.ended() == nil; c.next++ { // the newest group may still get results
+		c.read(r.conv.groups[c.next])
 	}
 	return float64(c.far) > most*float64(c.turns)
 }
 
-// reaches are those asked for last, newest last: as many as budgets that take turns.
+// reaches caches the ones used last, newest last, so that a few budgets may alternate.
 type reaches []*reach
 
-// reachOf is that of a run and of what a cut leaves. One of a run that ended before, with as much left, is of no
-// use any more.
+// reachOf returns the reach for a run and the size that a cut leaves. It forgets those of shorter runs with
+// the same size: runs only grow.
 func (c *Conversation) reachOf(through eventlog.Seq, tokens uint64) *reach {
 	at := slices.IndexFunc(c.reach, func(of *reach) bool { return of.through == through && of.tokens == tokens })
 	var found *reach
@@ -57,10 +58,10 @@ func (c *Conversation) reachOf(through eventlog.Seq, tokens uint64) *reach {
 	return found
 }
 
-// take counts what the calls of a group name, and notes where names are.
-func (c *reach) take(g *Group) {
+// read counts the names in the calls of a group, and records where the names of the group are.
+func (c *reach) read(g *Group) {
 	if g.Anchor {
-		return // which no cut drops
+		return // no cut drops it
 	}
 	c.size += g.Tokens
 	if g.Kind == KindTurn {
@@ -83,7 +84,7 @@ func (c *reach) take(g *Group) {
 	}
 }
 
-// note notes the names in a text, and returns how many of them came last too far back.
+// note records the position of the names in a text, and returns how many of them occurred last too far back.
 func (c *reach) note(text string) (far int) {
 	ledger.Identifiers(text, func(start, end int) bool {
 		name := text[start:end]
@@ -96,7 +97,7 @@ func (c *reach) note(text string) (far int) {
 	return far
 }
 
-// forget drops those in which group i was taken in, which is about to change.
+// forget drops those that have read group i, which is about to change.
 func (all *reaches) forget(i int) {
 	*all = slices.DeleteFunc(*all, func(of *reach) bool { return i < of.next })
 }

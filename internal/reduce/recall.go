@@ -8,15 +8,14 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Recall is the tool by which a model gets back what a pointer replaces; empty where it
-// has none.
+// Recall is the name of the tool by which a model gets back what a pointer replaces; empty where it has none.
 type Recall string
 
-// RecallUnknown is that of records which do not say: their texts name ResolvePointer. No tool
-// has this name.
+// RecallUnknown is the Recall of records that do not say which tool there was: their texts name
+// ResolvePointer. No tool has this name.
 const RecallUnknown Recall = " "
 
-// Pointer says in a text where a block is: how to call the tool for it, or its pointer.
+// Pointer is how a text refers to a block: as a call of the tool, or as the bare pointer.
 func (r Recall) Pointer(seq eventlog.Seq, block int) string {
 	switch p := Pointer(seq, block); r {
 	case "":
@@ -28,7 +27,7 @@ func (r Recall) Pointer(seq eventlog.Seq, block int) string {
 	}
 }
 
-// Result says in the place of a call's result how to see it again.
+// Result says, in place of a call's result, how to get it again.
 func (r Recall) Result(call *Call) string {
 	at := r.Pointer(call.Seq, call.Block)
 	if r == "" {
@@ -37,7 +36,7 @@ func (r Recall) Result(call *Call) string {
 	return at
 }
 
-// notice says at the head of a record how to see what it is about again.
+// notice says, at the head of a digest, how to get back what is not shown.
 func (r Recall) notice() string {
 	switch r {
 	case "":

@@ -9,17 +9,17 @@ import (
 type reducer interface {
 	// Name is the reducer's name in steps, reports and metrics.
 	Name() string
-	// Reduce returns v as the decisions recorded in s show it. It takes no new ones.
+	// Reduce applies the decisions recorded in s to v. It makes no new ones.
 	Reduce(v View, s State) (View, Step)
 }
 
 // freer is a reducer that can be asked to free tokens.
 type freer interface {
 	reducer
-	// Free takes new decisions about v, which shows those of s, oldest groups first, until
-	// they would free d.Tokens or nothing remains that it may touch. It returns the state
-	// that records them. They show when the pipeline runs again from that state, which is
-	// how every later reduction shows them, too.
+	// Free makes new decisions about v, which shows the decisions of s. It goes from the oldest group on
+	// until they would free d.Tokens or nothing remains that it may touch, and returns s with these
+	// decisions recorded. It does not change v: the pipeline runs again from the returned state, as every
+	// later reduction does.
 	Free(v View, s State, d demand) State
 }
 
@@ -29,12 +29,12 @@ type demand struct {
 	Tokens uint64
 	// Budget is that of the view.
 	Budget budget.Budget
-	// KeepTurns is how many of the newest turns are spared where the target has room for
-	// them.
+	// KeepTurns is how many of the newest turns are spared as long as the target has room for them.
 	KeepTurns uint32
-	// ToSummary has a cut end where the newest summary does, whatever that frees.
+	// ToSummary makes a cut end exactly where the newest summary ends, however little that frees.
 	ToSummary bool
-	// AnySize takes results of any size: a policy's minimum is for what nobody asked for.
+	// AnySize allows results of any size to be evicted. The policy's minimum size holds only for evictions
+	// that nobody asked for.
 	AnySize bool
 }
 

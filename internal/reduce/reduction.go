@@ -13,15 +13,15 @@ import (
 type reduction struct {
 	*Pipeline
 	ask Ask
-	// budget is that of the view: what is reserved is taken off its target, which is less
-	// after a rejection. The view may take limit if nothing makes it smaller.
+	// budget is that of the view: its target is without what is reserved, and lower after a rejection. A view
+	// that nothing makes smaller may take limit.
 	budget budget.Budget
 	limit  uint64
-	// evicted is the view at the start with the rules by age moved up to the head; nil if
-	// it was not needed. tried says that it may be taken.
+	// evicted caches what the state at the start shows with the rules by age moved up to the head. tried
+	// says that batch considered it, so that a cut may include it.
 	evicted *Result
 	tried   bool
-	// named are the results that roots name; nil where that was not asked.
+	// named are the results that roots name; nil where roots are not used.
 	named map[eventlog.Place]bool
 }
 
@@ -36,8 +36,8 @@ func (p *Pipeline) newReduction(b budget.Budget, ask Ask) *reduction {
 	return r
 }
 
-// A context after one that was refused as too long takes at most a part of that, or a size which
-// no model refuses.
+// After a context was refused as too long, the next one takes at most this part of it. It may always take
+// leastAfterRejection tokens, which no model refuses.
 const (
 	afterRejection      = 0.8
 	leastAfterRejection = 500
@@ -67,12 +67,12 @@ func (r *reduction) keepTurns() uint32 {
 	return r.policy.Collapse.KeepLastTurns
 }
 
-// demand asks a reducer for so many tokens, under the budget and the policy.
+// demand is a demand for tokens under the reduction's budget and policy.
 func (r *reduction) demand(tokens uint64) demand {
 	return demand{Tokens: tokens, Budget: r.budget, KeepTurns: r.keepTurns()}
 }
 
-// apply returns what a state shows, from the cache where it can.
+// apply returns what a state shows, from the cache where possible.
 func (p *Pipeline) apply(s State) Result {
 	if !p.incremental(s) {
 		return p.reduce(s)
@@ -81,7 +81,7 @@ func (p *Pipeline) apply(s State) Result {
 	if known == nil {
 		known = &cachedResult{policy: p.policy, decided: p.digests.decided, state: s, result: p.reduce(s), groups: len(p.conv.groups)}
 		known.state.AskedAsOf = 0
-		known.result.View.items = slices.Clip(known.result.View.items) // others may be of the same groups
+		known.result.View.items = slices.Clip(known.result.View.items) // another view may share the array
 		if p.ended() != nil {
 			return known.result // start and Run say so
 		}
@@ -92,7 +92,7 @@ func (p *Pipeline) apply(s State) Result {
 	return now
 }
 
-// reduce runs every reducer over the view that the state resumes.
+// reduce runs every reducer over the view that Resume returns for a state.
 func (p *Pipeline) reduce(s State) Result {
 	now := Result{View: p.Resume(s), State: s}
 	for _, stage := range p.stages() {
@@ -106,7 +106,7 @@ func (p *Pipeline) reduce(s State) Result {
 	return now
 }
 
-// batch moves the rules by age up to the head if that is due.
+// batch moves the rules by age up to the head if a batch is due.
 func (r *reduction) batch(now Result) Result {
 	if now.State.EvictedAsOf >= r.conv.head || r.ended() != nil {
 		return now
@@ -126,7 +126,7 @@ func (r *reduction) batch(now Result) Result {
 	return candidate
 }
 
-// aged is what a state shows with the rules by age moved up to the head.
+// aged is what the state at the start shows with the rules by age moved up to the head.
 func (r *reduction) aged(s State) Result {
 	if r.evicted == nil {
 		candidate := r.apply(r.evict(s))
@@ -135,14 +135,13 @@ func (r *reduction) aged(s State) Result {
 	return *r.evicted
 }
 
-// evict moves the rules by age up to the head.
+// evict returns the state with the rules by age moved up to the head.
 func (r *reduction) evict(s State) State {
 	s.EvictedAsOf, s.EvictedTurn = r.conv.head, r.conv.turns
 	return r.unroot(s, s.CollapsedThrough)
 }
 
-// cutAsNeeded cuts because that pays, or as the budget forces it and as it is asked for, if any of these
-// is so.
+// cutAsNeeded makes a cut if one pays, if the budget forces one, or if one is asked for.
 func (r *reduction) cutAsNeeded(now Result) Result {
 	switch share := r.budget.Share(r.policy.Collapse.Depth()); {
 	case r.ask.Goal == 0 && r.cutPays(now, share):
@@ -154,12 +153,11 @@ func (r *reduction) cutAsNeeded(now Result) Result {
 	}
 }
 
-// cut takes what the budget forces, and what a goal asks for that is to be reached by a
-// strategy: it brings the view, or the tier that is over its cap, down to the fraction
-// that a forced cut leaves, so that the next is many turns away. The prefix is written
-// again in any case, so everything that is due goes with it. Where it is not the target
-// that is exceeded and hardly anything can be done, nothing is: rewriting the prefix for
-// that every turn would cost more.
+// cut frees what the budget forces, and what it takes to come down to a goal by a strategy. It brings the
+// view, or the tier that is over its cap, down to the fraction of a forced cut, so that the next cut is
+// many turns away. The prefix is rewritten in any case, so evictions that are due are made with it. Where
+// the target is not exceeded and hardly anything could be freed, nothing is: rewriting the prefix for that
+// at every turn would cost more.
 func (r *reduction) cut(start Result, goal uint64, strategy Strategy, why string) Result {
 	stages := slices.DeleteFunc(r.stages(), func(s stage) bool { return s.freer == nil })
 	var asked uint64
@@ -189,9 +187,9 @@ func (r *reduction) cut(start Result, goal uint64, strategy Strategy, why string
 	return now
 }
 
-// excess is how many tokens a stage should free of now: what is above the fraction that a
-// forced cut leaves, if the view at the start was over the target, or the stage's own part
-// over its cap; what is above its own limits; and what is above the goal.
+// excess is how many tokens a stage should free of now, the largest of these: what is above the fraction of a
+// forced cut, if the view at the start was over the target or the stage's tier over its cap; what is above
+// the stage's own limits; and what is above the goal.
 func (r *reduction) excess(s stage, start, now View, goal uint64, strategy Strategy) uint64 {
 	var excess uint64
 	over := func(before, used, limit, goal uint64) {
@@ -213,7 +211,7 @@ func (r *reduction) excess(s stage, start, now View, goal uint64, strategy Strat
 	return excess
 }
 
-// free applies what a reducer decides on a demand, unless that would free nothing.
+// free applies what a reducer decides on a demand, if that makes the view smaller.
 func (r *reduction) free(f freer, now Result, d demand) Result {
 	if d.Tokens == 0 {
 		return now
@@ -232,17 +230,17 @@ func (r *reduction) adopt(now Result, s State) Result {
 	return now
 }
 
-// keepForNext keeps what the next reduction goes on from, and forgets what it has no use for. before is the
-// state that this one began with.
+// keepForNext caches what the next reduction starts from, and drops what it has no use for. before is the
+// state that this one started from.
 func (r *reduction) keepForNext(before State, now Result) {
 	if before.CollapsedThrough > 0 && now.State.CollapsedThrough > before.CollapsedThrough {
-		r.conv.texts.forget(now.State.CollapsedThrough) // where it begins, others may, too
+		r.conv.texts.forget(now.State.CollapsedThrough) // not at a first cut: another fingerprint may still begin there
 	}
 	r.conv.texts.bound(r.conv.bytes)
 	r.conv.cached.keep(r.Pipeline, now.State)
 }
 
-// noteOverCap says where results exceed their cap that nothing may evict.
+// noteOverCap adds a note where the results exceed their cap and some of them may not be evicted.
 func (r *reduction) noteOverCap(now *Result) {
 	limit, ok := r.budget.Caps[budget.TierToolResults]
 	if !ok {

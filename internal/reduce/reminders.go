@@ -43,9 +43,8 @@ const (
 	ReminderFolded                // it was dropped with the turns around it; the digest quotes it
 )
 
-// Fates says what became of each reminder once the log holds so many turns and
-// the run through an event is dropped. Reminders are oldest first, as from
-// Conversation.Reminders.
+// Fates says what became of each reminder when the log holds the given number of turns and the run through
+// event collapsed is dropped. Reminders are oldest first, as from Conversation.Reminders.
 func Fates(all []Reminder, turns uint32, collapsed eventlog.Seq) []ReminderFate {
 	newest := map[string]int{}
 	for i, r := range all {
@@ -69,9 +68,8 @@ func Fates(all []Reminder, turns uint32, collapsed eventlog.Seq) []ReminderFate 
 	return fates
 }
 
-// folded returns the reminders that are dropped with a run whose last group is of a turn:
-// what was said later changes nothing about them, so that the digest stays what it
-// is.
+// folded returns the reminders that are dropped with a run whose last group is of the given turn. It
+// ignores later reminders, so that the digest does not change.
 func folded(all []Reminder, through eventlog.Seq, turn uint32) []Reminder {
 	n := 0
 	for n < len(all) && all[n].Seq <= through {
@@ -86,7 +84,7 @@ func folded(all []Reminder, through eventlog.Seq, turn uint32) []Reminder {
 	return out
 }
 
-// Pending are the reminders of a span that hold at its end, as far as was said by then.
+// Pending are the reminders up to event to that are live there, as if the log ended there.
 func (c *Conversation) Pending(to eventlog.Seq) []Reminder {
 	var turn uint32
 	for _, g := range c.groups {
@@ -107,8 +105,7 @@ func (c *Conversation) Pending(to eventlog.Seq) []Reminder {
 	return out
 }
 
-// quoteReminders quotes the beginnings of reminders, the newest first choice,
-// within limit.
+// quoteReminders quotes the beginnings of as many reminders as fit in limit, the newest ones.
 func quoteReminders(all []Reminder, limit uint64, gauge budget.Gauge) []budget.Piece {
 	lines, _ := newestLines(len(all), func(i int) budget.Piece {
 		return gauge.Piece(fmt.Sprintf("- event %d: %q\n", all[i].Seq, ledger.Cut(all[i].Body, quoteBytes)))
@@ -116,8 +113,8 @@ func quoteReminders(all []Reminder, limit uint64, gauge budget.Gauge) []budget.P
 	return lines
 }
 
-// newestLines are as many of the newest of n lines as fit in limit, after one that says how
-// many others there are; all says that there are none.
+// newestLines are as many of the newest of n lines as fit in limit, after a line that says how many older
+// ones there are; all says that all fit.
 func newestLines(n int, line func(int) budget.Piece, what string, limit uint64, gauge budget.Gauge) (lines []budget.Piece, all bool) {
 	from, used := n, uint64(0)
 	for ; from > 0; from-- {

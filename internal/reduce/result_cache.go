@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// cachedResult is what a state showed of a conversation. As the log grows, each new group is put
-// after what it showed, so that a reduction does not go through the groups before again: the
-// reducers go by the state alone there.
+// cachedResult is the result of a state over the first groups of a conversation. As the log grows, only the
+// new groups are reduced and appended: what the reducers show of a group depends on the state and not on
+// the groups after it (see incremental).
 type cachedResult struct {
 	policy  Policy
 	decided *Decided
-	// state is that of the result, but for AskedAsOf, which shows nothing.
+	// state is that of the result, without AskedAsOf, which does not change what is shown.
 	state  State
 	result Result
-	// groups is how many of the conversation's the result is of.
+	// groups is how many groups of the conversation the result covers.
 	groups int
-	// aged is what the rules by age would do to the same groups; nil where that is not known.
+	// aged is what the rules by age would do to these groups; nil where that is not known.
 	aged *aged
 }
 
-// resultCache holds the results used last, so that a few policies and budgets may take turns.
+// resultCache holds the results used last, so that a few policies and budgets may alternate.
 type resultCache struct {
 	kept []*cachedResult // newest last
-	// tried are those of the reduction under way; one of them is kept at its end.
+	// tried are the results of the reduction under way; at its end, the one that it returns is kept.
 	tried []*cachedResult
 }
 
@@ -32,7 +32,7 @@ const (
 	cachedGroupBytes = 96 // for each group
 )
 
-// forget drops what showed group i, which is about to change.
+// forget drops the results that cover group i, which is about to change.
 func (c *resultCache) forget(i int) {
 	changes := func(r *cachedResult) bool { return i < r.groups }
 	c.kept, c.tried = slices.DeleteFunc(c.kept, changes), slices.DeleteFunc(c.tried, changes)
@@ -46,19 +46,19 @@ func (c *resultCache) bytes() (n int) {
 	return n
 }
 
-// shows reports whether it is what a pipeline shows of a state.
+// shows reports whether the result is that of a pipeline for a state.
 func (r *cachedResult) shows(p *Pipeline, of State) bool {
 	of.AskedAsOf = 0
 	return r.decided == p.digests.decided && reflect.DeepEqual(r.state, of) && reflect.DeepEqual(r.policy, p.policy)
 }
 
-// incremental reports whether what a state shows of a group never depends on the groups after
-// it: rules that hold at every reduction and what is protected do.
+// incremental reports whether what a state shows of a group never depends on the groups after it. With strict
+// rules by age, and with protected results, it does.
 func (p *Pipeline) incremental(s State) bool {
 	return !p.policy.ToolResults.Strict && p.named == nil && p.retention.protection(s) == nil
 }
 
-// find returns what a state showed before, with the groups that came since.
+// find returns the cached result of a state, grown by the new groups; nil if there is none.
 func (c *resultCache) find(p *Pipeline, s State) *cachedResult {
 	for _, list := range [][]*cachedResult{c.tried, c.kept} {
 		for _, known := range slices.Backward(list) {
@@ -75,19 +75,19 @@ func (c *resultCache) find(p *Pipeline, s State) *cachedResult {
 	return nil
 }
 
-// keep makes what a reduction ended with the newest that is kept, and forgets what else it tried.
+// keep keeps the result that a reduction returned as the newest, and forgets the others that it tried.
 func (c *resultCache) keep(p *Pipeline, s State) {
 	known := c.find(p, s)
 	c.tried = nil
 	if known == nil {
 		return
 	}
-	known.result.View.ended = nil // it would keep the request
+	known.result.View.ended = nil // it would hold the request's memory
 	c.kept = append(slices.DeleteFunc(c.kept, func(old *cachedResult) bool { return old == known }), known)
 	c.kept = c.kept[max(0, len(c.kept)-maxCached):]
 }
 
-// grow puts the groups that came since after what is shown; false where the reduction should end.
+// grow reduces and appends the new groups; false where the reduction should stop.
 func (r *cachedResult) grow(p *Pipeline, of State) bool {
 	fresh := p.conv.groups[r.groups:]
 	if len(fresh) == 0 {
@@ -114,12 +114,12 @@ func (r *cachedResult) grow(p *Pipeline, of State) bool {
 	return true
 }
 
-// after is what a stage did to groups and then to those that came after them.
+// after joins the steps of a stage over a number of groups and over those that came after them.
 func (s stage) after(first, then Step, of State) Step {
 	first.TokensBefore += then.TokensBefore
 	first.TokensAfter += then.TokensAfter
 	first.Touched += then.Touched
-	if c, ok := s.reducer.(clipping); ok { // the only one that goes by no event of the state
+	if c, ok := s.reducer.(clipping); ok { // the only reducer that still changes groups after the watermarks
 		first.Note = c.note(first.Touched, of)
 	}
 	return first

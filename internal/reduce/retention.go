@@ -8,8 +8,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// retention stubs old tool results: by the policy's rules as they were at the
-// last batch, and under pressure every result from the oldest on.
+// retention stubs old tool results: those that the policy's rules by age gave up at the last batch and, under
+// pressure, every result from the oldest on.
 type retention struct {
 	policy ToolResults
 	rules  *rules
@@ -17,9 +17,9 @@ type retention struct {
 	// head and turns are those of the log.
 	head  eventlog.Seq
 	turns uint32
-	// digests knows what callers decided.
+	// digests has what callers decided.
 	digests *digestWriter
-	// ended returns why the reduction should end, if it should.
+	// ended returns why the reduction should stop; nil if it should go on.
 	ended func() error
 }
 
@@ -45,8 +45,8 @@ func (r retention) Reduce(v View, s State) (View, Step) {
 // sparedResults counts results that were old enough but stayed, by reason.
 type sparedResults struct{ errors, never, small, rooted int }
 
-// stubByAge stubs what the rules by age let go as of the last batch. It goes from the newest group to the
-// oldest, because the rules count the results of each tool.
+// stubByAge stubs the results that the rules by age give up as of the last batch. It goes from the newest
+// group to the oldest, because a rule may keep the last few results of a tool.
 func (r retention) stubByAge(e *Editor, s State) sparedResults {
 	var left sparedResults
 	if s.EvictedAsOf == 0 {
@@ -61,7 +61,7 @@ func (r retention) stubByAge(e *Editor, s State) sparedResults {
 	log, outlasted := len(r.digests.groups), e.v.protection != nil || r.digests.conv.lateFor(s) > 0
 	for i := e.v.Len() - 1; i >= 0 && r.ended() == nil; i-- {
 		g := e.v.Group(i)
-		for log--; outlasted && r.digests.groups[log] != g; log-- { // it outlasts those
+		for log--; outlasted && r.digests.groups[log] != g; log-- { // dropped groups, which g outlasts, count too
 			age.countAll(r.digests.groups[log])
 		}
 		if g.First > s.EvictedAsOf {
@@ -75,7 +75,7 @@ func (r retention) stubByAge(e *Editor, s State) sparedResults {
 				old = append(old, oldResult{call, age.reason(call, rule)})
 			}
 		}
-		for _, o := range slices.Backward(old) { // an editor is fast where a group's results come in their order
+		for _, o := range slices.Backward(old) { // an editor is fastest when it gets a group's results in order
 			e.replace(i, o.call, Stubbed, r.texts.stub(o.call, r.policy.OutlineTokens), r.Name(), o.reason)
 		}
 	}
@@ -90,7 +90,8 @@ type ages struct {
 	reasons map[uint32]string // by turns
 }
 
-// count takes in a result. It does not count where it is none, or came after the last batch.
+// count counts the result of a call for the rules, and returns the rule of its tool. counts is false where
+// there is no result, and where it came after the last batch.
 func (a *ages) count(call *Call) (rule decidedRule, counts bool) {
 	if call.Interrupted || call.Seq > a.state.EvictedAsOf {
 		return rule, false
@@ -111,13 +112,13 @@ func (a *ages) tooOld(call *Call, rule decidedRule) bool {
 	return rule.Turns > 0 && a.state.EvictedTurn-call.Turn >= rule.Turns
 }
 
-// tooMany reports whether there are enough newer results of the tool. Those may be dropped before a group
-// that outlasts them.
+// tooMany reports whether a rule keeps fewer results of the tool than there are newer ones. It is false for a
+// group that may outlast those newer results.
 func (a *ages) tooMany(g *Group, call *Call, rule decidedRule) bool {
 	return rule.Last > 0 && a.seen[call.Name] > rule.Last && !g.outlasts()
 }
 
-// reason says which rule lets a result go.
+// reason says by which rule a result is stubbed.
 func (a *ages) reason(call *Call, rule decidedRule) string {
 	if !a.tooOld(call, rule) {
 		return fmt.Sprintf("not among the last %d results of %s", rule.Last, call.Name)
@@ -130,11 +131,11 @@ func (a *ages) reason(call *Call, rule decidedRule) string {
 	return reason
 }
 
-// spares reports whether a result stays whatever its age, and counts why. With anySize the
-// policy's minimum does not count.
+// spares reports whether a result stays whatever its age, and counts the reason in left. With anySize the
+// policy's minimum size is ignored.
 func (r retention) spares(v View, g *Group, call *Call, rule decidedRule, anySize bool, left *sparedResults) bool {
 	switch {
-	case rule.Never && (!rule.named || v.protects(call)): // the last resort may have taken what is named
+	case rule.Never && (!rule.named || v.protects(call)): // the last resort may have released a named tool's result
 		left.never++
 	case v.protects(call):
 		left.rooted++
@@ -158,7 +159,7 @@ func (r retention) stubThrough(e *Editor, s State) {
 	}
 }
 
-// stubDecided stubs what callers masked, whatever the policy keeps.
+// stubDecided stubs the results that callers masked, even those that the policy would keep.
 func (r retention) stubDecided(e *Editor) {
 	decided := r.digests.decided
 	if decided == nil || len(decided.masked) == 0 {
@@ -182,7 +183,7 @@ func (r retention) stubDecided(e *Editor) {
 	}
 }
 
-// heldTokens is the size of the results in a view that nothing may evict.
+// heldTokens is the size of those results in a view, shown in full, that may not be evicted.
 func (r retention) heldTokens(v View) uint64 {
 	var sum uint64
 	for i := range v.items {
@@ -198,7 +199,7 @@ func (r retention) heldTokens(v View) uint64 {
 	return sum
 }
 
-// edited reports whether a result is not shown as it is.
+// edited reports whether a result of group i is replaced, wholly or in part.
 func edited(v View, i int, call *Call) bool {
 	_, ok := v.Edit(i, call.Result, 0)
 	return ok
@@ -226,14 +227,14 @@ func (r retention) stub(e *Editor, i int, call *Call, anySize bool) {
 func (r retention) Free(v View, s State, d demand) State {
 	e := v.Editor()
 	if after := r.stubOldest(e, s, d); e.Touched() > 0 || s.Through(r.Name()) > 0 {
-		return after // before the first, there are no groups that it passed over
+		return after // else nothing was ever freed, and the watermark does not move
 	}
 	return s
 }
 
-// stubOldest moves Through forward, each time up to the next group, until
-// enough is freed. A late result is as recent as the groups around it: the group
-// of its call is taken up again when the watermark has come so far.
+// stubOldest moves the watermark State.Through forward, group by group, until enough is freed. A late
+// result is as recent as the groups around it in the log, not as the group of its call: it is stubbed once
+// the watermark reaches it.
 func (r retention) stubOldest(e *Editor, s State, d demand) State {
 	before, reached := e.Tokens(), s.Through(r.Name())
 	var late []lateResults
@@ -260,13 +261,13 @@ func (r retention) stubOldest(e *Editor, s State, d demand) State {
 	return s.freed(r.Name(), reached)
 }
 
-// lateResults are those of a group that come after the groups that were gone through, oldest first.
+// lateResults are the results of a group that are still after the watermark, oldest first.
 type lateResults struct {
 	group int
 	calls []*Call
 }
 
-// callsAfter are the calls with results after an event, by these.
+// callsAfter are the calls whose results come after an event, in the order of the results.
 func (g *Group) callsAfter(through eventlog.Seq) []*Call {
 	var late []*Call
 	for c := range g.Calls {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// rules decide the retention of each tool once: a policy may have hundreds of long
-// globs, and a log as many thousand results.
+// rules find the retention of each tool, once per tool: a policy may have hundreds of long globs, and a log
+// many thousand results.
 type rules struct {
 	of ToolResults
 	// globs are the patterns of the policy, the first that matches first.
@@ -19,8 +19,8 @@ type rules struct {
 	never bool
 }
 
-// decidedRule is the retention of a tool. named is set where the policy names the tool, or
-// has a glob for it.
+// decidedRule is the retention of a tool. named is set where the policy names the tool or has a glob that
+// matches it.
 type decidedRule struct {
 	Retention
 	named bool
@@ -38,7 +38,7 @@ func newRules(t ToolResults) *rules {
 	return r
 }
 
-// rulesOf keeps what was decided for as long as the policy stays the same.
+// rulesOf returns the rules of a policy, cached for as long as the policy stays the same.
 func (c *Conversation) rulesOf(t ToolResults) *rules {
 	if c.rules == nil || c.rules.of.Default != t.Default || !maps.Equal(c.rules.of.ByTool, t.ByTool) {
 		c.rules = newRules(t)
@@ -46,8 +46,7 @@ func (c *Conversation) rulesOf(t ToolResults) *rules {
 	return c.rules
 }
 
-// rule returns the retention of a tool. Where ended says that nobody waits for it any
-// more, it is just any, and is not kept.
+// rule returns the retention of a tool. Once ended returns an error, the result is arbitrary and not cached.
 func (r *rules) rule(tool string, ended func() error) decidedRule {
 	rule, ok := r.decided[tool]
 	if ok {

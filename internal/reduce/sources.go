@@ -6,14 +6,14 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// sources keeps which events the groups are made of, without going through them.
+// sources records which events the groups are made of.
 type sources struct {
 	ranges eventlog.Ranges
-	// shared leads from an event to its groups, by index, where they are several.
+	// shared maps an event to the indexes of its groups where there are several.
 	shared map[eventlog.Seq][]int
 }
 
-// add takes in the next event and the groups that it is a part of.
+// add adds the next event and the groups that it is a part of.
 func (s *sources) add(seq eventlog.Seq, groups []int) {
 	s.ranges.Add(seq)
 	slices.Sort(groups)
@@ -25,14 +25,14 @@ func (s *sources) add(seq eventlog.Seq, groups []int) {
 	}
 }
 
-// Events are those that the groups are made of. The slice must not be changed, and is
-// valid until the next Append.
+// Events are the events that the groups are made of. The slice must not be changed, and is valid until the
+// next Append.
 func (c *Conversation) Events() eventlog.Ranges { return c.sources.ranges }
 
-// SharesEvents reports whether an event is a part of several groups.
+// SharesEvents reports whether any event is a part of several groups.
 func (c *Conversation) SharesEvents() bool { return len(c.sources.shared) > 0 }
 
-// Shared returns the groups that an event is a part of where they are several.
+// Shared returns the groups that an event is a part of; none where it is only one.
 func (c *Conversation) Shared(seq eventlog.Seq) []*Group {
 	at := c.sources.shared[seq]
 	groups := make([]*Group, len(at))

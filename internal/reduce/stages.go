@@ -11,11 +11,12 @@ type stage struct {
 	reducer
 	// freer is the reducer where a forced cut asks it for tokens; nil otherwise.
 	freer freer
-	// tier is the part of the view that it makes smaller: a cap on it demands tokens.
+	// tier is the part of the view that the reducer makes smaller; it is asked for tokens when the tier is
+	// over its cap.
 	tier budget.Tier
-	// strategies are those that call for it.
+	// strategies are those of Ask that use the reducer.
 	strategies []Strategy
-	// excess is by how many tokens a view exceeds limits of the reducer's own; nil if it has none.
+	// excess is by how many tokens a view is over the reducer's own limits; nil if it has none.
 	excess func(View, budget.Budget) uint64
 }
 
@@ -31,7 +32,7 @@ func (p *Pipeline) stages() []stage {
 	}
 }
 
-// serves reports whether a strategy calls for the stage; the empty one calls for all.
+// serves reports whether a strategy uses the stage; the empty strategy uses all.
 func (s stage) serves(strategy Strategy) bool {
 	return strategy == "" || slices.Contains(s.strategies, strategy)
 }

@@ -8,22 +8,21 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Summary is a text that replaces the front of a conversation. It is written
-// in the background; a pipeline only chooses among those that it is given.
+// Summary is a text that replaces the front of a conversation. Summaries are written in the background; a
+// pipeline only chooses among those that it is given.
 type Summary struct {
 	ID string
-	// Through is the last event that it covers: every group that begins up to it.
+	// Through is the last event that it covers: it covers every group that begins up to there.
 	Through eventlog.Seq
 	// By is who wrote it.
 	By   string
 	Text string
 }
 
-// quotedShare is the largest part of the target that the text of a summary may
-// take, whoever wrote it.
+// quotedShare is the largest part of the target that a quoted summary may take, whoever wrote it.
 const quotedShare = 0.25
 
-// quote sets the text off line by line, so that nothing in it can end the
+// quote returns a heading and the text with each line marked as quoted, so that nothing in it can end the
 // quotation and speak for the system or the user.
 func (s Summary) quote() string {
 	if s.ID == "" {
@@ -35,7 +34,7 @@ func (s Summary) quote() string {
 	return out.String()
 }
 
-// quoteLines sets every line of a text off.
+// quoteLines marks every line of a text as quoted.
 func quoteLines(text string) string {
 	if text == "" {
 		return ""
@@ -43,15 +42,15 @@ func quoteLines(text string) string {
 	return "> " + quotedEnds.Replace(text) + "\n"
 }
 
-// quotedEnds begins a quoted line after everything that a reader may take for the end of one.
+// quotedEnds begins a new quoted line after every character that a reader may take for the end of a line.
 var quotedEnds = strings.NewReplacer("\r\n", "\n> ", "\r", "\n> ", "\n", "\n> ", "\v", "\n> ", "\f", "\n> ", "\u0085", "\n> ", "\u2028", "\n> ", "\u2029", "\n> ")
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// summaries are those a pipeline may use, oldest first.
+// summaries are the summaries that a pipeline may use, oldest first.
 type summaries []Summary
 
-// byID is the zero Summary where there is none.
+// byID returns the summary with an id; zero if there is none.
 func (all summaries) byID(id string) Summary {
 	for _, s := range all {
 		if s.ID == id {
@@ -61,8 +60,8 @@ func (all summaries) byID(id string) Summary {
 	return Summary{}
 }
 
-// newest is the one that covers most among those that end by event through and fit,
-// or the zero Summary.
+// newest is the summary that covers most among those that end by event through and fit limit; zero if there
+// is none.
 func (all summaries) newest(through eventlog.Seq, limit uint64, gauge budget.Gauge) Summary {
 	var best Summary
 	for _, s := range all {

@@ -9,30 +9,27 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Span is a stretch of the log that is worth a summary: every group that begins in
-// From..To, but for anchored and pinned ones.
+// Span is a stretch of the log to be summarised: every group that begins in From..To, without anchored and
+// pinned ones.
 type Span struct {
 	From, To eventlog.Seq
-	// Extends is the summary that covers the front of it; empty if none does.
+	// Extends is the id of a summary that covers the front of the span; empty if none does.
 	Extends string
-	// Leaves is what a compaction does not allow to drop, in tokens.
+	// Leaves is the size, in tokens, of what a compaction cannot drop.
 	Leaves uint64
 }
 
 const (
-	// leastNewShare is the part of the target that a summary must cover beyond the one it
-	// extends.
+	// leastNewShare is how much a summary must cover beyond the one that it extends, as a part of the target.
 	leastNewShare = 0.1
-	// enoughCovered is the part of what is about to be dropped that the newest summary must
-	// cover for no other to be made.
+	// enoughCovered: where the newest summary covers this part of what is about to be dropped, no other is
+	// made.
 	enoughCovered = 0.75
 )
 
-// Propose says what to summarise so that a summary is there when the budget next
-// forces groups out, once what is shown now has passed Collapse.StartAt of the
-// target. It looks ahead: the span ends where that cut would have to, with the view
-// grown to where cuts begin and results evicted first. ok is false while there is nothing
-// to do.
+// Propose says what to summarise so that a summary is ready at the next cut, once the context has passed
+// Collapse.StartAt of the target. The span ends where that cut would end if the view grew to the size at
+// which cuts begin and results were evicted first. ok is false while there is nothing to do.
 func (p *Pipeline) Propose(b budget.Budget, now Result, ask Ask) (span Span, ok bool) {
 	r := p.newReduction(b, ask)
 	used, policy := now.View.Tokens(), p.policy.Collapse
@@ -53,10 +50,10 @@ func (p *Pipeline) Propose(b budget.Budget, now Result, ask Ask) (span Span, ok 
 	return span, ok
 }
 
-// SpanFor says what to summarise for a compaction that is asked for: what has to go to
-// bring the view of a state down to ask.Goal, or all that may where that is 0. Where a
-// summary is there already that does, it is ready; where nothing can be dropped, nothing says
-// why. With own the text is the caller's, which no other takes the place of.
+// SpanFor says what to summarise for a caller's compaction: what must be dropped to bring the view of a
+// state down to ask.Goal or, where that is 0, all that may be dropped. If a summary that serves exists
+// already, it is returned as ready; if nothing can be dropped, nothing says why. own says that the caller
+// brings the text, so that no existing summary serves.
 func (p *Pipeline) SpanFor(b budget.Budget, s State, ask Ask, own bool) (span Span, ready Summary, nothing string) {
 	d, err := p.decide(b, s, ask)
 	if err != nil {
@@ -69,7 +66,7 @@ func (p *Pipeline) SpanFor(b budget.Budget, s State, ask Ask, own bool) (span Sp
 	}
 	if p.conv.firstIn(quoted.Through, all) == 0 {
 		if quoted.ID != "" && d.start.State.CollapsedThrough > p.digests.decided.through() {
-			return Span{}, quoted, "" // it holds for one policy and budget, and is to for all
+			return Span{}, quoted, "" // quoted under one policy and budget, it is now decided for all
 		}
 		return Span{}, Summary{}, d.whyNone()
 	}
@@ -113,8 +110,8 @@ func (r *reduction) spanFor(now Result, goal uint64) (span Span, ok bool) {
 	return span, r.Worth(r.budget, span)
 }
 
-// Worth reports whether a span holds enough that is new for a summary that nobody asks
-// for.
+// Worth reports whether a span holds enough beyond the summary that it extends for a summary that nobody
+// asked for.
 func (p *Pipeline) Worth(b budget.Budget, span Span) bool {
 	var fresh uint64
 	after := p.digests.known(span.Extends).Through
@@ -129,8 +126,8 @@ func (p *Pipeline) Worth(b budget.Budget, span Span) bool {
 	return false
 }
 
-// FreshAfter is the event after which the groups up to another hold enough for a summary
-// that nobody asks for; 0 if even all of them do not.
+// FreshAfter is the newest event such that the groups between it and event to hold enough for a summary
+// that nobody asked for; 0 if all groups up to there do not.
 func (p *Pipeline) FreshAfter(b budget.Budget, to eventlog.Seq) eventlog.Seq {
 	var fresh uint64
 	for i, g := range slices.Backward(p.conv.groups[:p.conv.after(to)]) {
@@ -144,24 +141,21 @@ func (p *Pipeline) FreshAfter(b budget.Budget, to eventlog.Seq) eventlog.Seq {
 	return 0
 }
 
-// SummaryTokens is what the text of a summary may take under a budget, as it is
-// quoted.
+// SummaryTokens is how many tokens a summary, as it is quoted, may take under a budget.
 func (p *Pipeline) SummaryTokens(b budget.Budget) uint64 {
 	return min(b.Share(p.policy.Collapse.SummaryShare), p.digests.proseLimit(b))
 }
 
-// SummaryTokensFor is the same of a summary that a compaction asks for, which leaves room
-// for the rest of its goal.
+// SummaryTokensFor is SummaryTokens for a compaction's summary, which must also fit its goal.
 func (p *Pipeline) SummaryTokensFor(b budget.Budget, ask Ask) uint64 {
 	return min(p.SummaryTokens(b), p.digests.proseLimit(p.newReduction(b, ask).sized()))
 }
 
-// QuotableTokens is the size beyond which no summary is quoted under a budget,
-// whoever wrote it.
+// QuotableTokens is the size, in tokens, above which no summary is quoted under a budget, whoever wrote it.
 func (p *Pipeline) QuotableTokens(b budget.Budget) uint64 { return p.digests.proseLimit(b) }
 
-// closedThrough is the last event up to through after which no group is open: all
-// groups that begin up to it also end there.
+// closedThrough is the last event, up to through, that divides no group: all groups that begin up to it
+// also end by then.
 func (p *Pipeline) closedThrough(through eventlog.Seq) eventlog.Seq {
 	groups, ends := p.conv.groups, p.conv.endsOfAll()
 	for i := p.conv.after(through) - 1; i >= 0 && !p.conv.needs(i); i-- {
@@ -172,7 +166,7 @@ func (p *Pipeline) closedThrough(through eventlog.Seq) eventlog.Seq {
 	return 0
 }
 
-// endsOfAll has for each group the last event of it and of all groups before it.
+// endsOfAll has for each group the last event among those of this and all earlier groups.
 func (c *Conversation) endsOfAll() []eventlog.Seq {
 	for i := len(c.ends); i < len(c.groups); i++ {
 		end := c.groups[i].Last
@@ -189,8 +183,8 @@ func (c *Conversation) after(seq eventlog.Seq) int {
 	return sort.Search(len(c.groups), func(i int) bool { return c.groups[i].First > seq })
 }
 
-// Span returns the groups that begin in after+1..to, but for those that no run
-// takes along. The groups may be kept; the slice is the caller's.
+// Span returns the groups that begin in after+1..to, without those that no run drops. The groups are
+// immutable; the slice is the caller's.
 func (c *Conversation) Span(after, to eventlog.Seq) []*Group {
 	c.lend()
 	return slices.Collect(c.spanned(after, to))
@@ -207,7 +201,7 @@ func (c *Conversation) spanned(after, to eventlog.Seq) iter.Seq[*Group] {
 	}
 }
 
-// firstIn is the first event of the first group of a span; 0 if it has none.
+// firstIn is the first event of the first group of a span; 0 if the span has no group.
 func (c *Conversation) firstIn(after, to eventlog.Seq) eventlog.Seq {
 	for g := range c.spanned(after, to) {
 		return g.First
@@ -215,8 +209,8 @@ func (c *Conversation) firstIn(after, to eventlog.Seq) eventlog.Seq {
 	return 0
 }
 
-// Record returns what contextd itself writes about a span: the ledger of its calls
-// and the index of its names, in the shares of a target.
+// Record returns what contextd itself writes about a span, within the shares of a target: the ledger of its
+// calls and the index of its names.
 func (p *Pipeline) Record(span Span, target uint64) (calls, index string) {
 	m := newDigestMemo(p.conv.gauge)
 	for g := range p.conv.spanned(0, span.To) {

@@ -71,8 +71,8 @@ func (l clipLimits) at(seq eventlog.Seq) uint64 {
 	return l.limits[i-1]
 }
 
-// clipsOf limits the texts of one group. An event may hold another group's text beside a result
-// of this one.
+// clipsOf returns clips of the texts of one group. They cover no other event, as an event between may hold
+// the text of another group.
 func clipsOf(g *Group, limit uint64) []Clip {
 	var clips []Clip
 	for b := range g.texts() {
@@ -85,8 +85,8 @@ func clipsOf(g *Group, limit uint64) []Clip {
 	return clips
 }
 
-// clipLevel is the size at which texts must be cut for the groups to take limit beside their media, as
-// far as these are shown.
+// clipLevel is the size to which each text must be cut for the groups, with the media that they show, to take
+// limit tokens together.
 func clipLevel(groups []*Group, media clipLimits, limit uint64) uint64 {
 	var texts []uint64
 	var rest uint64

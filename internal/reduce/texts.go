@@ -10,20 +10,20 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// writer writes what replaces a reduced block, for a model that has a tool to recall with.
+// writer writes the texts that replace reduced blocks. recall is the tool by which the model can get them
+// back.
 type writer struct {
 	*texts
 	recall Recall
 }
 
-// texts are what replaces reduced blocks. Each is a function of the block, the limit and the
-// recall tool alone, whatever else the policy says, and the budget; they are kept with their
-// sizes, so that an assembly does not write and count them again.
+// texts caches the texts that replace reduced blocks, with their sizes, so that an assembly does not write
+// and count them again. A text depends on its textKey alone, not on the rest of the policy or the budget.
 type texts struct {
 	gauge budget.Gauge
-	// stubs are good under any budget; clips are many where each has limits of its own.
+	// stubs serve any budget; clips are bounded apart, as each budget may need its own.
 	stubs, clips keptTexts
-	lines        map[eventlog.Place]budget.Lines // of results that were clipped
+	lines        map[eventlog.Place]budget.Lines // the counted lines of results that were clipped
 	lineBytes    int
 }
 
@@ -50,8 +50,8 @@ func newTexts(gauge budget.Gauge) *texts {
 	return t
 }
 
-// textOverhead is about what a text takes in memory beside its bytes, and extentBytes what
-// that of a line is.
+// textOverhead is about the memory of a cached text without its bytes, and extentBytes that of a counted
+// line.
 const (
 	textOverhead = 128
 	extentBytes  = 32
@@ -63,7 +63,7 @@ func (k *keptTexts) keep(key textKey, p budget.Piece) budget.Piece {
 	return p
 }
 
-// forget drops the texts that take the place of blocks up to an event.
+// forget drops the texts for blocks up to an event.
 func (k *keptTexts) forget(through eventlog.Seq) {
 	for key, p := range k.made {
 		if key.seq <= through {
@@ -73,7 +73,7 @@ func (k *keptTexts) forget(through eventlog.Seq) {
 	}
 }
 
-// forget drops what was written for blocks up to an event, which are dropped.
+// forget drops what is cached for blocks up to an event, as these were dropped from the context.
 func (t *texts) forget(through eventlog.Seq) {
 	t.stubs.forget(through)
 	t.clips.forget(through)
@@ -85,11 +85,11 @@ func (t *texts) forget(through eventlog.Seq) {
 	}
 }
 
-// clipPart is the part of their bound that clips may take: one over so much.
+// clipPart says that clips may take a quarter of the bound.
 const clipPart = 4
 
-// bound forgets what takes more than so many bytes. Stubs and lines of all blocks seldom
-// take as many as these.
+// bound clears the cache where it takes more than the given memory. Stubs and lines seldom take as much as
+// the blocks that they are of.
 func (t *texts) bound(bytes int) {
 	if t.stubs.bytes+t.lineBytes > bytes {
 		clear(t.stubs.made)
@@ -105,8 +105,7 @@ func (t *texts) bound(bytes int) {
 // bytes is about how much memory the texts take.
 func (t *texts) bytes() int { return t.stubs.bytes + t.clips.bytes + t.lineBytes }
 
-// namesPart is the part of an outline's size that names without their lines may take
-// beside it.
+// namesPart says that the names next to an outline may take half of the outline's size.
 const namesPart = 2
 
 // stub returns the pointer line of an evicted result, an outline of at most
@@ -138,7 +137,7 @@ func (t writer) duplicate(call, later *Call) budget.Piece {
 // longestMIMEType is how many bytes of a type are shown.
 const longestMIMEType = 64
 
-// described is what takes the place of media, or of a block of a provider's own.
+// described is the text that replaces media or a provider block.
 func (t writer) described(b Block) budget.Piece {
 	what := "a block of the provider's own"
 	if m, ok := b.Block.(eventlog.Media); ok {
@@ -150,8 +149,8 @@ func (t writer) described(b Block) budget.Piece {
 	return t.gauge.Piece(fmt.Sprintf("[contextd: %s of %d tokens is too large to be shown; %s]", what, b.Tokens, t.recall.Pointer(b.Seq, b.Index)))
 }
 
-// clip returns a result's head and tail within limit, and names that are between them, or
-// false if it fits.
+// clip returns a result's head and tail within limit, with names from the part between them; false if the
+// result fits, or if limit is too small for a clip.
 func (t writer) clip(call *Call, tokens, limit uint64, c Clipping) (budget.Piece, bool) {
 	key := textKey{call.Seq, call.Block, Clipped, limit, c.HeadTokens, c.TailTokens, c.names(limit), t.recall}
 	if p, ok := t.clips.made[key]; ok {
@@ -184,19 +183,17 @@ func (t *texts) cut(key textKey, text string, tokens uint64, lines budget.Lines,
 // cutter keeps the head and the tail of a text within a limit of tokens.
 type cutter struct {
 	gauge budget.Gauge
-	// head and tail are how many tokens of each end stay at the most; both 0 divide
-	// the limit two to one.
+	// head and tail are the most tokens of each end that stay; with both 0 they share the limit two to one.
 	head, tail uint64
-	// names is what those may take that are in the gap and not beside it, in tokens.
+	// names is how many tokens the names may take that occur only in the gap.
 	names uint64
-	// lines are those of the text, or nil: then each attempt is counted.
+	// lines are the counted lines of the text; with nil each attempt is counted again.
 	lines budget.Lines
 }
 
-// cut returns text shortened to at most limit tokens, with a note in the gap
-// that says the way back. It cuts between lines where a line end is near, and
-// between runes always. ok is false if text fits already, or if limit is too
-// small to say anything.
+// cut returns text shortened to at most limit tokens, with a note in the gap that says, by back, how to get
+// the whole. It cuts between lines where a line end is near, else between runes. ok is false if text fits
+// already, or if limit is too small for a clip.
 func (c cutter) cut(text string, tokens, limit uint64, back string) (short budget.Piece, ok bool) {
 	if tokens <= limit || len(text) == 0 {
 		return short, false
@@ -230,8 +227,7 @@ func (c cutter) cut(text string, tokens, limit uint64, back string) (short budge
 	return short, false
 }
 
-// without is the text with a note, with names in it, in place of a part of it; empty where that
-// is over limit.
+// without is the text with text[from:to] replaced by a note that lists names; empty where that is over limit.
 func (c cutter) without(text string, from, to int, names, back string, limit uint64) (short budget.Piece) {
 	head, ok := c.lines.UpTo(from + 1) // the note begins with the break that ends the line
 	tail, whole := c.lines.UpTo(to)

@@ -2,10 +2,9 @@ package reduce
 
 import "fmt"
 
-// thinking omits reasoning that is old enough, as of the last batch. Sealed
-// reasoning goes only where its provider allows it, and then all of a message's
-// or none: Anthropic lets a request omit the thinking of turns before the last
-// user message, which open no tool-use loop any more.
+// thinking omits reasoning that is old enough as of the last batch. Sealed reasoning is omitted only where
+// its provider allows it, and then the whole of a message or nothing: Anthropic lets a request omit the
+// thinking of turns before the last user message, as they are in no open tool-use loop.
 type thinking struct{ policy Thinking }
 
 func (thinking) Name() string { return "thinking" }

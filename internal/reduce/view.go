@@ -9,9 +9,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// View is an immutable sequence of groups and what was done to them. The zero
-// value is empty. Groups after the collapsed run are in the order of the log;
-// anchored and pinned groups stay wherever a run is collapsed around them.
+// View is an immutable sequence of groups with the edits of each. The zero value is empty. Groups are in
+// the order of the log; anchored and pinned groups stay where they are when the run around them is
+// collapsed.
 type View struct {
 	gauge  budget.Gauge
 	items  []item
@@ -24,15 +24,16 @@ type View struct {
 	// none.
 	opens  eventlog.Seq
 	tokens uint64
-	// protection is what no verb takes; nil protects nothing but what is pinned.
+	// protection are the results that no verb replaces; with nil only pinned groups are safe.
 	protection *protection
 	// recall is the tool by which the model gets back what is not shown.
 	recall Recall
-	// ended says why whoever asked for the view needs it no more; nil if nobody says.
+	// ended returns why computations on the view should stop, as its caller needs it no more; nil if
+	// they never should.
 	ended func() error
 }
 
-// Until returns the view for computations that end with the error of ctx.
+// Until returns the view such that computations on it stop with the error of ctx.
 func (v View) Until(ctx context.Context) View {
 	v.ended = ctx.Err
 	return v
@@ -41,8 +42,8 @@ func (v View) Until(ctx context.Context) View {
 // Recall is the tool by which the model gets back what the view does not show.
 func (v View) Recall() Recall { return v.recall }
 
-// Ended returns why what is computed from the view should end, if it should. What was
-// computed then is to be thrown away.
+// Ended returns why computations on the view should stop; nil if they should go on. A result computed
+// once it returns an error is incomplete and must be discarded.
 func (v View) Ended() error {
 	if v.ended == nil {
 		return nil
@@ -72,7 +73,7 @@ func (d *Digest) add(g *Group) {
 	d.RawTokens += g.Tokens
 }
 
-// remove takes back that a group is dropped.
+// remove takes back add: the group is not dropped after all.
 func (d *Digest) remove(g *Group) {
 	d.Groups--
 	d.Messages -= len(g.Messages)
@@ -138,9 +139,8 @@ func NewView(gauge budget.Gauge, groups []*Group) View {
 	return v
 }
 
-// anchorEnd is the index after the anchor, as far as it was said up to an event, and
-// after the first user message, whoever wrote it: that does not change when the first
-// human speaks late.
+// anchorEnd is the index after the groups up to event through that belong to the anchor, and after the
+// first user message, whoever wrote it: so the index stays the same where a human speaks only later.
 func (v View) anchorEnd(through eventlog.Seq) int {
 	end := 0
 	for i := range v.items {
@@ -154,8 +154,8 @@ func (v View) anchorEnd(through eventlog.Seq) int {
 	return end
 }
 
-// Spared reports whether a group stays whatever a policy would rather show: the anchor,
-// what is pinned, and the newest words of a human.
+// Spared reports whether group i stays under every policy: it is in the anchor, pinned, or has the newest
+// words of a human.
 func (v View) Spared(i int) bool {
 	g := v.items[i].group
 	return g.Anchor || g.Pinned || g == v.human
@@ -321,30 +321,30 @@ func (v View) tokensOf(which func(*Group) bool) uint64 {
 	return sum
 }
 
-// beforeTurns is the last event before so many of the newest turns, which only the last
-// resort takes. The newest is spared in any case.
+// beforeTurns is the last event before the newest keep turns, but at least before the newest one. Only the
+// last resort goes beyond it.
 func (v View) beforeTurns(keep uint32) eventlog.Seq {
 	return v.beforeFirst(func(g *Group) bool { return !g.Pinned && v.lastTurn()-g.Turn < max(keep, 1) })
 }
 
-// lateAfter is the event after which late results are as new as so many of the newest turns, pinned ones
-// among them.
+// lateAfter is the last event before the newest keep turns, pinned ones included: a late result that came
+// after it is as new as those turns.
 func (v View) lateAfter(keep uint32) eventlog.Seq {
 	return v.beforeFirst(func(g *Group) bool { return v.lastTurn()-g.Turn < max(keep, 1) })
 }
 
-// beforeFirst is the last event before the first of some groups that is none of the anchor.
+// beforeFirst is the last event before the first group outside the anchor for which of is true.
 func (v View) beforeFirst(of func(*Group) bool) eventlog.Seq {
 	for i := range v.items {
 		if g := v.items[i].group; !g.Anchor && of(g) {
 			return g.First - 1
 		}
 	}
-	return v.lastBefore(max(v.Len()-1, 0)) // all of the newest stay in any case
+	return v.lastBefore(max(v.Len()-1, 0)) // the newest group stays in any case
 }
 
-// LastUser is the index of the newest user group in the view: the turns after it belong to
-// the tool-use loop that is open. It is -1 where no user has said anything.
+// LastUser is the index of the newest user group in the view, or -1: the turns after it belong to the
+// open tool-use loop.
 func (v View) LastUser() int {
 	for i := len(v.items) - 1; i >= 0; i-- {
 		if v.items[i].group.Kind == KindUser {
@@ -354,8 +354,8 @@ func (v View) LastUser() int {
 	return -1
 }
 
-// loopStart is the index of the last group that has a user's words of up to event asOf: what comes
-// after it belongs to the tool-use loop that was open then.
+// loopStart is the index of the last group with a user's words at event asOf or before: the groups after
+// it belonged to the open tool-use loop at that event.
 func (v View) loopStart(asOf eventlog.Seq) int {
 	last := 0
 	for i := range v.items {
@@ -366,18 +366,17 @@ func (v View) loopStart(asOf eventlog.Seq) int {
 	return last
 }
 
-// Excerpt returns head and tail of the body of a call's result, with a note in the gap
-// that says the way back to it, in at most limit tokens. It is cut between lines where it can
-// be. ok is false where the result fits already, and where limit is too small to say
-// anything.
+// Excerpt returns the head and tail of the body of a call's result in at most limit tokens, cut between
+// lines where possible, with a note in the gap that says how to get the whole body. ok is false where the
+// body fits already, and where limit leaves no room for anything.
 func (v View) Excerpt(i int, call *Call, limit uint64) (text string, ok bool) {
 	tokens := v.items[i].group.Messages[call.Result].Blocks[0].Tokens
 	short, ok := cutter{gauge: v.gauge}.cut(call.Body, tokens, limit, v.recall.Result(call))
 	return short.Text, ok
 }
 
-// Shares is how many of the first groups two views show alike, as far as that is known without
-// a look at them: a view that grew from another shares its items.
+// Shares is how many leading groups two views are known to show alike. It compares no groups: it looks only
+// whether one view grew from the other and so shares the memory of its items.
 func (v View) Shares(w View) int {
 	if len(v.items) == 0 || len(w.items) == 0 || &v.items[0] != &w.items[0] {
 		return 0

@@ -21,8 +21,8 @@ type window struct {
 
 func (window) Name() string { return "dialogue_window" }
 
-// Reduce changes nothing: Pipeline.Resume dropped the run of the state before any other
-// reducer ran, so that what those save does not change what a digest is measured against.
+// Reduce changes nothing: Pipeline.Resume dropped the run before any other reducer ran. So a digest is
+// compared with the dropped groups in full, whatever other reducers would have saved of them.
 func (w window) Reduce(v View, _ State) (View, Step) {
 	d, _ := v.Digest()
 	return v, Step{
@@ -32,9 +32,8 @@ func (w window) Reduce(v View, _ State) (View, Step) {
 	}
 }
 
-// Free implements freer. It extends the run until enough tokens are freed. It ends where
-// the newest summary ends if nearly as much is freed by then, so that the summary covers
-// all that is dropped.
+// Free implements freer. It extends the run until enough tokens are freed. The run ends where the newest
+// summary ends if that frees nearly as much, so that the summary covers all that is dropped.
 func (w window) Free(v View, s State, d demand) State {
 	const nearly = 0.95
 	b := d.Budget
@@ -59,21 +58,21 @@ func (w window) Free(v View, s State, d demand) State {
 	return s
 }
 
-// summary is the newest that covers no spared turn and that fits.
+// summary is the newest summary that fits and covers no spared turn.
 func (w window) summary(v View, d demand) Summary {
 	return w.digests.summaries.newest(v.beforeTurns(d.KeepTurns), w.digests.proseLimit(d.Budget), w.digests.gauge)
 }
 
-// covers reports whether a run that ends where the summary does frees at least a part
-// of what one through an event would.
+// covers reports whether a run that ends where summary s ends frees at least the given part of what a run
+// through an event would free.
 func (w window) covers(v View, d demand, s Summary, through eventlog.Seq, part float64) bool {
 	return w.frees(v, d, s.Through) >= fraction(w.frees(v, d, through), part)
 }
 
-// frees is the size of the groups that are dropped on a demand with a run through an event.
+// frees is how many tokens a run through an event would drop under a demand.
 func (w window) frees(v View, d demand, through eventlog.Seq) uint64 {
 	var sum uint64
-	stay, lateAfter := w.beside(d.Budget), v.lateAfter(d.KeepTurns)
+	stay, lateAfter := w.besideDigest(d.Budget), v.lateAfter(d.KeepTurns)
 	for i := range v.items {
 		if it := &v.items[i]; it.group.collapses(through) && it.group.late <= lateAfter && !v.protectsIn(it.group) {
 			sum += stay.frees(it)
@@ -82,22 +81,23 @@ func (w window) frees(v View, d demand, through eventlog.Seq) uint64 {
 	return sum
 }
 
-// beside knows what stays beside a run as it grows: the newest standing text of each name,
-// the newest words of a human, and a note after them.
-type beside struct {
+// besideDigest follows which groups of a growing run stay next to its digest: the newest standing text of
+// each name, the newest words of a human, and the newest injected message if no user's message came after
+// it.
+type besideDigest struct {
 	human    *item
 	standing map[string]uint64 // tokens, by name
-	note     uint64
-	limit    uint64 // of what the runtime put in
+	note     uint64            // tokens of the injected message
+	limit    uint64            // the size to which a standing or injected text is clipped
 }
 
-func (w window) beside(b budget.Budget) beside {
-	return beside{standing: map[string]uint64{}, limit: b.Share(standingShare)}
+func (w window) besideDigest(b budget.Budget) besideDigest {
+	return besideDigest{standing: map[string]uint64{}, limit: b.Share(standingShare)}
 }
 
-// frees is how much more is dropped when the run takes an item in: that which stayed in
-// place of it, and what is clipped of it.
-func (s *beside) frees(it *item) uint64 {
+// frees is how many more tokens are dropped once the run includes an item. An item that itself stays next to
+// the digest frees what it replaces there and what is clipped of it.
+func (s *besideDigest) frees(it *item) uint64 {
 	freed, g := it.tokens, it.group
 	if g.Kind == KindUser {
 		freed, s.note = freed+s.note, 0
@@ -122,14 +122,14 @@ func (s *beside) frees(it *item) uint64 {
 	return freed
 }
 
-// standingShare is the most of the target that those texts take which the runtime put in
-// and which stay once the groups around them are dropped.
+// standingShare is the largest part of the target for the standing and injected texts that stay next to the
+// digest.
 const standingShare = 0.10
 
-// clipStanding gives the limits, beside those that there are, at which what the runtime
-// put in and stays beside a run through an event keeps to its share.
+// clipStanding returns the clips, in addition to those before, that hold the standing and injected texts
+// which stay next to the digest of a run through an event to standingShare.
 func (w window) clipStanding(v View, b budget.Budget, through eventlog.Seq, before []Clip) []Clip {
-	var kept []*Group // nil where a newer one of the name came
+	var kept []*Group // nil where a newer group of the same name follows
 	var note *Group
 	newest := map[string]int{} // in kept, by name
 	for i := range v.items {
@@ -167,10 +167,10 @@ func (w window) clipStanding(v View, b budget.Budget, through eventlog.Seq, befo
 	return clips
 }
 
-// excess is the size of what must be dropped for the policy's own limits, or by how much
-// results exceed their cap. Stubs count for that cap, too, until their groups are dropped;
-// what nothing may evict does not, because dialogue would be dropped for it. Like a forced cut
-// it goes down to a fraction of the cap, so that the next is turns away.
+// excess is how many tokens must be dropped for the policy's own limits or for the cap on results, whichever
+// is more. Stubs count for the cap until their groups are dropped. Results that nothing may evict do not
+// count: dialogue would be dropped for them. Like a forced cut it asks for a fraction of the cap, so that
+// the next one is turns away.
 func (w window) excess(v View, b budget.Budget) uint64 {
 	excess, _ := w.overLimits(v, b)
 	if limit, ok := b.Caps[budget.TierToolResults]; ok {
@@ -181,10 +181,10 @@ func (w window) excess(v View, b budget.Budget) uint64 {
 	return excess
 }
 
-// overLimits is the size of the oldest groups that must be dropped where the dialogue
-// exceeds the policy's own limits, and the event through which they are. At least half of
-// a limit stays, but for the group that takes the dialogue under it. The dialogue is what
-// a run may still take: all but the anchor, what is pinned and what is beside the digest.
+// overLimits is how many tokens must be dropped where the dialogue exceeds the policy's own limits, and the
+// event through which the run then ends. The dialogue is all that a longer run could drop: everything but
+// the anchor, pinned groups, and groups next to the digest. A cut goes down to half of a limit at most,
+// but may go further by the size of one group.
 func (w window) overLimits(v View, b budget.Budget) (excess uint64, through eventlog.Seq) {
 	if w.policy.MaxTurns == 0 && w.policy.MaxTokens == 0 {
 		return 0, 0
@@ -200,7 +200,7 @@ func (w window) overLimits(v View, b budget.Budget) (excess uint64, through even
 	}
 	most, limit := w.policy.MaxTurns, w.policy.MaxTokens
 	overTurns, overTokens := most > 0 && turns > most, limit > 0 && tokens > limit
-	stay := w.beside(b)
+	stay := w.besideDigest(b)
 	for i := range w.newest(v) {
 		it := &v.items[i]
 		if !w.inDialogue(v, it) {
@@ -223,8 +223,7 @@ func (w window) inDialogue(v View, it *item) bool {
 	return !it.group.Anchor && !it.group.Pinned && it.group.First > v.digest.Through && !v.protectsIn(it.group)
 }
 
-// sizeFor is the target whose shares a digest is written for, beside a summary of
-// so many tokens.
+// sizeFor is the target whose shares limit a digest with a summary of prose tokens.
 func (w window) sizeFor(b budget.Budget, prose uint64) uint64 {
 	if w.policy.MaxTokens > 0 {
 		b.Target = min(b.Target, w.policy.MaxTokens)
@@ -232,17 +231,17 @@ func (w window) sizeFor(b budget.Budget, prose uint64) uint64 {
 	return w.digests.sizeFor(b, prose)
 }
 
-// room is by how much the digest may grow, with a summary of so many tokens in it.
+// room is by how many tokens the digest may grow if it holds a summary of prose tokens.
 func (w window) room(v View, b budget.Budget, prose uint64) uint64 {
 	d, _ := v.Digest()
 	most := w.digests.most(w.sizeFor(b, prose)) + prose
 	return most - min(d.Tokens, most)
 }
 
-// cut finds the event through which groups must be dropped to meet the demand, with the largest
-// digest that may replace them counted in, a summary of so many tokens included. The newest turns are
-// spared as long as that is enough to come under the target, and the newest one always. A demand for
-// everything there is spares that alone.
+// cut finds the event through which groups must be dropped to meet the demand, counting the largest digest
+// that may replace them, with a summary of prose tokens. It spares the newest d.KeepTurns turns while the
+// target can be met without them, and the newest turn always. A demand for the whole view spares only that
+// one.
 func (w window) cut(v View, d demand, prose uint64) eventlog.Seq {
 	need := d.Tokens
 	if need > 0 {
@@ -250,7 +249,7 @@ func (w window) cut(v View, d demand, prose uint64) eventlog.Seq {
 	}
 	var through eventlog.Seq
 	var freed uint64
-	stay, lateAfter := w.beside(d.Budget), v.lateAfter(d.KeepTurns)
+	stay, lateAfter := w.besideDigest(d.Budget), v.lateAfter(d.KeepTurns)
 	for i, newest := 0, w.newest(v); i < newest && freed < need; i++ {
 		it := &v.items[i]
 		if it.group.Anchor || it.group.Pinned || it.group.late > lateAfter || v.protectsIn(it.group) {
@@ -266,8 +265,8 @@ func (w window) cut(v View, d demand, prose uint64) eventlog.Seq {
 	return through
 }
 
-// newest is the index of the group that a cut always spares, with what comes after it: the newest turn,
-// or what a human said since, unless that turn has calls: no model has seen their results.
+// newest is the index of the first group that a cut always spares: the newest turn or, where it made no
+// calls, what a human said after it. The results of its calls were seen by no model yet.
 func (w window) newest(v View) int {
 	human := -1
 	for i := v.Len() - 1; i >= 0; i-- {
@@ -286,8 +285,8 @@ func (w window) newest(v View) int {
 	return v.Len() - 1
 }
 
-// newestEnds are the events through which a run takes what a cut spares: the newest
-// turn, then all that the runtime put in after it but the last, then that.
+// newestEnds are the ends of runs that drop, step by step, what a cut spares: the newest turn, then the
+// injected messages after it except the last, then the last.
 func (w window) newestEnds(v View) []eventlog.Seq {
 	var out []eventlog.Seq
 	for _, i := range []int{w.newest(v), v.Len() - 2, v.Len() - 1} {
@@ -298,7 +297,7 @@ func (w window) newestEnds(v View) []eventlog.Seq {
 	return out
 }
 
-// fraction is a part of n, rounded down alike on every machine.
+// fraction is a part of n, rounded down in the same way on every machine.
 func fraction(n uint64, part float64) uint64 {
 	return budget.Budget{Target: n}.Share(part)
 }
