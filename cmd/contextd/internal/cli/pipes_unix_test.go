@@ -18,11 +18,11 @@ import (
 func TestInterruptedWhileAPipeSaysNothing(t *testing.T) {
 	dir := t.TempDir()
 	for name, command := range map[string]string{
-		"nothing import":         "import PIPE --session s --embedded DATA",
-		"nothing convert":        "convert PIPE OUT --to codex",
-		"nothing eval":           "eval PIPE",
-		"nothing summary":        "compact s --summary-file PIPE --embedded DATA",
-		"an open pipe, import":   "import PIPE --session s --embedded DATA",
+		"nothing import":        "import PIPE --session s --embedded DATA",
+		"nothing convert":       "convert PIPE OUT --to codex",
+		"nothing eval":          "eval PIPE",
+		"nothing summary":       "compact s --summary-file PIPE --embedded DATA",
+		"an open pipe, import":  "import PIPE --session s --embedded DATA",
 		"an open pipe, summary": "compact s --summary-file PIPE --embedded DATA",
 	} {
 		t.Run(name, func(t *testing.T) {
