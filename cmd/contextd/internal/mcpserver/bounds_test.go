@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,15 +20,20 @@ import (
 // busy counts the calls that it has at once, each for a moment.
 type busy struct {
 	daemon
-	now, most *atomic.Int64
+	mu        *sync.Mutex
+	now, most *int
 }
 
 func (b busy) CallRecallTool(ctx context.Context, req *contextdv1.CallRecallToolRequest, o ...grpc.CallOption) (*contextdv1.CallRecallToolResponse, error) {
-	n := b.now.Add(1)
-	defer b.now.Add(-1)
-	for most := b.most.Load(); n > most && !b.most.CompareAndSwap(most, n); most = b.most.Load() {
+	count := func(by int) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		*b.now += by
+		*b.most = max(*b.most, *b.now)
 	}
-	time.Sleep(5 * time.Millisecond)
+	count(1)
+	defer count(-1)
+	<-time.After(5 * time.Millisecond)
 	return b.daemon.CallRecallTool(ctx, req, o...)
 }
 
@@ -65,7 +69,7 @@ func send(t *testing.T, url, body string) (int, string) {
 
 // What one request may ask for is bounded, and so is what all ask of the daemon at once.
 func TestBounds(t *testing.T) {
-	api := busy{now: new(atomic.Int64), most: new(atomic.Int64)}
+	api := busy{mu: &sync.Mutex{}, now: new(int), most: new(int)}
 	server := httptest.NewServer(mcpserver.HTTP(api, "s", "test"))
 	defer server.Close()
 	defer http.DefaultClient.CloseIdleConnections()
@@ -98,7 +102,7 @@ func TestBounds(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if most := api.most.Load(); most > 64 {
+	if most := *api.most; most > 64 {
 		t.Errorf("%d calls at once", most)
 	}
 }

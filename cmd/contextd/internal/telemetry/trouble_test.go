@@ -44,7 +44,7 @@ func TestTroubleIsLogged(t *testing.T) {
 	defer func() { _ = tel.Shutdown(t.Context()) }() // which cannot export either
 	record(t, tel)
 	const want = `"msg":"there is trouble with telemetry"`
-	for until := time.Now().Add(10 * time.Second); !strings.Contains(log.String(), want); time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(10 * time.Second); !strings.Contains(log.String(), want); <-time.After(10 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatalf("no %s in the log: %s", want, log)
 		}

@@ -36,7 +36,7 @@ func (l callLogger) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServe
 	}
 	muted := 0
 	if level >= slog.LevelWarn && !l.logger.Enabled(ctx, slog.LevelDebug) {
-		ok := false
+		var ok bool
 		if ok, muted = l.failures.take(failureKind{info.FullMethod, code}, time.Now()); !ok {
 			return err
 		}
