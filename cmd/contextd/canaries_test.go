@@ -56,7 +56,7 @@ func canaryCalls(t *testing.T) (all []canaryCall) {
 // make makes the call, whatever kind it is, and returns its error.
 func (c canaryCall) make(t *testing.T, conn *grpc.ClientConn) error {
 	t.Helper()
-	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-note", "canary-metadata", "baggage", "note=canary-baggage")
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-note", "canary-metadata", "baggage", "note=canary-baggage,canary-badbaggage")
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, fmt.Sprintf("/%s/%s", c.method.Parent().FullName(), c.method.Name()))
 	if err != nil {
 		t.Fatal(err)

@@ -65,6 +65,7 @@ type room struct {
 	held  [reservePieces]bool
 	bytes uint64 // of those that are held
 	short bool   // the last look found little room
+	place place
 }
 
 func newRoom(opts Options, dir string) *room {
@@ -192,12 +193,12 @@ func (r *room) find() {
 func (r *room) look() Disk {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	usage, err := r.disk.GetDiskUsage(r.dir)
-	if oserror.IsNotExist(err) {
+	if gone := r.place.gone(r.disk); gone != "" {
 		// Files that are open take bytes in, which nobody will ever read.
-		r.halt(fmt.Errorf("%s is gone: it was removed or moved while it was in use", r.dir))
+		r.halt(fmt.Errorf("%s is gone: it was removed or moved while it was in use", gone))
 		return Disk{}
 	}
+	usage, err := r.disk.GetDiskUsage(r.dir)
 	known := err == nil
 	whole := true
 	for i := reservePieces - 1; i >= 0; i-- { // those first that are given up last

@@ -303,8 +303,12 @@ func TestSnapshotWithoutReserve(t *testing.T) {
 // What is removed under the store takes nothing in: what was written there could not be read again.
 func TestDirectoryIsRemoved(t *testing.T) {
 	for what, remove := range map[string]func(dir string) error{
-		"removed": os.RemoveAll,
-		"moved":   func(dir string) error { return os.Rename(dir, dir+"-elsewhere") },
+		"removed":      os.RemoveAll,
+		"moved":        func(dir string) error { return os.Rename(dir, dir+"-elsewhere") },
+		"its database": func(dir string) error { return os.RemoveAll(filepath.Join(dir, dataDir)) },
+		"another in its place": func(dir string) error {
+			return errors.Join(os.CopyFS(dir+"-copy", os.DirFS(dir)), os.Rename(dir, dir+"-elsewhere"), os.Rename(dir+"-copy", dir))
+		},
 	} {
 		dir := filepath.Join(t.TempDir(), "log")
 		s, err := Open(dir, Options{ReserveBytes: 1 << 20})
@@ -316,7 +320,7 @@ func TestDirectoryIsRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = s.Disk()
-		if err := s.Healthy(); err == nil || !strings.Contains(err.Error(), dir+" is gone") {
+		if err := s.Healthy(); err == nil || !strings.Contains(err.Error(), " is gone: it was removed or moved") {
 			t.Errorf("%s: it is well: %v", what, err)
 		}
 		if _, err := s.Append(t.Context(), "s", eventlog.Batch{Events: []eventlog.Event{logtest.Say("b")}}); err == nil {

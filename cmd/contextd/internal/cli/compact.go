@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -136,7 +135,7 @@ func readText(cmd *cobra.Command, name string) (string, error) {
 	case "-":
 		text, err = io.ReadAll(cmd.InOrStdin())
 	default:
-		text, err = os.ReadFile(name)
+		text, err = readInput(cmd.Context(), name)
 	}
 	if err == nil && strings.TrimSpace(string(text)) == "" {
 		err = fmt.Errorf("%s is empty", name)

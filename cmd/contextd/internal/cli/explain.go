@@ -70,7 +70,7 @@ func describeCall(w io.Writer, session string, call *contextdv1.ModelCall, p *co
 		fmt.Fprintf(w, "no call of %s is recorded; %s as of event %d\n", session, what, p.GetAsOfSeq())
 		return
 	}
-	fmt.Fprintf(w, "call %d of %s, model %s", call.GetNumber(), session, dash(call.GetModel()))
+	fmt.Fprintf(w, "call %d of %s, model %s", call.GetNumber(), session, dash(oneLine(call.GetModel(), 0)))
 	if p == nil {
 		fmt.Fprint(w, ", from no projection: what was sent is not known\n")
 	} else {

@@ -43,6 +43,9 @@ func (c *client) follow(cmd *cobra.Command, api api, flags importFlags, args []s
 		return usageError{errors.New("--follow takes one file")}
 	}
 	path := args[0]
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return usageError{fmt.Errorf("--follow takes a file that can be read again; %s is a device or a pipe", path)}
+	}
 	header := &contextdv1.ImportHeader{SessionId: flags.session, Harness: flags.harness}
 	if header.GetSessionId() == "" {
 		header.SessionId = sessionOf(path)

@@ -68,12 +68,12 @@ func (t *transcriptInput) openFile(ctx context.Context, path string) error {
 		t.folder(path)
 		return nil
 	}
-	f, err := os.Open(path)
+	f, content, err := openInput(ctx, path)
 	if err != nil {
 		return err
 	}
 	t.open = append(t.open, f)
-	if err = t.decompress(io.TeeReader(f, t.progress)); err == nil {
+	if err = t.decompress(io.TeeReader(content, t.progress)); err == nil {
 		err = t.database(ctx, f)
 	}
 	if err != nil {

@@ -188,7 +188,7 @@ func (t *eventTable) whole(e *contextdv1.Event) {
 		fmt.Fprintln(t.w)
 	}
 	t.header = true
-	fmt.Fprintf(t.w, "%s: %s\n", entry.kind, strings.Join(append([]string{entry.head}, entry.notes...), ", "))
+	fmt.Fprintf(t.w, "%s: %s\n", entry.kind, oneLine(strings.Join(append([]string{entry.head}, entry.notes...), ", "), 0))
 	for _, p := range entry.parts {
 		if p.label != "" {
 			fmt.Fprintf(t.w, "  [%s]\n", page.Visible(p.label))

@@ -3,7 +3,10 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"os"
 )
 
 // stdinBytes is how much of stdin is read at once.
@@ -54,4 +57,45 @@ func (s *stdin) Read(p []byte) (int, error) {
 	}
 	n, _ := s.rest.Read(p) // nothing is at its end
 	return n, nil
+}
+
+// openInput opens a file. A pipe that has a name keeps whoever opens it waiting for a writer, and
+// then for what that writes; both end with ctx, as waiting for stdin does.
+func openInput(ctx context.Context, path string) (*os.File, io.Reader, error) {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().IsRegular() {
+		f, err := os.Open(path)
+		return f, f, err
+	}
+	type opened struct {
+		file *os.File
+		err  error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		f, err := os.Open(path)
+		done <- opened{f, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, nil, ctx.Err() // the file is open until the program ends, which is now
+	case o := <-done:
+		return o.file, interruptible(ctx, o.file), o.err
+	}
+}
+
+// largestText is of a text that is sent in one request.
+const largestText = 64 << 20
+
+// readInput reads such a text.
+func readInput(ctx context.Context, path string) ([]byte, error) {
+	f, content, err := openInput(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(content, largestText+1))
+	if err == nil && len(text) > largestText {
+		err = fmt.Errorf("%s has more than the %d bytes that one request may have", path, largestText)
+	}
+	return text, errors.Join(err, f.Close())
 }

@@ -108,7 +108,7 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 		o.Clock = time.Now
 	}
 	d.telemetry, err = telemetry.Setup(ctx, telemetry.Options{
-		Version: o.Version, Prometheus: o.Config.MetricsListen != "", LookupEnv: o.LookupEnv,
+		Version: o.Version, Prometheus: o.Config.MetricsListen != "", LookupEnv: o.LookupEnv, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err

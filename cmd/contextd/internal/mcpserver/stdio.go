@@ -19,6 +19,9 @@ import (
 // longestLine is how many bytes a message may have.
 const longestLine = 16 << 20
 
+// wrongID refuses ids that the SDK would change.
+const wrongID = "an id must be a string, or a whole number below 2^53"
+
 // Stdio is a transport of one client, with a message a line. A line that is no message is answered
 // as JSON-RPC has it, where the SDK's transport would end and take all tools from the model. Once the
 // input has ended, what was asked before is answered, for as long as a call may take.
@@ -139,7 +142,7 @@ func (l line) message() (jsonrpc.Message, []byte) {
 		return refuse(jsonrpc.CodeInvalidRequest, "a line is no JSON-RPC message: %v", err)
 	}
 	if id = l.lostID(msg); id != nil {
-		return refuse(jsonrpc.CodeInvalidRequest, "an id must be a string, or a whole number below 2^53")
+		return refuse(jsonrpc.CodeInvalidRequest, wrongID)
 	}
 	return msg, nil
 }

@@ -7,12 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 
 	promclient "github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/metric"
@@ -36,6 +38,8 @@ type Options struct {
 	// Prometheus adds a reader that MetricsHandler serves.
 	Prometheus bool
 	LookupEnv  func(string) (string, bool)
+	// Logger, if set, is given what goes wrong with exports.
+	Logger *slog.Logger
 	// SpanProcessor and MetricReader, if set, take part whatever the environment
 	// says.
 	SpanProcessor sdktrace.SpanProcessor
@@ -63,6 +67,9 @@ func Setup(ctx context.Context, o Options) (_ *Telemetry, err error) {
 			err = errors.Join(err, t.Shutdown(ctx))
 		}
 	}()
+	if o.Logger != nil {
+		otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Logger.Warn("there is trouble with telemetry", "error", err) }))
+	}
 	t.genAI, t.version = wantsGenAI(o.LookupEnv), o.Version
 	res, err := resource.New(ctx,
 		resource.WithTelemetrySDK(),
@@ -170,7 +177,8 @@ func (t *Telemetry) ServerHandler() stats.Handler {
 	return otelgrpc.NewServerHandler(
 		otelgrpc.WithTracerProvider(t.traces),
 		otelgrpc.WithMeterProvider(t.metrics),
-		otelgrpc.WithPropagators(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})),
+		// Baggage is nothing's that is recorded, and what is wrong with a caller's would be logged as it came.
+		otelgrpc.WithPropagators(propagation.TraceContext{}),
 	)
 }
 

@@ -15,12 +15,13 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 )
 
-// callLogger writes one line per call, at its end. The middleware's own interceptor collects the
+// callLogger writes one line per call, at its end; of calls that fail alike, some. The middleware's own interceptor collects the
 // fields of every call, also of those that nobody logs; ours does so only for a line.
 type callLogger struct {
 	logger *slog.Logger
 	// onlyFaults leaves out calls that did not fail by a fault of the daemon.
 	onlyFaults bool
+	failures   *failures
 }
 
 // stream logs a call with what others add to the middleware's fields.
@@ -32,6 +33,13 @@ func (l callLogger) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServe
 	level := levelOf(err)
 	if l.onlyFaults && level < slog.LevelError || !l.logger.Enabled(ctx, level) {
 		return err
+	}
+	muted := 0
+	if level >= slog.LevelWarn && !l.logger.Enabled(ctx, slog.LevelDebug) {
+		var ok bool
+		if ok, muted = l.failures.take(failureKind{info.FullMethod, code}, time.Now()); !ok {
+			return err
+		}
 	}
 	service, method, _ := strings.Cut(strings.TrimPrefix(info.FullMethod, "/"), "/")
 	fields := []any{"grpc.service", service, "grpc.method", method}
@@ -47,6 +55,9 @@ func (l callLogger) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServe
 		fields = append(fields, "grpc.error", err.Error())
 	}
 	fields = append(fields, "grpc.duration", time.Since(began))
+	if muted > 0 {
+		fields = append(fields, "not_logged_since_last", muted)
+	}
 	if level >= slog.LevelWarn {
 		l.logger.Log(ctx, level, "call failed", fields...)
 	} else {

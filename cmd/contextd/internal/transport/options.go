@@ -94,7 +94,7 @@ func (o Options) build() ([]grpc.ServerOption, []grpc.StreamServerInterceptor, *
 		maxDecoded: o.MaxMessageBytes + decodedSlack,
 	}
 	chain := []grpc.StreamServerInterceptor{
-		callLogger{o.Logger, o.OnlyFaults}.stream,
+		callLogger{o.Logger, o.OnlyFaults, newFailures()}.stream,
 	}
 	if o.Authenticate != nil {
 		chain = append(chain, o.authenticate)

@@ -118,13 +118,7 @@ func (s *boundedStream) receive(m any, size uint64, compressed bool) error {
 	}
 	defer data.Free()
 	if compressed {
-		plain, err := s.unpack(data)
-		if err != nil {
-			return err
-		}
-		defer plain.Free()
-		data = plain
-		if err := s.keep(grant, uint64(plain.Len())); err != nil {
+		if data, err = s.unpack(data, grant); err != nil {
 			return err
 		}
 	}
@@ -229,33 +223,72 @@ func (s *boundedStream) read(size int) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.SliceBuffer(whole)}, nil
 }
 
-// unpack decompresses a message, as far as it may be large.
-func (s *boundedStream) unpack(packed mem.BufferSlice) (mem.BufferSlice, error) {
-	c := encoding.GetCompressor(s.raw.RecvCompress())
-	if c == nil {
-		return nil, status.Error(codes.InvalidArgument, "a compressed message came without its grpc-encoding")
-	}
-	r, err := c.Decompress(packed.Reader())
-	if err != nil {
-		return nil, status.Error(codes.InvalidArgument, "the message could not be decompressed")
-	}
+// unpack decompresses a message, as far as it may be large. It does so twice: what is counted first
+// needs no more memory than it is, and what is too large none.
+func (s *boundedStream) unpack(packed mem.BufferSlice, grant *memory.Grant) (mem.BufferSlice, error) {
 	most := s.bounds.maxMessage
 	if s.exempt {
 		most = largeMessage
 	}
-	out, err := mem.ReadAll(io.LimitReader(r, int64(most)+1), mem.DefaultBufferPool())
-	if err != nil {
-		out.Free()
-		return nil, status.Error(codes.InvalidArgument, "the message could not be decompressed")
-	}
-	if n := uint64(out.Len()); n > most {
-		out.Free()
-		if s.exempt {
-			return nil, errExemptIsLarge
-		}
+	var size int64
+	err := s.unpackWith(packed, func(r io.Reader) (err error) {
+		size, err = io.Copy(io.Discard, io.LimitReader(r, int64(most)+1))
+		return err
+	})
+	switch n := uint64(size); {
+	case err != nil:
+		return nil, err
+	case n > most && s.exempt:
+		return nil, errExemptIsLarge
+	case n > most:
 		return nil, &apierr.LimitError{Setting: "max_batch_bytes", Limit: s.bounds.maxContent, Actual: n, Unit: "bytes of a decompressed request"}
 	}
-	return out, nil
+	if err := s.keep(grant, uint64(size)); err != nil {
+		return nil, err
+	}
+	whole := make([]byte, size)
+	err = s.unpackWith(packed, func(r io.Reader) error {
+		if _, err := io.ReadFull(r, whole); err != nil {
+			return err
+		}
+		_, err := io.Copy(io.Discard, r) // at its end gRPC takes the decompressor back
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mem.BufferSlice{mem.SliceBuffer(whole)}, nil
+}
+
+// unpackWith has a message decompressed from its beginning.
+func (s *boundedStream) unpackWith(packed mem.BufferSlice, read func(io.Reader) error) error {
+	c := encoding.GetCompressor(s.raw.RecvCompress())
+	if c == nil {
+		return status.Error(codes.InvalidArgument, "a compressed message came without its grpc-encoding")
+	}
+	in := packed.Reader()
+	defer in.Close()
+	r, err := c.Decompress(in)
+	if err == nil {
+		err = read(&untilEnd{Reader: r})
+	}
+	if err != nil {
+		return status.Error(codes.InvalidArgument, "the message could not be decompressed")
+	}
+	return nil
+}
+
+// untilEnd reads no further once a reader has ended: gRPC gives it to others then.
+type untilEnd struct {
+	io.Reader
+	err error
+}
+
+func (u *untilEnd) Read(p []byte) (n int, err error) {
+	if u.err == nil {
+		n, u.err = u.Reader.Read(p)
+	}
+	return n, u.err
 }
 
 // SendMsg sends a message once the budget has room for it and the client takes it.

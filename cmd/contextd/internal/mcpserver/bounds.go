@@ -1,0 +1,97 @@
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"golang.org/x/sync/semaphore"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
+)
+
+const (
+	// longestRequest is for one request over HTTP. The arguments of a tool are at most 64 KiB.
+	longestRequest = 256 << 10
+	// longestBatch is how many messages may come at once. Each is a goroutine of the SDK's, and an
+	// answer that is in memory until all others are there.
+	longestBatch = 32
+	// requestsAtOnce bounds the requests that are handled, in bytes of theirs: decoded they take up to
+	// thirty times as much.
+	requestsAtOnce = 2 << 20
+	// callsAtOnce is how many calls the daemon is sent at once, of the 512 that it takes of a client.
+	callsAtOnce = 64
+)
+
+// turns has calls of a daemon wait for each other.
+type turns struct {
+	contextdv1.ContextServiceClient
+	free *semaphore.Weighted
+}
+
+func (t turns) CallRecallTool(ctx context.Context, req *contextdv1.CallRecallToolRequest, o ...grpc.CallOption) (*contextdv1.CallRecallToolResponse, error) {
+	if err := t.free.Acquire(ctx, 1); err != nil {
+		return nil, status.Error(codes.ResourceExhausted, "other calls took too long")
+	}
+	defer t.free.Release(1)
+	return t.ContextServiceClient.CallRecallTool(ctx, req, o...)
+}
+
+// bounded reads requests before the SDK does, and refuses those that would be much work for it, and
+// those that it would answer under another id.
+func bounded(next http.Handler) http.Handler {
+	free := semaphore.NewWeighted(requestsAtOnce)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, longestRequest))
+		if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
+			http.Error(w, fmt.Sprintf("a request must be at most %d bytes", longestRequest), http.StatusRequestEntityTooLarge)
+			return
+		} else if err != nil {
+			http.Error(w, "the request could not be read", http.StatusBadRequest)
+			return
+		}
+		size := int64(len(body))
+		if free.Acquire(r.Context(), size) != nil {
+			return // nobody waits for the answer any more
+		}
+		defer free.Release(size)
+		if refusal := refused(body); refusal != "" {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusBadRequest)
+			_ = json.NewEncoder(w).Encode(map[string]any{ // or nobody reads it
+				"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": jsonrpc.CodeInvalidRequest, "message": refusal},
+			})
+			return
+		}
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), size
+		next.ServeHTTP(w, r)
+	})
+}
+
+// refused says why a request is; what is no JSON the SDK refuses.
+func refused(body []byte) string {
+	messages := []json.RawMessage{body}
+	if text := bytes.TrimSpace(body); len(text) > 0 && text[0] == '[' {
+		messages = nil // what is in it would be written over
+		if json.Unmarshal(text, &messages) != nil {
+			return ""
+		}
+		if len(messages) > longestBatch {
+			return fmt.Sprintf("a batch must have at most %d messages; it has %d", longestBatch, len(messages))
+		}
+	}
+	for _, m := range messages {
+		if msg, err := jsonrpc.DecodeMessage(m); err == nil && (line{text: m}).lostID(msg) != nil {
+			return wrongID
+		}
+	}
+	return ""
+}
