@@ -19,10 +19,10 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// daemon is the program on the database, started again and again.
+// daemon is the program on the database. It may be started several times.
 type daemon struct {
 	dir, dsn string
-	metrics  string // the address
+	metrics  string // the address of its metrics
 	process  *exec.Cmd
 	conn     *grpc.ClientConn
 	api      contextdv1.ContextServiceClient
@@ -38,7 +38,7 @@ func newDaemon(ctx context.Context, dsn string) (*daemon, error) {
 		return nil, err
 	}
 	d := &daemon{dir: dir, dsn: dsn, metrics: free.Addr().String()}
-	_ = free.Close() // for the daemon
+	_ = free.Close() // the daemon listens there instead
 	build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(dir, "contextd"), "github.com/contextd/contextd/cmd/contextd")
 	if out, err := build.CombinedOutput(); err != nil {
 		d.remove()
@@ -47,7 +47,7 @@ func newDaemon(ctx context.Context, dsn string) (*daemon, error) {
 	return d, nil
 }
 
-// start returns once the daemon takes work.
+// start returns once the daemon is ready.
 func (d *daemon) start(ctx context.Context) error {
 	socket := filepath.Join(d.dir, "s")
 	d.process = exec.Command(filepath.Join(d.dir, "contextd"), "serve", "--store=postgres", "--listen=", "--unix-socket="+socket, "--log-level=warn", "--metrics-listen="+d.metrics)
@@ -77,7 +77,7 @@ func (d *daemon) stop() error {
 
 func (d *daemon) remove() { _ = os.RemoveAll(d.dir) }
 
-// session makes one of a few events, with a context that is recorded.
+// session creates a session of a few events, and records a context.
 func (d *daemon) session(ctx context.Context, id string) error {
 	for n := range 4 {
 		if err := d.append(ctx, id, n); err != nil {
@@ -112,7 +112,7 @@ func (d *daemon) assemble(ctx context.Context, id string) error {
 	return err
 }
 
-// scrape reads all metrics.
+// scrape reads all metrics once.
 func (d *daemon) scrape(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+d.metrics+"/metrics", http.NoBody)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// template is the session of which all others are copies.
+// template is the session that is copied.
 const template = "template"
 
-// name is the id of the session with a number. Those of one agent are beside each other.
+// name is the id of the nth session. The sessions of one agent have adjacent ids.
 func name(n int) string { return fmt.Sprintf("agent-%05d/run-%08d", n/1000, n) }
 
-// copied are the tables of a session's rows, with what differs in its copies: the others' segment and
-// incarnation are one number.
+// copied are the tables with a session's rows, and the columns that differ in copies. A copy's segment and
+// incarnation are the same number.
 var copied = []struct {
 	table   string
 	changed map[string]string
@@ -29,13 +29,13 @@ var copied = []struct {
 	{"contextd_artifacts", map[string]string{"segment": "n + $1"}},
 }
 
-// above is more than the incarnations of all that was made before.
+// above is larger than the incarnations of all sessions that were created before.
 const above = 1000
 
-// fill copies the rows of the template so many times, in the server: a row has nothing of its session
-// but its number. What is made is what that many clients would have made.
+// fill copies the rows of the template, in the server. That is possible because rows refer to their session
+// only by its number. The result is what that many clients would have written.
 func fill(ctx context.Context, conn *pgx.Conn, sessions int) error {
-	const step = 20_000 // sessions a statement
+	const step = 20_000 // sessions per statement
 	for first := 0; first < sessions; first += step {
 		for _, t := range copied {
 			rows, _ := conn.Query(ctx, `SELECT attname FROM pg_attribute WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`, t.table)
@@ -72,7 +72,7 @@ func keyOf(columns []string) string {
 	return "segment"
 }
 
-// sizes prints what the tables take.
+// sizes prints the sizes of the tables.
 func sizes(ctx context.Context, conn *pgx.Conn) error {
 	rows, _ := conn.Query(ctx, `SELECT relname, reltuples::bigint, pg_table_size(oid), pg_indexes_size(oid) FROM pg_class
 		WHERE relkind = 'r' AND relname LIKE 'contextd\_%' AND relnamespace = current_schema()::regnamespace ORDER BY pg_total_relation_size(oid) DESC`)

@@ -1,10 +1,11 @@
-// Command fleet fills a PostgreSQL database with the sessions of a fleet and measures a daemon on it.
+// Command fleet fills a PostgreSQL database with the sessions of a fleet of agents, and measures a daemon on
+// it.
 //
 //	go run ./bench/fleet -sessions 1000000
 //
-// It starts a server of its own in a temporary directory, which it removes, and needs about 5 KB of
-// disk for each session of four events. With -dsn it takes a database that is there, in which it makes
-// a schema, and removes it.
+// It starts a server of its own in a temporary directory, which it removes, and needs about 5 KB of disk for
+// each session of four events. With -dsn it uses an existing database instead, in which it creates a schema
+// and removes it.
 package main
 
 import (
@@ -82,7 +83,7 @@ func run(ctx context.Context, dsn string, sessions, samples int) error {
 	return measure(ctx, d, conn, sessions, samples)
 }
 
-// within is an address with the schema in which tables are looked for and made.
+// within is a database's address with a schema as its search path.
 func within(dsn, schema string) string {
 	if !strings.Contains(dsn, "://") {
 		return dsn + " search_path=" + schema

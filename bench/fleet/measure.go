@@ -12,7 +12,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// measure prints how long each operation takes, one after the other, on sessions that are drawn.
+// measure prints how long each operation takes on randomly drawn sessions, one after the other.
 func measure(ctx context.Context, d *daemon, conn *pgx.Conn, sessions, samples int) error {
 	began := time.Now()
 	if err := d.start(ctx); err != nil {

@@ -17,17 +17,17 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// connections is over how many connections calls are spread.
+// connections is the number of connections that calls are spread over.
 const connections = 8
 
-// daemon is the program on a store, started again and again.
+// daemon is the program on a store. It may be started several times.
 type daemon struct {
 	dir     string
 	process *exec.Cmd
 	conns   []*grpc.ClientConn
 }
 
-// newDaemon builds the program as it is shipped.
+// newDaemon builds the program as it is released.
 func newDaemon(ctx context.Context) (*daemon, error) {
 	dir, err := os.MkdirTemp("", "footprint")
 	if err != nil {
@@ -55,7 +55,7 @@ func (d *daemon) api(i int) contextdv1.ContextServiceClient {
 	return contextdv1.NewContextServiceClient(d.conns[i%len(d.conns)])
 }
 
-// running calls do while the daemon runs and is ready.
+// running starts the daemon, calls do once it is ready, and stops it.
 func (d *daemon) running(ctx context.Context, flags []string, do func() error) error {
 	if err := d.start(ctx, flags); err != nil {
 		return errors.Join(err, d.stop())
@@ -104,7 +104,7 @@ func (d *daemon) stop() error {
 	return errors.Join(errs...)
 }
 
-// resident is how much memory the daemon holds, in KiB.
+// resident is the daemon's resident memory, in KiB.
 func (d *daemon) resident() (uint64, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", d.process.Process.Pid))
 	if err != nil {

@@ -1,10 +1,10 @@
-// Command footprint measures how long a daemon takes to start, how much memory it holds, and how it
+// Command footprint measures how long a daemon takes to start, how much memory it uses, and how fast it
 // answers while many sessions are in use.
 //
 //	go run ./bench/footprint -sessions 10000 -events 100 -streams 1000
 //
-// It builds the program, and keeps a disk store in a temporary directory, which it removes: 1 GB for
-// a million events.
+// It builds the program, and stores sessions in a temporary directory, which it removes: 1 GB for a million
+// events.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// options are what is measured.
+// options are the flags.
 type options struct {
 	sessions, events, streams, starts int
 	duration                          time.Duration
@@ -69,7 +69,8 @@ func run(ctx context.Context, o options) error {
 	}); err != nil {
 		return err
 	}
-	// Each stream has two calls at most, but a client may have its answer before the daemon has ended the call.
+	// Each stream makes at most two calls at a time, but the daemon may end a call later than its client sees
+	// the answer.
 	many := fmt.Sprint(3 * o.streams)
 	flags := []string{"--max-calls=" + many, "--max-client-calls=" + many}
 	if o.profile != "" {
@@ -86,10 +87,10 @@ func run(ctx context.Context, o options) error {
 	})
 }
 
-// profiles is where the daemon offers profiles.
+// profiles is the address of the daemon's profiles.
 const profiles = "127.0.0.1:9465"
 
-// profile takes one of the middle of what the streams do.
+// profile takes a CPU profile of the middle half of the time that streams run.
 func profile(ctx context.Context, o options) (err error) {
 	time.Sleep(o.duration / 4)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%.0f", profiles, o.duration.Seconds()/2), nil)
@@ -112,10 +113,10 @@ func profile(ctx context.Context, o options) (err error) {
 	return errors.Join(err, file.Close())
 }
 
-// settle is how long a daemon is left alone before its memory is read.
+// settle is how long to wait before the daemon's memory is read.
 const settle = 2 * time.Second
 
-// starts measures how long the daemon takes until it is ready, and what it holds then.
+// starts measures how long the daemon takes to become ready, and how much memory it uses then.
 func starts(ctx context.Context, d *daemon, n int, of string) error {
 	var took []time.Duration
 	var idle []uint64

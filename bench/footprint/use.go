@@ -18,8 +18,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// listening returns once a socket takes connections: gRPC itself would wait a second after its
-// first attempt.
+// listening returns once the socket accepts connections. gRPC would wait a second after its first failed
+// attempt.
 func listening(ctx context.Context, socket string) error {
 	for ctx.Err() == nil {
 		conn, err := net.Dial("unix", socket)
@@ -38,7 +38,7 @@ func sessionID(i int) string { return fmt.Sprintf("footprint-%d", i) }
 
 const text = "func (s *Store) Append(ctx context.Context, id string, b Batch) (Commit, error) {\n\tif err := s.enter(ctx); err != nil {\n\t\treturn nil, err\n\t}\n\tdefer s.leave()\n"
 
-// event is a call, its result, or what the agent says, in turn.
+// event is, by n, a tool call, its result, or a text of the agent.
 func event(n int) *contextdv1.Event {
 	role, block := contextdv1.Role_ROLE_ASSISTANT, &contextdv1.Block{}
 	call := fmt.Sprintf("call_%d", n/4)
@@ -57,7 +57,7 @@ func event(n int) *contextdv1.Event {
 	return &contextdv1.Event{Kind: &contextdv1.Event_Message{Message: &contextdv1.Message{Role: role, Blocks: []*contextdv1.Block{block}}}}
 }
 
-// fillers is how many sessions are filled at once.
+// fillers is how many sessions are filled in parallel.
 const fillers = 16
 
 func fill(ctx context.Context, d *daemon, sessions, events int) error {
@@ -87,8 +87,8 @@ func assemble(ctx context.Context, api contextdv1.ContextServiceClient, id strin
 	return err
 }
 
-// warm measures what a session takes that stays in memory between assemblies. Half of the
-// sessions are assembled before, for what the first ones bring with them.
+// warm measures how much memory a session takes that is cached between assemblies. It first assembles half of
+// the sessions, so that memory which only the first ones need does not count.
 func warm(ctx context.Context, d *daemon, sessions int) error {
 	var held [2]uint64
 	for half := range held {
@@ -108,7 +108,7 @@ func warm(ctx context.Context, d *daemon, sessions int) error {
 	return nil
 }
 
-// latencies are how long calls took.
+// latencies are the durations of calls.
 type latencies struct {
 	mu  sync.Mutex
 	all []time.Duration
@@ -129,11 +129,11 @@ func (l *latencies) String() string {
 	return fmt.Sprintf("%d, p50 %s, p99 %s", len(l.all), at(50), at(99))
 }
 
-// think is how long a stream is idle between two turns: an agent waits for its model.
+// think is how long a stream is idle between two turns, as an agent is that waits for its model.
 const think = 2 * time.Second
 
-// use has all streams open at once. Each is an agent that has its share of the sessions: it appends
-// an event to one after the other, and assembles that session's context.
+// use runs all streams at once. Each is an agent with a share of the sessions: it appends an event to one
+// session after the other, and assembles that session's context.
 func use(ctx context.Context, d *daemon, o options) error {
 	var appends, assemblies latencies
 	var failed atomic.Int64
@@ -166,7 +166,7 @@ func agent(ctx context.Context, d *daemon, o options, i int, until time.Time, ap
 	if err != nil {
 		return err
 	}
-	// They do not all begin at once.
+	// Spread the agents' first turns over the pause.
 	time.Sleep(think * time.Duration(i) / time.Duration(o.streams))
 	for n := 0; time.Now().Before(until); n++ {
 		id := sessionID((i + n*o.streams) % o.sessions)

@@ -13,8 +13,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// generator makes sessions of agents that read, edit and run programs: results of very
-// different sizes, with the words, indentation and numbers of source code and logs.
+// generator generates sessions of agents that read, edit and run programs. Results vary widely in size, and
+// look like source code and logs.
 type generator struct {
 	random *rand.Rand
 	names  []string
@@ -38,7 +38,7 @@ func newGenerator() *generator {
 }
 
 func (g *generator) name() string {
-	// Few names are used often, as in any program.
+	// Few names are used often, as in real programs.
 	i := int(float64(len(g.names)) * g.random.Float64() * g.random.Float64() * g.random.Float64())
 	return g.names[i]
 }
@@ -64,12 +64,12 @@ func (g *generator) source(lines int) string {
 	return b.String()
 }
 
-// lines is the length of a result: most are short and some very long.
+// lines is the length of a result in lines: most are short, some very long.
 func (g *generator) lines() int {
 	return 2 + int(400*g.random.Float64()*g.random.Float64()*g.random.Float64())
 }
 
-// session makes one of about so many bytes.
+// session generates a session of about so many bytes.
 func (g *generator) session(n, size int) harness.Session {
 	at := time.Date(2026, 3, 1, 9, 0, n, 0, time.UTC)
 	var events []eventlog.Event
@@ -103,7 +103,7 @@ func (g *generator) session(n, size int) harness.Session {
 	return harness.Session{Events: events, Labels: map[string]string{}}
 }
 
-// generate writes so many files of so many bytes together, in the harnesses' own forms.
+// generate writes so many files, of so many bytes in total, in the harnesses' formats.
 func generate(b *testing.B, sessions int, bytes int64) (dir string) {
 	b.Helper()
 	dir = b.TempDir()
@@ -119,7 +119,7 @@ func generate(b *testing.B, sessions int, bytes int64) (dir string) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		// What is around the text takes the rest.
+		// The rest is the format's own bytes around the texts.
 		s := g.session(n, int(float64(bytes)/float64(sessions)*0.8))
 		_, err = harness.Write(f, harness.Transcript{Sessions: []harness.Session{s}}, name, harness.WriteOptions{WorkingDirectory: "/src"})
 		if err != nil {

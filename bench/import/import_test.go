@@ -28,11 +28,11 @@ import (
 	"github.com/contextd/contextd/internal/harness"
 )
 
-// corpus holds recorded sessions, where there are any.
+// corpus is the folder of recorded sessions, if there is one.
 const corpus = "../../../shared/corpus"
 
-// BenchmarkImport imports sessions that are generated, IMPORT_SESSIONS of them with
-// IMPORT_MIB together, and sessions that were recorded.
+// BenchmarkImport imports generated sessions, IMPORT_SESSIONS of them with IMPORT_MIB in total, and recorded
+// ones.
 func BenchmarkImport(b *testing.B) {
 	sessions, mib := setting(b, "IMPORT_SESSIONS", 32), setting(b, "IMPORT_MIB", 32)
 	b.Run("generated", func(b *testing.B) { compare(b, generate(b, sessions, int64(mib)<<20)) })
@@ -57,7 +57,7 @@ func setting(b *testing.B, name string, otherwise int) int {
 	return n
 }
 
-// cost is what a way took.
+// cost is the time that one way took.
 type cost struct {
 	wall, processor time.Duration
 }
@@ -67,8 +67,8 @@ func (c *cost) add(more cost) {
 	c.processor += more.processor
 }
 
-// compare imports the files of a folder, and decodes them by either library, in turns:
-// each file in a loop, and as many at once as there are processors.
+// compare alternates between importing the files of a folder and decoding them with either library: one file
+// after the other, and as many in parallel as there are processors.
 func compare(b *testing.B, dir string) {
 	files, size := list(b, dir)
 	var loop, decode, decodeStd, imported cost
@@ -95,7 +95,7 @@ func compare(b *testing.B, dir string) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// own measures what this process does.
+// own measures work in this process.
 func own(b *testing.B, f func() error) cost {
 	b.Helper()
 	before, start := usage(b), time.Now()
@@ -105,7 +105,7 @@ func own(b *testing.B, f func() error) cost {
 	return cost{time.Since(start), usage(b) - before}
 }
 
-// usage is the processor time that this process has taken.
+// usage is the processor time that this process has used.
 func usage(b *testing.B) time.Duration {
 	b.Helper()
 	var r syscall.Rusage
@@ -134,7 +134,7 @@ func list(b *testing.B, dir string) (files []string, size int64) {
 	return files, size
 }
 
-// each works on all files, so many at once.
+// each calls f for all files, at most limit of them in parallel.
 func each(files []string, limit int, f func(io.Reader) error) error {
 	var group errgroup.Group
 	group.SetLimit(limit)
@@ -154,7 +154,7 @@ func each(files []string, limit int, f func(io.Reader) error) error {
 	return group.Wait()
 }
 
-// decodeV2 decodes all values by the library that the readers use.
+// decodeV2 decodes all values with the library that the readers use.
 func decodeV2(r io.Reader) error {
 	dec := jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for {
@@ -165,7 +165,7 @@ func decodeV2(r io.Reader) error {
 	}
 }
 
-// decodeStandard decodes all values by the standard library.
+// decodeStandard decodes all values with the standard library.
 func decodeStandard(r io.Reader) error {
 	dec := json.NewDecoder(r)
 	for {
@@ -178,8 +178,8 @@ func decodeStandard(r io.Reader) error {
 
 func TestMain(m *testing.M) { program.Main(m) }
 
-// importAll imports a folder into a new data directory. It also returns the most memory
-// that was resident, in bytes.
+// importAll imports a folder into a new data directory. rss is the largest resident memory of the program, in
+// bytes.
 func importAll(b *testing.B, dir string, files int) (took cost, rss int64) {
 	b.Helper()
 	binary, err := program.Path()
@@ -208,8 +208,7 @@ func importAll(b *testing.B, dir string, files int) (took cost, rss int64) {
 	return took, used.Maxrss << 10
 }
 
-// recorded lays the corpus' transcripts out without their compression, so that both
-// ways read the same bytes.
+// recorded copies the corpus' transcripts decompressed, so that all ways read the same bytes.
 func recorded(b *testing.B) string {
 	b.Helper()
 	dir := b.TempDir()

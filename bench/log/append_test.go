@@ -21,8 +21,7 @@ import (
 	"github.com/contextd/contextd/internal/log/memlog"
 )
 
-// appender appends one event of the size to the writer's own log and returns when
-// it is durable.
+// appender appends one event of the given size to the writer's own log, and returns when it is durable.
 type appender func(writer, n int, text string) error
 
 func BenchmarkAppend(b *testing.B) {
@@ -79,8 +78,8 @@ func appendEvents(b *testing.B, open func(b *testing.B) (appender, func() error)
 	}
 }
 
-// cpuTime is the processor time of this process. Unlike the time on the clock it
-// says the same on a busy machine.
+// cpuTime is the processor time of this process. Unlike elapsed time it does not depend on the machine's
+// load.
 func cpuTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -140,8 +139,8 @@ func event(n int, text string) eventlog.Event {
 	}
 }
 
-// barePebble is what the disk store could at best be: one key per event, no
-// index, no chain, no checks.
+// barePebble is the best that the disk store could achieve: one key per event, without index, chain and
+// checks.
 func barePebble(b *testing.B) (appender, func() error) {
 	o := &pebble.Options{FormatMajorVersion: pebble.FormatNewest, MemTableSize: 16 << 20, CacheSize: 16 << 20, Logger: quiet{}}
 	o.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {

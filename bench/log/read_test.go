@@ -46,8 +46,8 @@ func closeStore(b *testing.B, s eventlog.Store) {
 	}
 }
 
-// BenchmarkReopen opens a store of many events and reads the newest of them: what
-// a daemon does between its start and its first answer.
+// BenchmarkReopen opens a store with many events and reads the newest: what a daemon does between its start
+// and its first answer.
 func BenchmarkReopen(b *testing.B) {
 	for _, n := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprintf("events=%d", n), func(b *testing.B) {
@@ -80,8 +80,8 @@ func read(b *testing.B, s eventlog.Store, from eventlog.Seq, want int) {
 	}
 }
 
-// BenchmarkRead reads ranges out of the middle of a long log. The cost is to
-// depend on the range and not on the log.
+// BenchmarkRead reads ranges in the middle of a long log. The cost should depend on the range, not on the
+// log.
 func BenchmarkRead(b *testing.B) {
 	for _, length := range []int{1_000, 100_000} {
 		memory := memlog.New()
@@ -104,8 +104,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkFork forks logs of different lengths at their middle. The cost is not
-// to depend on the length.
+// BenchmarkFork forks logs of different lengths at their middle. The cost should not depend on the length.
 func BenchmarkFork(b *testing.B) {
 	for _, length := range []int{100, 100_000} {
 		b.Run(fmt.Sprintf("log=%d", length), func(b *testing.B) {
@@ -124,8 +123,8 @@ func BenchmarkFork(b *testing.B) {
 	}
 }
 
-// BenchmarkDelete deletes sessions of 100 events out of a store that holds many
-// others, and waits until their bytes are gone from the disk.
+// BenchmarkDelete deletes sessions of 100 events from a store with many others, and waits until their bytes
+// are gone from the disk.
 func BenchmarkDelete(b *testing.B) {
 	for _, others := range []int{0, 50_000} {
 		b.Run(fmt.Sprintf("others=%d", others), func(b *testing.B) {

@@ -17,7 +17,7 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// sent is what a library would have sent before one call.
+// sent is the context that a library would have sent before one model call.
 type sent struct {
 	Session string  `json:"session"`
 	Peer    string  `json:"peer"`
@@ -26,7 +26,7 @@ type sent struct {
 	Items   []item  `json:"items"`
 }
 
-// item is a message of a context; see the package.
+// item is a message of a context; the package's comment explains the fields.
 type item struct {
 	I     *int      `json:"i"`
 	Text  *string   `json:"text"`
@@ -35,7 +35,7 @@ type item struct {
 	Of    []string  `json:"of"`
 }
 
-// readContexts hands over what a file has, line by line.
+// readContexts calls take for each line of a file.
 func readContexts(path string, take func(sent) error) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -61,13 +61,13 @@ func readContexts(path string, take func(sent) error) error {
 	}
 }
 
-// context is the prompt of a context, with the calls that it shows.
+// context returns a context as a prompt, with the calls that it shows.
 func (s *session) context(c sent) (evaluate.Prompt, error) {
 	var messages []render.Message
 	visible := 0
 	for _, it := range c.Items {
 		m := message{Role: it.Role}
-		var from []eventlog.Place // of a message that is as in the log
+		var from []eventlog.Place // for a message that is unchanged from the log
 		if it.I != nil {
 			if *it.I < 0 || *it.I >= c.Step {
 				return evaluate.Prompt{}, fmt.Errorf("%s shows message %d at step %d", c.Peer, *it.I, c.Step)
@@ -106,10 +106,10 @@ func (s *session) context(c sent) (evaluate.Prompt, error) {
 	return p, nil
 }
 
-// orphaned reports whether a prompt has a result without its call before it, or a call without the
-// result that there is for it: what providers refuse.
+// orphaned reports whether a prompt has a result without a call before it, or lacks the result of a call that
+// has one in the log. Providers refuse both.
 func orphaned(prompt []byte, answered func(callID string) bool) (bool, error) {
-	open := map[string]bool{} // by call id: whether its result is yet to come
+	open := map[string]bool{} // by call id: whether its result is still missing
 	for line := range bytes.Lines(prompt) {
 		var m struct {
 			Blocks []struct {
@@ -144,7 +144,7 @@ func orphaned(prompt []byte, answered func(callID string) bool) (bool, error) {
 	return false, nil
 }
 
-// answered are the calls that have a result in the first n messages.
+// answered reports whether a call has a result within the first n messages.
 func (s *session) answered(n int) func(string) bool {
 	all := map[string]bool{}
 	for _, m := range s.Messages[:n] {
@@ -155,7 +155,7 @@ func (s *session) answered(n int) func(string) bool {
 	return func(id string) bool { return all[id] }
 }
 
-// checked counts the prompts of a policy that a provider would refuse.
+// checked counts the contexts of a policy that a provider would refuse.
 type checked struct {
 	evaluate.Policy
 	row *row
@@ -164,7 +164,7 @@ type checked struct {
 
 func (c *checked) Render(l *evaluate.Log) evaluate.Prompt {
 	p := c.Policy.Render(l)
-	// contextd shows a call without a result as interrupted, so each has one.
+	// contextd shows a call without a result as interrupted, so every call has a result.
 	bad, err := orphaned(p.JSON, func(string) bool { return true })
 	if bad {
 		c.row.orphaned++

@@ -13,8 +13,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// timeDaemon times the turns of the long sessions with a daemon and its client, over a unix socket:
-// the append of what the turn added, and the context.
+// timeDaemon times the turns of long sessions with a daemon and its Go client over a unix socket: appending
+// the turn's messages, and assembling the context.
 func timeDaemon(ctx context.Context, o options, sessions []*session, r *row) (err error) {
 	socket := filepath.Join(o.dir, "contextd.sock")
 	cmd := exec.CommandContext(ctx, o.program, "serve", "--store", "memory", "--listen", "", "--unix-socket", socket, "--log-level", "error")
@@ -47,7 +47,7 @@ func timeSession(ctx context.Context, c *client.Client, s *session, r *row) erro
 	}
 	done := 0
 	for n, step := range s.Steps {
-		const batch = 500 // events of one append
+		const batch = 500 // events per append
 		for ; step-done > batch; done += batch {
 			if err := push(ctx, c, s, done, done+batch); err != nil {
 				return err
@@ -67,7 +67,7 @@ func timeSession(ctx context.Context, c *client.Client, s *session, r *row) erro
 	return nil
 }
 
-// push appends the messages from..to.
+// push appends the messages [from, to).
 func push(ctx context.Context, c *client.Client, s *session, from, to int) error {
 	events := make([]*contextdv1.Event, 0, to-from)
 	for _, m := range s.Messages[from:to] {

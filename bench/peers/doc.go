@@ -1,17 +1,18 @@
-// Command peers runs other libraries that shorten contexts over the same sessions as contextd, and
-// measures what comes out by the same code:
+// Command peers runs other libraries that shorten contexts on the same sessions as contextd, and measures
+// their contexts with the same code:
 //
 //	make bench-peers CORPUS=folder
 //
-// It writes the sessions as JSON lines, one session a line, runs peers.py, openhands_sdk.py and peers.mjs over them
-// (pinned in requirements.txt, requirements-openhands.txt and package-lock.json, installed below .build), and reads what they
-// would have sent before each call, one call a line:
+// It writes the sessions as JSON lines, one session per line, and runs peers.py, openhands_sdk.py and
+// peers.mjs on them. These are pinned in requirements.txt, requirements-openhands.txt and package-lock.json,
+// and installed below .build. It reads the contexts that they would have sent, one model call per line:
 //
 //	{"session":"…","peer":"…","step":122,"seconds":0.02,"items":[{"i":0},{"i":3,"text":"[cleared]"}]}
 //
-// step is how many messages there were, and items are what is left of them: message i as it is, with
-// another text, with some of its calls only, or a message that the library wrote in place of those
-// that it is of. A library is left after -seconds for a session. seconds are the library's own, without what converts messages for it.
+// step is the number of messages before the call. items are the messages of the context: message i unchanged,
+// with another text, with only some of its calls, or a message that the library wrote in place of others.
+// seconds is the library's own time, without the conversion of messages. A library is stopped after -seconds
+// on one session.
 //
-// What is measured repeats to the digit, times do not: docs/performance.md has how much they vary.
+// The measures are reproducible to the digit. Times are not: docs/performance.md says how much they vary.
 package main

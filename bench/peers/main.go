@@ -20,12 +20,12 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// What is run.
+// The parameters of the measurement.
 const (
 	window     = 32_768 // tokens
-	mostSteps  = 200    // of a session, so that all ends
+	mostSteps  = 200    // of a session, to bound the time
 	leastSteps = 40
-	timedTurns = 11 // of a long session, the first of which counts for nothing
+	timedTurns = 11 // of a long session; the first does not count
 	callBytes  = 1024
 )
 
@@ -87,7 +87,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	return os.WriteFile(o.svg, []byte(t.plot()), 0o644)
 }
 
-// made are the sessions: the first are timed, the others measured.
+// made returns the sessions: first those that are timed, then those that are measured.
 func made(o options, gauge budget.Gauge) ([]*session, error) {
 	var all []*session
 	for _, n := range sizes {
@@ -137,7 +137,7 @@ func writeSessions(path string, sessions []*session) (err error) {
 	return w.Flush()
 }
 
-// runPeers returns the files of contexts.
+// runPeers runs the libraries and returns the files with their contexts.
 func runPeers(ctx context.Context, o options) (files []string, err error) {
 	in, seconds := filepath.Join(o.dir, "sessions.jsonl"), fmt.Sprint(o.seconds)
 	for _, of := range []struct {
@@ -162,8 +162,8 @@ func runPeers(ctx context.Context, o options) (files []string, err error) {
 	return files, nil
 }
 
-// ours measures contextd: what it makes in this process, which is what a daemon makes, and how
-// long a daemon takes.
+// ours measures contextd: its contexts in this process, where they are the same as a daemon's, and the time
+// that a daemon takes.
 func (t *table) ours(ctx context.Context, o options, sessions []*session, gauge budget.Gauge) error {
 	models, err := budget.NewModels()
 	if err != nil {
@@ -195,7 +195,7 @@ func (t *table) ours(ctx context.Context, o options, sessions []*session, gauge 
 	return timeDaemon(ctx, o, sessions, t.row("contextd (default)"))
 }
 
-// peers measures what a file has.
+// peers measures the contexts in a file.
 func (t *table) peers(file string, sessions []*session) error {
 	of := map[string]*session{}
 	for _, s := range sessions {

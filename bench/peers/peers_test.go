@@ -12,8 +12,8 @@ import (
 	"github.com/contextd/contextd/internal/budget/bpe"
 )
 
-// What a library leaves is measured as it is: which calls are there, and whether calls and results
-// belong together.
+// TestContexts: a library's context is measured as it is: which calls it shows, and whether calls and results
+// match.
 func TestContexts(t *testing.T) {
 	encoding, err := bpe.Open(budget.TokenizerO200K)
 	if err != nil {
@@ -61,7 +61,7 @@ func TestContexts(t *testing.T) {
 	}
 }
 
-// The table and the plot are made of files that libraries wrote, and those that skip a call are
+// TestTable: the table and the plot are made from files that libraries wrote. A library that skips a call is
 // reported.
 func TestTable(t *testing.T) {
 	encoding, err := bpe.Open(budget.TokenizerO200K)

@@ -19,19 +19,19 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// session is what every library is given: messages, and before how many of them a model is
-// called. Reasoning and media are left out, which the libraries have no common form for.
+// session is the input of every library: messages, and at which of them the model is called. Reasoning and
+// media are omitted, since the libraries have no common form for them.
 type session struct {
 	Name     string    `json:"name"`
 	Messages []message `json:"messages"`
 	Steps    []int     `json:"steps"`
-	// Earlier are the calls before those, which a library that keeps its decisions has made.
+	// Earlier are the calls before Steps, for libraries that keep state between calls.
 	Earlier []int `json:"earlier,omitempty"`
 
 	measured *evaluate.Session
 	log      *evaluate.Log
 	tokens   []uint64 // of each message
-	timed    int      // how many messages it was made to have; 0 where it is measured
+	timed    int      // how many messages a generated session has; 0 for a session that is measured
 }
 
 // sizes are the numbers of messages of the sessions that are timed.
@@ -53,7 +53,7 @@ type call struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// newSession makes a session of messages. Calls of one id become calls of different ids.
+// newSession makes a session from messages. Repeated ids of calls are made unique.
 func newSession(name string, messages []message, gauge budget.Gauge) (*session, error) {
 	events := make([]eventlog.Event, len(messages))
 	for i, m := range messages {
@@ -101,7 +101,7 @@ func (m message) event(id string) eventlog.Event {
 	return eventlog.Event{ID: id, Body: body}
 }
 
-// readFile returns the sessions of a transcript. One that cannot be read is named on stderr.
+// readFile returns the sessions of a transcript. An unreadable one is reported on stderr.
 func readFile(path string, gauge budget.Gauge) ([]*session, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -142,7 +142,7 @@ func readFile(path string, gauge budget.Gauge) ([]*session, error) {
 	return out, nil
 }
 
-// chat are the messages of a conversation, with a call's results after it.
+// chat converts a conversation to messages, with results directly after their call.
 func chat(c *reduce.Conversation) (out []message) {
 	calls := 0
 	for _, g := range c.Groups() {
@@ -162,7 +162,7 @@ func chat(c *reduce.Conversation) (out []message) {
 					ids[b.CallID], tools[id] = id, b.Name
 					arguments := json.RawMessage(b.Arguments)
 					if !json.Valid(arguments) || !bytes.HasPrefix(bytes.TrimSpace(arguments), []byte("{")) {
-						arguments = json.RawMessage(`{}`) // the libraries take objects alone
+						arguments = json.RawMessage(`{}`) // the libraries only accept objects
 					}
 					said.Calls = append(said.Calls, call{id, b.Name, arguments})
 				case eventlog.ToolResult:
@@ -179,8 +179,8 @@ func chat(c *reduce.Conversation) (out []message) {
 	return out
 }
 
-// trace is a session of n messages: a system prompt, a question, and steps that read a file of
-// so many bytes each.
+// trace is a generated session of n messages: a system prompt, a question, and steps that each read a file of
+// so many bytes.
 func trace(n, bytes int) []message {
 	out := []message{
 		{Role: "system", Text: "You are a careful software engineer. Use the tools."},
@@ -199,13 +199,13 @@ func trace(n, bytes int) []message {
 	return append(out, message{Role: "assistant", Text: "Fixed."})
 }
 
-// skip names a file that keeps no other from being read.
+// skip reports a file that cannot be read; the others are read all the same.
 func skip(path string, err error) error {
 	_, err = fmt.Fprintf(os.Stderr, "skipped: %s: %v\n", path, err)
 	return err
 }
 
-// corpus are the sessions of a folder with at least so many steps, every nth of them.
+// corpus returns the sessions in a folder that have at least so many steps, every nth of them.
 func corpus(dir string, least, every int, gauge budget.Gauge) ([]*session, error) {
 	var files []string
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {

@@ -11,18 +11,18 @@ import (
 	"github.com/contextd/contextd/internal/evaluate"
 )
 
-// table has what was measured.
+// table has the results.
 type table struct {
 	target   uint64
 	sessions int
 	rows     map[string]*row
 }
 
-// row is what one library, or contextd, did.
+// row has the results of one library, or of contextd.
 type row struct {
 	figures  evaluate.Figures
 	orphaned int               // contexts that a provider would refuse
-	seconds  map[int][]float64 // of turns, by the messages of the session
+	seconds  map[int][]float64 // per turn, by the number of messages in the session
 }
 
 func (t *table) row(name string) *row {
@@ -34,7 +34,7 @@ func (t *table) row(name string) *row {
 
 func (r *row) add(f evaluate.Figures) { r.figures.Add(f) }
 
-// median is that of the turns of a session; ok is false where there was none.
+// median is the median time of a turn in sessions of a size; ok is false if there is none.
 func (r *row) median(size int) (seconds float64, ok bool) {
 	all := slices.Sorted(slices.Values(r.seconds[size]))
 	if len(all) == 0 {
@@ -43,7 +43,7 @@ func (r *row) median(size int) (seconds float64, ok bool) {
 	return all[len(all)/2], true
 }
 
-// names are those of the rows, contextd's first.
+// names lists the rows, contextd's first.
 func (t *table) names() []string {
 	return slices.SortedFunc(maps.Keys(t.rows), func(a, b string) int {
 		rank := func(name string) int {
@@ -63,7 +63,7 @@ func (t *table) names() []string {
 	})
 }
 
-// write prints both tables in Markdown.
+// write prints both tables as Markdown.
 func (t *table) write(out io.Writer) {
 	all := t.rows["everything"].figures
 	fmt.Fprintf(out, "%d sessions, %d calls, a target of %d tokens:\n\n", t.sessions, all.Steps, t.target)
@@ -126,7 +126,7 @@ func milliseconds(seconds float64, ok bool) string {
 	}
 }
 
-// plot is the time of a turn by the messages of the session, both on logarithmic scales.
+// plot draws the time of a turn over the number of messages, both on logarithmic scales.
 func (t *table) plot() string {
 	const (
 		width, height          = 860, 420
@@ -181,7 +181,7 @@ func (t *table) plot() string {
 		fmt.Fprintf(&out, `<polyline points="%s" fill="none" stroke="%s" stroke-width="%d"%s/>`+"\n", strings.Join(points, " "), e.colour, thick, dash)
 		ends = append(ends, e)
 	}
-	// Names stay apart, in the order of the lines.
+	// Keep the labels apart, in the order of the lines.
 	slices.SortFunc(ends, func(a, b end) int { return int(a.y - b.y) })
 	free := 0.0
 	for _, e := range ends {

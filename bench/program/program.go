@@ -1,5 +1,4 @@
-// Package program builds contextd as it is shipped, for benchmarks that measure a
-// process.
+// Package program builds contextd as it is released, for benchmarks that measure a process.
 package program
 
 import (
@@ -11,10 +10,10 @@ import (
 	"testing"
 )
 
-// built is what Main removes.
+// built is the binary, for Main to remove.
 var built string
 
-// Path is where the binary lies; it is built once, by whoever asks first.
+// Path is the binary's path. The first call builds it.
 var Path = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "contextd-bench")
 	if err != nil {
@@ -27,7 +26,7 @@ var Path = sync.OnceValues(func() (string, error) {
 	return built, nil
 })
 
-// Main is the TestMain of a package that calls Path. It does not return.
+// Main is the TestMain of packages that call Path. It does not return.
 func Main(m *testing.M) {
 	code := m.Run()
 	if built != "" {

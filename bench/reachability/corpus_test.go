@@ -12,7 +12,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// corpusDir holds real sessions next to the repository; they are not part of it.
+// corpusDir has real sessions. It is next to the repository, not part of it.
 const corpusDir = "../../../shared/corpus"
 
 // recorded is one session of the corpus.
@@ -21,8 +21,7 @@ type recorded struct {
 	events []eventlog.Event
 }
 
-// sessions reads every session that a reader knows, or skips the test where there is
-// no corpus.
+// sessions reads every session that a reader supports, or skips the test if there is no corpus.
 func sessions(tb testing.TB) []recorded {
 	tb.Helper()
 	raw, err := os.ReadFile(filepath.Join(corpusDir, "index.json"))
@@ -37,7 +36,7 @@ func sessions(tb testing.TB) []recorded {
 	for _, x := range entries {
 		transcript, err := harness.Read(bytes.NewReader(harnesstest.CorpusFile(tb, "../..", x.File)), "")
 		if err != nil {
-			continue // no session
+			continue // not a session
 		}
 		for _, s := range transcript.Sessions {
 			_, events, err := eventlog.Head{}.Admit(s.Events)

@@ -1,3 +1,3 @@
-// Package reachability measures on recorded sessions what the projection policy
-// reachability_gc reclaims, and checks what it must never do.
+// Package reachability measures on recorded sessions how much the projection policy reachability_gc reclaims,
+// and checks that it never drops what it must keep.
 package reachability

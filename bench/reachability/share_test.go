@@ -15,14 +15,14 @@ import (
 
 var gauge = reducetest.Gauge
 
-// played is what came of playing a session turn by turn.
+// played is the result of playing a session turn by turn.
 type played struct {
 	turns int
-	// results and reclaimed are the tool-result tokens of the last request and how many
-	// of them were spared; resent and spared are the same summed over all requests.
+	// results are the tool-result tokens of the last request, of which reclaimed were saved. resent and
+	// spared are the same two counts summed over all requests.
 	results, reclaimed, resent, spared uint64
 	redacted, restored                 int
-	// changes counts the requests for which something was redacted or shown again.
+	// changes counts the requests at which a result was redacted or restored.
 	changes int
 }
 
@@ -37,8 +37,8 @@ func (p *played) add(q played) {
 	p.changes += q.changes
 }
 
-// TestCorpusShare prints what the policy reclaims of each session's tool results, and holds
-// that sessions which loop over tools free a part that is worth it.
+// TestCorpusShare prints how much the policy reclaims of each session's tool results, and checks that
+// sessions with loops of tool calls save a worthwhile part.
 func TestCorpusShare(t *testing.T) {
 	var total played
 	loops, idle := 0, 0
@@ -71,7 +71,7 @@ func row(name string, p played) string {
 
 func percent(part, whole uint64) float64 { return 100 * float64(part) / float64(max(whole, 1)) }
 
-// play asks for a projection before every model call.
+// play requests a projection before every model call.
 func play(t *testing.T, s recorded) played {
 	policy, err := projection.New(projection.Options{Name: projection.ReachabilityGC})
 	if err != nil {
@@ -103,14 +103,14 @@ func play(t *testing.T, s recorded) played {
 	return p
 }
 
-// asks reports whether an event is the answer of a model call.
+// asks reports whether an event is the answer to a model call.
 func asks(e eventlog.Event) bool {
 	m, ok := e.Body.(*eventlog.Message)
 	return ok && m.Role == eventlog.RoleAssistant
 }
 
-// check holds what is shown against what must not go: failures, the newest results,
-// and what a message of the root window quotes.
+// check checks that the view still shows what must not be dropped: failures, the newest results, and results
+// that a message in the root window quotes.
 func check(t *testing.T, name string, v reduce.View, applied projection.Applied) {
 	t.Helper()
 	start := max(0, v.Len()-8)

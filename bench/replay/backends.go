@@ -13,8 +13,8 @@ import (
 	"github.com/contextd/contextd/internal/summarize/modeltest"
 )
 
-// behaviours are the backends that can be asked for, each with what its model does: one
-// thing, or one after the other, from session to session.
+// behaviours are the backends that a run may name, each with what its model does. A model with several
+// behaviours changes to the next one with each session.
 var behaviours = map[string][]modeltest.Behaviour{
 	"ok":    {modeltest.OK},
 	"slow":  {modeltest.Slow},
@@ -28,12 +28,11 @@ var behaviours = map[string][]modeltest.Behaviour{
 	"down": {modeltest.Down},
 }
 
-// noModel is the backend that is no model.
+// noModel is the backend that calls no model.
 const noModel = "extractive"
 
-// modelSettings are a model's settings for the daemon. Retries within a request are left
-// out and the breaker's pauses are short, so that many spans are tried in a short replay; a
-// slow model is waited for.
+// modelSettings configure a model for the daemon. There are no retries within a request and the breaker's
+// pauses are short, so that a short replay tries many spans. A slow model is waited for.
 const modelSettings = `summarizers:
   fake:
     type: openai
@@ -46,12 +45,12 @@ const modelSettings = `summarizers:
 default_summarizer: fake
 `
 
-// lane is one backend: its own daemon and its model.
+// lane is one backend: a daemon and its model.
 type lane struct {
 	name   string
 	daemon *daemon
 	model  *modeltest.Server // nil for noModel
-	asked  int               // requests that the model saw in budgets that were reported
+	asked  int               // requests to the model at budgets that were reported already
 }
 
 func parseBackends(list string) ([]string, error) {
@@ -88,14 +87,14 @@ func startLane(ctx context.Context, binary, dir, name string) (*lane, error) {
 	return l, nil
 }
 
-// begin has the model behave as it does for the nth session.
+// begin sets the model's behaviour for the nth session.
 func (l *lane) begin(n int) {
 	if all := behaviours[l.name]; len(all) > 1 {
 		l.model.Switch(all[n%len(all)])
 	}
 }
 
-// requests is how many the model saw since this was last called.
+// requests is how many requests the model got since the last call.
 func (l *lane) requests() int {
 	if l.model == nil {
 		return 0
@@ -105,7 +104,7 @@ func (l *lane) requests() int {
 	return l.asked - before
 }
 
-// close stops the daemon before the model, which would be waited for otherwise.
+// close stops the daemon first, since the model's server waits for open requests.
 func (l *lane) close() error {
 	var err error
 	if l.daemon != nil {

@@ -11,20 +11,20 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// checker holds what a session's contexts must keep of its log.
+// checker knows what the contexts of a session must keep of its log.
 type checker struct {
 	anchor []anchored // system prompt
 	humans humans
-	sealed map[uint64]*contextdv1.Message // by seq: assistant messages with sealed reasoning
+	sealed map[uint64]*contextdv1.Message // assistant messages with sealed reasoning, by seq
 	calls  int                            // of the log so far
-	began  bool                           // something but the system prompt was said
-	// messages are those of the log, by seq, and groups their ids; newest is the last.
+	began  bool                           // the log has something other than the system prompt
+	// messages are the messages of the log, by seq; groups are their group ids; newest is the last message.
 	messages map[uint64]*contextdv1.Message
 	groups   map[uint64]string
 	newest   uint64
 }
 
-// anchored is a message that must stay.
+// anchored is a message that must stay in every context.
 type anchored struct {
 	seq uint64
 	*contextdv1.Message
@@ -34,7 +34,7 @@ func newChecker() *checker {
 	return &checker{sealed: map[uint64]*contextdv1.Message{}, messages: map[uint64]*contextdv1.Message{}, groups: map[uint64]string{}}
 }
 
-// observe takes in an event that is appended at seq.
+// observe adds an event that is appended at seq.
 func (c *checker) observe(seq uint64, e *contextdv1.Event) {
 	m := e.GetMessage()
 	if m == nil {
@@ -63,7 +63,7 @@ func (c *checker) observe(seq uint64, e *contextdv1.Event) {
 	}
 }
 
-// check returns what is wrong with a context, or nil.
+// check returns an error for a rule that the context breaks, or nil.
 func (c *checker) check(a answer) error {
 	if report := a.header.GetBudget(); report.GetProjectedTokens() > report.GetTargetTokens() {
 		return fmt.Errorf("over budget: %d tokens of %d", report.GetProjectedTokens(), report.GetTargetTokens())
@@ -93,8 +93,8 @@ func (c *checker) check(a answer) error {
 	return c.checkSealed(a.messages)
 }
 
-// checkPairs checks that every call has its result right after its message, in
-// the order of the calls, and every result its call.
+// checkPairs checks that each message with calls is directly followed by their results, in the order of the
+// calls, and that each result has a call.
 func checkPairs(messages []*contextdv1.RenderedMessage) error {
 	var open []string
 	for i, m := range messages {
@@ -120,8 +120,7 @@ func checkPairs(messages []*contextdv1.RenderedMessage) error {
 	return nil
 }
 
-// checkAnchor checks that the system prompt is there. What its texts may be, checkTexts
-// says.
+// checkAnchor checks that the system prompt is there; checkTexts checks its texts.
 func (c *checker) checkAnchor(messages []*contextdv1.RenderedMessage) error {
 	for _, want := range c.anchor {
 		if _, err := want.in(messages); err != nil {
@@ -131,7 +130,7 @@ func (c *checker) checkAnchor(messages []*contextdv1.RenderedMessage) error {
 	return nil
 }
 
-// in finds the message in a context, where it may are in full or clipped.
+// in finds the message in a context, where it may be in full or clipped.
 func (want anchored) in(messages []*contextdv1.RenderedMessage) (*contextdv1.RenderedMessage, error) {
 	at := slices.IndexFunc(messages, func(m *contextdv1.RenderedMessage) bool {
 		return slices.Contains(m.GetSourceSeqs(), want.seq) && m.GetMessage().GetRole() == want.GetRole()
@@ -144,15 +143,15 @@ func (want anchored) in(messages []*contextdv1.RenderedMessage) (*contextdv1.Ren
 	switch origin := m.GetOrigin(); {
 	case origin == contextdv1.Origin_ORIGIN_VERBATIM || origin == contextdv1.Origin_ORIGIN_CLIPPED:
 		return m, nil
-	case origin == contextdv1.Origin_ORIGIN_STUBBED && media: // the last resort may describe them
+	case origin == contextdv1.Origin_ORIGIN_STUBBED && media: // the last resort may describe media
 		return m, nil
 	default:
 		return nil, fmt.Errorf("event %d is %s", want.seq, origin)
 	}
 }
 
-// checkNewest checks that the newest message is there, or in the ledger where what
-// nothing may change of its turn is too large: arguments of calls and reasoning.
+// checkNewest checks that the newest message is in the context. It may be in the ledger instead if the parts
+// of its turn that cannot be shortened (arguments of calls, reasoning) are too large.
 func (c *checker) checkNewest(a answer) error {
 	shown := slices.ContainsFunc(a.messages, func(m *contextdv1.RenderedMessage) bool {
 		return m.GetOrigin() != contextdv1.Origin_ORIGIN_SUMMARY && slices.Contains(m.GetSourceSeqs(), c.newest)
@@ -165,19 +164,19 @@ func (c *checker) checkNewest(a answer) error {
 		at--
 	}
 	size := unchangeable(c.messages[at])
-	for seq, id := range c.groups { // results may be between the parts of one answer of the model
+	for seq, id := range c.groups { // results may be logged between the parts of one answer of the model
 		if id != "" && id == c.groups[at] && seq != at {
 			size += unchangeable(c.messages[seq])
 		}
 	}
-	// A token is a byte at the least; the anchor may take three quarters.
+	// A token is at least a byte, and the anchor may take three quarters of the target.
 	if target := a.header.GetBudget().GetTargetTokens(); uint64(size) < target/4 {
 		return fmt.Errorf("newest: event %d is missing, and its calls and reasoning take %d bytes", c.newest, size)
 	}
 	return nil
 }
 
-// unchangeable is the size of the arguments and the reasoning in a message, in bytes.
+// unchangeable is the size in bytes of the arguments and the reasoning in a message.
 func unchangeable(m *contextdv1.Message) int {
 	size := 0
 	for _, b := range m.GetBlocks() {
@@ -187,7 +186,7 @@ func unchangeable(m *contextdv1.Message) int {
 	return size
 }
 
-// checkSealed checks that sealed reasoning is whole or absent.
+// checkSealed checks that sealed reasoning is either complete or absent.
 func (c *checker) checkSealed(messages []*contextdv1.RenderedMessage) error {
 	for i, m := range messages {
 		if m.GetMessage().GetRole() != contextdv1.Role_ROLE_ASSISTANT {
@@ -227,8 +226,7 @@ func equalThinking(a, b *contextdv1.Thinking) bool {
 
 var ledgerCount = regexp.MustCompile(`(?m)^(?:Earlier tool calls \(|\[contextd: )(\d+)(?:\)| calls? removed: )`)
 
-// visibleCalls is how many calls of the log a message shows, in full or counted
-// in a ledger.
+// visibleCalls is how many calls of the log a message shows, in full or counted in a ledger.
 func visibleCalls(m *contextdv1.RenderedMessage) int {
 	n := 0
 	for _, b := range m.GetMessage().GetBlocks() {
@@ -236,7 +234,7 @@ func visibleCalls(m *contextdv1.RenderedMessage) int {
 			n++
 		}
 		if m.GetOrigin() == contextdv1.Origin_ORIGIN_SUMMARY {
-			// What a policy adds to a digest comes after what the digest said before.
+			// A projection policy may add a second ledger to the digest, after the first.
 			for _, found := range ledgerCount.FindAllStringSubmatch(b.GetText().GetText(), -1) {
 				count, _ := strconv.Atoi(found[1])
 				n += count

@@ -19,7 +19,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// client is an agent runtime that keeps its messages and asks for what is new.
+// client acts as an agent runtime: it keeps the messages that it received, and asks only for new ones.
 type client struct {
 	api       contextdv1.ContextServiceClient
 	sessionID string
@@ -28,13 +28,13 @@ type client struct {
 	held      []*contextdv1.RenderedMessage
 }
 
-// answer is one assembled context as the client holds it afterwards.
+// answer is an assembled context, completed from what the client held.
 type answer struct {
 	header   *contextdv1.ContextHeader
 	messages []*contextdv1.RenderedMessage
-	// refused is set instead where the budget was exceeded.
+	// refused is set instead of the context if it does not fit the budget.
 	refused *contextdv1.BudgetExceeded
-	// took is the time from the request to the last byte of the answer.
+	// took is the time from the request to the answer's last byte.
 	took time.Duration
 }
 
@@ -43,8 +43,8 @@ func (c *client) append(ctx context.Context, events []*contextdv1.Event) error {
 	return err
 }
 
-// assemble asks for the context after what the client holds, checks the hash of
-// all of it with its own SHA-256, and holds the result if keep is set.
+// assemble asks for the context, naming what the client holds, and checks the hash of the result. With keep
+// the client holds the result.
 func (c *client) assemble(ctx context.Context, req *contextdv1.AssembleContextRequest, keep bool) (answer, error) {
 	req.SessionId, req.Budget, req.Policy = c.sessionID, c.budget, c.policy
 	req.MessageForm = contextdv1.MessageForm_MESSAGE_FORM_BOTH
@@ -102,7 +102,7 @@ func writeLine(h hash.Hash, m *contextdv1.RenderedMessage) {
 	h.Write([]byte{'\n'})
 }
 
-// rendered is the prompt as the measurements take it.
+// rendered is the context in the form that is measured.
 func (a answer) rendered() evaluate.Prompt {
 	var json bytes.Buffer
 	var text strings.Builder
@@ -120,7 +120,7 @@ func (a answer) rendered() evaluate.Prompt {
 	return out
 }
 
-// blockOf is a block of a context as package evaluate reads blocks.
+// blockOf converts a block for package evaluate.
 func blockOf(b *contextdv1.Block) eventlog.Block {
 	switch k := b.GetKind().(type) {
 	case *contextdv1.Block_Text:

@@ -19,8 +19,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// corpusFiles lists the files below dir that hold a format which is read, and the
-// number of others. What cannot be read at all is given to skip.
+// corpusFiles lists the files below dir that are transcripts, and returns the number of other files.
+// Unreadable files are passed to skip.
 func corpusFiles(dir, only string, skip func(path string, err error)) (files []string, others int, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.Contains(path, only) {
@@ -54,8 +54,7 @@ func readFile(path string) ([]byte, error) {
 	return io.ReadAll(z)
 }
 
-// readSessions reads the sessions of one file without a daemon, as the readers
-// give them. A file without any is given to skip.
+// readSessions reads the sessions of one file without a daemon. A file without sessions is passed to skip.
 func readSessions(path string, gauge budget.Gauge, skip func(path string, err error)) ([]*session, error) {
 	data, err := readFile(path)
 	if err != nil {
@@ -87,8 +86,7 @@ func importFiles(ctx context.Context, d *daemon, files []file) error {
 	return nil
 }
 
-// importFile gives a file to the daemon and fills in the sessions' events as the
-// daemon hands them out.
+// importFile imports a file into the daemon, and sets the sessions' events to those that the daemon returns.
 func importFile(ctx context.Context, d *daemon, id, path string, sessions []*session) error {
 	data, err := readFile(path)
 	if err != nil {
@@ -101,7 +99,7 @@ func importFile(ctx context.Context, d *daemon, id, path string, sessions []*ses
 	send := func(r *contextdv1.ImportTranscriptRequest) error {
 		err := stream.Send(r)
 		if errors.Is(err, io.EOF) {
-			return nil // CloseAndRecv says why
+			return nil // CloseAndRecv returns the reason
 		}
 		return err
 	}
@@ -147,7 +145,7 @@ func readEvents(ctx context.Context, d *daemon, id string) ([]*contextdv1.Event,
 			return nil, err
 		}
 		for _, e := range answer.GetEvents() {
-			e.Seq, e.Turn = 0, 0 // given again by the log that it goes to
+			e.Seq, e.Turn = 0, 0 // the log that they are appended to assigns new ones
 			events = append(events, e)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/contextd/contextd/internal/budget/bpe"
 )
 
-// TestLoadSkips: a file that cannot be read keeps no other from the replay, and is named.
+// TestLoadSkips: an unreadable file is reported, and the others are replayed all the same.
 func TestLoadSkips(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

@@ -17,8 +17,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// maxMessage is the largest message that a client takes: an event at the limit of
-// the daemon's default configuration, rendered.
+// maxMessage is the largest gRPC message that the client accepts: an event of the largest size that the
+// default configuration allows, rendered.
 const maxMessage = 64 << 20
 
 // daemon is a running contextd and a connection to it.
@@ -40,8 +40,7 @@ func buildDaemon(ctx context.Context, dir string) (string, error) {
 	return binary, cmd.Run()
 }
 
-// startDaemon runs the program under a name of its own in dir, with a store of the
-// given kind and more settings.
+// startDaemon runs the program with a store of the given kind; name distinguishes its files in dir.
 func startDaemon(ctx context.Context, binary, store, dir, name string, more ...string) (*daemon, error) {
 	socket := filepath.Join(dir, name+".sock")
 	d := &daemon{store: store, watcher: newWatcher(), args: append([]string{
@@ -83,7 +82,7 @@ func (d *daemon) start(ctx context.Context) error {
 	}
 }
 
-// stop ends the daemon as an operator would.
+// stop ends the daemon by SIGTERM, as an operator would.
 func (d *daemon) stop() error {
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
@@ -91,7 +90,7 @@ func (d *daemon) stop() error {
 	return d.cmd.Wait()
 }
 
-// restart ends the daemon and starts it on the same store.
+// restart stops the daemon and starts it on the same store.
 func (d *daemon) restart(ctx context.Context) error {
 	if err := d.stop(); err != nil {
 		return err

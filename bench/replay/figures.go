@@ -5,24 +5,24 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// session is a recorded session, and its events as a daemon hands them out.
+// session is a recorded session with its events as a daemon returns them.
 type session struct {
 	*evaluate.Session
 	protos []*contextdv1.Event
 }
 
-// figures are what was measured of one or more sessions, and what rules were broken.
+// figures are the measures of one or more sessions, and the rules that were broken.
 type figures struct {
 	evaluate.Figures
 	faults   map[string]int
-	examples map[string]string // of each fault, the first
+	examples map[string]string // the first example of each fault
 }
 
 func newFigures() figures {
 	return figures{evaluate.NewFigures(), map[string]int{}, map[string]string{}}
 }
 
-// fault counts a broken rule; example is one place where it broke.
+// fault counts a broken rule; example is the place.
 func (f *figures) fault(what, example string) {
 	f.faults[what]++
 	if f.examples[what] == "" {

@@ -19,7 +19,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// parseFormats reads the names of providers' formats.
+// parseFormats parses a list of providers' formats.
 func parseFormats(list string) (formats []*render.Format, err error) {
 	if list == "" {
 		return nil, nil
@@ -34,30 +34,30 @@ func parseFormats(list string) (formats []*render.Format, err error) {
 	return formats, nil
 }
 
-// fullEvery is how often a client that follows is compared with one that asks for
-// everything.
+// fullEvery is how often, in steps, the context of a client that asks for new messages is compared with that
+// of a client that asks for all.
 const fullEvery = 8
 
-// formatRun is a client that follows one session in one format.
+// formatRun replays one session in one format.
 type formatRun struct {
 	session *session
 	id      string
 	format  *render.Format
 	request *contextdv1.AssembleContextRequest
 	held    []*contextdv1.RenderedMessage
-	// projection is the last that was recorded.
+	// projection is the id of the newest recorded projection.
 	projection string
 	faults     figures
-	hashes     []string // per step; empty where the context was refused
+	hashes     []string // of each step; empty if the context was refused
 
 	steps, refused, messages, conversions int
-	// received are the bytes that came over gRPC, replaced those of messages that the
-	// client held and that others took the place of, final those of the last context.
+	// received is how many bytes came over gRPC. replaced is the size of held messages that were replaced.
+	// final is the size of the last context.
 	received, replaced, final int
 }
 
-// ask assembles a context, after what is held unless everything is wanted. It returns
-// nil where the budget does not allow one.
+// ask assembles a context: only new messages, unless everything is set. It returns nil if the context does
+// not fit the budget.
 func (r *formatRun) ask(ctx context.Context, d *daemon, everything, preview bool) (*answer, int, error) {
 	req := proto.CloneOf(r.request)
 	req.Preview = preview
@@ -96,8 +96,8 @@ func (r *formatRun) fault(st evaluate.Step, what, detail string) {
 	r.faults.fault(what, strings.TrimSpace(fmt.Sprintf("%s, %s at event %d (%s) %s", r.format.Name, r.id, st.Before, r.session.File, detail)))
 }
 
-// play follows the session on the disk store, and asks the other store and one that
-// wants everything for the same.
+// play replays the session on the disk store. It compares each context with that of the memory store, and
+// with one that was requested as a whole.
 func (r *formatRun) play(ctx context.Context, disk, memory *daemon) error {
 	next := 0
 	for i, st := range r.session.Steps {
@@ -188,10 +188,10 @@ func lines(messages []*contextdv1.RenderedMessage) [][]byte {
 	return out
 }
 
-// again asks for the last context after a restart, and has its record replayed.
+// again asks for the last context after a restart, and replays its recorded projection.
 func (r *formatRun) again(ctx context.Context, disk *daemon) error {
 	if r.projection == "" {
-		return nil // all was refused
+		return nil // every context was refused
 	}
 	last := r.session.Steps[len(r.session.Steps)-1]
 	full, _, err := r.ask(ctx, disk, true, true)
@@ -211,8 +211,8 @@ func (r *formatRun) again(ctx context.Context, disk *daemon) error {
 	return nil
 }
 
-// formats replays every session in the providers' formats and checks the messages against
-// the rules that their providers document.
+// formats replays every session in the providers' formats, and checks the messages against the rules that the
+// providers document.
 func (r *report) formats(ctx context.Context, formats []*render.Format, windows []uint64, files []file) error {
 	return r.withStores(ctx, func(disk, memory *daemon) error {
 		if err := importFiles(ctx, memory, files); err != nil {

@@ -16,13 +16,12 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// hashDigits is how much of each hash is kept: enough to notice a change.
+// hashDigits is how many digits of each hash are stored: enough to notice a change.
 const hashDigits = 12
 
-// hashFile holds the hashes of every context that earlier runs assembled, so that a change
-// that should not touch a byte can be held to it. A line is one session under one policy,
-// format and budget: tab-separated names, then one hash a step. Runs that the file does not
-// know are added to it. A nil hashFile holds nothing.
+// hashFile stores the hashes of all contexts of earlier runs, to check that a change of the code changes no
+// byte of them. A line is one session under one policy, format and budget: tab-separated names, then one hash
+// per step. Runs that are not in the file are added. A nil hashFile stores nothing.
 type hashFile struct {
 	path, corpus string
 
@@ -30,7 +29,7 @@ type hashFile struct {
 	lines map[string][]string
 }
 
-// openHashFile reads the file; one that does not exist is empty. An empty path gives nil.
+// openHashFile reads the file; a missing file is empty. An empty path gives nil.
 func openHashFile(path, corpus string) (*hashFile, error) {
 	if path == "" {
 		return nil, nil
@@ -53,9 +52,9 @@ func openHashFile(path, corpus string) (*hashFile, error) {
 	return h, nil
 }
 
-// hold compares a run's hashes, one a step and empty where the context was refused, with
-// those of the file, and adds them to it if it has none. changed is the first step whose
-// hash differs, -1 if none does.
+// hold compares the hashes of a run with those in the file; they are one per step, empty where the context
+// was refused. If the file has none for this run, they are added. changed is the first step with another
+// hash, or -1.
 func (h *hashFile) hold(s *session, policy *contextdv1.Policy, format string, tokens uint64, hashes []string) (changed int, err error) {
 	if h == nil {
 		return -1, nil
@@ -70,7 +69,7 @@ func (h *hashFile) hold(s *session, policy *contextdv1.Policy, format string, to
 		if err != nil {
 			return -1, err
 		}
-		asked = strings.Join(strings.Fields(string(json)), "") // its spaces vary from build to build
+		asked = strings.Join(strings.Fields(string(json)), "") // protojson's spaces vary between builds
 	}
 	key := strings.Join([]string{filepath.ToSlash(name), s.Suffix, asked, format, fmt.Sprint(tokens)}, "\t")
 	short := make([]string, len(hashes))
@@ -94,7 +93,7 @@ func (h *hashFile) hold(s *session, policy *contextdv1.Policy, format string, to
 	return -1, nil
 }
 
-// close writes what was added.
+// close writes the file if runs were added.
 func (h *hashFile) close() error {
 	if h == nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/contextd/contextd/internal/evaluate"
 )
 
-// A second run is held to what the first one wrote: each step, refusals included, and the
-// number of steps.
+// TestHashFileFindsTheFirstChangedStep: a second run is compared with the first: each step, including
+// refusals, and the number of steps.
 func TestHashFileFindsTheFirstChangedStep(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "hashes")
 	s := &session{Session: &evaluate.Session{File: "corpus/a/b.jsonl"}}

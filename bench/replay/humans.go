@@ -7,16 +7,16 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// humans are what a human said first and last in a log: messages with the user's role
-// that the runtime did not put in. Before any there is only what was said first.
+// humans are the first and the newest human message of a log: those with the user's role that the runtime did
+// not inject. While there is none, first is the first injected message.
 type humans struct {
 	first, newest anchored
 	spoke         bool
-	// clipped is the newest message that was clipped as the rules allow: it stays so.
+	// clipped is the newest message that was clipped where the rules allow it. It may then stay clipped.
 	clipped uint64
 }
 
-// observe takes in a message with the user's role that says something itself.
+// observe adds a message with the user's role that has content of its own.
 func (h *humans) observe(seq uint64, e *contextdv1.Event) {
 	injected := e.GetLabels()["harness.injected"] == "true"
 	said := anchored{seq, e.GetMessage()}
@@ -28,8 +28,8 @@ func (h *humans) observe(seq uint64, e *contextdv1.Event) {
 	}
 }
 
-// check checks that both are there, and clipped only where docs/policies.md has it so. A
-// token is a byte at the least.
+// check checks that both messages are there, and are only clipped where docs/policies.md allows it. It
+// assumes that a token is at least a byte.
 func (h *humans) check(a answer) error {
 	target := a.header.GetBudget().GetTargetTokens()
 	if h.first.seq > 0 {
@@ -61,7 +61,7 @@ func (h *humans) check(a answer) error {
 	return nil
 }
 
-// size is the length of the message's texts, in bytes.
+// size is the length of the message's texts in bytes.
 func (want anchored) size() uint64 {
 	n := 0
 	for _, text := range texts(want.Message) {

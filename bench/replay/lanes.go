@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// writeLanes prints the tables of one budget and returns how many rules were broken.
+// writeLanes prints the tables of one budget, and returns how many rules were broken.
 func (r *report) writeLanes(tokens uint64, l *lanes) (int, error) {
 	b, err := resolve(tokens)
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *report) writeLanes(tokens uint64, l *lanes) (int, error) {
 	return total, nil
 }
 
-// sum adds up a lane's figures and what its daemon reported of its summaries.
+// sum adds up a lane's figures, and its daemon's reports on summaries.
 func (l *lanes) sum(i int) (figures, summaries) {
 	var f figures
 	var told summaries
@@ -64,7 +64,7 @@ func (l *lanes) sum(i int) (figures, summaries) {
 	return f, told
 }
 
-// percentile is the value that p percent are no larger than.
+// percentile is the pth percentile.
 func percentile(all []time.Duration, p int) time.Duration {
 	if len(all) == 0 {
 		return 0
@@ -75,11 +75,10 @@ func percentile(all []time.Duration, p int) time.Duration {
 
 func millis(d time.Duration) string { return fmt.Sprintf("%.2f", d.Seconds()*1000) }
 
-// yardstick is the backend that the others' times are relative to.
+// yardstick is the backend that other backends' times are compared with.
 const yardstick = "ok"
 
-// writeRatios prints the times of each backend over all budgets, relative to those of
-// the model that works.
+// writeRatios prints the times of each backend over all budgets, relative to those of the yardstick.
 func writeRatios(w io.Writer, all []*lane, took [][]time.Duration) error {
 	var p50, p99 time.Duration
 	for i, lane := range all {

@@ -12,15 +12,14 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// setting is a field of a policy that is tuned, with the values that are tried: the first is
-// the one to begin with.
+// setting is a field of a policy to tune, with the values to try. The first value is the starting point.
 type setting struct {
 	name   string
 	values []float64
 	set    func(p *reduce.Policy, value float64)
 }
 
-// tuned are the settings in the order in which they are chosen.
+// tuned are the settings, in the order in which they are chosen.
 var tuned = []setting{
 	{"working_set_share", []float64{0.18, 0.14, 0.21, 0.24}, func(p *reduce.Policy, v float64) { p.Collapse.WorkingSetShare = v }},
 	{"index_share", []float64{0.12, 0.08, 0.10}, func(p *reduce.Policy, v float64) { p.Collapse.IndexShare = v }},
@@ -29,11 +28,11 @@ var tuned = []setting{
 	{"outline_tokens", []float64{200, 100, 300}, func(p *reduce.Policy, v float64) { p.ToolResults.OutlineTokens = uint64(v) }},
 }
 
-// overWeight is what recall, evidence and edits together must bring for what a choice costs more
-// than the values to begin with: more than they ever do, so that it costs as much at the most.
+// overWeight is how much recall, evidence and edits together must gain per unit of cost above the starting
+// point's. No candidate gains that much, so in effect a choice must not cost more.
 const overWeight = 10
 
-// candidate are the values of the tuned settings.
+// candidate is a value for each of the tuned settings.
 type candidate []float64
 
 // key identifies a candidate.
@@ -47,7 +46,7 @@ func (c candidate) String() string {
 	return strings.Join(out, ", ")
 }
 
-// policy is the default one with the values of a candidate; that of nil is the default.
+// policy is the default policy with a candidate's values; for nil it is the default itself.
 func (c candidate) policy() reduce.Policy {
 	p := reduce.DefaultPolicy()
 	for i, value := range c {
@@ -56,7 +55,7 @@ func (c candidate) policy() reduce.Policy {
 	return p
 }
 
-// start are the values to begin with.
+// start is the starting point.
 func start() candidate {
 	var c candidate
 	for _, s := range tuned {
@@ -65,8 +64,8 @@ func start() candidate {
 	return c
 }
 
-// choose goes through the settings: each takes the value that is worth most beside those
-// before it. A setting stays as it is where none is worth more.
+// choose tunes the settings one after the other. Each gets the value that is worth most with the values
+// chosen so far; it stays unchanged if no other value is worth more.
 func choose(best candidate, worth func(candidate) (float64, error)) (candidate, error) {
 	most, err := worth(best)
 	if err != nil {
@@ -88,8 +87,8 @@ func choose(best candidate, worth func(candidate) (float64, error)) (candidate, 
 	return best, nil
 }
 
-// leaveOneOut chooses the settings on all harnesses but one, for each of them, and shows what
-// the choice brings on the others and on the one that was left out.
+// leaveOneOut performs leave-one-out cross-validation over harnesses: for each harness it chooses the
+// settings on all others, and shows the result on these and on the one that was omitted.
 func (r *report) leaveOneOut(windows []uint64) error {
 	if err := r.measureEverything(); err != nil {
 		return err
@@ -116,7 +115,7 @@ func (r *report) leaveOneOut(windows []uint64) error {
 	return nil
 }
 
-// tuning measures candidates, each once.
+// tuning measures candidates, and caches the results.
 type tuning struct {
 	*report
 	windows  []uint64
@@ -145,7 +144,7 @@ func (t *tuning) measure(c candidate) ([]map[*session]figures, error) {
 	return all, nil
 }
 
-// figures are those of the harnesses that of takes.
+// figures sums up the sessions of the harnesses for which takes is true.
 func (t *tuning) figures(of map[*session]figures, takes func(format string) bool) row {
 	var r row
 	for _, s := range t.sessions {
@@ -157,7 +156,7 @@ func (t *tuning) figures(of map[*session]figures, takes func(format string) bool
 	return r
 }
 
-// worth is that of a candidate on some harnesses, over all windows.
+// worth is the worth of a candidate on some harnesses, over all windows.
 func (t *tuning) worth(c candidate, takes func(format string) bool) (float64, error) {
 	all, err := t.measure(c)
 	if err != nil {
@@ -175,14 +174,14 @@ func (t *tuning) worth(c candidate, takes func(format string) bool) (float64, er
 	return sum, nil
 }
 
-// worth is what a context still holds of what is needed.
+// worth is how much of what later calls need a context still has: recall, evidence and edits.
 func (r row) worth() float64 {
 	f := r.figures
 	part := func(n, of int) float64 { return float64(n) / float64(max(of, 1)) }
 	return part(f.Found, f.Wanted) + part(f.Evident, f.Wanted) + part(f.Shown, f.Lines)
 }
 
-// cost is relative to sending everything.
+// cost is relative to sending the whole log.
 func (r row) cost() float64 { return r.figures.Cost / r.baseline.Cost }
 
 func (r row) short() string {
@@ -190,8 +189,7 @@ func (r row) short() string {
 	return fmt.Sprintf("%.3f · %s · %s · %s", r.cost(), ratio(f.Found, f.Wanted), ratio(f.Evident, f.Wanted), ratio(f.Shown, f.Lines))
 }
 
-// write prints what a choice without a harness brings, and what the default does; without a
-// name, none was left out.
+// write prints what a choice achieves, next to the default. out is the harness that was omitted; "" is none.
 func (t *tuning) write(out string, chosen candidate) error {
 	before, err := t.measure(start())
 	if err != nil {

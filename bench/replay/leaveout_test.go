@@ -9,7 +9,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 )
 
-// TestChoose: each setting takes the value that is worth most, and stays where none is worth
+// TestChoose: each setting gets the value that is worth most, and stays unchanged if no other value is worth
 // more than the first.
 func TestChoose(t *testing.T) {
 	want := start()
@@ -37,7 +37,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestLeaveOneOut leaves each of two harnesses out whose only session is the synthetic trace.
+// TestLeaveOneOut has two harnesses, each with the synthetic trace as its only session, and omits each in
+// turn.
 func TestLeaveOneOut(t *testing.T) {
 	gauge := budget.NewGauge(budget.Heuristic{})
 	var sessions []*session
@@ -61,7 +62,7 @@ func TestLeaveOneOut(t *testing.T) {
 	}
 }
 
-// TestSummariesTable has a row for each summarizer, and none writes a summary for "none".
+// TestSummariesTable: the table has a row for each summarizer, and no summary is written for "none".
 func TestSummariesTable(t *testing.T) {
 	gauge := budget.NewGauge(budget.Heuristic{})
 	trace, err := traceSession(gauge)

@@ -140,13 +140,13 @@ func replay(ctx context.Context) error {
 	return errors.Join(err, report.hashes.close())
 }
 
-// file is one transcript and its sessions.
+// file is a transcript and its sessions.
 type file struct {
 	path     string
 	sessions []*session
 }
 
-// load reads the corpus. The notes name the files in it that could not be read.
+// load reads the corpus. Files that cannot be read are reported to notes.
 func load(s settings, gauge budget.Gauge, notes io.Writer) ([]file, []*session, error) {
 	if s.trace {
 		trace, err := traceSession(gauge)
@@ -184,12 +184,12 @@ func load(s settings, gauge budget.Gauge, notes io.Writer) ([]file, []*session, 
 	return files, sessions, nil
 }
 
-// window is the budget of a run: a window of so many tokens, counted exactly.
+// window is the budget for a window of so many tokens, counted exactly.
 func window(tokens uint64) *contextdv1.Budget {
 	return &contextdv1.Budget{MaxTokens: tokens, Tokenizer: budget.TokenizerO200K}
 }
 
-// resolve gives the same budget to policies that need no daemon.
+// resolve is the same budget for policies that run without a daemon.
 func resolve(tokens uint64) (budget.Budget, error) {
 	models, err := budget.NewModels()
 	if err != nil {

@@ -13,26 +13,26 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// run is one session under one budget: what was measured, and what the daemon
-// must give again after a restart.
+// run is one session under one budget: its measures, and the contexts that the daemon must give again after a
+// restart.
 type run struct {
 	session *session
-	id      string // of the session in the daemons
+	id      string // the session's id in the daemons
 	budget  *contextdv1.Budget
 	policy  *contextdv1.Policy // nil for the daemon's default
 	figures figures
-	seen    []seen // per step; without messages where the context was refused
+	seen    []seen // per step; zero where the context was refused
 	took    []time.Duration
-	// announced are the events through which headers said that summaries are made.
+	// announced are the last events of the summaries that headers announced.
 	announced map[uint64]bool
 
 	check *checker
 	meter evaluate.Meter
-	next  int // the first event that is not appended
+	next  int // the index of the first event that is not appended yet
 	last  []*contextdv1.RenderedMessage
 }
 
-// seen identifies a context.
+// seen identifies a context that was assembled.
 type seen struct {
 	messages int
 	hash     string
@@ -46,7 +46,7 @@ func (r *run) client(d *daemon) *client {
 	return &client{api: d.api, sessionID: r.id, budget: r.budget, policy: r.policy}
 }
 
-// advance appends what comes before a step.
+// advance appends the events before a step.
 func (r *run) advance(ctx context.Context, st evaluate.Step, clients ...*client) error {
 	events := r.session.protos[r.next:st.Before]
 	for i, e := range events {
@@ -61,7 +61,7 @@ func (r *run) advance(ctx context.Context, st evaluate.Step, clients ...*client)
 	return nil
 }
 
-// assemble asks for the context of a step, and for the same once more.
+// assemble assembles the context of a step, and repeats the request.
 func (r *run) assemble(ctx context.Context, st evaluate.Step, c *client) (answer, error) {
 	a, err := c.assemble(ctx, &contextdv1.AssembleContextRequest{}, true)
 	if err != nil {
@@ -75,7 +75,7 @@ func (r *run) assemble(ctx context.Context, st evaluate.Step, c *client) (answer
 	return a, nil
 }
 
-// repeat asks for the same again.
+// repeat checks that the same request gives the same context again.
 func (r *run) repeat(ctx context.Context, st evaluate.Step, c *client, a answer) error {
 	if a.refused != nil {
 		return nil
@@ -90,7 +90,7 @@ func (r *run) repeat(ctx context.Context, st evaluate.Step, c *client, a answer)
 	return nil
 }
 
-// judge checks and measures what came back.
+// judge checks and measures an answer.
 func (r *run) judge(st evaluate.Step, a answer) {
 	if a.refused != nil {
 		r.figures.Refuse(st, refusal(a.refused))
@@ -111,7 +111,7 @@ func (r *run) judge(st evaluate.Step, a answer) {
 	}
 }
 
-// stable is how many leading messages are the same.
+// stable is how many leading messages are equal.
 func stable(a, b []*contextdv1.RenderedMessage) int {
 	n := 0
 	for n < min(len(a), len(b)) && bytes.Equal(a[n].GetJson(), b[n].GetJson()) {
@@ -124,9 +124,9 @@ func (r *run) fault(st evaluate.Step, what, detail string) {
 	r.figures.fault(what, strings.TrimSpace(fmt.Sprintf("%s at event %d (%s) %s", r.id, st.Before, r.session.File, detail)))
 }
 
-// play appends the session step by step to both daemons and assembles its context
-// before every model call. An announced summary is waited for, as a model's time to
-// think would allow, so that both daemons have the same ones.
+// play appends the session step by step to both daemons, and assembles its context before every model call.
+// It waits for announced summaries, which would become ready while a real model works, so that both daemons
+// have the same ones.
 func (r *run) play(ctx context.Context, disk, memory *daemon) error {
 	first, other := r.client(disk), r.client(memory)
 	for _, st := range r.session.Steps {
@@ -158,7 +158,7 @@ func (r *run) play(ctx context.Context, disk, memory *daemon) error {
 	return nil
 }
 
-// compare checks that both stores answer alike.
+// compare checks that both stores give the same context.
 func (r *run) compare(st evaluate.Step, a, b answer) {
 	switch {
 	case !proto.Equal(a.refused, b.refused):
@@ -170,7 +170,7 @@ func (r *run) compare(st evaluate.Step, a, b answer) {
 	}
 }
 
-// again assembles every step after a restart, as the log was then.
+// again assembles every step after a restart, as of that step's head.
 func (r *run) again(ctx context.Context, disk *daemon) error {
 	for i, st := range r.session.Steps[:len(r.seen)] {
 		if r.seen[i].messages == 0 {
@@ -198,7 +198,7 @@ func (r *run) again(ctx context.Context, disk *daemon) error {
 	return nil
 }
 
-// refusal names what was too large.
+// refusal says what was too large.
 func refusal(e *contextdv1.BudgetExceeded) string {
 	var what []string
 	var sum uint64

@@ -18,19 +18,19 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// workers is how many sessions are replayed at once.
+// workers is how many sessions are replayed in parallel.
 const workers = 2
 
-// report measures sessions and prints the tables.
+// report measures sessions and prints tables.
 type report struct {
 	out      io.Writer
 	gauge    budget.Gauge
 	sessions []*session
-	// policy is what the daemon is asked for; nil is its default.
+	// policy is the policy that the daemon is asked for; nil is its default.
 	policy *contextdv1.Policy
-	// hashes are those of earlier runs; nil if none are kept.
+	// hashes are those of earlier runs; nil if none are stored.
 	hashes *hashFile
-	// everything is what sending everything costs, by session.
+	// everything has, by session, the figures of sending the whole log.
 	everything map[*session]figures
 }
 
@@ -38,7 +38,7 @@ func newReport(out io.Writer, gauge budget.Gauge, sessions []*session) *report {
 	return &report{out: out, gauge: gauge, sessions: sessions, everything: map[*session]figures{}}
 }
 
-// simple are the policies that contextd is held against.
+// simple are the policies that contextd is compared with.
 var simple = []struct {
 	name string
 	make func(b budget.Budget) evaluate.Policy
@@ -48,7 +48,7 @@ var simple = []struct {
 	{"sliding window at the budget", func(b budget.Budget) evaluate.Policy { return evaluate.Sliding{Target: b.Target} }},
 }
 
-// local measures every session under a policy.
+// local measures every session under a policy in this process.
 func (r *report) local(b budget.Budget, newPolicy func() (evaluate.Policy, error)) (map[*session]figures, error) {
 	all := make([]figures, len(r.sessions))
 	var group errgroup.Group
@@ -80,7 +80,7 @@ func (r *report) measureEverything() error {
 	return err
 }
 
-// sum adds figures up, of one format or of all ("").
+// sum adds up figures of one format, or of all for "".
 func (r *report) sum(of map[*session]figures, format string) figures {
 	var total figures
 	for _, s := range r.sessions {
@@ -100,7 +100,7 @@ func underTest(p assemble.Policy, b budget.Budget) (*evaluate.Contextd, error) {
 	return evaluate.NewContextd(context.Background(), p, b, budget.Model{Prices: budget.DefaultPrices()})
 }
 
-// direct prints the tables with the reducers run in this process.
+// direct prints the tables for reducers that run in this process.
 func (r *report) direct(windows []uint64) error {
 	named, err := builtin.Set{}.Resolve(builtin.Overlay{}, builtin.Overlay{Name: r.policy.GetName()})
 	if err != nil {
@@ -151,7 +151,7 @@ func (r *report) withStores(ctx context.Context, do func(disk, memory *daemon) e
 	return do(disk, memory)
 }
 
-// daemon prints the tables as the real daemon earns them.
+// daemon prints the tables for the real daemon.
 func (r *report) daemon(ctx context.Context, windows []uint64, files []file) error {
 	if err := r.measureEverything(); err != nil {
 		return err
@@ -187,8 +187,7 @@ func (r *report) replay(ctx context.Context, windows []uint64, files []file, dis
 	return nil
 }
 
-// play runs every session under one budget, then all of them again after a
-// restart.
+// play replays every session under one budget, and then checks all of them again after a restart.
 func (r *report) play(ctx context.Context, tokens uint64, disk, memory *daemon) (map[*session]figures, error) {
 	runs := make([]*run, len(r.sessions))
 	each := func(do func(context.Context, *run) error) error {
@@ -270,7 +269,7 @@ func (r *report) write(tokens uint64, b budget.Budget, of map[*session]figures) 
 	return nil
 }
 
-// overBudget is at how many steps everything is more than the target.
+// overBudget is at how many steps the whole log exceeds the target.
 func (r *report) overBudget(target uint64) int {
 	n := 0
 	for _, s := range r.sessions {

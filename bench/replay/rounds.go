@@ -10,16 +10,16 @@ import (
 	"github.com/contextd/contextd/internal/evaluate"
 )
 
-// lanes are what each backend earned under one budget.
+// lanes are the runs of all backends under one budget.
 type lanes struct {
 	all  []*lane
 	runs [][]*run // by lane and session
-	// clients are those of the session that is played, by lane.
+	// clients are the clients of the session that is being played, by lane.
 	clients []*client
 }
 
-// backends replays every session against daemons that differ in the model that writes
-// their summaries only. Nothing waits for a summary.
+// backends replays every session against daemons that only differ in the model that writes their summaries.
+// It never waits for a summary.
 func (r *report) backends(ctx context.Context, names []string, windows []uint64, files []file) (err error) {
 	if err := r.measureEverything(); err != nil {
 		return err
@@ -74,8 +74,7 @@ func (r *report) backends(ctx context.Context, names []string, windows []uint64,
 	return nil
 }
 
-// importAll reads the events of all sessions through a daemon that nothing else is
-// asked of.
+// importAll reads the events of all sessions through a daemon that is used for nothing else.
 func importAll(ctx context.Context, binary, dir string, files []file) (err error) {
 	d, err := startDaemon(ctx, binary, "memory", dir, "import")
 	if err != nil {
@@ -85,8 +84,8 @@ func importAll(ctx context.Context, binary, dir string, files []file) (err error
 	return importFiles(ctx, d, files)
 }
 
-// play runs every session under one budget, one after the other, then all of them again
-// after a restart.
+// play replays every session under one budget, one after the other, and then checks all of them again after a
+// restart.
 func (l *lanes) play(ctx context.Context, sessions []*session, tokens uint64) error {
 	l.runs, l.clients = make([][]*run, len(l.all)), make([]*client, len(l.all))
 	turn := 0
@@ -116,9 +115,9 @@ func (l *lanes) play(ctx context.Context, sessions []*session, tokens uint64) er
 	return nil
 }
 
-// round plays one step on every daemon, so that what else the machine does meets all
-// alike; each round begins with the next one. Contexts are compared and measured after
-// the round.
+// round plays one step on every daemon, one after the other, so that other load on the machine affects all
+// alike. Each round begins with another daemon. Contexts are compared and measured after the round, outside
+// of the timing.
 func (l *lanes) round(ctx context.Context, n int, st evaluate.Step, turn int) error {
 	answers := make([]answer, len(l.all))
 	each := func(do func(i int, run *run) error) error {
@@ -147,7 +146,7 @@ func (l *lanes) round(ctx context.Context, n int, st evaluate.Step, turn int) er
 	return nil
 }
 
-// judge checks and measures what came back, each different context once.
+// judge checks and measures the answers; equal contexts are measured once.
 func (l *lanes) judge(n int, st evaluate.Step, answers []answer) {
 	sights := map[string]evaluate.Sight{}
 	for i := range l.all {

@@ -12,22 +12,22 @@ import (
 	"github.com/contextd/contextd/internal/summarize/extractive"
 )
 
-// sentence is a fake model: its summary is one sentence that names nothing.
+// sentence is a fake model whose summary is one sentence without any names.
 type sentence struct{}
 
 func (sentence) Summarize(context.Context, summarize.Request) (summarize.Output, error) {
 	return summarize.Output{Text: "The work went on as it was planned."}, nil
 }
 
-// summarizers are what the summaries of a table are by.
+// summarizers are the rows of the table.
 var summarizers = []struct {
 	name string
 	by   summarize.Backend
 }{{"none", nil}, {"a sentence", sentence{}}, {"extractive", extractive.Backend{}}}
 
-// summaries prints for each budget what summaries cost and bring: beside none, the fake and
-// the extractive one. The digest leaves out what the summary in it says, so the rest of it is
-// smaller the more that is.
+// summaries prints for each budget what summaries cost and how much they help, for no summary, the fake and
+// the extractive summarizer. The digest omits what its summary already says, so with a better summary the
+// rest of the digest is smaller.
 func (r *report) summaries(windows []uint64) error {
 	if err := r.measureEverything(); err != nil {
 		return err

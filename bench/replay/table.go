@@ -9,11 +9,11 @@ import (
 	"text/tabwriter"
 )
 
-// row is a line of a table.
+// row is a row of a table.
 type row struct {
 	name     string
 	figures  figures
-	baseline figures // the same steps with everything sent
+	baseline figures // the figures of sending the whole log at the same steps
 }
 
 func ratio(a, b int) string {
@@ -23,7 +23,7 @@ func ratio(a, b int) string {
 	return fmt.Sprintf("%.3f", float64(a)/float64(b))
 }
 
-// writeTable prints rows with a heading for their names.
+// writeTable prints rows; heading is the title of their names.
 func writeTable(w io.Writer, heading string, rows []row) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "%s\tsessions\tsteps\trefused\tover\tchanges\tcost\tcalls\trecall\tevidence\tedits\t\n", heading)
@@ -35,7 +35,7 @@ func writeTable(w io.Writer, heading string, rows []row) error {
 	return t.Flush()
 }
 
-// writeCounts prints a map of counts in one line, the largest first.
+// writeCounts prints counts on one line, the largest first.
 func writeCounts(w io.Writer, title string, counts map[string]int) {
 	if len(counts) == 0 {
 		return
@@ -53,7 +53,7 @@ func writeCounts(w io.Writer, title string, counts map[string]int) {
 	fmt.Fprintln(w)
 }
 
-// writeExamples prints where each rule was broken first.
+// writeExamples prints the first place where each rule was broken.
 func writeExamples(w io.Writer, examples map[string]string) {
 	for _, kind := range slices.Sorted(maps.Keys(examples)) {
 		fmt.Fprintf(w, "  %s: %s\n", kind, examples[kind])

@@ -20,8 +20,8 @@ type source struct {
 	text  string
 }
 
-// checkTexts checks that every text of the log that a context shows is the log's own,
-// or its head and tail where the record says so and why.
+// checkTexts checks that every text of the log in a context is unchanged, or is clipped where the record says
+// so and gives a reason.
 func (c *checker) checkTexts(a answer) error {
 	clips := map[[2]uint64]*contextdv1.RedactionPointer{}
 	for _, p := range a.header.GetProjection().GetRedactionPointers() {
@@ -35,7 +35,7 @@ func (c *checker) checkTexts(a answer) error {
 		}
 		var want []source
 		for _, seq := range m.GetSourceSeqs() {
-			// Results that a user's message holds become a message of their own.
+			// Results within a user's message become a message of their own.
 			if c.messages[seq].GetRole() == m.GetMessage().GetRole() {
 				want = append(want, sources(seq, c.messages[seq])...)
 			}
@@ -60,7 +60,7 @@ func (c *checker) checkTexts(a answer) error {
 	return nil
 }
 
-// undescribed are texts without those that describe media of messages, in place of these.
+// undescribed drops the texts that describe media of the messages seqs in place of the media.
 func undescribed(all []string, seqs []uint64, of map[uint64]*contextdv1.Message) []string {
 	for _, seq := range seqs {
 		for i, b := range of[seq].GetBlocks() {
@@ -92,11 +92,11 @@ func texts(m *contextdv1.Message) []string {
 	return all
 }
 
-// cutNote is what is between head and tail of a clipped text.
+// cutNote is the note between head and tail of a clipped text.
 var cutNote = regexp.MustCompile(`\n\[contextd: (\d+) chars, (\d+) lines cut here; (?:\S+\(pointer: ")?(ctx:[\d.]+)(?:"\))?\]\n`)
 
-// checkClip checks that short is head and tail of text with a note that counts what is
-// missing, and that the record names it all.
+// checkClip checks that short is head and tail of text, with a note that counts the missing part, and that
+// the record has the same facts.
 func checkClip(short, text string, p *contextdv1.RedactionPointer) error {
 	switch {
 	case p == nil:
@@ -110,7 +110,7 @@ func checkClip(short, text string, p *contextdv1.RedactionPointer) error {
 	if want := "sha256:" + hex.EncodeToString(sum[:]); p.GetContentHash() != want {
 		return fmt.Errorf("the record has the hash %s of %s", p.GetContentHash(), want)
 	}
-	// The text may hold such a note itself.
+	// The text itself may contain such a note.
 	for _, at := range cutNote.FindAllStringSubmatchIndex(short, -1) {
 		head, tail := short[:at[0]], short[at[1]:]
 		if short[at[6]:at[7]] != p.GetPointer() || len(head)+len(tail) >= len(text) ||

@@ -16,7 +16,7 @@ func textMessage(role contextdv1.Role, text string) *contextdv1.Message {
 	return &contextdv1.Message{Role: role, Blocks: []*contextdv1.Block{{Kind: &contextdv1.Block_Text{Text: &contextdv1.Text{Text: text}}}}}
 }
 
-// clipCase is a system prompt of which a context shows something else.
+// clipCase is a context that shows another text for a system prompt.
 type clipCase struct {
 	shown   string
 	origin  contextdv1.Origin
@@ -39,7 +39,7 @@ func TestCheckTextsOfTheAnchor(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change func(*clipCase)
-		wrong  string // in the error; empty is none
+		wrong  string // expected in the error; empty is none
 	}{
 		"clipped":                   {func(*clipCase) {}, ""},
 		"verbatim":                  {func(c *clipCase) { c.shown, c.origin, c.pointer = text, contextdv1.Origin_ORIGIN_VERBATIM, nil }, ""},
@@ -116,7 +116,7 @@ func TestCheckNewest(t *testing.T) {
 	}
 }
 
-// TestTextIsReadAsTheLogIs: what a daemon sends is measured by the text that the log's is.
+// TestTextIsReadAsTheLogIs: blocks of the daemon and blocks of the log give the same text to measure.
 func TestTextIsReadAsTheLogIs(t *testing.T) {
 	sent := []*contextdv1.Block{
 		{Kind: &contextdv1.Block_Text{Text: &contextdv1.Text{Text: `{"path": "a\nb"}`}}},
@@ -134,8 +134,7 @@ func TestTextIsReadAsTheLogIs(t *testing.T) {
 	}
 }
 
-// TestTextsInPlaceOfMedia: what describes media of a message is none of its texts, nor is a text that only
-// looks like it.
+// TestTextsInPlaceOfMedia: only texts that describe media are dropped, not texts that merely look like it.
 func TestTextsInPlaceOfMedia(t *testing.T) {
 	media := &contextdv1.Block{Kind: &contextdv1.Block_Media{Media: &contextdv1.Media{MimeType: "image/png"}}}
 	said := textMessage(contextdv1.Role_ROLE_USER, "[contextd: mine; ctx:1.0]")

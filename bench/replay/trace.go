@@ -9,8 +9,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// syntheticTrace is the trace by which policies of other projects were compared:
-// 60 tool steps of about 4 KB each after one user message.
+// syntheticTrace is a trace by which other projects compared their policies: 60 tool steps of about 4 KB each
+// after one user message.
 func syntheticTrace() []eventlog.Event {
 	const steps, bodyBytes = 60, 4096
 	message := func(id string, role eventlog.Role, b eventlog.Block) eventlog.Event {
@@ -30,7 +30,7 @@ func syntheticTrace() []eventlog.Event {
 			message(id+"-call", eventlog.RoleAssistant, eventlog.ToolCall{CallID: id, Name: "read_file", Arguments: fmt.Sprintf(`{"path":"src/module_%02d.go"}`, i)}),
 			message(id+"-result", eventlog.RoleTool, eventlog.ToolResult{CallID: id, ToolName: "read_file", Content: []eventlog.Block{eventlog.Text{Text: body.String()}}}))
 	}
-	// The request after the last result is the 60th.
+	// The model's 60th request comes after the last result.
 	return append(events, message("end", eventlog.RoleAssistant, eventlog.Text{Text: "Fixed."}))
 }
 

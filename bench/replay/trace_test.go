@@ -10,8 +10,8 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// traceWindows are the windows at which the default policy must earn its keep on
-// the synthetic trace: one that holds a third of it, and one that holds all.
+// traceWindows are the windows at which the default policy is tested on the synthetic trace. The smallest
+// holds a third of it, the largest all.
 var traceWindows = map[string]uint64{"20k": 20_000, "32k": 32_768, "128k": 131_072, "200k": 200_000}
 
 // traceFigures measures the synthetic trace under a policy; cost is relative to
@@ -40,8 +40,7 @@ func traceFigures(tb testing.TB, tokens uint64) (f evaluate.Figures, cost float6
 	return f, f.Cost / all.Cost
 }
 
-// The best of the policies of other projects that were measured on this trace
-// cost 0.64 of sending everything.
+// The best policy of other projects that was measured on this trace costs 0.64 of sending everything.
 func TestFrugalPolicyBeatsPeersOnTheSyntheticTrace(t *testing.T) {
 	for name, tokens := range traceWindows {
 		t.Run(name, func(t *testing.T) {

@@ -11,29 +11,28 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// patience is how long an announced summary may take where nothing but rules write it.
+// patience is how long to wait for an announced summary that needs no model.
 const patience = 30 * time.Second
 
-// watcher keeps what a daemon reports of its summaries. Its methods may be called from any
-// goroutine.
+// watcher records what a daemon reports of its summaries. Its methods may be called from any goroutine.
 type watcher struct {
 	mu sync.Mutex
-	// changed is closed, and replaced, whenever something was reported.
+	// changed is closed, and replaced by a new channel, at each report.
 	changed  chan struct{}
 	sessions map[string]map[span]*fate
-	opened   int // how often a breaker did
+	opened   int // how often a breaker opened
 	lost     int
 }
 
-// span is what a summary is made of.
+// span is the range of events that a summary covers.
 type span struct{ from, to uint64 }
 
-// fate is what became of a span.
+// fate counts the attempts to summarise a span.
 type fate struct {
 	started, ready, failed int
-	// refused are the failures that were the breaker's, no attempt at all.
+	// refused counts failures of an open breaker, at which no request was made.
 	refused int
-	// restarted are attempts after a text that was rejected.
+	// restarted counts attempts that followed the rejection of a summary.
 	restarted int
 	rejected  bool
 }
@@ -42,8 +41,7 @@ func newWatcher() *watcher {
 	return &watcher{changed: make(chan struct{}), sessions: map[string]map[span]*fate{}}
 }
 
-// follow subscribes and returns once everything from now on is reported. It ends with the
-// daemon.
+// follow subscribes, and returns once no later event is missed. It ends with the daemon.
 func (w *watcher) follow(ctx context.Context, api contextdv1.CompactionServiceClient) error {
 	stream, err := api.WatchLifecycle(ctx, &contextdv1.WatchLifecycleRequest{})
 	if err != nil {
@@ -113,8 +111,7 @@ func (f *fate) observe(what, reason string) {
 	}
 }
 
-// await returns once a span of the session that reaches an event has ended, well or
-// not.
+// await returns once the summary of a span that reaches an event is ready or has failed.
 func (w *watcher) await(ctx context.Context, sessionID string, through uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -139,21 +136,21 @@ func (w *watcher) await(ctx context.Context, sessionID string, through uint64) e
 // summaries are counts over the spans of one or more sessions.
 type summaries struct {
 	announced              int // by headers
-	waived                 int // of those, never begun
+	waived                 int // announced, but never begun
 	started, ready, failed int
-	refused                int // by a breaker that seemed closed
-	opened                 int // breakers
+	refused                int // by a breaker whose opening was not reported yet
+	opened                 int // how often a breaker opened
 }
 
-// maxAttempts is how often a span may be tried where the failures may pass, and an
-// attempt that a restart cut off is no failure.
+// maxAttempts bounds the attempts at a span whose failures may be temporary. restarts is how many more are
+// allowed, since an attempt that a restart interrupted is not reported as failed.
 const (
 	maxAttempts = 3
 	restarts    = 1
 )
 
-// judge counts the spans of a session, of which headers announced those through some
-// events, and calls fault for each that was summarised twice or tried too often.
+// judge counts the spans of a session. announced are the last events of spans that headers announced. It
+// calls fault for each span that was summarised twice or tried too often.
 func (w *watcher) judge(sessionID string, announced map[uint64]bool, fault func(what, example string)) summaries {
 	w.mu.Lock()
 	spans := map[span]fate{}
@@ -185,8 +182,7 @@ func (w *watcher) judge(sessionID string, announced map[uint64]bool, fault func(
 	return n
 }
 
-// take returns how often a breaker opened and how many events were never reported, since
-// this was last called.
+// take returns how often a breaker opened, and how many events were not delivered, since the last call.
 func (w *watcher) take() (opened, lost int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

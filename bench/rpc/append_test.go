@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// roundEvents is how many events the writers of a way append in one round.
+// roundEvents is how many events the writers of a way append per round.
 func roundEvents(size, writers int) int {
 	if writers == 1 {
 		return 300
@@ -20,12 +20,11 @@ func roundEvents(size, writers int) int {
 	return (6400 << 10) / (size/4 + 768)
 }
 
-// inFlight is how many appends a stream keeps on their way.
+// inFlight is how many unacknowledged appends a stream keeps.
 const inFlight = 16
 
-// BenchmarkAppend appends events by all ways in turn, each writer to a session of its own, and
-// counts one when it is durable. An operation is a round of all ways, so that what else the
-// machine does slows all of them.
+// BenchmarkAppend appends events in all ways in turn; each writer has its own session. An event counts when
+// it is durable. An operation is one round of all ways, so that other load on the machine slows all of them.
 func BenchmarkAppend(b *testing.B) {
 	for _, size := range []int{1 << 10, 16 << 10} {
 		for _, writers := range []int{64, 1} {
@@ -34,20 +33,20 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// appendAll sends events as next hands them out, until there are no more, and reports how long
-// each took to become durable.
+// appendAll appends the events that next returns until there are no more, and reports how long each took to
+// become durable.
 type appendAll func(writer int, next func() (int, bool), took func(time.Duration)) error
 
-// way is one to append events. Its first round is not measured.
+// way is a way to append events. Its first round is not measured.
 type way struct {
 	name   string
 	append appendAll
-	// beside has another caller assemble contexts without a pause.
+	// beside makes another caller assemble contexts without pause meanwhile.
 	beside bool
 	rounds []round
 }
 
-// round is what one round of a way came to.
+// round is the result of one round of a way.
 type round struct {
 	rate     float64 // events per second
 	p50, p99 float64 // of one append, in microseconds
@@ -71,7 +70,7 @@ func appendTo(b *testing.B, size, writers int) {
 	compare(b, d, ways, writers, roundEvents(size, writers))
 }
 
-// compare runs rounds of all ways, and reports their ratios to the first.
+// compare runs rounds of all ways, and reports their ratios to the first way.
 func compare(b *testing.B, d *process, ways []*way, writers, events int) {
 	var n atomic.Int64
 	for i := range b.N + 1 {
@@ -85,7 +84,7 @@ func compare(b *testing.B, d *process, ways []*way, writers, events int) {
 		}
 	}
 	b.StopTimer()
-	b.ReportMetric(0, "ns/op") // of no use
+	b.ReportMetric(0, "ns/op") // meaningless here
 	for _, w := range ways {
 		b.ReportMetric(median(w.rounds, func(r round) float64 { return r.rate }), w.name+"-events/s")
 		b.ReportMetric(median(w.rounds, func(r round) float64 { return r.p50 }), w.name+"-p50-µs")

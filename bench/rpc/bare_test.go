@@ -19,10 +19,10 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// bareSocket names, in the environment, the socket on which this program is to serve bareService.
+// bareSocket is the environment variable with the socket on which this program serves bareService.
 const bareSocket = "BENCH_BARE_SOCKET"
 
-// bareService answers appends and does nothing else: what is left is gRPC, and the client.
+// bareService only answers appends: what remains is the cost of gRPC and of the client.
 type bareService struct {
 	contextdv1.UnimplementedContextServiceServer
 }
@@ -72,7 +72,7 @@ func serveBare() {
 	os.Exit(0)
 }
 
-// startBare starts this program to serve bareService.
+// startBare starts this program as a server of bareService.
 func startBare(b *testing.B) *process {
 	b.Helper()
 	socket := filepath.Join(b.TempDir(), "b.sock")

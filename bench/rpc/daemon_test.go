@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	program.Main(m)
 }
 
-// connections is over how many connections the writers are spread.
+// connections is how many connections the writers share.
 const connections = 4
 
 // process is a server in a process of its own, on a unix socket.
@@ -32,7 +32,7 @@ type process struct {
 	conns []*grpc.ClientConn
 }
 
-// start starts the daemon, by default with a disk store, with more of its flags and environment.
+// start starts the daemon with more flags and variables. It has a disk store unless these say otherwise.
 func start(b *testing.B, more ...string) *process {
 	b.Helper()
 	dir := b.TempDir()
@@ -61,7 +61,7 @@ func launch(b *testing.B, cmd *exec.Cmd, socket string) *process {
 		b.Fatal(err)
 	}
 	p := &process{b: b, cmd: cmd}
-	b.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended unless the benchmark failed
+	b.Cleanup(func() { _ = cmd.Process.Kill() }) // it still runs only if the benchmark failed
 	for range connections {
 		conn, err := client.Dial("unix://"+socket, client.Credentials{})
 		if err != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/contextd/contextd/internal/log/pglog/pgtest"
 )
 
-// poolSize is how many connections each way has to the database, as the daemon has by default.
+// poolSize is how many database connections each way has: the daemon's default.
 const poolSize = 16
 
-// BenchmarkPostgres is BenchmarkAppend on PostgreSQL: bare inserts of the row that an event is
-// stored as, and the daemon.
+// BenchmarkPostgres is BenchmarkAppend on PostgreSQL. It compares bare inserts of an event's row with the
+// daemon.
 func BenchmarkPostgres(b *testing.B) {
 	server, err := pgtest.Start("fsync=on", "shared_buffers=128MB", "autovacuum=on", "max_wal_size=4GB")
 	if err != nil {
@@ -44,8 +44,8 @@ func BenchmarkPostgres(b *testing.B) {
 	}, writers, roundEvents(size, writers))
 }
 
-// bareInserts is what a durable append in the database could at best cost: the same row in the same table, with its
-// two indexes, and no session beside it.
+// bareInserts is the lowest possible cost of a durable append in the database: the same row in the same table
+// with its two indexes, without updating a session.
 func (t texts) bareInserts(b *testing.B, dsn string) appendAll {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {

@@ -17,8 +17,8 @@ var profiles = flag.String("profiles", "", "folder for what BenchmarkProfile wri
 // profileSeconds is how long a way is profiled.
 const profileSeconds = 8
 
-// BenchmarkProfile writes a CPU profile of the daemon under 64 writers for each way and size
-// into the folder that -profiles names. Its metrics are on, since they come with its profiles.
+// BenchmarkProfile writes a CPU profile of the daemon under 64 writers for each way and size into the folder
+// -profiles. Metrics are on, since they share an address with profiles.
 func BenchmarkProfile(b *testing.B) {
 	if *profiles == "" {
 		b.Skip("SKIPPED: -profiles names no folder for the profiles")

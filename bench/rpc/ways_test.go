@@ -16,7 +16,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// texts are what is appended, in turn.
+// texts are the texts to append, in turn.
 type texts []string
 
 // recorded is a session of an agent over source code: calls, results, prose.
@@ -50,8 +50,8 @@ func (t texts) request(writer, n int) *contextdv1.AppendEventsRequest {
 	}
 }
 
-// pebble is what a durable append could at best cost: one key per event, no index, no chain, no
-// checks, and no process between.
+// pebble is the lowest possible cost of a durable append: one key per event, without index, chain and checks,
+// in the same process.
 func (t texts) pebble(db *pebble.DB) appendAll {
 	return func(writer int, next func() (int, bool), took func(time.Duration)) error {
 		for {
@@ -116,7 +116,7 @@ func (t texts) unary(d *process) appendAll {
 	}
 }
 
-// stream keeps some appends of a writer on their way.
+// stream keeps several appends of a writer in flight.
 func (t texts) stream(d *process) appendAll {
 	return func(writer int, next func() (int, bool), took func(time.Duration)) error {
 		s, err := contextdv1.NewContextServiceClient(d.conn(writer)).AppendEventStream(context.Background())
@@ -150,7 +150,7 @@ func (t texts) stream(d *process) appendAll {
 	}
 }
 
-// assembled is the session whose contexts are assembled beside the writers.
+// assembled is the session whose contexts are assembled while the writers append.
 const assembled = "session-assembled"
 
 // assembleOn assembles contexts of a session of 64 events until it is stopped.

@@ -1,9 +1,9 @@
-// Command size prints what the program's size is made of: how much larger a program becomes with each of
-// the libraries that contextd links, one after another, and last with contextd itself.
+// Command size prints what contributes to the program's size: how much larger a program becomes with each
+// library that contextd links, one after another, and at last with contextd itself.
 //
 //	go run ./bench/size
 //
-// What two libraries have in common counts for the first of them. It is run in the root of the repository.
+// Code that two libraries share counts for the first of them. Run it in the root of the repository.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"strings"
 )
 
-// parts has a file for each line of the table. Each is linked with those before it.
+// parts has a file for each row of the table. Each program links the files up to its own.
 const parts = "bench/size/testdata/parts/*.go"
 
 func main() {
@@ -65,7 +65,7 @@ func run(ctx context.Context) (err error) {
 
 func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
-// title is the comment that a file begins with.
+// title is the comment at the beginning of a file.
 func title(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -77,7 +77,7 @@ func title(path string) (string, error) {
 	return strings.TrimSuffix(strings.TrimPrefix(lines.Text(), "// "), "."), lines.Err()
 }
 
-// program links packages, or files of one, as contextd is released, and returns the size in bytes.
+// program links packages, or files of one package, as in a release, and returns the size in bytes.
 func program(ctx context.Context, path string, packages ...string) (int64, error) {
 	build := exec.CommandContext(ctx, "make", "build", "PROGRAM="+path, "MAIN="+strings.Join(packages, " "))
 	if out, err := build.CombinedOutput(); err != nil {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// A service manager opens the socket, starts the program for it, and keeps it after.
+// TestSocketActivation: a service manager opens the socket, starts the program with it, and keeps it open
+// afterwards.
 func TestSocketActivation(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "c.sock")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
@@ -43,7 +44,8 @@ func TestSocketActivation(t *testing.T) {
 	}
 }
 
-// What others can reach is refused without proof of who calls, whoever opened it.
+// TestSocketActivationRefused: a socket that others can reach is refused without authentication, even if a
+// service manager opened it.
 func TestSocketActivationRefused(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "c.sock")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
@@ -60,7 +62,7 @@ func TestSocketActivationRefused(t *testing.T) {
 	}
 }
 
-// activated is the program as a service manager starts it for a socket.
+// activated is the program as a service manager starts it with a socket.
 func activated(t *testing.T, l *net.UnixListener, flags ...string) *exec.Cmd {
 	t.Helper()
 	f, err := l.File()

@@ -12,10 +12,10 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// unfinishedRequests announces a large message on each stream and never ends it.
+// unfinishedRequests announces a large message on each stream, and never sends all of it.
 func unfinishedRequests(t *testing.T, p *process, size attackSize) { unfinished(t, p, size, 16<<10) }
 
-// unfinishedInSmallFrames sends it a few bytes a time, each of which costs a buffer.
+// unfinishedInSmallFrames does the same in frames of a few bytes, each of which costs the daemon a buffer.
 func unfinishedInSmallFrames(t *testing.T, p *process, size attackSize) {
 	size.bytes = min(size.bytes, size.clients<<15)
 	unfinished(t, p, size, 8)
@@ -34,13 +34,13 @@ func unfinished(t *testing.T, p *process, size attackSize, frame int) {
 	})
 }
 
-// slowReaders asks for a large event over and over and takes a part of it.
+// slowReaders requests a large event again and again, and reads only a part of each answer.
 func slowReaders(t *testing.T, p *process, size attackSize) {
 	fill(t, p, "large", size.bytes, size.bytes)
 	unread(t, p, size.clients, "/contextd.v1.ContextService/ReadEvents", &contextdv1.ReadEventsRequest{SessionId: "large"})
 }
 
-// slowContexts does so with a context.
+// slowContexts requests a large context again and again, and reads only a part of each answer.
 func slowContexts(t *testing.T, p *process, size attackSize) {
 	fill(t, p, "large", size.session, 64<<10)
 	unread(t, p, size.clients, "/contextd.v1.ContextService/AssembleContext", &contextdv1.AssembleContextRequest{
@@ -48,7 +48,7 @@ func slowContexts(t *testing.T, p *process, size attackSize) {
 	})
 }
 
-// unread sends a request on many connections and takes none of the answers.
+// unread sends a request on many connections and reads none of the answers.
 func unread(t *testing.T, p *process, clients int, method string, req proto.Message) {
 	t.Helper()
 	body, err := proto.Marshal(req)
@@ -65,11 +65,11 @@ func unread(t *testing.T, p *process, clients int, method string, req proto.Mess
 		r.mu.Lock()
 		_ = r.framer.WriteData(1, true, nil)
 		r.mu.Unlock()
-		<-r.answered // the daemon holds as much as it prepares for clients that wait
+		<-r.answered // by then the daemon has prepared as much as it does for clients that wait
 	})
 }
 
-// largeMetadata sends headers that are as large as gRPC lets them be.
+// largeMetadata sends headers of the largest size that gRPC accepts.
 func largeMetadata(t *testing.T, p *process, size attackSize) {
 	big := words(60 << 10)
 	big = strings.ReplaceAll(big, "\n", " ")

@@ -20,21 +20,21 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// podMemory is what the container of deploy/kubernetes has, and heapLimit what the daemon
-// takes from it.
+// podMemory is the memory of the container in deploy/kubernetes, heapLimit the limit that the daemon derives
+// from it.
 const (
 	podMemory = 512 << 20
 	heapLimit = "410MiB"
 )
 
-// memoryAttack is something that clients do to take the daemon's memory.
+// memoryAttack is what clients do to exhaust the daemon's memory.
 type memoryAttack struct {
 	name string
 	run  func(t *testing.T, p *process, size attackSize)
 }
 
-// attackSize is how much of it: little by default, which finds a bound that is not
-// there, or as much as was seen to break daemons (make attack).
+// attackSize is the size of an attack. The small default finds missing bounds; `make attack` uses sizes that
+// are known to have broken daemons.
 type attackSize struct {
 	clients int // connections, or calls at once
 	bytes   int // of a large message
@@ -60,8 +60,8 @@ var memoryAttacks = []memoryAttack{
 	{"frames of HTTP/2", manyFrames},
 }
 
-// TestAttack checks that the real program keeps to the memory of its pod while clients do
-// their worst, and then has it serve others.
+// TestAttack checks that the real program stays within its pod's memory during each attack, and serves others
+// afterwards.
 func TestAttack(t *testing.T) {
 	size := attackSize{clients: 16, bytes: 15 << 20, session: 6 << 20}
 	if inFull() {
@@ -88,7 +88,7 @@ func TestAttack(t *testing.T) {
 	}
 }
 
-// servesOthers has a new client do what clients do.
+// servesOthers makes typical calls as a new client.
 func servesOthers(t *testing.T, p *process) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -106,7 +106,7 @@ func servesOthers(t *testing.T, p *process) {
 	}
 }
 
-// at runs so many at once and waits for them.
+// at runs n calls of f in parallel and waits for them.
 func at(n int, f func(i int)) {
 	var all sync.WaitGroup
 	for i := range n {
@@ -129,12 +129,12 @@ func textBlock(text string) *contextdv1.Block {
 	return &contextdv1.Block{Kind: &contextdv1.Block_Text{Text: &contextdv1.Text{Text: text}}}
 }
 
-// words is a text of so many bytes.
+// words is a text of n bytes.
 func words(n int) string {
 	return strings.Repeat("the quick brown fox jumps over it\n", n/34+1)[:n]
 }
 
-// assemble takes a whole context and returns its size.
+// assemble reads a whole context and returns its size in bytes.
 func assemble(ctx context.Context, client contextdv1.ContextServiceClient, req *contextdv1.AssembleContextRequest) (int, error) {
 	stream, err := client.AssembleContext(ctx, req)
 	if err != nil {
@@ -152,7 +152,7 @@ func assemble(ctx context.Context, client contextdv1.ContextServiceClient, req *
 	}
 }
 
-// fill appends so many bytes in messages of a size.
+// fill appends messages of each bytes, up to bytes in total.
 func fill(t *testing.T, p *process, session string, bytes, each int) {
 	t.Helper()
 	client := contextdv1.NewContextServiceClient(p.conn)
@@ -168,8 +168,8 @@ func fill(t *testing.T, p *process, session string, bytes, each int) {
 	}
 }
 
-// largeAppends, largeInjections and projectedTranscripts send what is allowed, many at
-// once; some may be asked to come again.
+// largeAppends, largeInjections and projectedTranscripts send the largest allowed requests, many in parallel.
+// Some may be asked to try again.
 func largeAppends(t *testing.T, p *process, size attackSize) {
 	text := words(size.bytes)
 	at(size.clients, func(i int) {
@@ -177,8 +177,8 @@ func largeAppends(t *testing.T, p *process, size attackSize) {
 	})
 }
 
-// denseAppends sends requests of values that are small as they come and large in memory: as many
-// as a batch may have, of one byte each, and more, which are empty.
+// denseAppends sends requests that are small on the wire but large in memory: batches of as many events of
+// one byte as allowed, and of more events that are empty.
 func denseAppends(t *testing.T, p *process, size attackSize) {
 	empty := append([]byte("\x0a\x01e"), strings.Repeat("\x12\x00", size.bytes)...)
 	framed := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(empty))), empty...)
@@ -194,7 +194,7 @@ func denseAppends(t *testing.T, p *process, size attackSize) {
 	})
 }
 
-// manyEvents gives a session as many events as it may have and asks for all of them.
+// manyEvents appends as many events to a session as allowed, and reads all of them.
 func manyEvents(t *testing.T, p *process, _ attackSize) {
 	client := contextdv1.NewContextServiceClient(p.dial(t))
 	batch := &contextdv1.AppendEventsRequest{SessionId: "long", Events: slices.Repeat([]*contextdv1.Event{said("x")}, 10_000)}
@@ -237,8 +237,8 @@ func projectedTranscripts(t *testing.T, p *process, size attackSize) {
 	})
 }
 
-// largePolicies makes sessions with policies as large as allowed, and larger, and lists
-// and uses them.
+// largePolicies creates sessions with the largest allowed policies and with larger ones, lists the sessions
+// and uses the policies.
 func largePolicies(t *testing.T, p *process, size attackSize) {
 	client := contextdv1.NewContextServiceClient(p.conn)
 	policy := func(roots int) *contextdv1.Policy {
@@ -264,7 +264,7 @@ func largePolicies(t *testing.T, p *process, size attackSize) {
 	})
 }
 
-// manyFormats assembles one session in every pair of a tokenizer and a format.
+// manyFormats assembles one session for every pair of tokenizer and format.
 func manyFormats(t *testing.T, p *process, size attackSize) {
 	fill(t, p, "large", size.session, 64<<10)
 	client := contextdv1.NewContextServiceClient(p.conn)
@@ -282,8 +282,7 @@ func manyFormats(t *testing.T, p *process, size attackSize) {
 	}
 }
 
-// manyFingerprints assembles one session under many policies, each with decisions of
-// its own.
+// manyFingerprints assembles one session under many policies, each with a state of its own.
 func manyFingerprints(t *testing.T, p *process, size attackSize) {
 	fill(t, p, "large", size.session/4, 16<<10)
 	client := contextdv1.NewContextServiceClient(p.conn)
@@ -296,7 +295,7 @@ func manyFingerprints(t *testing.T, p *process, size attackSize) {
 	}
 }
 
-// manySessions assembles large sessions, some at once.
+// manySessions assembles large sessions, several in parallel.
 func manySessions(t *testing.T, p *process, size attackSize) {
 	const sessions = 8
 	for i := range sessions {
@@ -309,14 +308,13 @@ func manySessions(t *testing.T, p *process, size attackSize) {
 	})
 }
 
-// manyWatchers holds as many calls open as there may be, each of which names many
-// sessions, and reads none of the answers.
+// manyWatchers keeps as many calls open as allowed, each for many sessions, and reads no answer.
 func manyWatchers(t *testing.T, p *process, size attackSize) {
 	var names []string
 	for i := range 1000 {
 		names = append(names, fmt.Sprintf("%0250d", i))
 	}
-	// A client that has as many calls as it may is refused more, this one too.
+	// The limit on a client's open calls applies to this client too.
 	at(min(10*size.clients, 500), func(i int) {
 		conn := p.conn
 		if i%100 == 0 {
@@ -340,5 +338,5 @@ func manyWatchers(t *testing.T, p *process, size attackSize) {
 	}
 }
 
-// inFull reports whether tests that take minutes are wanted in full, as make nightly does.
+// inFull reports whether long tests run in full, as `make nightly` has them.
 func inFull() bool { return os.Getenv("NIGHTLY") != "" }

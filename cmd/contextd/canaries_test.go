@@ -25,13 +25,13 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// canary is a word that is in the place of content or a secret.
+// canary matches the words that tests use in place of content and secrets.
 var canary = regexp.MustCompile(`canary-\w+|AGE-SECRET-KEY-\w+`)
 
-// canaryCall is a call of testdata/canaries.txt.
+// canaryCall is a call in testdata/canaries.txt.
 type canaryCall struct {
 	method protoreflect.MethodDescriptor
-	code   string // of the answer; empty for OK
+	code   string // of the expected answer; empty for OK
 	text   string
 }
 
@@ -53,7 +53,7 @@ func canaryCalls(t *testing.T) (all []canaryCall) {
 	return all
 }
 
-// make makes the call, whatever kind it is, and returns its error.
+// make makes a call of any kind and returns its error.
 func (c canaryCall) make(t *testing.T, conn *grpc.ClientConn) error {
 	t.Helper()
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "x-note", "canary-metadata", "baggage", "note=canary-baggage,canary-badbaggage")
@@ -74,7 +74,7 @@ func (c canaryCall) make(t *testing.T, conn *grpc.ClientConn) error {
 		if err := prototext.Unmarshal([]byte(text), request); err != nil {
 			t.Fatalf("%s: %v", c.method.FullName(), err)
 		}
-		_ = stream.SendMsg(request) // an error of it is in the answer
+		_ = stream.SendMsg(request) // Recv returns the error too
 	}
 	_ = stream.CloseSend()
 	for err == nil {
@@ -86,8 +86,8 @@ func (c canaryCall) make(t *testing.T, conn *grpc.ClientConn) error {
 	return err
 }
 
-// canaryModels are summarizers whose endpoints repeat what they were sent, as successes, as
-// failures and as what no model says.
+// canaryModels are summarizers whose endpoints echo their requests: as successes, as failures, and as invalid
+// answers.
 func canaryModels(t *testing.T, dir string) (settings string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -123,9 +123,9 @@ func canaryModels(t *testing.T, dir string) (settings string) {
 	return "summarizers:\n" + settings
 }
 
-// TestCanaries gives the real program content and secrets in each way there is, and has it refuse
-// calls for each kind of reason. None of it is in its log, metrics, traces or arguments, and no
-// caller's error shows what the caller did not send.
+// TestCanaries passes content and secrets to the real program in every way that exists, and makes calls that
+// fail for every kind of reason. Neither its log, metrics, traces nor arguments may contain any of it, and
+// errors may only contain what the caller itself sent.
 func TestCanaries(t *testing.T) {
 	dir := t.TempDir()
 	binary := build(t)
@@ -216,7 +216,7 @@ func TestCanaries(t *testing.T) {
 	}
 }
 
-// vetoed has a hook refuse a compaction; its reason is for the caller.
+// vetoed makes a hook veto a compaction. Only the caller may see the hook's reason.
 func vetoed(t *testing.T, p *process) {
 	t.Helper()
 	client := contextdv1.NewCompactionServiceClient(p.dial(t))

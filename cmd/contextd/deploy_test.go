@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// composeFile is what of the Compose specification the file uses. What is not here is an error.
+// composeFile has the fields of the Compose specification that the file may use. Any other field is an error.
 type composeFile struct {
 	Name     string
 	Services map[string]struct {
@@ -69,7 +69,7 @@ func TestComposeFile(t *testing.T) {
 	}
 }
 
-// acceptsSettings expects that serve takes the flags of a command.
+// acceptsSettings checks that serve accepts the flags of a command.
 func acceptsSettings(t *testing.T, command []string) {
 	t.Helper()
 	if command[0] != "serve" {
@@ -82,8 +82,8 @@ func acceptsSettings(t *testing.T, command []string) {
 	}
 }
 
-// mostExposed is how exposed a unit may be, as systemd rates it:
-// up to 20 of 100 is "safe" with it.
+// mostExposed is the highest allowed exposure of a unit as systemd rates it, in percent. Up to 20 systemd
+// calls a unit "safe".
 const mostExposed = "20"
 
 func TestSystemdUnits(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// pages are those whose sh blocks are commands, in order, of one shell, with what they need and
-// what holds after them.
+// pages are pages whose sh blocks are run in order in one shell, with the script before them and the checks
+// after them.
 var pages = map[string]struct{ before, after string }{
 	"operating.md": {after: "exec contextd log greeting --embedded data\ncount 2 stdout\n"},
 	"storage.md": {
@@ -31,7 +31,7 @@ var pages = map[string]struct{ before, after string }{
 
 const event = "\n-- event.jsonl --\n" + `{"message":{"role":"ROLE_USER","blocks":[{"text":{"text":"Hello"}}]}}` + "\n"
 
-// blocks are those of a language in a page.
+// blocks are the code blocks of a language in a page.
 func blocks(t *testing.T, page, language string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
@@ -65,7 +65,7 @@ func TestDocumentedCommands(t *testing.T) {
 				RequireExplicitExec: true,
 				Cmds:                testCommands,
 				Setup: func(env *testscript.Env) error {
-					// The page's daemon listens on a port; the test's must not take it.
+					// The page's daemon listens on a port; tests must not occupy it.
 					env.Setenv("CONTEXTD_LISTEN", "")
 					env.Setenv("CONTEXTD_UNIX_SOCKET", env.WorkDir+"/c.sock")
 					return setup(env)
@@ -75,7 +75,7 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 }
 
-// TestDocumentedSettings starts with all YAML of each page.
+// TestDocumentedSettings starts the program with all YAML blocks of each page.
 func TestDocumentedSettings(t *testing.T) {
 	for page, policy := range map[string]string{"operating.md": "coder", "security.md": "default"} {
 		t.Run(page, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestExample(t *testing.T) {
 	d.stop(t)
 }
 
-// TestArchitectureNamesEveryPackage holds the list of packages to the folders.
+// TestArchitectureNamesEveryPackage compares the list of packages in ARCHITECTURE.md with the folders.
 func TestArchitectureNamesEveryPackage(t *testing.T) {
 	page, err := os.ReadFile("../../ARCHITECTURE.md")
 	if err != nil {

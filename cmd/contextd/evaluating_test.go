@@ -11,8 +11,8 @@ import (
 
 const evaluatingPage = "../../docs/evaluating.md"
 
-// TestDocumentedEvaluation runs the commands of the page on evaluating and compares the output that
-// it shows, or writes it there.
+// TestDocumentedEvaluation runs the commands of the page on evaluating, and compares their output with the
+// page's. With -rewrite it updates the page.
 func TestDocumentedEvaluation(t *testing.T) {
 	content, err := os.ReadFile(evaluatingPage)
 	if err != nil {

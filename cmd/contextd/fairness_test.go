@@ -22,28 +22,28 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// attackers is how many clients do their worst while one more behaves.
+// attackers is how many hostile clients run next to a well-behaved one.
 const attackers = 64
 
-// slowdown is how many times as long that one may wait as it does alone.
+// slowdown is how many times longer the well-behaved client may wait than without them.
 const slowdown = 10
 
-// hostile is one of the clients that do their worst, without end.
+// hostile is a client that attacks without pause.
 type hostile struct {
 	t       *testing.T
 	p       *process
 	name    string
 	conn    *grpc.ClientConn
 	context contextdv1.ContextServiceClient
-	session int // bytes of a large session
+	session int // the size of a large session, in bytes
 }
 
 var worst = []func(context.Context, hostile){
 	floodWithPolicies, assembleInEveryFormat, readNothing, importWithoutEnd, assembleColdSessions, floodWithCalls, watchAndHook, compactAndFork,
 }
 
-// TestFairness has 64 clients each do the worst that the API allows. Another one gets what it
-// asks for, without an error and, in full, within ten times of what it waits alone.
+// TestFairness runs 64 hostile clients, each with an attack that the API allows. Another client's calls must
+// succeed and, when run in full, take at most ten times as long as without attackers.
 func TestFairness(t *testing.T) {
 	length, session := 10*time.Second, 1<<20
 	if inFull() {
@@ -73,11 +73,11 @@ func TestFairness(t *testing.T) {
 	cmd.Env = append(os.Environ(), "GOMEMLIMIT="+heapLimit)
 	p := spawn(t, cmd)
 	b := newBehaved(t, p)
-	b.run(5 * time.Second) // nobody has to wait for what is done once
+	b.run(5 * time.Second) // warm up, so that one-time work is not measured
 	alone := b.run(length)
 
-	// They are a process of their own, with less of the processor, since this test is about
-	// that of the daemon.
+	// The attackers run in a process of lower priority, since this test is about the daemon's own sharing of
+	// the processor.
 	attack := exec.Command("nice", "-n", "19", os.Args[0], "-test.run=^TestAttackers$", "-test.timeout=30m")
 	attack.Env = append(os.Environ(), "ATTACK_SOCKET="+p.socket, "ATTACK_TOKENS="+strings.Join(tokens, ","), fmt.Sprintf("ATTACK_SESSION=%d", session))
 	begun := &lines{}
@@ -96,7 +96,7 @@ func TestFairness(t *testing.T) {
 		<-ended
 	}()
 	for deadline := time.Now().Add(5 * time.Minute); !strings.Contains(begun.String(), "attacking"); {
-		b.call() // goes on while they set up
+		b.call() // keep the client active while they set up
 		if time.Now().After(deadline) {
 			t.Fatalf("the attackers do not begin\n%s", begun)
 		}
@@ -122,8 +122,7 @@ func TestFairness(t *testing.T) {
 	}
 }
 
-// behaved is a client that does what agents do: it appends and asks for its context, and
-// pauses.
+// behaved is a well-behaved client: like an agent it appends, assembles a context, and pauses.
 type behaved struct {
 	t      *testing.T
 	client contextdv1.ContextServiceClient
@@ -138,7 +137,7 @@ func newBehaved(t *testing.T, p *process) *behaved {
 	return b
 }
 
-// turnTime is how long a turn of an agent takes that is in a hurry.
+// turnTime is the time of a turn of a fast agent.
 const turnTime = 100 * time.Millisecond
 
 func (b *behaved) run(length time.Duration) map[string][]time.Duration {
@@ -182,7 +181,7 @@ func quantile(all []time.Duration, q float64) time.Duration {
 	return all[int(q*float64(len(all)-1))].Round(10 * time.Microsecond)
 }
 
-// TestAttackers is the process that attacks.
+// TestAttackers is run in the attackers' process.
 func TestAttackers(t *testing.T) {
 	tokens := strings.Split(os.Getenv("ATTACK_TOKENS"), ",")
 	if len(tokens) != attackers {
@@ -200,7 +199,7 @@ func TestAttackers(t *testing.T) {
 			ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+token)
 			conn := p.dial(t)
 			h := hostile{t, p, fmt.Sprintf("h%d", i), conn, contextdv1.NewContextServiceClient(conn), session}
-			for n := range 3 { // some may be asked to come again
+			for n := range 3 { // some calls may be asked to try again
 				h.fill(ctx, fmt.Sprintf("%s-%d", h.name, n))
 			}
 			ready.Done()
@@ -227,7 +226,7 @@ func (h hostile) fill(ctx context.Context, session string) {
 	}
 }
 
-// everything is a context of the whole log.
+// everything requests a context of the whole log.
 func (h hostile) everything(n int) *contextdv1.AssembleContextRequest {
 	return &contextdv1.AssembleContextRequest{
 		SessionId: fmt.Sprintf("%s-%d", h.name, n%3), Preview: n%2 == 0, Budget: &contextdv1.Budget{MaxTokens: 900_000_000},
@@ -258,7 +257,8 @@ func assembleInEveryFormat(ctx context.Context, h hostile) {
 	})
 }
 
-// readNothing asks for contexts and announces requests, and takes and sends no more.
+// readNothing requests contexts and announces requests, but neither reads the answers nor completes the
+// requests.
 func readNothing(ctx context.Context, h hostile) {
 	body, err := proto.Marshal(h.everything(0))
 	if err != nil {

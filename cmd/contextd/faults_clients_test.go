@@ -21,9 +21,10 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// TestFaultClients has clients read slowly, send halves of requests, fall silent, vanish in the
-// middle of calls and flood the real program, all at once, in a process that may connect as often
-// as all of them need. One that behaves is served meanwhile, and nothing of the others stays: neither goroutines nor descriptors.
+// TestFaultClients has clients read slowly, send half of a request, fall silent, vanish during calls, and
+// flood the real program, all at once. Meanwhile a well-behaved client must be served. Afterwards no
+// goroutines or descriptors of the others may remain. All clients are in one process, which is allowed as
+// many connections as they need.
 func TestFaultClients(t *testing.T) {
 	clients, while := 20, time.Second
 	if inFull() {
@@ -42,7 +43,7 @@ func TestFaultClients(t *testing.T) {
 	t.Logf("before %v, after %v", before, after)
 }
 
-// hostileClients are there for a while. Their connections end with the test.
+// hostileClients runs hostile clients for a while. Their connections end with the test.
 func hostileClients(t *testing.T, p *process, clients int, while time.Duration) {
 	ctx, cancel := context.WithTimeout(t.Context(), while)
 	defer cancel()
@@ -59,7 +60,7 @@ func hostileClients(t *testing.T, p *process, clients int, while time.Duration) 
 				p.vanish(ctx, rng)
 			}
 			if !inFull() {
-				return // it takes 40 seconds until those are found out who do not answer
+				return // unresponsive clients are only detected after 40 seconds
 			}
 			if _, err := io.Copy(io.Discard, silent); errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("the program does not hang up on a client that is silent: %v", err)
@@ -68,7 +69,7 @@ func hostileClients(t *testing.T, p *process, clients int, while time.Duration) 
 		all.Go(func() {
 			client := contextdv1.NewContextServiceClient(p.dial(t))
 			for ctx.Err() == nil {
-				_, _ = client.CountTokens(ctx, &contextdv1.CountTokensRequest{Text: "x"}) // it may have to wait
+				_, _ = client.CountTokens(ctx, &contextdv1.CountTokensRequest{Text: "x"}) // it may be asked to wait
 			}
 		})
 	}
@@ -79,7 +80,7 @@ func hostileClients(t *testing.T, p *process, clients int, while time.Duration) 
 		clients, *seed, len(latencies), latencies[len(latencies)/2], latencies[len(latencies)*99/100], latencies[len(latencies)-1])
 }
 
-// silent is a client that begins to speak HTTP/2, and then neither speaks nor listens.
+// silent is a client that begins to speak HTTP/2, and then neither sends nor reads.
 func (p *process) silent(t *testing.T) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("unix", p.socket)
@@ -99,7 +100,7 @@ func (p *process) silent(t *testing.T) net.Conn {
 	return conn
 }
 
-// vanish is a client that goes in the middle of a call.
+// vanish is a client that disconnects in the middle of a call.
 func (p *process) vanish(ctx context.Context, rng *rand.Rand) {
 	conn, err := connectUnix(p.socket)
 	if err != nil {
@@ -131,8 +132,8 @@ func (p *process) vanish(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-// behave is a client that appends and assembles now and then, and waits where it is asked to.
-// It returns how long its calls took.
+// behave is a client that appends and assembles from time to time, and waits when asked to. It returns the
+// durations of its calls.
 func (p *process) behave(ctx context.Context, t *testing.T) (took []time.Duration) {
 	t.Helper()
 	client := contextdv1.NewContextServiceClient(p.dial(t))
@@ -164,7 +165,7 @@ func (p *process) behave(ctx context.Context, t *testing.T) (took []time.Duratio
 	return took
 }
 
-// pause waits for time to pass in another process, which nothing else shows.
+// pause waits for something in another process that only time can show.
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -172,7 +173,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// spawnWatched starts the program so that its usage can be asked for.
+// spawnWatched starts the program with metrics and profiles, so that usage can read them.
 func spawnWatched(t *testing.T, args ...string) *process {
 	t.Helper()
 	metrics := freeAddress(t)
@@ -192,7 +193,7 @@ func freeAddress(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// usage is what a process holds.
+// usage is the resources that a process holds.
 type usage struct {
 	goroutines, descriptors int
 	resident                uint64 // bytes
@@ -202,7 +203,7 @@ func (u usage) String() string {
 	return fmt.Sprintf("%d goroutines, %d descriptors, %d MiB", u.goroutines, u.descriptors, u.resident>>20)
 }
 
-// usage asks the program and the system.
+// usage reads the program's profiles and /proc.
 func (p *process) usage(t testing.TB) (u usage) {
 	t.Helper()
 	resp, err := http.Get("http://" + p.metrics + "/debug/pprof/goroutine?debug=1")
@@ -221,7 +222,7 @@ func (p *process) usage(t testing.TB) (u usage) {
 	return u
 }
 
-// settles waits until the program holds no more than that.
+// settles waits until the program holds no more than most.
 func (p *process) settles(t testing.TB, most usage) usage {
 	t.Helper()
 	http.DefaultClient.CloseIdleConnections()

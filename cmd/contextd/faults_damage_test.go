@@ -19,7 +19,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// damage is something that befalls a file of a data directory.
+// damage is a kind of damage to one file of a data directory.
 type damage struct {
 	file, what string
 	do         func(path string) error
@@ -27,7 +27,7 @@ type damage struct {
 
 func (d damage) String() string { return d.file + " " + d.what }
 
-// kind is the kind of file, and the kind of damage.
+// kind is the kind of file together with the kind of damage.
 func (d damage) kind() string {
 	name := regexp.MustCompile(`\d+`).ReplaceAllString(d.file, "N")
 	if strings.HasPrefix(name, "db/marker.") {
@@ -36,9 +36,9 @@ func (d damage) kind() string {
 	return fmt.Sprintf("%-28s %s", name, strings.Fields(d.what)[0])
 }
 
-// TestFaultDamage flips bits in every file that the real program left, cuts them off and
-// removes them. Either the program refuses to start and names the file, or every session is
-// whole or answers DATA_LOSS with its name; verify finds the same, and changes nothing.
+// TestFaultDamage flips bits in, truncates and removes every file of a data directory. Either the program
+// refuses to start and names the file, or each session is intact or answers DATA_LOSS with its name. verify
+// must find the same, and change nothing.
 func TestFaultDamage(t *testing.T) {
 	binary := build(t)
 	for _, store := range []struct {
@@ -77,14 +77,14 @@ func TestFaultDamage(t *testing.T) {
 	}
 }
 
-// leftStore is a data directory that a daemon left, and what it had acknowledged.
+// leftStore is the data directory of a daemon that ended, and what the daemon had acknowledged.
 type leftStore struct {
 	dir  string
 	know *knowledge
 }
 
-// leftBy fills a directory over several starts, so that tables, files of values and logs
-// have changed, and records contexts.
+// leftBy fills a data directory over several starts, so that tables, value files and logs were rewritten, and
+// records contexts.
 func leftBy(t *testing.T, binary string, end syscall.Signal) leftStore {
 	t.Helper()
 	left := leftStore{filepath.Join(t.TempDir(), "data"), newKnowledge()}
@@ -94,7 +94,7 @@ func leftBy(t *testing.T, binary string, end syscall.Signal) leftStore {
 		p := spawn(t, exec.Command(binary, faultArgs(left.dir)...))
 		client := contextdv1.NewContextServiceClient(p.conn)
 		for n := range 30 {
-			// Some sessions are in a few files, others in all.
+			// Some sessions are in few files, others in all.
 			session := fmt.Sprintf("s%d", n%3)
 			if n%2 == 0 {
 				session = fmt.Sprintf("start%d", start)
@@ -121,7 +121,7 @@ func leftBy(t *testing.T, binary string, end syscall.Signal) leftStore {
 	return left
 }
 
-// damages are what may befall its files.
+// damages lists the damages to try on each file.
 func (l leftStore) damages(t *testing.T, rng *rand.Rand) (all []damage) {
 	t.Helper()
 	const flips = 6
@@ -161,7 +161,7 @@ func (l leftStore) damages(t *testing.T, rng *rand.Rand) (all []damage) {
 	return all
 }
 
-// outcome says what the program makes of a damage.
+// outcome describes what the program does about a damage.
 func (l leftStore) outcome(t *testing.T, binary string, d damage) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -192,7 +192,7 @@ func (l leftStore) outcome(t *testing.T, binary string, d damage) string {
 		case err == nil:
 		case status.Code(err) == codes.DataLoss && strings.Contains(err.Error(), `"`+session+`"`):
 			damaged++
-			// Where its name is lost, only the file can be named.
+			// If the session's name is lost, only the file can be named.
 			named := strings.Contains(string(found), "\n"+session+": ") || strings.Contains(string(found), "store: "+d.file+"\n")
 			if verifyErr == nil || !named {
 				t.Errorf("%s: %s is damaged, and verify says: %s", d, session, found)
@@ -206,14 +206,14 @@ func (l leftStore) outcome(t *testing.T, binary string, d damage) string {
 	case damaged > 0:
 		return "DATA_LOSS"
 	case verifyErr != nil:
-		// Records and older versions are read by verify alone.
+		// Only verify reads records and older versions.
 		return "named by verify"
 	default:
 		return "unaffected"
 	}
 }
 
-// whole reads a session and returns why it cannot be read. What can be is as it was.
+// whole reads a session, and returns the error if it cannot be read. If it can, the content must be intact.
 func (l leftStore) whole(t *testing.T, client contextdv1.ContextServiceClient, session string, acked map[string]uint64) error {
 	t.Helper()
 	stream, err := client.ReadEvents(t.Context(), &contextdv1.ReadEventsRequest{SessionId: session})
@@ -243,7 +243,7 @@ func (l leftStore) whole(t *testing.T, client contextdv1.ContextServiceClient, s
 	return nil
 }
 
-// nameInErrors is what a refusal calls a file.
+// nameInErrors is how errors name a file.
 func nameInErrors(file string) string {
 	if name, found := strings.CutPrefix(file, "db/marker."); found {
 		kind, _, _ := strings.Cut(name, ".")

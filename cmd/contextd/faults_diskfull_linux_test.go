@@ -22,8 +22,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// TestFaultDiskFull fills the disk of the real program. It reads, exports and deletes all the
-// same, starts again, and takes in again once there is room.
+// TestFaultDiskFull fills the disk of the real program. The program must still read, export, delete and start
+// again, and accept appends again once there is space.
 func TestFaultDiskFull(t *testing.T) {
 	dir := ownDisk(t, "96m")
 	binary := build(t)
@@ -52,7 +52,7 @@ func TestFaultDiskFull(t *testing.T) {
 	p = spawn(t, exec.Command(binary, "serve", data))
 	client = contextdv1.NewContextServiceClient(p.conn)
 	readAllOf(t, client, acked)
-	// What the kill left unfinished may have left a little room.
+	// Cleaning up after the kill may have freed some space.
 	refused = nil
 	for n := 1_000_000; refused == nil; n++ {
 		if refused = appendNoise(t.Context(), client, "s1", n); refused == nil {
@@ -65,7 +65,7 @@ func TestFaultDiskFull(t *testing.T) {
 	}
 	delete(acked, "s0")
 
-	// What is deleted is room.
+	// Deleting frees space.
 	within := time.Now().Add(time.Minute)
 	err := appendNoise(t.Context(), client, "s1", -1)
 	for ; err != nil && time.Now().Before(within); err = appendNoise(t.Context(), client, "s1", -1) {
@@ -97,7 +97,7 @@ func expectDiskFull(t *testing.T, err error) {
 
 func partOf(t *testing.T, p *process, part string) grpc_health_v1.HealthCheckResponse_ServingStatus {
 	t.Helper()
-	// Parts are asked every second; each change is sent.
+	// The daemon checks its parts every second, and the watch gets each change.
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	watch, err := grpc_health_v1.NewHealthClient(p.conn).Watch(ctx, &grpc_health_v1.HealthCheckRequest{Service: part})
@@ -117,7 +117,7 @@ func partOf(t *testing.T, p *process, part string) grpc_health_v1.HealthCheckRes
 	}
 }
 
-// appendNoise appends a message that cannot be compressed much.
+// appendNoise appends a message that hardly compresses.
 func appendNoise(ctx context.Context, client contextdv1.ContextServiceClient, session string, n int) error {
 	id := fmt.Sprintf("%s-%d", session, n)
 	random := make([]byte, 128<<10)

@@ -24,14 +24,14 @@ const (
 	killRounds   = 100
 	killClients  = 12
 	killSessions = 4
-	// maxAcks is before how many acknowledgements a round is over at the latest.
+	// maxAcks is the largest number of acknowledgements after which a round ends.
 	maxAcks = 200
 )
 
-// TestFaultKilledUnderLoad kills the real binary with SIGKILL at random moments while
-// clients append, assemble, compact, summarise, fork, import, delete and back up. It finds
-// after every restart each acknowledged event where it was acknowledged, every batch whole
-// or not at all, seqs without a gap, and everything else that was acknowledged.
+// TestFaultKilledUnderLoad kills the real program with SIGKILL at random moments while clients append,
+// assemble, compact, summarise, fork, import, delete and back up. After every restart, each acknowledged
+// event must be at the seq that was acknowledged, batches must be complete or absent, seqs without gaps, and
+// everything else that was acknowledged present.
 func TestFaultKilledUnderLoad(t *testing.T) {
 	rounds := killRounds
 	if !inFull() {
@@ -59,8 +59,7 @@ func TestFaultKilledUnderLoad(t *testing.T) {
 	}
 }
 
-// runLoad lets clients work until acks answers have come, and kills the daemon
-// at that moment.
+// runLoad runs clients until acks answers have arrived, and kills the daemon at that moment.
 func runLoad(t *testing.T, d *killable, know *knowledge, round int, seed uint64, acks int64) {
 	t.Helper()
 	var left atomic.Int64
@@ -86,7 +85,8 @@ func runLoad(t *testing.T, d *killable, know *knowledge, round int, seed uint64,
 		mixer := &killMixer{killable: d, know: know, acked: acked, name: name, rng: rng, own: own[w], backups: t.TempDir()}
 		clients.Go(func() {
 			switch {
-			// Beside streams little happens but appends: they are much faster than all others.
+			// Appends over streams are so much faster than other calls that few of these would happen next to
+			// them.
 			case round%2 == 0 && w%2 == 0:
 				writer.stream(t)
 			case w == 1:
@@ -102,7 +102,7 @@ func runLoad(t *testing.T, d *killable, know *knowledge, round int, seed uint64,
 	d.close(t)
 }
 
-// killable is the daemon as a process.
+// killable is a daemon in a process of its own.
 type killable struct {
 	cmd    *exec.Cmd
 	socket string
@@ -131,13 +131,12 @@ func startDaemon(t *testing.T, binary, dir string) *killable {
 	return d
 }
 
-// faultArgs serve a directory with small tables, so that they change often, and without
-// a tokenizer to load.
+// faultArgs serve a directory with small tables, which are rewritten often, and without a tokenizer to load.
 func faultArgs(dir string) []string {
 	return []string{"serve", "--listen=", "--data-dir=" + dir, "--disk-reserve=2MiB", "--disk-low=0", `--default-budget={tokenizer: heuristic}`, "--log-level=warn"}
 }
 
-// awaitReady waits until a daemon reports to be ready, a minute at most.
+// awaitReady waits at most a minute until a daemon reports that it is ready.
 func awaitReady(ctx context.Context, conn *grpc.ClientConn) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

@@ -20,12 +20,12 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// knowledge is what the clients know of the log.
+// knowledge is what the clients know about the logs.
 type knowledge struct {
 	mu sync.Mutex
-	// acked holds the seq of every acknowledged event, by session and event_id.
+	// acked has the seq of every acknowledged event, by session and event_id.
 	acked map[string]map[string]uint64
-	// lost holds batches that were sent and not answered, by session.
+	// lost has the batches that were sent but not answered, by session.
 	lost map[string][]*contextdv1.AppendEventsRequest
 	*mixed
 }
@@ -34,7 +34,7 @@ func newKnowledge() *knowledge {
 	return &knowledge{acked: map[string]map[string]uint64{}, lost: map[string][]*contextdv1.AppendEventsRequest{}, mixed: newMixed()}
 }
 
-// clone returns what is known now, to be added to.
+// clone returns a copy.
 func (k *knowledge) clone() *knowledge {
 	out := newKnowledge()
 	for session, acked := range k.acked {
@@ -73,7 +73,7 @@ func (k *knowledge) lose(requests ...*contextdv1.AppendEventsRequest) {
 	}
 }
 
-// verify reads every session, then repeats what was not answered.
+// verify checks every session, then repeats the unanswered requests.
 func (k *knowledge) verify(t *testing.T, client contextdv1.ContextServiceClient) {
 	t.Helper()
 	for session, acked := range k.acked {
@@ -123,8 +123,7 @@ func readAll(t *testing.T, client contextdv1.ContextServiceClient, session strin
 	}
 }
 
-// checkDense finds gaps, batches that are not whole, and events that are not
-// what was sent.
+// checkDense fails for gaps, incomplete batches, and events that differ from what was sent.
 func checkDense(t *testing.T, session string, events []*contextdv1.Event) {
 	t.Helper()
 	for i, e := range events {
@@ -132,14 +131,14 @@ func checkDense(t *testing.T, session string, events []*contextdv1.Event) {
 			t.Fatalf("%s: event %d is at %d", session, e.GetSeq(), i+1)
 		}
 	}
-	// What a compaction decided is between batches.
+	// Compactions are between batches.
 	events = slices.DeleteFunc(slices.Clone(events), func(e *contextdv1.Event) bool { return e.GetCompaction() != nil })
 	for i, e := range events {
 		batch, place, of := parseID(t, e.GetEventId())
 		if got := e.GetMessage().GetBlocks()[0].GetText().GetText(); got != content(e.GetEventId()) {
 			t.Fatalf("%s: %s is not what was sent", session, e.GetEventId())
 		}
-		// The others of a batch must follow its first.
+		// The events of a batch must be consecutive.
 		if place > 0 {
 			before, at, _ := parseID(t, events[max(i-1, 0)].GetEventId())
 			if i == 0 || before != batch || at != place-1 {
@@ -169,7 +168,7 @@ func parseID(t *testing.T, id string) (batch string, place, of int) {
 	return parts[0], place, of
 }
 
-// content is the text of an event: of many sizes, derived from its id.
+// content is the text of an event, derived from its id; sizes vary.
 func content(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	repeat := 1 + int(sum[0])
@@ -220,7 +219,7 @@ func (w *killWriter) unary(t *testing.T) {
 	}
 }
 
-// stream keeps appends on their way while answers come in.
+// stream keeps several appends in flight.
 func (w *killWriter) stream(t *testing.T) {
 	stream, err := w.client.AppendEventStream(context.Background())
 	if err != nil {
@@ -261,7 +260,7 @@ func (w *killWriter) stream(t *testing.T) {
 	sender.Wait()
 }
 
-// expectGone accepts that the daemon vanished and nothing else.
+// expectGone fails for any error other than that the daemon is gone.
 func expectGone(t *testing.T, err error) {
 	if status.Code(err) != codes.Unavailable {
 		t.Errorf("a writer got %v", err)

@@ -26,15 +26,15 @@ import (
 // mixed is what clients know besides the events that they appended.
 type mixed struct {
 	mu sync.Mutex
-	// projections and compactions are those that were acknowledged since the last check.
+	// projections and compactions are the acknowledged ones since the last check.
 	projections map[string][]string
 	compactions map[string][]uint64
-	// heads are the newest seqs of forks and imports, none of which is appended to; 0 where
-	// the making was not acknowledged.
+	// heads are the last seqs of forks and imports, which get no further appends; 0 where their creation was
+	// not acknowledged.
 	heads map[string]uint64
-	// deleted says of sessions whether their deletion was acknowledged.
+	// deleted has the sessions whose deletion was requested, and whether it was acknowledged.
 	deleted map[string]bool
-	done    map[string]int // what was acknowledged, by kind
+	done    map[string]int // counts of acknowledged calls, by kind
 }
 
 func newMixed() *mixed {
@@ -55,7 +55,7 @@ func (m *mixed) String() string {
 	return out.String()
 }
 
-// note takes in what a client learned.
+// note updates what is known, and counts an acknowledged call.
 func (m *mixed) note(kind string, learned func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -65,7 +65,7 @@ func (m *mixed) note(kind string, learned func()) {
 	}
 }
 
-// verify checks everything that a restarted daemon must still know.
+// verify checks everything that a restarted daemon must still have.
 func (m *mixed) verify(t *testing.T, client contextdv1.ContextServiceClient) {
 	t.Helper()
 	for session, ids := range m.projections {
@@ -103,7 +103,7 @@ func (m *mixed) verify(t *testing.T, client contextdv1.ContextServiceClient) {
 	}
 }
 
-// there returns the forks and imports that were acknowledged and not deleted.
+// there returns the acknowledged forks and imports whose deletion was not requested.
 func (m *mixed) there() (out []string) {
 	for _, session := range slices.Sorted(maps.Keys(m.heads)) {
 		if _, doomed := m.deleted[session]; !doomed && m.heads[session] > 0 {
@@ -113,7 +113,7 @@ func (m *mixed) there() (out []string) {
 	return out
 }
 
-// killMixer does what agents do beside appending, until the daemon is gone.
+// killMixer makes an agent's calls other than appends, until the daemon is gone.
 type killMixer struct {
 	*killable
 	know    *knowledge
@@ -121,7 +121,7 @@ type killMixer struct {
 	name    string
 	rng     *rand.Rand
 	backups string
-	own     []string // sessions that it may delete
+	own     []string // sessions that only this one may delete
 	steps   int
 }
 
@@ -168,7 +168,7 @@ func (m *killMixer) assemble(session string) error {
 		return err
 	}
 	first, err := stream.Recv()
-	if notYet(err) || status.Code(err) == codes.FailedPrecondition { // nothing can be dropped of a large message
+	if notYet(err) || status.Code(err) == codes.FailedPrecondition { // a large message alone may exceed the budget
 		return nil
 	}
 	if err != nil {
@@ -214,7 +214,7 @@ func (m *killMixer) fork(session, made string) error {
 	return err
 }
 
-// importInto imports a transcript of two messages, once more if it was not answered.
+// importInto imports a transcript of two messages, and repeats the import if it was not answered.
 func (m *killMixer) importInto(made string) error {
 	const transcript = `[{"role":"user","content":"Which files are there?"},{"role":"assistant","content":"None."}]`
 	m.know.note("", func() { m.know.heads[made] = 0 })
@@ -222,7 +222,7 @@ func (m *killMixer) importInto(made string) error {
 	if err != nil {
 		return err
 	}
-	// An error of Send is in the answer.
+	// CloseAndRecv returns errors of Send.
 	_ = stream.Send(&contextdv1.ImportTranscriptRequest{Part: &contextdv1.ImportTranscriptRequest_Header{Header: &contextdv1.ImportHeader{SessionId: made, Harness: "chat"}}})
 	_ = stream.Send(&contextdv1.ImportTranscriptRequest{Part: &contextdv1.ImportTranscriptRequest_Data{Data: []byte(transcript)}})
 	resp, err := stream.CloseAndRecv()
@@ -244,7 +244,7 @@ func (m *killMixer) delete() error {
 	return err
 }
 
-// backup takes one, and finds in it what was acknowledged before.
+// backup takes a backup, and checks that it has what was acknowledged before.
 func (m *killMixer) backup(t *testing.T, dir string) error {
 	before := m.know.newest()
 	out, err := exec.Command(m.cmd.Path, "backup", dir, "--addr", "unix://"+m.socket).CombinedOutput()
@@ -253,7 +253,7 @@ func (m *killMixer) backup(t *testing.T, dir string) error {
 		case cli.ExitUnavailable:
 			return status.Errorf(codes.Unavailable, "backup: %s", out)
 		case cli.ExitPrecondition:
-			if bytes.Contains(out, []byte("a session was deleted meanwhile")) { // each time that it began again
+			if bytes.Contains(out, []byte("a session was deleted meanwhile")) { // at every attempt
 				m.know.note("backups that deletions ended", func() {})
 				return nil
 			}
@@ -290,7 +290,7 @@ func (m *killMixer) backup(t *testing.T, dir string) error {
 	return nil
 }
 
-// newest returns the newest acknowledged seq of each session.
+// newest returns the last acknowledged seq of each session.
 func (k *knowledge) newest() map[string]uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// endpoints are models' servers that do what none should. Each counts what it is asked.
+// endpoints are misbehaving model servers. They count their requests.
 func endpoints(t *testing.T, asked *atomic.Int64) map[string]string {
 	t.Helper()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -74,13 +74,13 @@ func endpoints(t *testing.T, asked *atomic.Int64) map[string]string {
 		t.Cleanup(server.Close)
 		urls[name] = server.URL
 	}
-	t.Cleanup(func() { close(done) }) // before the servers close
+	t.Cleanup(func() { close(done) }) // runs before the servers close
 	return urls
 }
 
-// TestFaultPartners has summarizers that stream without end, drip, say nothing, redirect and hang
-// up, and a runtime whose hooks never answer. Compactions end in time with the reason,
-// contexts wait for none of it, and the program keeps its size.
+// TestFaultPartners has summarizers that stream without end, send very slowly, say nothing, redirect and
+// disconnect, and a runtime whose hooks never answer. Compactions must end in time with a reason, contexts
+// must not wait for any of it, and the program must not grow.
 func TestFaultPartners(t *testing.T) {
 	const timeout = 2 * time.Second
 	var asked atomic.Int64
@@ -147,7 +147,7 @@ func TestFaultPartners(t *testing.T) {
 	}
 }
 
-// slowestContext assembles until it is done and returns the longest that a context took.
+// slowestContext assembles contexts until done is closed, and returns the longest time.
 func slowestContext(t *testing.T, conn *grpc.ClientConn, done <-chan struct{}) (slowest time.Duration) {
 	client := contextdv1.NewContextServiceClient(conn)
 	for {

@@ -28,21 +28,21 @@ const (
 	databaseTimeout = 3 * time.Second
 )
 
-// database is PostgreSQL as the daemons see it.
+// database is PostgreSQL with what is between it and the daemons.
 type database struct {
 	primary, standby *pgtest.Server
 	proxy            *pgtest.Proxy
 	bouncer          *pgtest.Bouncer
 }
 
-// databaseFault breaks a database and mends it. broken is called in between, if the daemons cannot work
-// for as long as it is broken.
+// databaseFault breaks a database and repairs it. If the daemons cannot work meanwhile, it calls broken while
+// that is so.
 type databaseFault struct {
 	name string
 	do   func(d *database, broken func()) error
 }
 
-// Those that break the server itself.
+// Faults of the server itself.
 var (
 	failover = databaseFault{"failover", func(d *database, broken func()) error {
 		d.primary.Kill()
@@ -91,7 +91,7 @@ var (
 	}}
 )
 
-// point has what is between the daemons and the server lead to the primary.
+// point directs the connections of the daemons to the primary.
 func (d *database) point() error {
 	if d.proxy != nil {
 		d.proxy.Point(d.primary)
@@ -105,9 +105,8 @@ func (d *database) point() error {
 }
 
 // TestFaultDatabase breaks PostgreSQL, and what is between it and two daemons, while 64 clients append.
-// None of them is started again: the clients go on when the database does. No acknowledged event is
-// lost, none is there twice, each session's chain holds, and the daemons report to be ready only
-// while they are.
+// Nothing is restarted: clients go on once the database does. No acknowledged event may be lost or doubled,
+// each session's hash chain must be correct, and daemons may only report that they are ready while they are.
 func TestFaultDatabase(t *testing.T) {
 	binary := build(t)
 	for _, c := range []struct {
@@ -134,7 +133,7 @@ func TestFaultDatabase(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if !inFull() {
-				t.Parallel() // they wait for much of their time
+				t.Parallel() // they wait most of the time
 			}
 			primary, standby := pgtest.Pair(t)
 			if primary == nil {
@@ -183,7 +182,7 @@ func TestFaultDatabase(t *testing.T) {
 	}
 }
 
-// awaitNotReady waits until no daemon reports to be ready.
+// awaitNotReady waits until no daemon reports that it is ready.
 func awaitNotReady(t *testing.T, daemons []*process) {
 	for _, p := range daemons {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -201,7 +200,7 @@ func awaitNotReady(t *testing.T, daemons []*process) {
 	}
 }
 
-// databaseLoad are clients that append and repeat each call until it is acknowledged.
+// databaseLoad is a load of clients that repeat each append until it is acknowledged.
 type databaseLoad struct {
 	know     *knowledge
 	acks     chan struct{}
@@ -227,7 +226,7 @@ func startDatabaseLoad(t *testing.T, daemons []*process) *databaseLoad {
 	return l
 }
 
-// append repeats a call as clients are asked to.
+// append repeats a call as the API asks clients to.
 func (l *databaseLoad) append(ctx context.Context, t *testing.T, client contextdv1.ContextServiceClient, req *contextdv1.AppendEventsRequest) {
 	for {
 		resp, err := client.AppendEvents(ctx, req)
@@ -269,7 +268,7 @@ func (l *databaseLoad) end() {
 	l.running.Wait()
 }
 
-// awaitRead repeats a read as clients are asked to: a connection from before a fault may be left.
+// awaitRead repeats a read as the API asks clients to, since connections from before a fault may be in use.
 func awaitRead(t *testing.T, client contextdv1.ContextServiceClient) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; {
@@ -284,7 +283,7 @@ func awaitRead(t *testing.T, client contextdv1.ContextServiceClient) {
 	}
 }
 
-// verify reads all sessions from each daemon, and checks their chains.
+// verify reads all sessions from each daemon, and checks their hash chains.
 func (l *databaseLoad) verify(t *testing.T, daemons []*process, dsn string) {
 	t.Helper()
 	for _, p := range daemons {

@@ -15,8 +15,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// TestFaultDatabaseFull fills the tablespace of the daemon's tables. It reads and deletes all the
-// same, and takes in again once there is room: a larger disk, as a vacuum needs some itself.
+// TestFaultDatabaseFull fills the tablespace of the daemon's tables. The daemon must still read and delete,
+// and accept appends once there is space. The test enlarges the disk, since a vacuum needs space itself.
 func TestFaultDatabaseFull(t *testing.T) {
 	dir := ownDisk(t, "24m")
 	server, err := pgtest.Start()
@@ -27,7 +27,7 @@ func TestFaultDatabaseFull(t *testing.T) {
 		t.Skip("SKIPPED: no PostgreSQL is installed (Debian's package postgresql)")
 	}
 	defer server.Stop()
-	for _, err := range []error{os.Chmod(filepath.Dir(dir), 0o755), server.Own(dir)} { //nolint:gosec // its user must get there
+	for _, err := range []error{os.Chmod(filepath.Dir(dir), 0o755), server.Own(dir)} { //nolint:gosec // the server's user must be able to enter the directory
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,8 +20,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// TestFaultStoppedUnderLoad stops the real program while 200 calls are in flight. It ends in
-// order and in time, each caller learns that it is gone, and what was acknowledged is there.
+// TestFaultStoppedUnderLoad stops the real program during 200 calls. It must stop in order and in time, every
+// caller must get an answer or an error, and acknowledged events must be stored.
 func TestFaultStoppedUnderLoad(t *testing.T) {
 	const (
 		calls   = 200
@@ -91,8 +91,8 @@ func TestFaultStoppedUnderLoad(t *testing.T) {
 	t.Logf("stopped %d calls in %s; %d events had been acknowledged", calls, took.Round(time.Millisecond), know.acknowledged())
 }
 
-// TestFaultSecondDaemon starts a second one on the directory of the first: it refuses and
-// names the first, which does not notice.
+// TestFaultSecondDaemon starts a second daemon on the same directory. It must refuse and name the first, and
+// the first must not be disturbed.
 func TestFaultSecondDaemon(t *testing.T) {
 	binary := build(t)
 	dir := filepath.Join(t.TempDir(), "data")
@@ -118,8 +118,8 @@ func TestFaultSecondDaemon(t *testing.T) {
 	}
 }
 
-// TestFaultReload has the real program read a broken file on SIGHUP: it says what is wrong with
-// it, and goes on with the policies that it has.
+// TestFaultReload makes the real program read an invalid file on SIGHUP. It must report the error and keep
+// its policies.
 func TestFaultReload(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "contextd.yaml")
 	write := func(text string) {

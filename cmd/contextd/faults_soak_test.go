@@ -19,10 +19,9 @@ import (
 
 var soakTime = flag.Duration("soak", 5*time.Second, "how long TestFaultSoak lasts")
 
-// TestFaultSoak has agents live whole sessions, one after the other, for a long time: they
-// append, take contexts, compact, fork, import, read everything back and delete it, while
-// others vanish in the middle of calls. The program does not grow meanwhile, and holds in
-// the end what it held in the beginning.
+// TestFaultSoak has agents live through whole sessions for a long time: they append, assemble, compact, fork,
+// import, read everything back and delete it, while other clients vanish during calls. The program must not
+// grow, and must hold the same resources at the end as at the beginning.
 func TestFaultSoak(t *testing.T) {
 	const agents, samples = 8, 20
 	t.Setenv("GOMEMLIMIT", heapLimit)
@@ -48,7 +47,7 @@ func TestFaultSoak(t *testing.T) {
 				rng:      rng,
 			}
 			if i == 0 {
-				m.backups = t.TempDir() // there is one at a time
+				m.backups = t.TempDir() // one at a time
 			}
 			for n := 0; ctx.Err() == nil && !t.Failed(); n++ {
 				m.name = fmt.Sprintf("a%d-%d", i, n)
@@ -107,7 +106,7 @@ func TestFaultSoak(t *testing.T) {
 	}
 }
 
-// least is what is held between peaks: a leak raises it.
+// least is the smallest value among samples, which is what is held between peaks. A leak raises it.
 func least(seen []usage, of func(usage) int) int {
 	n := of(seen[0])
 	for _, u := range seen {
@@ -116,7 +115,7 @@ func least(seen []usage, of func(usage) int) int {
 	return n
 }
 
-// live is a session from its first event to its deletion.
+// live plays a session from its first event to its deletion.
 func (m *killMixer) live(t *testing.T) error {
 	m.know = newKnowledge()
 	session := m.name

@@ -26,7 +26,7 @@ var (
 	maxPoints = flag.Int("points", 0, "how many points TestFaultSyscalls draws; 0 is 10, or 1000 in full")
 )
 
-// point is a system call at which the daemon meets a fault.
+// point is a system call at which a fault is injected.
 type point struct {
 	fileCall
 	fault
@@ -35,19 +35,19 @@ type point struct {
 
 func (p point) String() string { return fmt.Sprintf("%d:%s (%s %s)", p.at, p.what, p.name, p.file) }
 
-// grows are the calls that need room on the disk.
+// grows are the calls that may need space on the disk.
 var grows = map[string]bool{
 	"write": true, "pwrite64": true, "writev": true, "fsync": true, "fdatasync": true, "fallocate": true,
 	"openat": true, "renameat": true, "mkdirat": true, "linkat": true,
 }
 
-// TestFaultSyscalls starts the real program, appends to several sessions until tables and logs
-// have changed, and stops it. Each system call on a file of the data directory in turn ends
-// in EIO, in ENOSPC where it could, or is where the process is killed. Whatever was
-// acknowledged is there at the next start, batches are whole, and verify is content.
+// TestFaultSyscalls starts the real program, appends to several sessions until tables and logs were
+// rewritten, and stops it. It is repeated for each system call on a file of the data directory, which fails
+// with EIO, or with ENOSPC where possible, or at which the process is killed. At the next start acknowledged
+// events must be there and batches complete, and verify must find no faults.
 func TestFaultSyscalls(t *testing.T) {
 	binary := build(t)
-	// The store exists and was not closed, so that its opening has something to do.
+	// The template store was killed, so that opening it has work to do.
 	template := faultRun{dir: filepath.Join(t.TempDir(), "data"), know: newKnowledge()}
 	template.run(t, binary, "first", fault{}, syscall.SIGKILL)
 	whole := template.again(t)
@@ -89,7 +89,7 @@ func TestFaultSyscalls(t *testing.T) {
 	t.Logf("%d points, of which %s", len(points), tally(tried))
 }
 
-// tally lists how often what happened in which row.
+// tally lists how often each outcome occurred, by row.
 func tally(rows map[string]map[string]int) string {
 	var out strings.Builder
 	for _, row := range slices.Sorted(maps.Keys(rows)) {
@@ -101,16 +101,16 @@ func tally(rows map[string]map[string]int) string {
 	return out.String()
 }
 
-// tryPoint returns what the daemon did at a fault, and checks what it left.
+// tryPoint injects a fault, checks the data directory afterwards, and returns what the daemon did.
 func tryPoint(t *testing.T, binary string, template faultRun, p *point) (state string) {
 	t.Helper()
 	run := template.again(t)
 	defer os.RemoveAll(run.dir)
 	run.run(t, binary, "then", p.fault, syscall.SIGTERM)
 	if run.met == nil {
-		return "not reached" // what the daemon does in the background came in another order
+		return "not reached" // background work happened in another order
 	}
-	p.fileCall = *run.met // often the same
+	p.fileCall = *run.met // usually the same call
 	if strings.Contains(run.log, "goroutine ") {
 		t.Errorf("%s: the daemon panicked\n%s", p, run.log)
 	}
@@ -123,12 +123,12 @@ func tryPoint(t *testing.T, binary string, template faultRun, p *point) (state s
 	return run.state
 }
 
-// faultRun is a run of the daemon on a directory.
+// faultRun is a run of the daemon on a data directory.
 type faultRun struct {
 	*traced
 	dir   string
-	know  *knowledge // of what it holds
-	state string     // what became of the run
+	know  *knowledge // what the directory must have
+	state string     // how the run ended
 	log   string
 }
 
@@ -142,7 +142,7 @@ func (r faultRun) again(t *testing.T) faultRun {
 
 const faultAppends = 40
 
-// run starts the daemon, appends as the seed decides until a call fails, and ends it.
+// run starts the daemon, appends as the seed decides until a call fails, and stops it.
 func (r *faultRun) run(t *testing.T, binary, name string, f fault, end syscall.Signal) {
 	t.Helper()
 	logFile, err := os.Create(filepath.Join(t.TempDir(), "log"))
@@ -185,7 +185,7 @@ func (r *faultRun) append(name string, conn *grpc.ClientConn) {
 	defer cancel()
 	go func() {
 		select {
-		case <-r.ended: // it may never have been ready
+		case <-r.ended: // the daemon may never become ready
 			cancel()
 		case <-ctx.Done():
 		}

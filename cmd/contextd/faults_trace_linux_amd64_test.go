@@ -14,21 +14,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fault is what is done to one of a process's system calls.
+// fault is injected into one system call of a process.
 type fault struct {
-	// at is its place among the calls on files of the directory, from 1; 0 is none.
+	// at is the call's number among those on files of the directory, from 1; 0 is no fault.
 	at int
-	// errno is what it ends in without being made. With 0 the process is killed in its place.
+	// errno is the error that the call returns without being executed. With 0 the process is killed instead.
 	errno syscall.Errno
 }
 
 // fileCall is a system call on a file of the directory.
 type fileCall struct {
 	name string // of the call
-	file string // below the directory
+	file string // relative to the directory
 }
 
-// fileCalls are the calls on files: which argument is the descriptor, or the path.
+// fileCalls are the calls on files, with the position of the argument that is the descriptor or the path.
 var fileCalls = map[uint64]struct {
 	name     string
 	fd, path int // the argument's place, from 0; -1 if there is none
@@ -43,27 +43,27 @@ var fileCalls = map[uint64]struct {
 	unix.SYS_MKDIRAT: {"mkdirat", -1, 1}, unix.SYS_LINKAT: {"linkat", -1, 1}, unix.SYS_FCHMODAT: {"fchmodat", -1, 1},
 }
 
-// traced is a process of which every call on a file of a directory is seen, and one may
-// meet a fault. Calls are counted over all threads, so that a fault has the same place in
-// every run, as far as the process does the same.
+// traced is a process whose system calls on files of a directory are traced; a fault may be injected into
+// one. Calls are counted over all threads, so that a fault has the same number in every run in which the
+// process does the same.
 type traced struct {
 	pid   int
 	dir   string
 	fault fault
-	ended chan struct{} // closed once the process has ended; then the rest may be read
+	ended chan struct{} // closed once the process has ended; the fields below may be read then
 
 	status syscall.WaitStatus
-	met    *fileCall // what met the fault; nil if nothing did
+	met    *fileCall // the call that got the fault; nil if none did
 	calls  []fileCall
 }
 
-// trace starts a command. Its calls stop until they are looked at, which takes one thread.
+// trace starts a command. Each of its calls stops until one thread, which traces it, has looked at it.
 func trace(t *testing.T, cmd *exec.Cmd, dir string, f fault) *traced {
 	t.Helper()
 	p := &traced{dir: dir + "/", fault: f, ended: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// A process is traced by a thread. This one ends with the goroutine.
+		// ptrace is bound to a thread. The goroutine never unlocks it, so it ends with the goroutine.
 		runtime.LockOSThread()
 		cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
 		err := cmd.Start()
@@ -99,7 +99,7 @@ func (p *traced) signal(s syscall.Signal) {
 	}
 }
 
-// begin takes the process from its first stop, at the exec.
+// begin continues the process after its first stop, at the exec.
 func (p *traced) begin() error {
 	if _, err := wait4(p.pid, &p.status); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (p *traced) begin() error {
 	return syscall.PtraceSyscall(p.pid, 0)
 }
 
-// wait4 waits for a child of this thread.
+// wait4 waits for a child of this thread, or for one of the child's threads.
 func wait4(pid int, status *syscall.WaitStatus) (tid int, err error) {
 	for {
 		tid, err = syscall.Wait4(pid, status, unix.WALL|unix.WNOTHREAD, nil)
@@ -120,7 +120,7 @@ func wait4(pid int, status *syscall.WaitStatus) (tid int, err error) {
 	}
 }
 
-// follow sees the process to its end.
+// follow traces the process to its end.
 func (p *traced) follow() {
 	known := map[int]bool{p.pid: true}
 	inCall := map[int]bool{}
@@ -129,7 +129,7 @@ func (p *traced) follow() {
 		var status syscall.WaitStatus
 		tid, err := wait4(-1, &status)
 		if err != nil {
-			return // there is no thread left
+			return // all threads have ended
 		}
 		if !status.Stopped() {
 			if tid == p.pid {
@@ -145,17 +145,17 @@ func (p *traced) follow() {
 			} else if failed[tid] {
 				p.leave(tid)
 			}
-		case s == syscall.SIGTRAP: // a thread was made
+		case s == syscall.SIGTRAP: // a thread was created
 		case s == syscall.SIGSTOP && !known[tid]:
 		default:
 			deliver = int(s)
 		}
 		known[tid] = true
-		_ = syscall.PtraceSyscall(tid, deliver) // it may have been killed meanwhile
+		_ = syscall.PtraceSyscall(tid, deliver) // fails if the process was killed
 	}
 }
 
-// enter looks at a call that is about to be made, and reports whether it must fail.
+// enter looks at a call before it is executed, and reports whether it must fail.
 func (p *traced) enter(tid int) (fails bool) {
 	var regs syscall.PtraceRegs
 	if syscall.PtraceGetRegs(tid, &regs) != nil {
@@ -186,12 +186,12 @@ func (p *traced) enter(tid int) (fails bool) {
 		_ = syscall.Kill(p.pid, syscall.SIGKILL)
 		return false
 	}
-	regs.Orig_rax = ^uint64(0) // no call at all
+	regs.Orig_rax = ^uint64(0) // an invalid number: nothing is executed
 	_ = syscall.PtraceSetRegs(tid, &regs)
 	return true
 }
 
-// leave gives a call that was not made its result.
+// leave sets the result of a call that was not executed.
 func (p *traced) leave(tid int) {
 	var regs syscall.PtraceRegs
 	if syscall.PtraceGetRegs(tid, &regs) == nil {
@@ -200,7 +200,7 @@ func (p *traced) leave(tid int) {
 	}
 }
 
-// text reads a string of the process.
+// text reads a string from the process's memory.
 func text(tid int, at uintptr) string {
 	var out []byte
 	for chunk := make([]byte, 64); len(out) < unix.PathMax; at += uintptr(len(chunk)) {

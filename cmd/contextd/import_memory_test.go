@@ -24,15 +24,15 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// attack is a transcript that takes much more memory than it has bytes.
+// attack is a transcript that takes much more memory than its size.
 type attack struct {
 	harness string
 	begin   string
-	// again is what the rest is made of; %d becomes a number.
+	// again is repeated for the rest of the transcript; %d is replaced by a number.
 	again string
 }
 
-// wide are so many values in one list.
+// wide is a list of n equal values.
 func wide(n int, value string) string { return strings.TrimSuffix(strings.Repeat(value+",", n), ",") }
 
 var attacks = map[string]attack{
@@ -74,10 +74,10 @@ var attacks = map[string]attack{
 	"cursor chats":         {harness: "cursor", begin: "[", again: `{"key":"composerData:%d","value":{"conversation":[{"bubbleId":"b","type":1,"text":"x"}]}},`},
 }
 
-// TestImportsWithinMemory sends every attack to the real program, with the settings of
-// the manifest for Kubernetes, several at a time, to be imported and to be converted. It
-// stays below the manifest's limit of memory, answers each, and goes on to work. Each
-// attack is a quarter of its size unless all is run in full.
+// TestImportsWithinMemory sends every attack to the real program with the settings of the Kubernetes
+// manifest, several times in parallel, to be imported and to be converted. The program must stay below the
+// manifest's memory limit, answer each call, and go on working. Unless run in full, each attack has a quarter
+// of its size.
 func TestImportsWithinMemory(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("SKIPPED: no /proc to read the memory of a process from; this needs Linux")
@@ -112,7 +112,7 @@ func TestImportsWithinMemory(t *testing.T) {
 	for i, name := range slices.Sorted(maps.Keys(attacks)) {
 		ways := []bool{false, true}
 		if !inFull() && i%4 > 0 {
-			ways = ways[:1] // both read the same way
+			ways = ways[:1] // import and conversion read this harness in the same way
 		}
 		t.Run(name, func(t *testing.T) {
 			for _, convert := range ways {
@@ -127,7 +127,7 @@ func TestImportsWithinMemory(t *testing.T) {
 	}
 }
 
-// sendAll sends the transcript several times at once, and returns the answers.
+// sendAll sends the transcript several times in parallel, and counts the answers.
 func (a attack) sendAll(t *testing.T, client contextdv1.TranscriptServiceClient, convert bool, id string) map[string]int {
 	t.Helper()
 	answers := map[string]int{}
@@ -150,11 +150,11 @@ func (a attack) sendAll(t *testing.T, client contextdv1.TranscriptServiceClient,
 	return answers
 }
 
-// send sends the transcript until the daemon has enough, and returns its answer.
+// send sends the transcript until the daemon answers, and returns the answer's error.
 func (a attack) send(t *testing.T, client contextdv1.TranscriptServiceClient, convert bool, id string) error {
 	most := 10 << 20
 	if len(a.again) > 1000 {
-		most = 40 << 20 // few and long records
+		most = 40 << 20 // records are few and long
 	}
 	if !inFull() {
 		most /= 4
@@ -213,7 +213,7 @@ func (a attack) send(t *testing.T, client contextdv1.TranscriptServiceClient, co
 			data := bytes.Clone(buffer[:piece])
 			buffer = append(buffer[:0], buffer[piece:]...)
 			if send(data) != nil {
-				return answer() // its error says why
+				return answer() // its error says why the stream ended
 			}
 			sent += piece
 		}
@@ -221,7 +221,7 @@ func (a attack) send(t *testing.T, client contextdv1.TranscriptServiceClient, co
 	return answer()
 }
 
-// peakMemory is the most that a process had since it was asked last.
+// peakMemory is the most memory that a process held since the last call.
 func peakMemory(t *testing.T, pid int) uint64 {
 	t.Helper()
 	proc := fmt.Sprintf("/proc/%d/", pid)
@@ -240,7 +240,7 @@ func peakMemory(t *testing.T, pid int) uint64 {
 	return kib << 10
 }
 
-// manifestFlag is what the manifest for Kubernetes gives a flag.
+// manifestFlag is the value of a flag in the Kubernetes manifest.
 func manifestFlag(t *testing.T, flag string) string {
 	t.Helper()
 	manifest, err := os.ReadFile("../../deploy/kubernetes/base/sidecar/sidecar.yaml")

@@ -54,7 +54,7 @@ func firstOf(all ...error) error {
 	return nil
 }
 
-// projects lays out a folder with transcripts and other files.
+// projects creates a folder with transcripts and other files.
 func projects(dir string) error {
 	var long bytes.Buffer
 	if _, err := harness.Write(&long, longTranscript(60), "claude", harness.WriteOptions{}); err != nil {
@@ -82,7 +82,7 @@ func projects(dir string) error {
 	return nil
 }
 
-// longTranscript is a run of so many tool steps.
+// longTranscript is a transcript of so many tool steps.
 func longTranscript(steps int) harness.Transcript {
 	var events []eventlog.Event
 	add := func(role eventlog.Role, blocks ...eventlog.Block) {

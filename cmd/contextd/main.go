@@ -10,18 +10,18 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/cli"
 )
 
-// These are set when the program is linked.
+// These are set by the linker.
 var (
 	version      = "dev"
-	commit, date string // of the sources; empty for what Go notes of them
+	commit, date string // of the sources; if empty, what the Go tool recorded is used
 )
 
 func main() {
 	os.Exit(run())
 }
 
-// run ends with its context, so that what it defers happens before the exit. The first
-// signal ends the context, the second the program, whatever it is doing.
+// run returns an exit code, so that deferred calls run before the exit. The first signal stops the program in
+// order; the second ends it at once.
 func run() int {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()

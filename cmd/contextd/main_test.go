@@ -53,7 +53,7 @@ func TestScripts(t *testing.T) {
 }
 
 func setup(env *testscript.Env) error {
-	// A daemon of the developer's own must not be met by accident.
+	// The scripts must not use a daemon that the developer is running.
 	env.Setenv("CONTEXTD_ADDR", "unix://"+env.WorkDir+"/c.sock")
 	env.Setenv("SOCK", env.WorkDir+"/c.sock")
 	harnesses, err := filepath.Abs("../../internal/harness")
@@ -61,8 +61,8 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("HARNESSES", harnesses)
-	// Under the race detector a program waits a second at its end for reports that may
-	// come late, and scripts run hundreds of them.
+	// With the race detector a program waits a second at its end for late reports, and scripts run hundreds
+	// of programs.
 	env.Setenv("GORACE", "atexit_sleep_ms=20")
 	return nil
 }
@@ -77,8 +77,8 @@ var testCommands = map[string]func(ts *testscript.TestScript, neg bool, args []s
 	"postgres":     postgres,
 }
 
-// postgres STATEMENTS... starts a database for the script, runs the statements, and has the
-// daemon's variable name it.
+// postgres STATEMENTS... starts a database for the script, runs the statements, and sets the daemon's
+// variable for its address.
 func postgres(ts *testscript.TestScript, _ bool, args []string) {
 	server, err := pgtest.Start()
 	ts.Check(err)
@@ -109,7 +109,7 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// ready waits until the daemon at $SOCK reports to be ready.
+// ready waits until the daemon at $SOCK reports that it is ready.
 func ready(ts *testscript.TestScript, _ bool, _ []string) {
 	conn, err := grpc.NewClient("unix://"+ts.Getenv("SOCK"), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	ts.Check(err)
@@ -117,8 +117,8 @@ func ready(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(awaitReady(context.Background(), conn))
 }
 
-// certificates writes those of an authority, a daemon on loopback and two clients, and sets
-// $PORT to a port that is free.
+// certificates writes an authority and certificates for a daemon on loopback and two clients, and sets $PORT
+// to a free port.
 func certificates(ts *testscript.TestScript, _ bool, _ []string) {
 	t := scriptTB{ts: ts}
 	authority := authtest.NewAuthority(t, ts.MkAbs("."))
@@ -130,7 +130,7 @@ func certificates(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("PORT", port)
 }
 
-// scriptTB fails a script where a helper of tests fails.
+// scriptTB makes test helpers fail the script that calls them.
 type scriptTB struct {
 	testing.TB
 	ts *testscript.TestScript
@@ -169,8 +169,8 @@ func count(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// TestNoEngine: files from elsewhere may be databases, and nothing that could run what
-// is in them is part of the program.
+// TestNoEngine: imported files may be databases, so no engine that would execute what they contain may be
+// linked.
 func TestNoEngine(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
 	if err != nil {
@@ -187,5 +187,5 @@ func TestNoEngine(t *testing.T) {
 	}
 }
 
-// raced says that the race detector is on.
+// raced is set when the race detector is on.
 var raced bool

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// built is where the program is, once a test has needed it.
+// built is where build put the program.
 var built struct {
 	sync.Once
 	dir string
@@ -27,7 +27,7 @@ var built struct {
 	err error
 }
 
-// build builds the program as it is shipped, once for all tests.
+// build builds the program as it is released, once for all tests.
 func build(t testing.TB) string {
 	t.Helper()
 	built.Do(func() {
@@ -43,7 +43,7 @@ func build(t testing.TB) string {
 	return filepath.Join(built.dir, "contextd")
 }
 
-// tests removes what build made.
+// tests removes the built program at the end.
 type tests struct{ *testing.M }
 
 func (m tests) Run() int {
@@ -62,11 +62,11 @@ type process struct {
 	log    *lines
 	ended  chan struct{}
 	conn   *grpc.ClientConn
-	// metrics is the address where the program's usage can be asked for; empty if it cannot.
+	// metrics is the address of the program's metrics and profiles; empty if they are off.
 	metrics string
 }
 
-// lines is a log that is written and read at once.
+// lines is a log that may be written and read concurrently.
 type lines struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -84,8 +84,7 @@ func (l *lines) String() string {
 	return l.all.String()
 }
 
-// spawn starts the program and waits until it is ready. It is killed in the end if it
-// has not ended by then.
+// spawn starts the program and waits until it is ready. It is killed at the end of the test if it still runs.
 func spawn(t testing.TB, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := launch(t, cmd)
@@ -95,7 +94,7 @@ func spawn(t testing.TB, cmd *exec.Cmd) *process {
 	return p
 }
 
-// launch starts the program, which may refuse to.
+// launch starts the program without waiting; it may refuse to start.
 func launch(t testing.TB, cmd *exec.Cmd) *process {
 	t.Helper()
 	dir := t.TempDir()
@@ -112,17 +111,17 @@ func launch(t testing.TB, cmd *exec.Cmd) *process {
 	}
 	go func() {
 		defer close(p.ended)
-		_ = cmd.Wait() // its state says how it ended
+		_ = cmd.Wait() // ProcessState has the result
 	}()
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // it may have ended already
 		<-p.ended
 	})
 	p.conn = p.dial(t)
 	return p
 }
 
-// ready waits until the program is ready, or has ended.
+// ready waits until the program is ready (true) or has ended (false).
 func (p *process) ready(t testing.TB) bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -157,7 +156,7 @@ func dialUnix(t testing.TB, socket string) *grpc.ClientConn {
 	return conn
 }
 
-// wait returns the exit code once the program has ended, which may take a minute.
+// wait waits at most a minute for the program's end, and returns its exit code.
 func (p *process) wait(t testing.TB) int {
 	t.Helper()
 	select {
@@ -169,7 +168,7 @@ func (p *process) wait(t testing.TB) int {
 	}
 }
 
-// kill ends the program without its knowledge.
+// kill kills the program by SIGKILL.
 func (p *process) kill(t testing.TB) {
 	t.Helper()
 	if err := p.cmd.Process.Kill(); err != nil {
@@ -178,8 +177,7 @@ func (p *process) kill(t testing.TB) {
 	p.wait(t)
 }
 
-// reasonOf is the stable reason of an error that the daemon answered; empty if it was
-// not there to answer.
+// reasonOf is the stable reason of an error; empty if it did not come from the daemon.
 func reasonOf(err error) string {
 	for _, detail := range status.Convert(err).Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok {
@@ -189,7 +187,7 @@ func reasonOf(err error) string {
 	return ""
 }
 
-// copyDir copies a data directory with its modes.
+// copyDir copies a data directory with file modes.
 func copyDir(t testing.TB, from, to string) {
 	t.Helper()
 	if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {

@@ -16,13 +16,13 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// peak is the most memory that the process has held, in bytes.
+// peak is the most memory that the process ever held, in bytes.
 func (p *process) peak(t testing.TB) uint64 {
 	t.Helper()
 	return p.statusOf(t, "VmHWM:")
 }
 
-// statusOf is what the system says of the process's memory, in bytes.
+// statusOf is a field of the process's /proc status, in bytes.
 func (p *process) statusOf(t testing.TB, field string) uint64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
@@ -45,14 +45,14 @@ func (p *process) statusOf(t testing.TB, field string) uint64 {
 	return 0
 }
 
-// raw is a client that speaks HTTP/2 by hand, and so badly where it wants to.
+// raw is an HTTP/2 client without a library, so that it can violate the protocol.
 type raw struct {
 	net.Conn
 	framer  *http2.Framer
 	headers bytes.Buffer
 	encoder *hpack.Encoder
 	mu      sync.Mutex
-	window  map[uint32]int // what the server takes of a stream, and of all as 0
+	window  map[uint32]int // how many bytes the server accepts by stream; 0 is the connection
 	changed chan struct{}
 	// answered is closed once the first answer begins, or the connection has ended.
 	answered chan struct{}
@@ -78,7 +78,7 @@ func (p *process) dialRaw(t testing.TB) *raw {
 	return r
 }
 
-// read answers what must be answered and learns the windows.
+// read sends required answers to frames, and records the server's flow-control windows.
 func (r *raw) read() {
 	answered := sync.OnceFunc(func() { close(r.answered) })
 	defer answered()
@@ -117,7 +117,7 @@ func (r *raw) call(stream uint32, method string, headers ...[2]string) error {
 	return r.open(stream, method, headers...)
 }
 
-// open is call where the lock is held.
+// open is call for callers that hold the lock.
 func (r *raw) open(stream uint32, method string, headers ...[2]string) error {
 	r.headers.Reset()
 	for _, h := range append([][2]string{
@@ -132,8 +132,8 @@ func (r *raw) open(stream uint32, method string, headers ...[2]string) error {
 	return r.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: r.headers.Bytes(), EndHeaders: true})
 }
 
-// send sends as much of the data as the server takes until it takes no more for a
-// while, in frames of so many bytes.
+// send sends as much of the data as the server accepts, in frames of so many bytes. It gives up once the
+// server accepts nothing for a while.
 func (r *raw) send(stream uint32, data []byte, frame int) {
 	for sent := 0; sent < len(data); {
 		r.mu.Lock()
@@ -159,9 +159,10 @@ func (r *raw) send(stream uint32, data []byte, frame int) {
 	}
 }
 
-// floods are frames of which few are needed: each function sends the nth. The lock is held.
+// floods are kinds of frames that exhaust a server in large numbers. Each function sends the nth. The caller
+// holds the lock.
 var floods = []func(r *raw, n uint32) error{
-	func(r *raw, n uint32) error { // calls that are taken back at once
+	func(r *raw, n uint32) error { // calls that are cancelled at once
 		if err := r.open(2*n+1, "/contextd.v1.ContextService/ListSessions"); err != nil {
 			return err
 		}
@@ -171,13 +172,13 @@ var floods = []func(r *raw, n uint32) error{
 	func(r *raw, n uint32) error {
 		return r.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: n % 2})
 	},
-	func(r *raw, n uint32) error { // headers without end
+	func(r *raw, n uint32) error { // headers that never end
 		if n == 0 {
 			return r.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0x82}})
 		}
 		return r.framer.WriteContinuation(1, false, bytes.Repeat([]byte{0x82}, 16<<10))
 	},
-	func(r *raw, n uint32) error { // a message without content, and without end
+	func(r *raw, n uint32) error { // empty data frames without end
 		if n == 0 {
 			return r.open(1, "/contextd.v1.ContextService/AppendEventStream")
 		}
@@ -187,7 +188,8 @@ var floods = []func(r *raw, n uint32) error{
 	func(r *raw, n uint32) error { return r.framer.WritePriority(2*n+1, http2.PriorityParam{Weight: 1}) },
 }
 
-// manyFrames sends floods until the daemon hangs up or takes no more; half of the clients take no answer.
+// manyFrames sends floods until the daemon disconnects or accepts no more. Half of the clients read no
+// answers.
 func manyFrames(t *testing.T, p *process, size attackSize) {
 	while := 2 * time.Second
 	if inFull() {

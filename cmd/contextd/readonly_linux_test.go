@@ -10,7 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// ownDisk is a directory with a disk of a size for itself.
+// ownDisk is a directory with a file system of its own, of the given size.
 func ownDisk(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -25,7 +25,7 @@ func ownDisk(t *testing.T, size string) string {
 	return dir
 }
 
-// TestReadOnlyDirectory reads a store from a file system that cannot be written to.
+// TestReadOnlyDirectory reads a store on a read-only file system.
 func TestReadOnlyDirectory(t *testing.T) {
 	dir := ownDisk(t, "32m")
 	script := filepath.Join(t.TempDir(), "readonly.txtar")

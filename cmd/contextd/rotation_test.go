@@ -22,12 +22,12 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/health"
 )
 
-// rotation is a daemon whose files, and those of its client, are replaced while calls are made.
+// rotation is a daemon whose files, and whose client's files, are replaced while calls are made.
 type rotation struct {
 	*process
 	folder    string
 	authority *authtest.Authority
-	kept      *grpc.ClientConn // the same connection all the time
+	kept      *grpc.ClientConn // connected from the beginning
 	address   string
 }
 
@@ -45,7 +45,7 @@ func newRotation(t *testing.T) *rotation {
 
 func (r *rotation) path(name string) string { return filepath.Join(r.folder, name) }
 
-// issue writes new pairs for both sides.
+// issue writes new certificates and keys for both sides.
 func (r *rotation) issue(t *testing.T) {
 	t.Helper()
 	r.authority.Issue(t, r.path("cert.pem"), r.path("key.pem"), "127.0.0.1")
@@ -78,7 +78,7 @@ func check(t *testing.T, conn *grpc.ClientConn, part string) error {
 	return err
 }
 
-// reload has the files read and waits for the line that says what came of it.
+// reload makes the daemon read its files, and waits for the log line with the result.
 func (r *rotation) reload(t *testing.T, line string) {
 	t.Helper()
 	seen := strings.Count(r.log.String(), line)
@@ -88,7 +88,7 @@ func (r *rotation) reload(t *testing.T, line string) {
 	await(t, func() bool { return strings.Count(r.log.String(), line) > seen })
 }
 
-// await asks until it is so, for a minute at most.
+// await polls a condition for at most a minute.
 func await(t *testing.T, so func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -106,8 +106,8 @@ const (
 	notReloaded = `"a file was not reloaded; what was read before stays in force"`
 )
 
-// Certificates and authorities are replaced while a daemon serves: no call fails, and what does
-// not fit is reported and not taken over.
+// TestFilesAreReplacedWhileServing replaces certificates and authorities while a daemon serves. No call may
+// fail. Files that do not fit together are reported and not used.
 func TestFilesAreReplacedWhileServing(t *testing.T) {
 	r := newRotation(t)
 	r.issue(t)
@@ -127,13 +127,13 @@ func TestFilesAreReplacedWhileServing(t *testing.T) {
 	await(t, func() bool { return check(t, r.kept, health.Callers) == nil })
 	r.call(t, r.connect(t))
 
-	// The authority has another certificate of its key.
+	// The authority gets another certificate for the same key.
 	r.authority.Renew(t)
 	r.reload(t, reloaded)
 	r.call(t, r.kept)
 	r.call(t, r.connect(t))
 
-	// Another authority. A client that was made before has the new files when it connects.
+	// Another authority. A client that was created before uses the new files when it connects.
 	late := r.connect(t)
 	r.authority = authtest.NewAuthority(t, r.folder)
 	r.issue(t)

@@ -24,8 +24,8 @@ func TestStop(t *testing.T) {
 	t.Run("log full", func(t *testing.T) { logThatNobodyReads(t, binary, false) })
 }
 
-// stopIsBounded stops the real program while calls of many kinds do not end. What
-// waits for a client is cut off, and the store closed.
+// stopIsBounded stops the real program while calls of many kinds do not end. Calls that wait for a client
+// must be cut off, and the store closed.
 func stopIsBounded(t *testing.T, binary string) {
 	const timeout = 2 * time.Second
 	p := spawn(t, exec.Command(binary, "serve", "--shutdown-timeout="+timeout.String()))
@@ -45,7 +45,7 @@ func stopIsBounded(t *testing.T, binary string) {
 	}
 }
 
-// stopWithoutAnEnd stops the program while it reads a configuration that does not come.
+// stopWithoutAnEnd stops the program while it waits for the content of its configuration file, a pipe.
 func stopWithoutAnEnd(t *testing.T, binary string) {
 	file := filepath.Join(t.TempDir(), "contextd.yaml")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -61,7 +61,7 @@ func stopWithoutAnEnd(t *testing.T, binary string) {
 	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	pipe, err := os.OpenFile(file, os.O_WRONLY, 0) // waits for the reader
+	pipe, err := os.OpenFile(file, os.O_WRONLY, 0) // returns once the program has opened the pipe
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func stopWithoutAnEnd(t *testing.T, binary string) {
 	}
 }
 
-// secondSignalEndsAtOnce interrupts a stop that would take an hour.
+// secondSignalEndsAtOnce sends a second signal during a stop that would take an hour.
 func secondSignalEndsAtOnce(t *testing.T, binary string) {
 	p := spawn(t, exec.Command(binary, "serve", "--shutdown-timeout=1h"))
 	occupy(t, p)
@@ -99,7 +99,7 @@ func secondSignalEndsAtOnce(t *testing.T, binary string) {
 	}
 }
 
-// occupy begins a call that does not end by itself.
+// occupy begins a call that does not end on its own.
 func occupy(t *testing.T, p *process) {
 	t.Helper()
 	stuck, err := contextdv1.NewTranscriptServiceClient(p.conn).ImportTranscript(context.Background())
@@ -110,8 +110,8 @@ func occupy(t *testing.T, p *process) {
 	if err := stuck.Send(header); err != nil {
 		t.Fatal(err)
 	}
-	// The second of these waits until the daemon has read most of the first, which the call
-	// does once it has begun; one that begins later is refused, and the stop need not wait.
+	// The call must have begun before the stop, since a call that begins later is refused and delays nothing.
+	// It has begun once the daemon reads: the second Send waits until most of the first was read.
 	blank := &contextdv1.ImportTranscriptRequest{Part: &contextdv1.ImportTranscriptRequest_Data{Data: bytes.Repeat([]byte("\n"), 1<<20)}}
 	for range 2 {
 		if err := stuck.Send(blank); err != nil {
@@ -120,8 +120,8 @@ func occupy(t *testing.T, p *process) {
 	}
 }
 
-// logThatNobodyReads closes the reading end of the log, or lets it fill up: the daemon
-// goes on, and stops as it should.
+// logThatNobodyReads closes the reading end of the log's pipe, or lets the pipe fill up. The daemon must go
+// on, and stop in time.
 func logThatNobodyReads(t *testing.T, binary string, closed bool) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -140,7 +140,7 @@ func logThatNobodyReads(t *testing.T, binary string, closed bool) {
 		}
 	}
 	client := contextdv1.NewContextServiceClient(p.conn)
-	for range 500 { // each is a line of more than 200 bytes, and a pipe holds 64 KiB
+	for range 500 { // lines of more than 200 bytes; the pipe holds 64 KiB
 		if _, err := client.CountTokens(t.Context(), &contextdv1.CountTokensRequest{Text: "x"}); err != nil {
 			t.Fatal(err)
 		}

@@ -11,12 +11,11 @@ import (
 
 var fillStore = flag.String("fill-store", "", "make testdata/stores/NAME with this build, for a new format of the data directory")
 
-// stores holds a data directory of every format, as the first build with that format wrote
-// it.
+// stores has a data directory of every format, written by the first build with that format.
 const stores = "testdata/stores"
 
-// TestStores: what an earlier build stored is read as that build read it. The directories
-// in testdata/stores are never rebuilt; NAME.txtar next to each says what it holds.
+// TestStores: data of earlier builds is read as those builds read it. The directories in testdata/stores are
+// never rebuilt; NAME.txtar next to each checks its content.
 func TestStores(t *testing.T) {
 	scripts, err := filepath.Glob(stores + "/*.txtar")
 	if err != nil || len(scripts) == 0 {
@@ -37,7 +36,7 @@ func TestStores(t *testing.T) {
 	})
 }
 
-// TestFillStore makes a data directory by testdata/stores/fill/fill.txtar.
+// TestFillStore creates a data directory by running testdata/stores/fill/fill.txtar.
 func TestFillStore(t *testing.T) {
 	if *fillStore == "" {
 		t.Skip("SKIPPED: no -fill-store=NAME given; the data directories stay as they are")
@@ -60,7 +59,7 @@ func TestFillStore(t *testing.T) {
 		return
 	}
 	from := filepath.Join(work, "script-fill", "data")
-	if err := os.Truncate(filepath.Join(from, "OWNER"), 0); err != nil { // the machine's name
+	if err := os.Truncate(filepath.Join(from, "OWNER"), 0); err != nil { // it has the machine's name
 		t.Fatal(err)
 	}
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {

@@ -14,8 +14,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// BenchmarkTelemetry assembles a warm context of 1,000 events, by turns from a program that exports
-// traces and metrics and from one that does not, and compares the medians.
+// BenchmarkTelemetry assembles a warm context of 1,000 events, alternately by a program that exports traces
+// and metrics and by one that does not, and compares the medians.
 func BenchmarkTelemetry(b *testing.B) {
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	defer collector.Close()
@@ -32,7 +32,7 @@ func BenchmarkTelemetry(b *testing.B) {
 	took := make([][]time.Duration, len(clients))
 	for n := 0; b.Loop(); n++ {
 		for k := range clients {
-			i := (k + n) % len(clients) // who comes second finds warmer caches
+			i := (k + n) % len(clients) // alternate who is first, since the second finds warmer caches
 			client := clients[i]
 			appendTurns(b, client, 1)
 			began := time.Now()

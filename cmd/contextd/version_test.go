@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The clients' packages have the number of VERSION.
+// TestOneVersion: the packages of all clients have the version in VERSION.
 func TestOneVersion(t *testing.T) {
 	number, err := os.ReadFile("../../VERSION")
 	if err != nil {
@@ -33,7 +33,8 @@ func TestOneVersion(t *testing.T) {
 	}
 }
 
-// What make knows of the sources is in the program, also where Go notes nothing, as in an image.
+// TestBuiltFrom: make puts what it knows of the sources into the program, even where the Go tool records
+// nothing, as in an image build.
 func TestBuiltFrom(t *testing.T) {
 	const commit, date = "0123456789abcdef0123456789abcdef01234567", "2026-01-02T03:04:05Z"
 	if _, err := exec.LookPath("make"); err != nil {

@@ -14,20 +14,20 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// agent is one run of the loop.
+// agent is one run of the agent loop.
 type agent struct {
 	client  *client.Client
 	out     io.Writer
 	session string
-	head    uint64 // the newest event that the agent knows of
+	head    uint64 // the newest event that the agent has seen
 	budget  uint64 // in tokens
 	context *client.Context
-	pointer *contextdv1.RedactionPointer // the newest that was in a context
+	pointer *contextdv1.RedactionPointer // the newest pointer in a context
 }
 
-// runAgent asks a model that reads files, until it answers.
+// runAgent runs the loop until the model answers without calling a tool.
 func runAgent(ctx context.Context, c *client.Client, out io.Writer) error {
-	// The budget is too small at first, to show what the daemon says then.
+	// The first budget is too small on purpose, to show the daemon's error.
 	a := agent{client: c, out: out, session: fmt.Sprintf("agent-go-%d", time.Now().UnixNano()), budget: 16}
 	err := a.append(ctx, client.System("You find faults in programs."), client.User("Why is the last flag not obeyed?"))
 	if err != nil {
@@ -51,7 +51,7 @@ func runAgent(ctx context.Context, c *client.Client, out io.Writer) error {
 			return err
 		}
 		if m.turns == 2 {
-			// What the user says meanwhile goes into the log from elsewhere.
+			// The user's next message is appended by another client meanwhile.
 			if _, err := a.client.Append(ctx, a.session, client.User("It worked last week.")); err != nil {
 				return err
 			}
@@ -75,8 +75,8 @@ func runAgent(ctx context.Context, c *client.Client, out io.Writer) error {
 	}
 }
 
-// append appends after what the agent knows of. Where the log has grown meanwhile, it
-// reads what came and appends after it.
+// append appends after the newest event that the agent has seen. If others appended meanwhile, it reads their
+// events and tries again.
 func (a *agent) append(ctx context.Context, events ...*contextdv1.Event) error {
 	for {
 		resp, err := a.client.AppendEvents(ctx, &contextdv1.AppendEventsRequest{
@@ -96,7 +96,7 @@ func (a *agent) append(ctx context.Context, events ...*contextdv1.Event) error {
 	}
 }
 
-// catchUp reads what others appended.
+// catchUp reads the events that others appended.
 func (a *agent) catchUp(ctx context.Context, head uint64) error {
 	for e, err := range a.client.Events(ctx, &contextdv1.ReadEventsRequest{SessionId: a.session, FromSeq: a.head + 1, ToSeq: head}) {
 		if err != nil {
@@ -108,8 +108,8 @@ func (a *agent) catchUp(ctx context.Context, head uint64) error {
 	return nil
 }
 
-// assemble brings the context up to date. Where it cannot be made to fit, it says what
-// cannot be dropped and uses a larger budget.
+// assemble updates the context. If it cannot fit the budget, assemble prints which parts cannot be dropped,
+// and tries a larger budget.
 func (a *agent) assemble(ctx context.Context) error {
 	for {
 		made, err := a.client.Assemble(ctx, &contextdv1.AssembleContextRequest{
@@ -143,7 +143,7 @@ func (a *agent) report() {
 	fmt.Fprintf(a.out, "%d messages, %d of them new, %d tokens\n", len(a.context.Messages), a.context.Sent, h.GetBudget().GetProjectedTokens())
 }
 
-// resolve gets back a body that gave way to a pointer.
+// resolve recalls a body that was replaced by a pointer.
 func (a *agent) resolve(ctx context.Context) error {
 	if a.pointer == nil {
 		return errors.New("no body gave way to a pointer")

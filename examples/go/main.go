@@ -1,12 +1,12 @@
-// Command go is a client of contextd, twice: a small agent loop, and the scenarios that
-// clients in all languages run.
+// Command go shows two clients of contextd: a small agent loop, and the scenarios that clients in all
+// languages run.
 //
 //	go run ./examples/go agent [ADDRESS]
 //	go run ./examples/go scenario ADDRESS FILE
 //
-// What happens goes into the log, and before each model call the context is assembled
-// from it. The package client holds the context, asks only for what is new, checks every
-// hash and waits for a daemon that is not there.
+// An agent appends what happens to the log, and assembles the context from it before each model call. The
+// package client holds the context, requests only new messages, checks every hash, and waits while the daemon
+// is not available.
 package main
 
 import (

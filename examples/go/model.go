@@ -12,8 +12,8 @@ import (
 
 const modelName = "claude-sonnet-4-5"
 
-// model replaces the provider: bodies of Anthropic's Messages API go in and come out. It reads
-// files until it has seen them all, and refuses what the provider would.
+// model replaces the provider, with requests and responses of Anthropic's Messages API. It calls for files
+// until it has seen them all, and refuses requests that the provider would refuse.
 type model struct{ turns int }
 
 func (m *model) call(request []byte) (response []byte, err error) {
@@ -36,8 +36,7 @@ func (m *model) call(request []byte) (response []byte, err error) {
 	})
 }
 
-// wellFormed is a small part of the provider's rules: roles alternate, and each call is
-// answered at once.
+// wellFormed checks a few of the provider's rules: roles alternate, and each call is answered at once.
 func wellFormed(request []byte) error {
 	var body struct {
 		Messages []struct {
@@ -80,7 +79,7 @@ func wellFormed(request []byte) error {
 	return nil
 }
 
-// tool answers a call: the result's event, for the log.
+// tool runs a call and returns the event with its result.
 func tool(call *contextdv1.ToolCall) *contextdv1.Event {
 	var args struct {
 		Path string

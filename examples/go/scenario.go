@@ -19,7 +19,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// scenario is what examples/README.md says that it is.
+// scenario is a scenario as examples/README.md defines it.
 type scenario struct {
 	Session string `json:"session"`
 	Steps   []step `json:"steps"`
@@ -83,9 +83,9 @@ type player struct {
 	client   *client.Client
 	session  string
 	lines    *json.Encoder
-	runner   *bufio.Scanner // what the runner answers
+	runner   *bufio.Scanner // the answers of the program that runs the scenario
 	newest   *client.Context
-	appended []*contextdv1.Event // all of them, for a log that is lost
+	appended []*contextdv1.Event // all events, to append them again after a lost log
 }
 
 // runScenario runs the steps of a file and writes one line for each to out.
@@ -210,7 +210,7 @@ func (p *player) fail(ctx context.Context, i int, f *failure) error {
 	return p.lines.Encode(failedLine{Step: i, Code: f.Code, Field: f.Field})
 }
 
-// wait lets the runner do something to the daemon.
+// wait asks the program that runs the scenario to do something to the daemon, and waits until it has.
 func (p *player) wait(i int, what string) error {
 	if err := p.lines.Encode(daemonLine{Step: i, Daemon: what}); err != nil {
 		return err
@@ -221,7 +221,7 @@ func (p *player) wait(i int, what string) error {
 	return nil
 }
 
-// lose appends to a log that was lost, and then all of the conversation again.
+// lose appends to a log that lost events, and then appends the whole conversation again.
 func (p *player) lose(ctx context.Context, i int, raw []json.RawMessage) error {
 	events, err := eventsOf(raw)
 	if err != nil {
@@ -254,7 +254,7 @@ func eventsOf(raw []json.RawMessage) ([]*contextdv1.Event, error) {
 	return events, nil
 }
 
-// recall gets back what a pointer replaced, and holds it to the pointer's hash.
+// recall resolves a pointer, and compares the body with the pointer's hash.
 func recall(ctx context.Context, c *client.Client, session string, p *contextdv1.RedactionPointer) error {
 	body, err := c.Recall(ctx, session, p.GetPointer())
 	if err != nil {
@@ -267,5 +267,5 @@ func recall(ctx context.Context, c *client.Client, session string, p *contextdv1
 	return nil
 }
 
-// sum is a hash as the API writes it.
+// sum is a hash in the API's form.
 func sum(hash []byte) string { return "sha256:" + hex.EncodeToString(hash) }

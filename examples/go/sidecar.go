@@ -11,8 +11,8 @@ import (
 	"os/exec"
 )
 
-// sidecar finds the daemon, or starts one on loopback that keeps its data in memory.
-// stop ends what was started, and waits for its end.
+// sidecar finds a running daemon, or starts one on loopback that stores in memory. stop ends a daemon that
+// was started, and waits until it has ended.
 func sidecar(ctx context.Context) (address string, stop func(), err error) {
 	if address := os.Getenv("CONTEXTD_ADDR"); address != "" {
 		return address, func() {}, nil
@@ -43,7 +43,7 @@ func sidecar(ctx context.Context) (address string, stop func(), err error) {
 		}
 		var entry struct{ Msg, Address string }
 		if json.Unmarshal(line, &entry) == nil && entry.Msg == "listening" {
-			// The daemon must not block on a log that nobody reads.
+			// Read the daemon's log to the end, so that it never blocks on a full pipe.
 			go func() { _, _ = io.Copy(io.Discard, lines) }()
 			return entry.Address, stop, nil
 		}

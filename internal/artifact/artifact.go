@@ -1,5 +1,5 @@
-// Package artifact encodes what is kept next to a log: each kind is a message of
-// contextd.storage.v1 that carries its version.
+// Package artifact encodes artifacts, which are stored next to a log. Each kind is a versioned message of
+// contextd.storage.v1.
 package artifact
 
 import (
@@ -13,14 +13,13 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Message is a stored message. Its field version comes first and is never 0.
+// Message is a stored message. Its version is its first field and never 0.
 type Message interface {
 	proto.Message
 	GetVersion() uint32
 }
 
-// VersionError says that an artifact was written in a version that this program does not
-// read.
+// VersionError reports that an artifact has a version that this program cannot read.
 type VersionError struct {
 	Kind, ID          string
 	Version, Readable uint32
@@ -33,7 +32,7 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("%s %s was written before version 1 of its format: delete the session, or export it with the contextd that wrote it and import it again", e.Kind, e.ID)
 }
 
-// Encode returns a with m as its value.
+// Encode returns a with the encoded m as its value.
 func Encode(a eventlog.Artifact, m Message) (eventlog.Artifact, error) {
 	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
@@ -43,7 +42,7 @@ func Encode(a eventlog.Artifact, m Message) (eventlog.Artifact, error) {
 	return a, nil
 }
 
-// Put stores a with m as its value; durable on return.
+// Put encodes m as the value of a and stores it. It is durable on return.
 func Put(ctx context.Context, store eventlog.Artifacts, sessionID string, a eventlog.Artifact, m Message) error {
 	a, err := Encode(a, m)
 	if err != nil {
@@ -52,8 +51,8 @@ func Put(ctx context.Context, store eventlog.Artifacts, sessionID string, a even
 	return store.PutArtifacts(ctx, sessionID, a)
 }
 
-// Newest returns the newest artifact of a kind that is not after an event; ok is false if
-// there is none. to 0 is any event.
+// Newest returns the newest artifact of a kind whose event is not after to; 0 is no limit. ok is false if
+// there is none.
 func Newest(ctx context.Context, store eventlog.Artifacts, sessionID, kind string, to eventlog.Seq) (a eventlog.Artifact, ok bool, err error) {
 	for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: kind, To: to, Reverse: true}) {
 		return a, err == nil, err
@@ -61,10 +60,10 @@ func Newest(ctx context.Context, store eventlog.Artifacts, sessionID, kind strin
 	return a, false, nil
 }
 
-// Decode reads the value of a into m, whose version must be at least 1 and at most
-// readable. It returns *VersionError or *eventlog.CorruptError.
+// Decode decodes the value of a into m. Its version must be from 1 to readable. Errors are *VersionError and
+// *eventlog.CorruptError.
 func Decode(a eventlog.Artifact, m Message, readable uint32) error {
-	if bytes.HasPrefix(a.Value, []byte("{")) && json.Valid(a.Value) { // as builds before version 1 wrote it
+	if bytes.HasPrefix(a.Value, []byte("{")) && json.Valid(a.Value) { // builds before version 1 wrote JSON
 		return &VersionError{Kind: a.Kind, ID: a.ID, Readable: readable}
 	}
 	if err := proto.Unmarshal(a.Value, m); err != nil {

@@ -1,5 +1,5 @@
-// Package costtest holds what operations cost to a file of budgets. What is counted, allocations,
-// their bytes and instructions, depends neither on the machine's speed nor on what else runs.
+// Package costtest compares the costs of operations with budgets in a file. It counts allocations, their
+// bytes and instructions, which depend neither on the machine's speed nor on its load.
 package costtest
 
 import (
@@ -19,45 +19,43 @@ import (
 	"testing"
 )
 
-// rewrite is shared with the tests that import this package.
+// rewrite is a flag of every test binary that imports this package.
 var rewrite = flag.Bool("rewrite-costs", false, "write what operations cost into the file of budgets instead of holding them to it")
 
-// Operation is something whose costs have a budget.
+// Operation is an operation with a cost budget.
 type Operation struct {
-	// Name is that of its row: words without a tab.
+	// Name is the name of the operation's row: words without a tab.
 	Name string
-	// Start makes what the operation works on and returns it, ready to be run again and again.
-	// Each run should cost the same.
+	// Start prepares what the operation works on, and returns the operation. Each run should cost the same.
 	Start func(testing.TB) (run func())
-	// Counted is over how many runs instructions are counted; 0 is 20. What executes few needs
-	// more, for what happens beside it to be small.
+	// Counted is how many runs the instructions are averaged over; 0 is 20. A cheap operation needs more, so
+	// that other work in the process does not matter.
 	Counted int
 }
 
-// Cost is what one run of an operation takes.
+// Cost is the cost of one run of an operation.
 type Cost struct {
 	Allocations, Bytes uint64
-	// Instructions are counted without the processor's extensions; 0 is not known.
+	// Instructions are counted without the processor's extensions; 0 is unknown.
 	Instructions uint64
 }
 
-// slack is the part of a budget by which it may be exceeded: maps and slices grow now and then.
+// slack is the share by which a budget may be exceeded, since maps and slices grow now and then.
 const slack = 0.03
 
-// slackOfInstructions is more: what a store does in the background is among them.
+// slackOfInstructions is larger, since a store's background work is counted too.
 const slackOfInstructions = 0.1
 
-// warmUps are runs before those that are measured, and runs how many are measured, in each of some
-// rounds.
+// warmUps is how many runs come before the measured ones. runs is how many are measured per round.
 const (
 	warmUps = 20
 	runs    = 50
 	rounds  = 3
 )
 
-// Hold fails the test where an operation costs more than its row in a file allows. With
-// -rewrite-costs it writes the row. Instructions are counted with COUNT_INSTRUCTIONS=1 where Valgrind
-// is installed.
+// Hold fails the test if an operation costs more than its row in the file allows. With -rewrite-costs it
+// writes the row instead. Instructions are only counted with COUNT_INSTRUCTIONS=1, and only if Valgrind is
+// installed.
 func Hold(t *testing.T, file string, all ...Operation) {
 	t.Helper()
 	if name, n, ok := counted(); ok {
@@ -105,11 +103,11 @@ func over(t *testing.T, what string, got, budget uint64, slack float64) {
 	}
 }
 
-// most is what may be counted under a budget.
+// most is the largest count that a budget allows.
 func most(budget uint64, slack float64) uint64 { return uint64(float64(budget) * (1 + slack)) }
 
-// measure counts what runs of an operation allocate, in the round in which that is least: a
-// collection of garbage empties pools, and what other tests started may go on in the background.
+// measure counts what an operation allocates per run, and takes the cheapest round: a garbage collection
+// empties pools, and other tests may still work in the background.
 func measure(t *testing.T, op Operation) Cost {
 	run := op.Start(t)
 	for range warmUps {
@@ -134,8 +132,7 @@ const heading = `# What one run of each operation may cost, by the tests that im
 # operation	allocations	bytes	instructions
 `
 
-// read reads a file of budgets: a row of tab-separated fields for each, instructions "-" where
-// they are not known.
+// read reads a file of budgets: rows of tab-separated fields; instructions are "-" if unknown.
 func read(file string) (map[string]Cost, error) {
 	out := map[string]Cost{}
 	data, err := os.ReadFile(file)

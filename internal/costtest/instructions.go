@@ -12,26 +12,25 @@ import (
 	"testing"
 )
 
-// counting names, in the environment, the operation that a process is to run and how often.
+// counting is the environment variable that names the operation that a process runs, and how often.
 const counting = "COSTTEST_COUNTING"
 
-// asked, in the environment, has instructions counted.
+// asked is the environment variable that enables counting instructions.
 const asked = "COUNT_INSTRUCTIONS"
 
-// Callgrind knows no newer instructions than those of 2013, and stumbles over signals between
-// threads. With one processor and no garbage collection two runs of the same differ by one in ten
-// thousand.
+// Callgrind knows no instructions newer than 2013, and fails on signals between threads. With one processor
+// and without garbage collection, counts of the same work differ by one in ten thousand.
 var plainProcessor = []string{"GOMAXPROCS=1", "GOGC=off", "GODEBUG=cpu.all=off,asyncpreemptoff=1"}
 
 var collected = regexp.MustCompile(`Collected : (\d+)`)
 
-// fewer is how often an operation is run in the first of two processes: what the second takes more
-// is what its further runs take.
+// fewer is how many runs the first of two processes makes. The difference to the second, which makes more, is
+// the cost of the additional runs.
 const fewer = 10
 
-// instructions counts those of one run of an operation with Valgrind's callgrind; 0 where nobody
-// asked for it, or it is not installed. What is more than allowed is counted again, and the least of
-// each process taken: what the runtime does by the clock is more where a busy machine takes longer.
+// instructions counts the instructions of one run with Valgrind's callgrind; 0 if it is not enabled or
+// Valgrind is not installed. A result above allowed is measured again, keeping the lowest count of each
+// process: the runtime does some work by the clock, of which there is more when the machine is slow.
 func instructions(t *testing.T, op Operation, allowed uint64) uint64 {
 	t.Helper()
 	if os.Getenv(asked) == "" {
@@ -77,7 +76,7 @@ func instructions(t *testing.T, op Operation, allowed uint64) uint64 {
 	return each
 }
 
-// counted is what the process is to run because another counts its instructions.
+// counted returns what to run if this process was started to have its instructions counted.
 func counted() (name string, n int, ok bool) {
 	times, name, ok := strings.Cut(os.Getenv(counting), " ")
 	n, err := strconv.Atoi(times)

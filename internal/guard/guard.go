@@ -1,5 +1,5 @@
-// Package guard contains the panics of work that no caller is there to recover for: here they are logged
-// and counted.
+// Package guard recovers from panics of background work, which has no caller to do so. It logs and counts
+// them.
 package guard
 
 import (
@@ -11,10 +11,10 @@ import (
 
 var panics atomic.Int64
 
-// Panics is how many were contained since the process began.
+// Panics is how many panics were recovered since the process began.
 func Panics() int64 { return panics.Load() }
 
-// Run runs a task and returns its error; a panic is one.
+// Run runs a task and returns its error. A panic is returned as an error.
 func Run(logger *slog.Logger, task string, run func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {

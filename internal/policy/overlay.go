@@ -13,10 +13,10 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// Overlay is what somebody says of a policy. Each part that is there takes the whole place
-// of the same part below it. The zero value says nothing.
+// Overlay is what a configuration, a session or a request sets of a policy. Each part that is set replaces
+// the same part of the layer below as a whole. The zero value sets nothing.
 type Overlay struct {
-	// Name is that of the policy which takes the place of everything below; empty is none.
+	// Name is the policy that replaces all layers below; empty replaces nothing.
 	Name        string
 	ToolResults Part[reduce.ToolResults]
 	Duplicates  *bool
@@ -27,14 +27,14 @@ type Overlay struct {
 	Summaries   *decide.SummaryPolicy
 	Cache       Part[reduce.Cache]
 	Projection  *projection.Options
-	// Recall is that of reduce.Policy.
+	// Recall is as in reduce.Policy.
 	Recall *reduce.Recall
-	// Reason is the caller's own, for the Projection.
+	// Reason is the caller's reason, for the projection's record.
 	Reason string
 }
 
-// Part is what an overlay says of a part of a policy, given that part of the built-in policy
-// at the bottom, which has what is left out. Nil says nothing.
+// Part returns the part of a policy that an overlay sets. Fields that the overlay omits are taken from
+// builtIn, the same part of the built-in policy at the bottom. A nil Part sets nothing.
 type Part[T any] func(builtIn T) T
 
 func (p Part[T]) lay(to *T, builtIn T) {
@@ -43,13 +43,13 @@ func (p Part[T]) lay(to *T, builtIn T) {
 	}
 }
 
-// layers are a policy and the built-in one at its bottom.
+// layers are a policy and the built-in policy at its bottom.
 type layers struct {
 	assemble.Policy
 	builtIn reduce.Policy
 }
 
-// lay lays an overlay over a policy. Errors name the field, which is under at.
+// lay applies an overlay to a policy. Errors name the field, with at before it.
 func (s Set) lay(base layers, o Overlay, at string) (layers, error) {
 	r := &base.Reduction
 	o.ToolResults.lay(&r.ToolResults, base.builtIn.ToolResults)

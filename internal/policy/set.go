@@ -1,5 +1,5 @@
-// Package policy says which policy a context is made by: the daemon's named policies,
-// what a session and what a request say beside them, and the one that results.
+// Package policy resolves the policy of a context from the daemon's named policies, the session's settings
+// and the request.
 package policy
 
 import (
@@ -13,9 +13,9 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// The policies that always exist. Configuration may give their names another meaning.
+// The built-in policies. The configuration may redefine their names.
 const (
-	// DefaultName is the policy where nobody names any: BalancedName.
+	// DefaultName is the policy where none is named; built-in, it equals BalancedName.
 	DefaultName  = "default"
 	FrugalName   = "frugal"
 	BalancedName = "balanced"
@@ -28,7 +28,7 @@ var presets = map[string]func() reduce.Policy{
 	FrugalName: reduce.FrugalPolicy, FaithfulName: reduce.FaithfulPolicy,
 }
 
-// Set is the named policies of a daemon. The zero value knows the built-in ones only.
+// Set is the named policies of a daemon. The zero value has only the built-in ones.
 type Set struct {
 	named       map[string]layers
 	fallback    string
@@ -37,17 +37,16 @@ type Set struct {
 	shadowed    assemble.Policy
 }
 
-// Summarizers are those of the daemon's configuration.
+// Summarizers are the summarizers of the daemon's configuration.
 type Summarizers struct {
 	Names []string
-	// Default is the one that policies use which name none.
+	// Default is the summarizer of policies that name none.
 	Default string
 }
 
-// NewSet takes the named policies of the configuration, each of them laid over the
-// built-in default, and the name of the one that applies where nobody names any; empty is
-// DefaultName. Errors are *eventlog.InvalidError and name the field from "policies[name]"
-// or "default_policy" on.
+// NewSet returns the named policies of the configuration, each applied to the built-in default policy.
+// fallback is the policy where none is named; empty is DefaultName. Errors are *eventlog.InvalidError, and
+// name the field beginning with "policies[name]" or "default_policy".
 func NewSet(named map[string]Overlay, fallback string, summarizers Summarizers) (Set, error) {
 	out := Set{named: make(map[string]layers, len(named)), fallback: fallback, summarizers: summarizers}
 	for _, name := range slices.Sorted(maps.Keys(named)) {
@@ -70,8 +69,8 @@ func NewSet(named map[string]Overlay, fallback string, summarizers Summarizers) 
 	return out, nil
 }
 
-// WithShadow is the set with the name of the policy whose contexts are computed beside those in
-// use; empty is none. The error is an *eventlog.InvalidError and names the field "shadow".
+// WithShadow returns the set with a shadow policy, whose contexts are computed for comparison with those in
+// use; an empty name is none. The error is an *eventlog.InvalidError for the field "shadow".
 func (s Set) WithShadow(name string) (Set, error) {
 	if s.shadow = name; name == "" {
 		return s, nil
@@ -84,8 +83,8 @@ func (s Set) WithShadow(name string) (Set, error) {
 	return s, nil
 }
 
-// Shadow is the policy that is computed beside one in use, with its name, which is empty if there is
-// none. The tool that the model recalls with is that of the policy in use, if it has one.
+// Shadow is the shadow policy with its name; the name is empty if there is none. If the policy in use names a
+// recall tool, the shadow policy has that tool too.
 func (s Set) Shadow(used assemble.Policy) (p assemble.Policy, name string) {
 	p = s.shadowed
 	if used.Reduction.Recall != "" {
@@ -94,9 +93,9 @@ func (s Set) Shadow(used assemble.Policy) (p assemble.Policy, name string) {
 	return p, s.shadow
 }
 
-// Resolve lays what a request says over what its session says and over the daemon's
-// policy. The result is checked and compiled. Errors name the field from "policy" on. A tool
-// that the session names is its runtime's, whichever policy a request names.
+// Resolve applies the session's overlay and then the request's to the daemon's default policy, and checks and
+// compiles the result. A policy that the request names replaces the session's overlay, except for its recall
+// tool, since that belongs to the session's runtime. Errors name the field, beginning with "policy".
 func (s Set) Resolve(session, request Overlay) (assemble.Policy, error) {
 	base, err := s.lookup(s.fallback)
 	if err != nil {
@@ -114,7 +113,7 @@ func (s Set) Resolve(session, request Overlay) (assemble.Policy, error) {
 	return base.Policy, err
 }
 
-// over lays an overlay over the base, or over the policy that it names.
+// over applies an overlay to base, or to the policy that the overlay names.
 func (s Set) over(base layers, o Overlay) (layers, error) {
 	if o.Name != "" {
 		named, err := s.lookup(o.Name)
@@ -139,7 +138,7 @@ func (s Set) lookup(name string) (layers, error) {
 	return layers{}, fmt.Errorf("%q is not a policy of the daemon's configuration; it knows %s", name, strings.Join(s.Names(), ", "))
 }
 
-// UnknownError is a request's name that no policy of the configuration has.
+// UnknownError reports that a request names a policy that does not exist.
 type UnknownError struct {
 	Err   error // an eventlog.InvalidError
 	Name  string
@@ -148,7 +147,7 @@ type UnknownError struct {
 
 func (e *UnknownError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the error about the field.
+// Unwrap returns the error with the field.
 func (e *UnknownError) Unwrap() error { return e.Err }
 
 // Names lists the policies that a request may name.

@@ -1,5 +1,5 @@
-// Package provider holds what is particular to those who make models and seal their
-// reasoning: how their models are named, and what a request may do with sealed reasoning.
+// Package provider has the rules of the providers that make models and seal their reasoning: how their models
+// are named, and what a request may do with sealed reasoning.
 package provider
 
 import (
@@ -9,8 +9,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Provider is whoever made a model, and so the one who seals its reasoning. The zero
-// value is Unknown.
+// Provider is who made a model, and so sealed its reasoning. The zero value is Unknown.
 type Provider uint8
 
 // The providers whose rules are known.
@@ -21,58 +20,55 @@ const (
 	Gemini
 )
 
-// Allowed says what may be done to an assistant message with sealed reasoning and the
-// results of its calls. The message itself never changes: what is signed, and what is
-// next to it, is sent unchanged.
+// Allowed says what may be done to an assistant message with sealed reasoning and to the results of its
+// calls. The message itself is either sent unchanged or not at all.
 type Allowed struct {
-	// Whole lets all of it go, and Results lets other texts take the place of what tools
-	// answered.
+	// Whole allows dropping the message with its results. Results allows replacing the texts of the results.
 	Whole, Results bool
 }
 
-// Seals are a provider's rules for what it sealed. docs/projections.md says where each rule
-// comes from.
+// Seals are a provider's rules for reasoning that it sealed. docs/projections.md names the source of each
+// rule.
 type Seals struct {
-	// InLoop holds in the tool-use loop after the newest user message, and Before in the
-	// turns before it.
+	// InLoop applies within the tool-use loop after the newest user message, Before to the turns before that
+	// message.
 	InLoop, Before Allowed
-	// OmitBefore lets a message before the loop go out without its reasoning.
+	// OmitBefore allows sending a message before the loop without its reasoning.
 	OmitBefore bool
-	// TextEndsLoop is set where a user's text between two turns ends the loop, so that what
-	// comes after it has to begin with reasoning of its own.
+	// TextEndsLoop is set where a user's text between two turns ends the loop, so that the next assistant
+	// message must begin with reasoning of its own.
 	TextEndsLoop bool
 }
 
 var providers = [...]struct {
 	name string
-	// words identify the provider in the name of a model.
+	// words in the name of a model identify the provider.
 	words []string
 	seals Seals
 }{
-	// Whoever it is may cover anything by the seal.
+	// An unknown provider's seal may cover anything.
 	Unknown: {name: "unknown", seals: Seals{Before: Allowed{Whole: true}, TextEndsLoop: true}},
-	// The thinking of an open loop must come back; that of earlier turns is ignored.
+	// The thinking of an open loop must be sent back; that of earlier turns is ignored.
 	Anthropic: {"anthropic", []string{"claude", "anthropic"}, Seals{
 		InLoop: Allowed{Results: true}, Before: Allowed{Whole: true, Results: true}, OmitBefore: true, TextEndsLoop: true,
 	}},
-	// Reasoning and the items after it come together or not at all.
+	// Reasoning and the items after it are sent together or not at all.
 	OpenAI: {"openai", []string{"openai", "gpt", "chatgpt", "codex"}, Seals{
 		InLoop: Allowed{Whole: true, Results: true}, Before: Allowed{Whole: true, Results: true},
 	}},
-	// Every call of the current turn must come back with its signature.
+	// Every call of the current turn must be sent back with its signature.
 	Gemini: {"gemini", []string{"gemini"}, Seals{InLoop: Allowed{Results: true}, Before: Allowed{Whole: true, Results: true}}},
 }
 
 // String is the provider's name in lower case.
 func (p Provider) String() string { return providers[p].name }
 
-// Seals are the rules for the reasoning that the provider sealed.
+// Seals are the provider's rules for reasoning that it sealed.
 func (p Provider) Seals() Seals { return providers[p].seals }
 
-// Of says who made a model by its name, in any case of letters and after whatever path
-// a gateway or a cloud puts before it, such as "us.anthropic.claude-sonnet-4-v1:0" or
-// "openrouter/openai/o3". A name that holds two, as that of a distilled model does, is
-// Unknown.
+// Of returns the provider of a model by its name. Case does not matter, nor does a path that a gateway or a
+// cloud puts before the name, as in "us.anthropic.claude-sonnet-4-v1:0" or "openrouter/openai/o3". A name
+// with words of two providers, as that of a distilled model, gives Unknown.
 func Of(model string) Provider {
 	model = strings.ToLower(model)
 	found := Unknown
@@ -95,8 +91,8 @@ func separates(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < '0' || r > '9')
 }
 
-// ofWord decides by a word of a model's name. The o-series of OpenAI begins a name: in
-// others it means something else, as in marco-o1.
+// ofWord returns the provider for a word of a model's name. OpenAI's o-series only counts as the first word:
+// elsewhere such a word means something else, as in marco-o1.
 func ofWord(word string, first bool) Provider {
 	if first && len(word) == 2 && word[0] == 'o' && word[1] >= '1' && word[1] <= '9' {
 		return OpenAI
@@ -109,10 +105,9 @@ func ofWord(word string, first bool) Provider {
 	return Unknown
 }
 
-// OfBlock says who sealed a block of reasoning in a message of a model: the model's
-// maker, or without a model's name whoever alone seals in this way. Where the seal is one
-// that the model's maker does not use, and where the block is not sealed and the model
-// unknown, it is Unknown.
+// OfBlock returns who sealed a block of reasoning in a model's message: the model's provider, or without a
+// model's name the only provider that seals in this way. It is Unknown if the model's provider does not seal
+// in this way, or if the block is not sealed and the model is unknown.
 func OfBlock(t eventlog.Thinking, model string) Provider {
 	by := Of(model)
 	switch {
@@ -121,12 +116,12 @@ func OfBlock(t eventlog.Thinking, model string) Provider {
 	case t.RedactedData != "":
 		return agree(by, model, Anthropic)
 	default:
-		return by // a signature is the way of two
+		return by // two providers use signatures
 	}
 }
 
-// agree is who seals in this way, unless the model is known to be another's or its
-// maker is not known.
+// agree returns seals, the provider that seals in this way, unless the model's name gives another provider or
+// none.
 func agree(by Provider, model string, seals Provider) Provider {
 	if by == seals || model == "" {
 		return seals
@@ -134,10 +129,10 @@ func agree(by Provider, model string, seals Provider) Provider {
 	return Unknown
 }
 
-// Maker is the model that wrote a message, as far as its reasoning shows where no name says
-// it: a provider's that alone seals as some of it is sealed, by a name that Of knows. Of a
-// message that several seem to have sealed nobody knows, so that none of it is sent to any:
-// a provider refuses reasoning of which a part is missing.
+// Maker returns the model that wrote a message. If it is not named, Maker infers the provider from seals that
+// only one provider uses, and returns a name for it that Of knows; "" if there is no such seal. If the seals
+// point to several providers, it returns the name of Unknown, so that none of the reasoning is sent:
+// providers refuse a message if a part of its reasoning is missing.
 func Maker(model string, blocks []eventlog.Block) string {
 	if model != "" {
 		return model

@@ -7,8 +7,8 @@ import (
 	"github.com/contextd/contextd/internal/scrub"
 )
 
-// Starts of credentials that follow each other without end cost no more each than one does: from
-// each of them to the end, a text of this size would take hours.
+// TestRepeatedStartsAreFound: a run of starts of credentials without an end takes linear time. Searching from
+// each start to the end would take hours for a text of this size.
 func TestRepeatedStartsAreFound(t *testing.T) {
 	s, err := scrub.New(scrub.Options{})
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Event returns the event with the credentials in what was said, thought, called and
-// answered replaced. What a provider sealed or made, media and labels stay: a changed
-// byte there would be refused. The event that was given is not changed.
+// Event returns a copy of the event with credentials replaced in texts, reasoning, calls and results. Sealed
+// reasoning, provider blocks, media and labels stay unchanged, since the provider would refuse a changed byte
+// there.
 func (s *Scrubber) Event(e eventlog.Event) eventlog.Event {
 	if s == nil {
 		return e
@@ -39,9 +39,8 @@ func (s *Scrubber) Event(e eventlog.Event) eventlog.Event {
 	return e
 }
 
-// Shown is Event for a context, and says how many credentials were replaced. A message of the
-// assistant that a provider sealed a part of stays whole, because it is sent as it came or not
-// at all.
+// Shown is Event for a context, and returns how many credentials were replaced. An assistant message with
+// sealed parts stays unchanged as a whole, because it must be sent unchanged or not at all.
 func (s *Scrubber) Shown(e eventlog.Event) (_ eventlog.Event, replaced int) {
 	if m, ok := e.Body.(*eventlog.Message); ok && m.Role == eventlog.RoleAssistant && slices.ContainsFunc(m.Blocks, sealed) {
 		return e, 0
@@ -49,7 +48,7 @@ func (s *Scrubber) Shown(e eventlog.Event) (_ eventlog.Event, replaced int) {
 	counting := &Scrubber{custom: s.custom, observe: func(_ string, n int) { replaced += n }}
 	scrubbed := counting.Event(e)
 	if replaced > 0 {
-		scrubbed.Tokens = eventlog.TokenCounts{} // they are of another text
+		scrubbed.Tokens = eventlog.TokenCounts{} // they were counted for the unscrubbed text
 	}
 	return scrubbed, replaced
 }
@@ -84,8 +83,7 @@ func (s *Scrubber) blocks(blocks []eventlog.Block) []eventlog.Block {
 	return out
 }
 
-// JSON returns a JSON text with its credentials replaced; it is JSON still if it was. All
-// bytes that are of no credential stay as they are.
+// JSON replaces credentials in a JSON text so that valid JSON stays valid. All other bytes stay unchanged.
 func (s *Scrubber) JSON(text string) string {
 	if s == nil {
 		return text
@@ -97,8 +95,7 @@ func (s *Scrubber) JSON(text string) string {
 	return s.jsonStrings(text)
 }
 
-// jsonStrings scrubs each string of a JSON text by itself, for patterns that match beyond
-// the end of one.
+// jsonStrings scrubs each string of a JSON text on its own, for patterns that would match across strings.
 func (s *Scrubber) jsonStrings(text string) string {
 	var out strings.Builder
 	from := 0

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// NewReader returns a reader of what r reads, scrubbed line by line. It holds one line.
+// NewReader returns a reader that scrubs r line by line. It buffers one line.
 func (s *Scrubber) NewReader(r io.Reader) io.Reader {
 	if s == nil {
 		return r

@@ -12,31 +12,31 @@ import (
 // rule finds one kind of credential.
 type rule struct {
 	name string
-	// starts are texts of which each match begins with one, in any case where fold is set.
-	// They are looked for before the pattern, which is far slower, is tried.
+	// starts are the texts with which a match can begin; fold ignores their case. They are searched for
+	// first, since the pattern is far slower.
 	starts []string
 	fold   bool
-	// inside is set where a letter or a digit may come before a match.
+	// inside is set where a match may directly follow a letter or a digit.
 	inside bool
-	// pattern matches from a start on. Its first group is what is replaced, or all of it.
+	// pattern is matched from a start on. Its first group is replaced or, if it has none, the whole match.
 	pattern lazyRegexp
-	// accept, if set, is asked whether what was found is a credential.
+	// accept, if set, decides whether a match is a credential.
 	accept func(secret string) bool
-	// run, if set, are the characters that a match goes on with to the last of them, whichever
-	// start among them it begins with: where one finds nothing, the later ones need no look.
+	// run, if set, says which characters a match extends over: always to the end of the run. So if the match
+	// at one start is no credential, later starts in the same run need not be tried.
 	run func(rune) bool
 }
 
-// longestNested is how much of a value that is no credential is searched for another assignment,
-// from its end. Looking from each start in it would take the square of its length.
+// longestNested is how many bytes at the end of a value that is no credential are searched for another
+// assignment. Searching from each start in the value would take quadratic time.
 const longestNested = 256
 
-// builtin are the known shapes, the more special ones first. Each is what the provider of
-// the credential documents about it. No class of characters that a credential may consist
-// of holds a quote, a backslash or a bracket: JSON stays JSON, and marks are not found.
+// builtin are the known shapes as the providers document them, the more specific ones first. The characters
+// of a credential never include a quote, a backslash or a bracket, so that JSON stays valid and marks are not
+// matched.
 var builtin = []rule{
 	{
-		// The text between the markers; without the second one, what looks like base64.
+		// Matches the text between the markers or, without an end marker, what looks like base64.
 		name: "private_key", starts: []string{"-----BEGIN "}, inside: true,
 		pattern: lazily(`^-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:(?:\s|\\[nr])*[A-Z][A-Za-z-]*: [^"\\\n]*)*(?:[A-Za-z0-9+/=\s]|\\[nr])*(?:-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----)?`),
 	},
@@ -91,8 +91,7 @@ var builtin = []rule{
 	},
 }
 
-// lazyRegexp is a regular expression that is compiled when it is first needed: most daemons need
-// few of them, and none at the start.
+// lazyRegexp is a regular expression that is compiled at its first use: most daemons need few of them.
 type lazyRegexp struct {
 	expr     string
 	compiled func() *regexp.Regexp
@@ -104,7 +103,7 @@ func lazily(expr string) lazyRegexp {
 
 func (r lazyRegexp) String() string { return r.expr }
 
-// shape is the rule of a credential that one of a few texts begins and rest ends.
+// shape is a rule for credentials that consist of one of several starts and a rest.
 func shape(name, rest string, starts ...string) rule {
 	quoted := make([]string, len(starts))
 	for i, start := range starts {
@@ -118,11 +117,11 @@ func (r rule) through(run func(rune) bool) rule {
 	return r
 }
 
-// candidates are the rules of which a match may begin with two bytes: most texts hold few
-// such pairs. Each start has two bytes at least.
+// candidates are the rules with a start that begins with these two bytes. Most texts have few such pairs.
+// Each start has at least two bytes.
 func candidates(a, b byte) []*rule { return groups[groupOf[int(a)<<8|int(b)]] }
 
-// groupOf is the index in groups for each pair of bytes; the first group is empty.
+// groupOf maps each pair of bytes to an index in groups; the first group is empty.
 var groupOf, groups = func() (of [1 << 16]uint16, groups [][]*rule) {
 	groups = [][]*rule{nil}
 	for i := range builtin {
@@ -144,7 +143,7 @@ var groupOf, groups = func() (of [1 << 16]uint16, groups [][]*rule) {
 	return of, groups
 }()
 
-// spellings are the ways in which a text may have two letters of a start.
+// spellings are the ways in which a text may spell the first two letters of a start.
 func (r *rule) spellings(pair string) []string {
 	if !r.fold {
 		return []string{pair}
@@ -153,8 +152,8 @@ func (r *rule) spellings(pair string) []string {
 	return []string{lower, upper, lower[:1] + upper[1:], upper[:1] + lower[1:]}
 }
 
-// find returns what is to be replaced of a match at i. Where it finds nothing, no match begins
-// before next.
+// find looks for a match that begins at i and returns the part to replace. If there is none, no match begins
+// before next either.
 func (r *rule) find(text string, i int) (begin, end, next int, ok bool) {
 	if !r.inside && i > 0 && isWord(text[i-1]) || !r.startsAt(text[i:]) {
 		return 0, 0, 0, false
@@ -163,7 +162,7 @@ func (r *rule) find(text string, i int) (begin, end, next int, ok bool) {
 	if at == nil {
 		return 0, 0, r.endOfRun(text, i), false
 	}
-	at = at[len(at)-2:] // the group, or the whole match
+	at = at[len(at)-2:] // the first group, or the whole match
 	begin, end = i+at[0], i+at[1]
 	if r.accept == nil || r.accept(text[begin:end]) {
 		return begin, end, 0, true
@@ -171,7 +170,7 @@ func (r *rule) find(text string, i int) (begin, end, next int, ok bool) {
 	return 0, 0, max(r.endOfRun(text, i), end-longestNested), false
 }
 
-// endOfRun is where the run ends that i is in.
+// endOfRun is the end of the run of characters at i; 0 if the rule has no run.
 func (r *rule) endOfRun(text string, i int) int {
 	if r.run == nil {
 		return 0
@@ -198,19 +197,19 @@ func isWord(b byte) bool {
 
 func isTokenRune(r rune) bool { return r == '-' || r < utf8.RuneSelf && isWord(byte(r)) }
 
-// isNameRune takes what folds to a letter of ASCII as well, as a pattern does that folds.
+// isNameRune also accepts characters that fold to ASCII letters, as case-insensitive patterns do.
 func isNameRune(r rune) bool { return isTokenRune(r) || r == 'ſ' || r == '\u212a' }
 
-// mixed reports whether a text has letters and digits: words and numbers are no keys.
+// mixed reports whether a text has both letters and digits: a key does, a word or a number does not.
 func mixed(text string) bool {
 	return strings.ContainsFunc(text, unicode.IsDigit) && strings.ContainsFunc(text, unicode.IsLetter)
 }
 
-// leastEntropy is, in bits for each character, what a text that somebody assigned must have
-// to be taken for a secret. Of 8 different characters it has 3.
+// leastEntropy is the entropy, in bits per character, that an assigned text must have to count as a secret.
+// For example, a text of eight different characters has 3.
 const leastEntropy = 2.75
 
-// drawn reports whether a text looks as if it was drawn at random, not written.
+// drawn reports whether a text looks random rather than written.
 func drawn(text string) bool {
 	if !mixed(text) {
 		return false

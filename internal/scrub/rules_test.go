@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPatternsCompile compiles what is otherwise compiled when a text needs it.
+// TestPatternsCompile compiles all patterns, which are otherwise compiled at their first use.
 func TestPatternsCompile(t *testing.T) {
 	for _, r := range builtin {
 		if got := r.pattern.compiled().String(); got != r.pattern.String() {
@@ -15,7 +15,7 @@ func TestPatternsCompile(t *testing.T) {
 	}
 }
 
-// TestCandidates compares the table of pairs with the rules' starts, for every pair.
+// TestCandidates compares the table of byte pairs with the rules' starts, for every pair.
 func TestCandidates(t *testing.T) {
 	for pair := range 1 << 16 {
 		a, b := byte(pair>>8), byte(pair)

@@ -1,7 +1,7 @@
-// Package scrub replaces credentials in text by a mark that names what was there:
-// tokens, keys and passwords whose shape is known, and what an operator's patterns match.
+// Package scrub replaces credentials in texts by marks that name their kind: tokens, keys and passwords of
+// known shapes, and matches of an operator's patterns.
 //
-// It finds shapes, not meanings: a password that looks like a word stays.
+// It recognises shapes, not meanings: a password that looks like a word is not found.
 package scrub
 
 import (
@@ -16,7 +16,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// markStart begins every mark. No rule finds a mark.
+// markStart begins every mark. No rule matches a mark.
 const markStart = "[scrubbed:"
 
 func markOf(name string) string { return markStart + name + "]" }
@@ -29,25 +29,25 @@ type Scrubber struct {
 	rules   string
 }
 
-// pattern is an operator's rule. group is what is replaced of a match; 0 is all of it.
+// pattern is an operator's rule. group is the group to replace; 0 is the whole match.
 type pattern struct {
 	name   string
 	regexp *regexp.Regexp
 	group  int
 }
 
-// Options say what a Scrubber finds.
+// Options configure a Scrubber.
 type Options struct {
-	// Patterns are regular expressions (RE2) by name, in addition to the built-in rules.
-	// Where one has a group, the first group is replaced and the rest of the match stays.
+	// Patterns are regular expressions (RE2) by name, in addition to the built-in rules. If one has groups,
+	// only the first group is replaced.
 	Patterns map[string]string
-	// Observe, if set, is called with how many credentials of a rule a text held. It may be
-	// called from any goroutine and must not block.
+	// Observe, if set, is called with the number of credentials that a rule replaced in a text. It may be
+	// called from any goroutine, and must not block.
 	Observe func(rule string, n int)
 }
 
-// New returns a Scrubber. What is wrong with a pattern is an *eventlog.InvalidError whose
-// field is its name.
+// New returns a Scrubber. An invalid pattern gives an *eventlog.InvalidError whose field is the pattern's
+// name.
 func New(o Options) (*Scrubber, error) {
 	s := &Scrubber{observe: o.Observe}
 	if s.observe == nil {
@@ -64,10 +64,10 @@ func New(o Options) (*Scrubber, error) {
 	return s, nil
 }
 
-// builtinVersion counts the changes of the built-in rules that their patterns do not show.
+// builtinVersion is raised when the built-in rules change otherwise than in their patterns.
 const builtinVersion = 1
 
-// Rules identifies the rules of a Scrubber: two with the same rules find the same.
+// Rules identifies the rules of a Scrubber: equal values mean that the same is found.
 func (s *Scrubber) Rules() string { return s.rules }
 
 func rulesOf(custom []pattern) string {
@@ -116,7 +116,7 @@ func (s *Scrubber) Text(text string) string {
 	for _, p := range s.custom {
 		var out replaced
 		for _, at := range p.regexp.FindAllStringSubmatchIndex(text, -1) {
-			// A group may have taken no part, or found nothing.
+			// The group may be empty, or not part of the match.
 			if begin, end := at[2*p.group], at[2*p.group+1]; begin < end {
 				out.replace(text, begin, end, p.name)
 			}
@@ -129,10 +129,10 @@ func (s *Scrubber) Text(text string) string {
 	return text
 }
 
-// known replaces what the built-in rules find, in one pass.
+// known replaces the matches of built-in rules, in one pass.
 func (s *Scrubber) known(text string) string {
 	var out replaced
-	var from map[*rule]int // where a match may begin again
+	var from map[*rule]int // by rule, where its next match may begin
 	for i := 0; i+1 < len(text); i++ {
 		for _, r := range candidates(text[i], text[i+1]) {
 			if i < from[r] {
@@ -156,10 +156,10 @@ func (s *Scrubber) known(text string) string {
 	return out.text(text)
 }
 
-// replaced is a text in which credentials are being replaced, from its beginning on.
+// replaced is a text whose credentials are being replaced from its beginning on.
 type replaced struct {
 	out  strings.Builder
-	from int // of the text, up to where it was written
+	from int // the offset in the text up to which out is written
 	n    int
 }
 

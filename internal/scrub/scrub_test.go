@@ -26,8 +26,7 @@ func scrubber(t testing.TB, o scrub.Options) *scrub.Scrubber {
 // long is n characters of a kind that keys consist of.
 func long(n int) string { return strings.Repeat("aB3dE5gH7", n/9+1)[:n] }
 
-// credentials are made at run time, so that no file of the repository looks as if it held
-// some.
+// credentials are assembled at run time, so that no file of the repository seems to contain some.
 var credentials = map[string]string{
 	"aws_access_key":     "AKIA" + strings.ToUpper(long(16)),
 	"github_token":       "ghp_" + long(36),
@@ -170,8 +169,8 @@ func TestEventsAreScrubbedWhereProvidersAllowIt(t *testing.T) {
 	}
 }
 
-// A context shows an event as it is scrubbed, and says how often; where a provider sealed a part
-// of what the assistant said, nothing of it is changed.
+// TestWhatContextsShow: a context shows a scrubbed event and the number of replacements. An assistant message
+// with a sealed part is not changed at all.
 func TestWhatContextsShow(t *testing.T) {
 	s := scrubber(t, scrub.Options{Patterns: map[string]string{"ticket": `ACME-[0-9]{4}`}})
 	key := credentials["github_token"]

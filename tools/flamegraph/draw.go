@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// What the picture measures, in pixels.
+// Sizes in pixels.
 const (
 	width     = 1400.0
 	rowHeight = 16
-	leastWide = 0.4 // narrower functions are left out
-	letter    = 6.6 // of the font, on average
+	leastWide = 0.4 // narrower boxes are omitted
+	letter    = 6.6 // the average width of a letter
 )
 
-// draw returns the flame graph of stacks, what was called above its caller.
+// draw returns the flame graph of stacks, with callees above their callers.
 func draw(title string, stacks []stack) []byte {
 	root := tree(stacks)
 	total := float64(max(root.value, 1))
@@ -58,7 +58,7 @@ func short(name string) string {
 	return path.Base(plain)
 }
 
-// color shows whose function it is.
+// color is by whose function it is.
 func color(name string) string {
 	switch {
 	case strings.HasPrefix(name, "github.com/contextd/"):

@@ -1,10 +1,10 @@
-// Command flamegraph draws CPU profiles as flame graphs and says what part each step took.
+// Command flamegraph draws CPU profiles as flame graphs, and prints the share of each step.
 //
 //	flamegraph [-steps FILE] PROFILE.pprof...
 //
-// It writes PROFILE.svg next to each profile. A line of the file of steps has the name of a
-// step, a tab, and prefixes of functions' names, separated by spaces; a sample is part of the
-// step of its innermost function that has one.
+// It writes PROFILE.svg next to each profile. Each line of the file of steps has a step's name, a tab, and
+// prefixes of functions' names, separated by spaces. A sample belongs to the step of its innermost function
+// that has such a prefix.
 package main
 
 import (
@@ -59,13 +59,13 @@ func run(out io.Writer, stepsFile string, files []string) error {
 	return nil
 }
 
-// stack is functions, the outermost first, and how long they were seen.
+// stack is a call stack, the outermost function first; value is how long it was sampled.
 type stack struct {
 	frames []string
 	value  int64
 }
 
-// readStacks reads a profile's last value, which is processor time in one of the processor.
+// readStacks reads the last value of each sample in a profile, which is processor time in a CPU profile.
 func readStacks(file string) ([]stack, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -106,11 +106,11 @@ func readSteps(r io.Reader) (out []step, err error) {
 	return out, lines.Err()
 }
 
-// other is the step of samples that have none.
+// other is the step of samples that match none.
 const other = "other"
 
-// stepOf is the step of the innermost frame that has one: the first in the file, where several
-// are its.
+// stepOf is the step of a stack's innermost frame that matches one; if it matches several, the first in the
+// file.
 func stepOf(s stack, all []step) string {
 	for _, frame := range slices.Backward(s.frames) {
 		for _, st := range all {
@@ -122,7 +122,7 @@ func stepOf(s stack, all []step) string {
 	return other
 }
 
-// shares is a table of the steps, in the order of the file.
+// shares is a table of each step's share, in the order of the file.
 func shares(stacks []stack, all []step) string {
 	if len(all) == 0 {
 		return ""
@@ -139,7 +139,7 @@ func shares(stacks []stack, all []step) string {
 	return b.String()
 }
 
-// node is a function and what was called from it.
+// node is a function, and the functions that it called.
 type node struct {
 	name     string
 	value    int64

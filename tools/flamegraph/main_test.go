@@ -76,7 +76,7 @@ func TestFlameGraph(t *testing.T) {
 			t.Fatalf("the picture is no XML: %v", err)
 		}
 	}
-	// The outermost function is above what all were called from, and as wide as its share.
+	// The outermost function is at the bottom, above the root, and as wide as its share.
 	for _, want := range []string{
 		`<title>main.serve (85.00 %)</title><rect x="0.0" y="48" width="1190.0"`,
 		`<title>example.com/count.Words (50.00 %)</title><rect x="0.0" y="32" width="700.0"`,

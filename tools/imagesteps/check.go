@@ -13,9 +13,8 @@ import (
 	"strings"
 )
 
-// check holds the final image to what the project promises of it: a static
-// binary that a user other than root may run, of the version that was asked for,
-// with a command line that it accepts, and the API's port exposed.
+// check checks that the final image keeps the project's promises: a static binary of the requested version,
+// which a user other than root can run, with a valid command line and the API's port exposed.
 func check(ctx context.Context, s *stage, args map[string]string) error {
 	version := args["VERSION"]
 	if err := checkUser(s.user); err != nil {
@@ -48,7 +47,7 @@ func check(ctx context.Context, s *stage, args map[string]string) error {
 			return fmt.Errorf("contextd version does not say %q but:\n%s", args[name], out)
 		}
 	}
-	// With --help a command line is parsed whole, and nothing is started.
+	// With --help the whole command line is parsed, but nothing is started.
 	argv := slices.Concat(s.entrypoint[1:], s.cmd, []string{"--help"})
 	if out, err := exec.CommandContext(ctx, binary, argv...).CombinedOutput(); err != nil {
 		return fmt.Errorf("CMD is not accepted: contextd %s: %w\n%s", strings.Join(argv, " "), err, out)

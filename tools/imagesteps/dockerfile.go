@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// instruction is one line of a Dockerfile, continuation lines joined.
+// instruction is an instruction of a Dockerfile, with continuation lines joined.
 type instruction struct {
 	line  int // of its first line, from 1
 	name  string
@@ -15,8 +15,8 @@ type instruction struct {
 	args  string            // the rest, as written
 }
 
-// known are the instructions that run knows, with the flags that it may pass
-// over or honour. What is not here is refused: it would not be tested.
+// known are the supported instructions, with the flags that may be given. Others are refused, since they
+// would not be tested.
 var known = map[string][]string{
 	"FROM":       {"platform"},
 	"ARG":        nil,
@@ -85,8 +85,8 @@ func parseInstruction(line int, text string) (instruction, error) {
 	return in, nil
 }
 
-// execForm reads the JSON form of ENTRYPOINT and CMD. The shell form is refused:
-// the final image has no shell.
+// execForm parses the JSON form of ENTRYPOINT and CMD. The shell form is refused: the final image has no
+// shell.
 func (in instruction) execForm() ([]string, error) {
 	var argv []string
 	if err := json.Unmarshal([]byte(in.args), &argv); err != nil || len(argv) == 0 {

@@ -12,13 +12,13 @@ import (
 	"github.com/moby/patternmatcher/ignorefile"
 )
 
-// fileTree is a directory that COPY reads from.
+// fileTree is a directory that COPY copies from.
 type fileTree struct {
 	root    string
-	ignored *patternmatcher.PatternMatcher // nil: nothing is
+	ignored *patternmatcher.PatternMatcher // nil ignores nothing
 }
 
-// buildContext is dir without what its .dockerignore names.
+// buildContext is dir without the files that its .dockerignore names.
 func buildContext(dir string) (fileTree, error) {
 	tree := fileTree{root: dir}
 	file, err := os.Open(filepath.Join(dir, ".dockerignore"))
@@ -37,8 +37,8 @@ func buildContext(dir string) (fileTree, error) {
 	return tree, err
 }
 
-// copyTo copies a file, or what a directory holds, as COPY does. source is
-// absolute within the tree.
+// copyTo copies a file, or the content of a directory, as COPY does. source is an absolute path within the
+// tree.
 func (t fileTree) copyTo(source, dest string, intoDir bool) error {
 	from := filepath.Join(t.root, source)
 	info, err := os.Stat(from)

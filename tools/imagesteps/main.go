@@ -1,12 +1,10 @@
-// Imagesteps runs the steps of the Dockerfile without a container engine, with
-// the tools of this machine, and checks the image that they give. It covers what
-// changes with the project (sources, ignored files, build commands, paths, user,
-// command line), not the base images.
+// Imagesteps runs the steps of the Dockerfile with the tools of this machine, without a container engine, and
+// checks the resulting image. It tests what the project controls (sources, ignored files, build commands,
+// paths, user, command line), but not the base images.
 //
 //	go run ./tools/imagesteps -arg VERSION=v1.2.3
 //
-// With -twice it runs them again in another folder, with nothing that was compiled before, and
-// compares the files.
+// With -twice it runs them a second time in another folder with an empty build cache, and compares the files.
 package main
 
 import (
@@ -58,7 +56,7 @@ func run(ctx context.Context, args map[string]string, twice bool) (digest string
 	return buildTwice(ctx, ".", args, cache, os.Stdout)
 }
 
-// build returns the digest of the files of the image.
+// build returns the digest of the image's files.
 func build(ctx context.Context, dir string, args map[string]string, cache string, out io.Writer) (digest string, err error) {
 	dockerfile, err := os.ReadFile(filepath.Join(dir, "Dockerfile"))
 	if err != nil {
@@ -88,7 +86,7 @@ func build(ctx context.Context, dir string, args map[string]string, cache string
 	return digestOf(image.root)
 }
 
-// buildTwice fails unless a second build, with an empty cache, gives the same files.
+// buildTwice fails unless a second build with an empty cache gives the same files.
 func buildTwice(ctx context.Context, dir string, args map[string]string, cache string, out io.Writer) (digest string, err error) {
 	digest, err = build(ctx, dir, args, "", out)
 	if err != nil {
@@ -101,10 +99,10 @@ func buildTwice(ctx context.Context, dir string, args map[string]string, cache s
 	return digest, err
 }
 
-// digestOf is over the paths, modes and content of a folder's files.
+// digestOf is a digest of the paths, modes and contents of a folder's files.
 func digestOf(root string) (string, error) {
 	hash := sha256.New()
-	// Files come in the order of their names.
+	// WalkDir visits files in the order of their names.
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err

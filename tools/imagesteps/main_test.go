@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// A project as small as the tool allows: its program prints its version and
-// takes one flag.
+// A project as small as the tool allows: a program that prints its version and has one flag.
 const (
 	program = `package main
 
@@ -59,8 +58,7 @@ CMD ["serve", "-listen", ":7171"]
 `
 )
 
-// TestBuild changes one thing at a time; want is a part of the error, empty
-// where there is none.
+// TestBuild changes one thing at a time. want is expected in the error; empty is no error.
 func TestBuild(t *testing.T) {
 	for _, test := range []struct {
 		name, from, to, want string
@@ -116,7 +114,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// TestBuildTwice: a build that its place or its time gets into is noticed.
+// TestBuildTwice: a build whose result depends on its folder or on the time is detected.
 func TestBuildTwice(t *testing.T) {
 	for name, test := range map[string]struct{ to, want string }{
 		"the same":  {"RUN mkdir -p bin/data", ""},
@@ -135,7 +133,7 @@ func TestBuildTwice(t *testing.T) {
 	}
 }
 
-// TestCopyHonoursDockerignore compares what COPY . . brings into the image.
+// TestCopyHonoursDockerignore checks which files COPY . . copies into the image.
 func TestCopyHonoursDockerignore(t *testing.T) {
 	dir := project(t, "FROM golang:1\nWORKDIR /src\nCOPY . .\n")
 	source, err := buildContext(dir)

@@ -13,14 +13,14 @@ import (
 	"strings"
 )
 
-// stage is one FROM with what follows it. Its file system is a directory; what
-// the base image brings is not in it.
+// stage is a FROM and the instructions after it. Its file system is a directory, without the base image's
+// files.
 type stage struct {
 	name       string
 	base       string
 	root       string
 	workdir    string
-	vars       map[string]string // ARG and ENV: both are in the environment of RUN
+	vars       map[string]string // of ARG and ENV; RUN gets both in its environment
 	user       string
 	exposed    []string
 	labels     map[string]string
@@ -30,10 +30,10 @@ type stage struct {
 
 // builder runs a Dockerfile's instructions.
 type builder struct {
-	context fileTree          // what COPY without --from reads
-	scratch string            // directory for the stages' roots
+	context fileTree          // what COPY without --from copies from
+	scratch string            // the directory for the stages' roots
 	args    map[string]string // --build-arg
-	cache   string            // of Go's builds; empty for this machine's
+	cache   string            // of Go builds; empty for this machine's
 	out     io.Writer
 	stages  []*stage
 }
@@ -160,8 +160,8 @@ func (b *builder) copy(s *stage, in instruction) error {
 	return nil
 }
 
-// shell runs a RUN line with the tools of this machine in the stage's working
-// directory. It is not confined, so it must keep to relative paths.
+// shell runs a RUN line with the tools of this machine in the stage's working directory. It is not confined,
+// so the line must use relative paths.
 func (b *builder) shell(ctx context.Context, s *stage, in instruction) error {
 	image, tag, _ := strings.Cut(s.base, ":")
 	if image != "golang" {
@@ -177,7 +177,7 @@ func (b *builder) shell(ctx context.Context, s *stage, in instruction) error {
 	}
 	cmd := exec.CommandContext(ctx, "sh", "-c", in.args)
 	cmd.Dir = filepath.Join(s.root, s.workdir)
-	// A make above this one must not hand its targets' variables down.
+	// A make that runs this program must not pass its variables on.
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MAKE") })
 	if b.cache != "" {
 		cmd.Env = append(cmd.Env, "GOCACHE="+b.cache)
@@ -192,7 +192,7 @@ func (b *builder) shell(ctx context.Context, s *stage, in instruction) error {
 	return nil
 }
 
-// hasGo checks that this machine's Go is of the golang image's version.
+// hasGo checks that this machine's Go has the version of the golang image.
 func hasGo(ctx context.Context, tag string) error {
 	version, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
 	if err != nil {

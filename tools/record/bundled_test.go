@@ -13,13 +13,12 @@ import (
 
 const bundledSession = "../../cmd/contextd/internal/demo/session.jsonl"
 
-// shape is what a session is made of.
+// shape counts the elements of a session.
 type shape struct {
 	users, calls, parallel, repeated, failed, repaired, large int
 }
 
-// TestBundledSession holds the session that the demo replays to what makes it
-// worth replaying.
+// TestBundledSession checks that the demo's session has what makes it worth replaying.
 func TestBundledSession(t *testing.T) {
 	text, err := os.ReadFile(bundledSession)
 	if err != nil {
@@ -87,7 +86,7 @@ func shapeOf(t *testing.T, text []byte) shape {
 	return s
 }
 
-// What a recording must not reveal: where it was made, and with what.
+// Texts that would reveal where and with what a session was recorded.
 var untold = regexp.MustCompile(`(?i)/tmp/|/root\b|/home/[^d]|/Users/|proxy\.golang\.org|sum\.golang\.org|` +
 	`\b(claude|codex|gemini|copilot|cursor|chatgpt|openhands|opencode)\b`)
 

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// cleaner replaces what differs between machines and runs.
+// cleaner replaces text that differs between machines or runs.
 type cleaner struct {
 	pattern     *regexp.Regexp
 	replacement string
 }
 
-// newCleaners replaces directories, the longest first, and then what no two runs
-// have in common.
+// newCleaners returns cleaners for directories, the longest first, and then for values that differ between
+// runs.
 func newCleaners(directories map[string]string) []cleaner {
 	var names []string
 	for name := range directories {
@@ -25,7 +25,7 @@ func newCleaners(directories map[string]string) []cleaner {
 		out = append(out, cleaner{regexp.MustCompile(regexp.QuoteMeta(name) + `\b`), directories[name]})
 	}
 	return append(out,
-		// How long a package's tests took, and whether they had to run at all.
+		// The durations of tests, and whether their results were cached.
 		cleaner{regexp.MustCompile(`(?m)(\t)(?:\(cached\)|\d+\.\d+s)$`), "${1}0.010s"},
 		cleaner{regexp.MustCompile(`(?m)^(\s*--- (?:PASS|FAIL|SKIP): .* \()\d+\.\d+s\)$`), "${1}0.00s)"},
 		// Addresses and goroutines in stack traces.
@@ -35,8 +35,7 @@ func newCleaners(directories map[string]string) []cleaner {
 	)
 }
 
-// clean makes an output fit to be recorded. Invalid UTF-8, which the log does not
-// take, is replaced.
+// clean prepares an output for recording. It also replaces invalid UTF-8, which the log does not accept.
 func (p *place) clean(output string) string {
 	output = strings.ToValidUTF8(output, "\uFFFD")
 	for _, c := range p.cleaners {

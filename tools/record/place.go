@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// place is the copy of a repository that a session works on.
+// place is the copy of a repository in which the session is recorded.
 type place struct {
 	root     string // a temporary directory
 	env      []string
 	cleaners []cleaner
 }
 
-// checkOut copies a revision into a temporary directory and makes it a
-// repository of one commit there. The source is only read.
+// checkOut copies a revision into a temporary directory, and makes it a repository with one commit there. The
+// source repository is only read.
 func checkOut(ctx context.Context, repository, revision string) (_ *place, err error) {
 	root, err := os.MkdirTemp("", "record-")
 	if err != nil {
@@ -54,7 +54,7 @@ func checkOut(ctx context.Context, repository, revision string) (_ *place, err e
 	return p, nil
 }
 
-// path is where a file of the repository is.
+// path is the path of a file of the repository.
 func (p *place) path(name string) string { return filepath.Join(p.root, "repo", name) }
 
 func (p *place) home() string { return filepath.Join(p.root, "home") }
@@ -62,8 +62,8 @@ func (p *place) home() string { return filepath.Join(p.root, "home") }
 // remove deletes the copy.
 func (p *place) remove() error { return os.RemoveAll(p.root) }
 
-// command runs a shell command in the copy's root. It sees nothing of the user
-// who records but the Go build cache and modules, and cannot fetch any.
+// command runs a shell command in the copy's root. Its environment has nothing of the user's but Go's build
+// cache and modules, and it cannot download modules.
 func (p *place) command(ctx context.Context, command string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "bash", "-c", command)
 	cmd.Dir = p.path(".")
@@ -71,7 +71,7 @@ func (p *place) command(ctx context.Context, command string) *exec.Cmd {
 	return cmd
 }
 
-// environment asks the go command where things are, and hides it.
+// environment sets the environment for commands, with Go's directories, and cleaners that hide these.
 func (p *place) environment(ctx context.Context) error {
 	names := []string{"GOROOT", "GOCACHE", "GOMODCACHE"}
 	out, err := exec.CommandContext(ctx, "go", append([]string{"env"}, names...)...).Output()
@@ -110,7 +110,7 @@ func extract(ctx context.Context, repository, revision, dir string) error {
 		return err
 	}
 	unpacked := unpack(tar.NewReader(out), dir)
-	// What the reader left unread would make the command wait.
+	// If output remained unread, git archive would block.
 	_, drained := io.Copy(io.Discard, out)
 	if err := archive.Wait(); err != nil {
 		return fmt.Errorf("git archive %s: %w", revision, err)

@@ -16,8 +16,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// A recorded session has a clock of its own: it starts here, and each event
-// takes its time.
+// The session's clock starts at epoch. Each event advances it by a fixed time.
 var epoch = time.Date(2026, time.January, 5, 9, 0, 0, 0, time.UTC)
 
 const (
@@ -36,7 +35,7 @@ type recorder struct {
 	calls    int
 }
 
-// record plays a script over a place and writes the session.
+// record plays a script in a place and writes the session.
 func record(ctx context.Context, s script, p *place, out, progress io.Writer) error {
 	r := &recorder{place: p, out: out, progress: progress, now: epoch}
 	for _, command := range s.Prepare {
@@ -124,7 +123,7 @@ func (r *recorder) say(role contextdv1.Role, blocks ...*contextdv1.Block) error 
 	if err != nil {
 		return err
 	}
-	// protojson varies its whitespace from one build to the next.
+	// protojson varies its whitespace between builds.
 	var line bytes.Buffer
 	if err := json.Compact(&line, loose); err != nil {
 		return err

@@ -12,8 +12,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write golden files instead of comparing with them")
 
-// repository makes a git repository of one commit, and a change that is not
-// committed.
+// repository creates a git repository with one commit and an uncommitted change.
 func repository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -89,7 +88,7 @@ func TestRecord(t *testing.T) {
 	if !bytes.Equal(got, want) {
 		t.Errorf("recorded:\n%s", got)
 	}
-	// What is worked on is a copy of the commit.
+	// The session works on a copy of the commit.
 	text, err := os.ReadFile(filepath.Join(repo, "greet.sh"))
 	if err != nil || string(text) != "# Greets.\nanother day\n" {
 		t.Errorf("the repository was changed: %q %v", text, err)

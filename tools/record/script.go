@@ -9,43 +9,43 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// script is what the agent says and does, turn by turn of its user.
+// script is what the agent says and does, by turns of its user.
 type script struct {
 	// Base is the revision that the script was written for; empty is HEAD.
 	Base   string `yaml:"base"`
 	System string `yaml:"system"`
-	// Prepare are commands that run before the session and are not recorded, such
-	// as builds that would otherwise print what they download.
+	// Prepare are commands that run before the session and are not recorded, such as builds that would
+	// otherwise print what they download.
 	Prepare []string `yaml:"prepare"`
 	Turns   []turn   `yaml:"turns"`
 }
 
-// turn is what the user asks and the assistant messages that answer.
+// turn is a message of the user, and the assistant messages that answer it.
 type turn struct {
 	User string `yaml:"user"`
-	// After is how long the user took since the answer before; absent: two minutes.
+	// After is the time since the last answer; absent is two minutes.
 	After time.Duration `yaml:"after"`
 	Steps []step        `yaml:"steps"`
 }
 
-// step is one assistant message; more than one call are parallel calls.
+// step is one assistant message; several calls are parallel calls.
 type step struct {
 	Say   string `yaml:"say"`
 	Calls []call `yaml:"calls"`
 }
 
-// call is one call of one tool.
+// call is a call of one tool.
 type call struct {
 	Bash  *bash  `yaml:"bash"`
 	Read  *read  `yaml:"read_file"`
 	Edit  *edit  `yaml:"edit_file"`
 	Write *write `yaml:"write_file"`
-	// Fails says that the call must fail; any other must not. A script that no
-	// longer fits the repository is found that way.
+	// Fails says whether the call must fail. If it does not happen as stated, the script no longer fits the
+	// repository.
 	Fails bool `yaml:"fails"`
 }
 
-// parseScript refuses what the recorder would ignore.
+// parseScript parses a script strictly: it refuses fields that it does not know.
 func parseScript(text []byte) (script, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
@@ -84,7 +84,7 @@ func (c *call) tools() int {
 	return n
 }
 
-// tool returns the call's tool and the name by which the agent knows it.
+// tool returns the call's tool and its name.
 func (c *call) tool() (string, tool) {
 	switch {
 	case c.Bash != nil:

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// tool is what an agent can do. run answers as the agent's runtime would: failed
-// is an answer of its own; the error is for what the agent has no part in.
+// tool is a tool of the agent. run returns the output as the agent's runtime would. failed is part of the
+// answer; an error is a failure outside of the agent's view.
 type tool interface {
 	run(ctx context.Context, p *place) (output string, failed bool, err error)
 }
@@ -36,7 +36,7 @@ func (b *bash) run(ctx context.Context, p *place) (string, bool, error) {
 // read shows a file with line numbers.
 type read struct {
 	Path string `yaml:"path" json:"path"`
-	// Offset is the first line, from 1; Limit is how many. 0 means all.
+	// Offset is the first line, from 1. Limit is the number of lines. 0 is all.
 	Offset int `yaml:"offset" json:"offset,omitempty"`
 	Limit  int `yaml:"limit" json:"limit,omitempty"`
 }
@@ -59,7 +59,7 @@ func (r *read) run(_ context.Context, p *place) (string, bool, error) {
 	return out.String(), false, nil
 }
 
-// edit replaces a text that is in the file exactly once.
+// edit replaces a text that occurs in the file exactly once.
 type edit struct {
 	Path    string `yaml:"path" json:"path"`
 	OldText string `yaml:"old_text" json:"old_text"`
@@ -84,7 +84,7 @@ func (e *edit) run(_ context.Context, p *place) (string, bool, error) {
 	return fmt.Sprintf("edited %s: line %d\n", e.Path, 1+strings.Count(before, "\n")), false, nil
 }
 
-// write makes a file, or replaces it.
+// write creates or overwrites a file.
 type write struct {
 	Path    string `yaml:"path" json:"path"`
 	Content string `yaml:"content" json:"content"`
@@ -101,7 +101,7 @@ func (w *write) run(_ context.Context, p *place) (string, bool, error) {
 	return fmt.Sprintf("wrote %s: %d lines\n", w.Path, strings.Count(w.Content, "\n")), false, nil
 }
 
-// fileError reports to the agent what the operating system said of its file.
+// fileError converts an error of the operating system about a file into the tool's output.
 func fileError(name string, err error) (string, bool, error) {
 	var pathError *os.PathError
 	if !errors.As(err, &pathError) {

@@ -15,17 +15,17 @@ import (
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
-// Case is a session and where it comes from.
+// Case is a session to resume, and its origin.
 type Case struct {
 	Name string
-	// Make gives the file to be resumed, for the working directory and under the id.
+	// Make returns the file to resume. The session has the given id.
 	Make func(ctx context.Context, c Contextd, id string) ([]byte, error)
-	// Original is the file as the harness itself wrote it, if it did.
+	// Original is the file as the harness itself wrote it; nil if the harness did not.
 	Original []byte
 }
 
-// casesOf are the cases of a harness: its fixtures written again, those of the others
-// converted, the large ones shrunk, and recorded sessions if there is a corpus.
+// casesOf are the cases of a harness: its fixtures rewritten by contextd, other harnesses' fixtures
+// converted, large ones compacted, and recorded sessions if there is a corpus.
 func casesOf(h Harness, corpus string) ([]Case, error) {
 	var cases []Case
 	fixtures, err := filepath.Glob(filepath.Join("internal", "harness", "*", "testdata", "*.in.json*"))
@@ -57,16 +57,16 @@ func casesOf(h Harness, corpus string) ([]Case, error) {
 	return append(cases, recorded...), err
 }
 
-// genuine replaces the placeholders of images and models in the fixtures: the CLIs look
-// into images, and leave out what a model has signed that they do not know.
+// genuine replaces placeholders for images and models in fixtures. The CLIs decode images, and omit reasoning
+// that is signed by a model that they do not know.
 var genuine = strings.NewReplacer(
 	"AAEC", "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
 	"claude-x", "claude-opus-4-5-20251101", "claude-y", "claude-opus-4-5-20251101",
 	"image/jpeg", "image/png", "/9j/", "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
 )
 
-// all are the cases of one transcript: as it is, if it is the harness's own, and written by
-// contextd, in full and shrunk.
+// all are the cases of one transcript: unchanged if it is the harness's own, and written by contextd, in full
+// and compacted.
 func all(h Harness, label string, file []byte) []Case {
 	cases := []Case{rewritten(h, label, file), shrunk(h, label, file)}
 	if strings.HasPrefix(label, h.Name()+"/") {
@@ -79,7 +79,7 @@ func all(h Harness, label string, file []byte) []Case {
 	return cases
 }
 
-// rewritten is a transcript of any harness, written by contextd for this one.
+// rewritten is a case of a transcript that contextd writes for this harness.
 func rewritten(h Harness, label string, file []byte) Case {
 	name, original := "rewritten ", file
 	if !strings.HasPrefix(label, h.Name()+"/") {
@@ -96,16 +96,15 @@ func rewritten(h Harness, label string, file []byte) Case {
 	}}
 }
 
-// shrunk is a transcript with a compaction of contextd after it, as `contextd convert
-// --as-compacted` writes it.
+// shrunk is a case of a transcript with a compaction by contextd, as `contextd convert --as-compacted` writes
+// it.
 func shrunk(h Harness, label string, file []byte) Case {
 	return Case{Name: "shrunk " + label, Make: func(ctx context.Context, c Contextd, id string) ([]byte, error) {
 		return c.Convert(ctx, file, h.Name(), "--session-id", id, "--cwd", "/src", "--as-compacted", "--max-tokens", "8k")
 	}}
 }
 
-// corpusCases are the recorded sessions of a harness below a folder: as they are, and
-// written again.
+// corpusCases are cases of a harness's recorded sessions in a folder: unchanged, and rewritten by contextd.
 func corpusCases(h Harness, corpus string) ([]Case, error) {
 	if corpus == "" {
 		return nil, nil
@@ -130,7 +129,7 @@ func corpusCases(h Harness, corpus string) ([]Case, error) {
 	return cases, nil
 }
 
-// session makes the file of a case.
+// session makes a case's file and reads the session's id from it.
 func (c Case) session(ctx context.Context, program Contextd, h Harness) (Session, error) {
 	const id = "0195f7c2-7e1a-7a53-9b0c-3f6f0a4b6f10"
 	file, err := c.Make(ctx, program, id)
@@ -140,7 +139,7 @@ func (c Case) session(ctx context.Context, program Contextd, h Harness) (Session
 	return sessionOf(h, file)
 }
 
-// sessionOf is a file with the id that is in it.
+// sessionOf is a session with the id that its file has.
 func sessionOf(h Harness, file []byte) (Session, error) {
 	if u, ok := h.(Upgrader); ok {
 		file = u.Upgrade(file)
@@ -171,7 +170,7 @@ func readFile(name string) ([]byte, error) {
 	return io.ReadAll(unpacked)
 }
 
-// byName finds what makes a harness.
+// byName returns the constructor of a harness.
 func byName(name string) (func() Harness, error) {
 	i := slices.IndexFunc(harnesses, func(fresh func() Harness) bool { return fresh().Name() == name })
 	if i < 0 {

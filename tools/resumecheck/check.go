@@ -11,21 +11,21 @@ import (
 	"strings"
 )
 
-// prompt is what every session is resumed with.
+// prompt is the prompt with which every session is resumed.
 const prompt = "Say ok, and nothing else."
 
-// Outcome is what became of a case.
+// Outcome is the result of a case.
 type Outcome struct {
 	Comparison
-	// Err is set where there was nothing to compare.
+	// Err is set if there was nothing to compare.
 	Err error
-	// Why says why the case does not count, if it does not.
+	// Why is the reason for not counting the case; empty if it counts.
 	Why string
-	// Known is the reason for a difference that is known.
+	// Known is the reason for a known difference.
 	Known string
 }
 
-// Failed reports whether the case is not as it should be.
+// Failed reports whether the result is not the expected one.
 func (o Outcome) Failed() bool {
 	if o.Known != "" {
 		return o.Err != nil || o.Difference == ""
@@ -33,9 +33,8 @@ func (o Outcome) Failed() bool {
 	return o.Why == "" && (o.Err != nil || o.Difference != "")
 }
 
-// outcome checks a case. Where the CLI resumes neither the file nor the harness's own that
-// it was made of, the format is too old or damaged, and nothing is wrong with
-// the writer.
+// outcome checks a case. If the CLI resumes neither the file nor the harness's own original, the format is
+// too old or the file damaged, so the writer is not at fault.
 func (r *runner) outcome(ctx context.Context, h Harness, c Case) Outcome {
 	s, err := c.session(ctx, r.contextd, h)
 	if err != nil {
@@ -55,7 +54,7 @@ func (r *runner) outcome(ctx context.Context, h Harness, c Case) Outcome {
 	return o
 }
 
-// Check resumes a session and compares what the model was sent.
+// Check resumes a session, and compares the request to the model with contextd's view.
 func (r *runner) Check(ctx context.Context, h Harness, s Session) Outcome {
 	view, err := r.contextd.View(ctx, s.File, h.Name())
 	if err != nil {
@@ -74,7 +73,7 @@ func (r *runner) Check(ctx context.Context, h Harness, s Session) Outcome {
 	return Outcome{Comparison: Compare(h, view, request, prompt)}
 }
 
-// resume runs the CLI on a session and returns the conversation that it sent.
+// resume runs the CLI on a session, and returns the conversation that it sent.
 func (r *runner) resume(ctx context.Context, h Harness, s Session) (turns []Turn, err error) {
 	dir, err := os.MkdirTemp(r.homes, h.Name()+"-")
 	if err != nil {
@@ -125,7 +124,7 @@ func (r *runner) resume(ctx context.Context, h Harness, s Session) (turns []Turn
 	return turns, nil
 }
 
-// keepRequests puts the bodies next to the home that is kept.
+// keepRequests writes the bodies of requests next to a home that is kept.
 func (r *runner) keepRequests(dir string, requests []Request, out []byte) {
 	if !r.keep {
 		return
@@ -141,8 +140,8 @@ func (r *runner) keepRequests(dir string, requests []Request, out []byte) {
 	}
 }
 
-// theRequest is the one that goes on with the session: the only one that holds the
-// prompt as a turn of its own. Others, such as those for a title, quote it or do without.
+// theRequest finds the request that continues the session: the only one with the prompt as a turn of its own.
+// Other requests, such as for a title, quote the prompt or do without it.
 func theRequest(h Harness, requests []Request) ([]Turn, error) {
 	var found [][]Turn
 	for _, q := range requests {
@@ -160,9 +159,9 @@ func theRequest(h Harness, requests []Request) ([]Turn, error) {
 	return found[0], nil
 }
 
-// known are the cases in which a CLI sends something else, by harness and the end of the
-// case's name, and why. They are printed and do not fail; one that is the same by now does,
-// so that it is taken out here.
+// known are the cases in which a CLI is known to send something else, by harness and the end of the case's
+// name, and why. They are printed but do not fail. A known case without a difference fails, so that it is
+// removed from this list.
 var known = map[string]string{
 	"claude rewritten claude/kept":                                                 "damaged: parents close a circle, and Claude Code goes on from the newest chain alone",
 	"claude original claude/obra__episodic-memory/large-conversation":              spokenInto,

@@ -16,13 +16,13 @@ type claudeCLI struct{}
 
 func (claudeCLI) Name() string { return "claude" }
 
-// claudeConfig is the folder of its settings and transcripts.
+// claudeConfig is the folder with its settings and transcripts.
 func claudeConfig(h Home) string { return filepath.Join(h.Dir, "claude") }
 
 var notInProjectName = regexp.MustCompile(`[^A-Za-z0-9]`)
 
-// Place writes the transcript into the project of the working directory, where alone it
-// is looked for.
+// Place writes the transcript into the project of the working directory, the only place where Claude Code
+// looks for it.
 func (claudeCLI) Place(h Home, s Session) error {
 	work, err := filepath.EvalSymlinks(h.Work)
 	if err != nil {
@@ -32,8 +32,8 @@ func (claudeCLI) Place(h Home, s Session) error {
 	return writeFiles(claudeConfig(h), map[string][]byte{"projects/" + project + "/" + s.ID + ".jsonl": s.File})
 }
 
-// Command runs the binary itself: the script that puts it into node_modules/.bin does not
-// run on installing.
+// Command runs the binary itself, since the install script that would link it into node_modules/.bin does not
+// run.
 func (claudeCLI) Command(h Home, s Session, prompt string) Command {
 	arch := runtime.GOARCH
 	if arch == "amd64" {
@@ -54,8 +54,8 @@ func (claudeCLI) Command(h Home, s Session, prompt string) Command {
 
 const reminderTag = "<system-reminder>"
 
-// claudeOwn are the texts that Claude Code writes as the system's, or as reminders in the
-// user's name, depending on the model.
+// claudeOwn are texts that Claude Code adds, as system messages or as reminders in user messages, depending
+// on the model.
 var claudeOwn = ownTexts{
 	{"# Environment\nYou have been invoked in the following environment", "environment"},
 	{"You are powered by the model named ", "model"},
@@ -70,16 +70,16 @@ var claudeOwn = ownTexts{
 	{"The task tools haven't been used recently", "task tools"},
 }
 
-// Upgrade makes the file one of the version that resumes it: contextd shows what the version of
-// a record puts around words.
+// Upgrade sets the version of all records to that of the pinned CLI, since contextd puts the frames of a
+// record's version around words.
 func (claudeCLI) Upgrade(file []byte) []byte {
 	return versions.ReplaceAll(file, []byte(`"version":"`+pinned("claude")+`"`))
 }
 
 var versions = regexp.MustCompile(`"version":"[0-9.]+"`)
 
-// Own: Claude Code writes what claudeOwn lists between the others, and what keeps the roles in turns: an answer
-// where the session ended in a user's message, and a user's message where the model spoke
+// Own: Claude Code adds the texts of claudeOwn between other messages. It also adds messages to keep roles
+// alternating: an answer if the session ends with a user's message, and a user's message if the model spoke
 // twice.
 func (claudeCLI) Own(t Turn) string {
 	if t.Kind != Text {
@@ -97,19 +97,18 @@ func (claudeCLI) Own(t Turn) string {
 	return ""
 }
 
-// claudeInterrupted is what it answers an open call with.
+// claudeInterrupted is the result that it sends for an open call.
 const claudeInterrupted = "[Tool call interrupted: the session ended before this call's result was recorded, so its " +
 	"outcome is unknown. Check whether it took effect before relying on it or running it again.]"
 
-// renamedTools are those whose names it replaces by their present ones.
+// renamedTools are old names of tools that it replaces by new ones.
 var renamedTools = map[string]string{"Task": "Agent"}
 
-// Revise: what came from the queue without an attachment Claude Code does not find again. What
-// the Messages API refuses stays out, which is text of whitespace alone,
-// thinking without a seal or under that of another model, thinking with nothing of the
-// same reply after it, what the provider began to run without a result, and calls that
-// have none, unless the session ends in them. Where contextd wrote the session of another,
-// it has given such calls results.
+// Revise: Claude Code does not find prompts from the queue again that have no attachment. It also omits what
+// the Messages API refuses: texts of only whitespace, thinking without a seal or with that of another model,
+// thinking that nothing of the same reply follows, tools that the provider began to run but has no result of,
+// and calls without results unless they are at the end of the session. Where contextd wrote the session for
+// it, it added results to such calls.
 func (claudeCLI) Revise(view []Turn, s Session) []Turn {
 	open, given := map[string]bool{}, bytes.Contains(s.File, []byte(`"contextd":{"interrupted":true}`))
 	for i := range view {
@@ -118,7 +117,7 @@ func (claudeCLI) Revise(view []Turn, s Session) []Turn {
 			continue
 		}
 		open[t.ID] = !given
-		t.Interrupted = !given // it is there, and says what the view says
+		t.Interrupted = !given // the result is in the file, with the text of the view
 	}
 	forgotten := unattached(s)
 	var sent []Turn
@@ -139,7 +138,7 @@ func (claudeCLI) Revise(view []Turn, s Session) []Turn {
 	return sent
 }
 
-// wordsIn are the words in a frame, or the text where there is none.
+// wordsIn are the words within a frame, or the whole text if there is no frame.
 func wordsIn(text string) string {
 	inner, ok := strings.CutPrefix(text, reminderTag+"\n")
 	if !ok {
@@ -152,8 +151,8 @@ func wordsIn(text string) string {
 	return strings.TrimSuffix(words, "\n</system-reminder>")
 }
 
-// unattached counts the prompts that a transcript takes out of the queue in the middle of a
-// turn and that no attachment and no record of the user's has, as the records say.
+// unattached counts the prompts that a transcript takes out of the queue in the middle of a turn, and for
+// which there is neither an attachment nor a user's record.
 func unattached(s Session) map[string]int {
 	prompts := map[string]int{}
 	var waiting []string
@@ -195,7 +194,7 @@ func unattached(s Session) map[string]int {
 	return prompts
 }
 
-// objectOf wraps arguments that are no JSON as the writers for Claude Code, OpenCode and pi do.
+// objectOf wraps arguments that are not JSON, as the writers for Claude Code, OpenCode and pi do.
 func objectOf(arguments string) string {
 	if json.Valid([]byte(arguments)) {
 		return arguments
@@ -207,7 +206,7 @@ func objectOf(arguments string) string {
 	return string(wrapped)
 }
 
-// Sends: an open call gets a result.
+// Sends: Claude Code adds a result to an open call.
 func (claudeCLI) Sends(t Turn) (Turn, bool) {
 	switch {
 	case t.Interrupted:

@@ -10,8 +10,8 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// TestInterruptedText: what the writer for Claude Code gives an open call for a result is
-// what contexts say in its place.
+// TestInterruptedText: for an open call, the writer for Claude Code writes the same result that contexts
+// show.
 func TestInterruptedText(t *testing.T) {
 	said := func(id string, role eventlog.Role, b eventlog.Block) eventlog.Event {
 		return eventlog.Event{ID: id, Body: &eventlog.Message{Role: role, Blocks: []eventlog.Block{b}}}
@@ -29,8 +29,7 @@ func TestInterruptedText(t *testing.T) {
 	}
 }
 
-// TestClaudeRevises: what Claude Code does not send of a view is left out of it, and
-// nothing else.
+// TestClaudeRevises: exactly the turns of a view that Claude Code does not send are removed.
 func TestClaudeRevises(t *testing.T) {
 	text := func(role, s string) Turn { return Turn{Role: role, Kind: Text, Body: s} }
 	thinks := func(seal string, foreign bool) Turn {

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// messagesBlock is read here apart from the reader, which would hide its own faults.
+// messagesBlock is parsed here without the reader of internal/harness, whose faults would otherwise go
+// unnoticed.
 type messagesBlock struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text"`
@@ -29,8 +30,8 @@ type messagesBlock struct {
 	raw json.RawMessage
 }
 
-// Turns takes them from a request of Anthropic's Messages. The system prompt next to the
-// messages is never the session's.
+// Turns parses a request of Anthropic's Messages API. The system prompt next to the messages is never part of
+// the session.
 func (claudeCLI) Turns(body []byte) ([]Turn, error) {
 	var request struct {
 		Messages []struct {
@@ -60,15 +61,14 @@ func (claudeCLI) Turns(body []byte) ([]Turn, error) {
 	return turns, nil
 }
 
-// frameHeads begin what Claude Code puts around words that came while the model worked.
+// frameHeads begin the frames that Claude Code puts around words that arrived while the model worked.
 var frameHeads = []string{
 	"The user sent a new message while you were working:\n", "[SYSTEM NOTIFICATION - NOT USER INPUT]\n",
 	"[MESSAGE FROM NON-USER SOURCE - NOT USER INPUT]\n",
 }
 
-// framed takes apart what Claude Code puts together, depending on the model: such words come as
-// reminders in the user's name, or several of them as one text of the system's, or at the end of
-// the result that they come after.
+// framed splits what Claude Code joins. Depending on the model, words that arrived meanwhile are reminders in
+// a user message, several of them in one system text, or at the end of the result before them.
 func framed(t Turn) []Turn {
 	switch {
 	case t.Kind == Result:
@@ -93,7 +93,7 @@ func framed(t Turn) []Turn {
 	return []Turn{t}
 }
 
-// cutBefore cuts a text at each gap that a frame follows; the line feeds of the gap are left out.
+// cutBefore cuts a text at each gap that is followed by a frame, and drops the gap's line feeds.
 func cutBefore(text, gap string) (parts []string) {
 	from := 0
 	for at := 0; ; at++ {
@@ -110,7 +110,7 @@ func cutBefore(text, gap string) (parts []string) {
 	}
 }
 
-// messagesBlocks are those of a content that may be a string.
+// messagesBlocks parses a content, which may be a string.
 func messagesBlocks(raw json.RawMessage) ([]messagesBlock, error) {
 	var text string
 	if len(raw) == 0 {
@@ -168,8 +168,7 @@ func (b messagesBlock) turn(role string) (Turn, error) {
 	return Turn{}, fmt.Errorf("a block of the type %q", b.Type)
 }
 
-// sameJSON writes JSON so that what JavaScript takes for the same is the same: the CLI
-// reads and writes it again.
+// sameJSON normalises JSON to what JavaScript would write after parsing it, as the CLI does.
 func sameJSON(raw string) string {
 	var v any
 	if json.Unmarshal([]byte(raw), &v) != nil {

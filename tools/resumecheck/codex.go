@@ -13,8 +13,8 @@ type codexCLI struct{}
 
 func (codexCLI) Name() string { return "codex" }
 
-// codexConfig turns off what is not for the model. Plugins and apps are looked up on
-// GitHub and at OpenAI otherwise.
+// codexConfig turns off everything but requests to the model. Otherwise Codex looks up plugins and apps at
+// GitHub and OpenAI.
 const codexConfig = `model = "gpt-5.5"
 check_for_update_on_startup = false
 %s
@@ -46,9 +46,8 @@ request_max_retries = 0
 stream_max_retries = 0
 `
 
-// Place writes the rollout. Codex does not resume a session under another provider than
-// the one that its session_meta names, so that a rollout of the built-in one gets that,
-// with another address.
+// Place writes the rollout. Codex only resumes a session under the provider that its session_meta names. So a
+// rollout of the built-in provider is resumed under that one, with another address.
 func (codexCLI) Place(h Home, s Session) error {
 	provider := `model_provider = "fake"`
 	if bytes.Contains(firstLine(s.File), []byte(`"model_provider":"openai"`)) {
@@ -76,7 +75,7 @@ func (codexCLI) Command(h Home, s Session, prompt string) Command {
 	}
 }
 
-// codexOwn are the messages that Codex writes as the developer's.
+// codexOwn are texts that Codex adds as developer messages.
 var codexOwn = ownTexts{
 	{"<permissions instructions>", "permissions"},
 	{"<skills_instructions>", "skills"},
@@ -85,8 +84,8 @@ var codexOwn = ownTexts{
 	{"You are Codex, a coding agent based on ", "system prompt"},
 }
 
-// Own: Codex writes what codexOwn lists, says in the user's name where it runs, and has
-// items for reasoning of which nothing is to be read.
+// Own: Codex adds the texts of codexOwn, a user message about its environment, and reasoning items without
+// content.
 func (codexCLI) Own(t Turn) string {
 	switch {
 	case t.Kind == Thinking && t.Body == "" && t.Secret == "":
@@ -102,9 +101,9 @@ func (codexCLI) Own(t Turn) string {
 	return ""
 }
 
-// Sends: the Responses API has no flag for failures. A call that has no output gets one of
-// Codex, as the API wants one. What signs reasoning there is the id of its item, which
-// Codex does not send. Of an item of the provider's what it does is compared.
+// Sends: the Responses API has no flag for failed results. Codex adds an output to a call without one, since
+// the API requires it. The signature of reasoning is the id of its item, which Codex does not send. Provider
+// items are compared by what they do.
 func (codexCLI) Sends(t Turn) (Turn, bool) {
 	t.Failed, t.Signature = false, ""
 	if t.Interrupted {

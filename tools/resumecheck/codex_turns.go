@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// responsesItem is an item of the input of OpenAI's Responses.
+// responsesItem is an item of the input of OpenAI's Responses API.
 type responsesItem struct {
 	Type             string          `json:"type"`
 	Role             string          `json:"role"`
@@ -18,7 +18,7 @@ type responsesItem struct {
 	CallID           string          `json:"call_id"`
 	Namespace        string          `json:"namespace"`
 	Name             string          `json:"name"`
-	Arguments        json.RawMessage `json:"arguments"` // a string, or of a search an object
+	Arguments        json.RawMessage `json:"arguments"` // a string; for a search, an object
 	Tools            json.RawMessage `json:"tools"`
 	Input            string          `json:"input"`
 	Output           json.RawMessage `json:"output"`
@@ -31,7 +31,7 @@ type responsesPart struct {
 	ImageURL string `json:"image_url"`
 }
 
-// Turns takes them from a request of OpenAI's Responses.
+// Turns parses a request of OpenAI's Responses API.
 func (codexCLI) Turns(body []byte) ([]Turn, error) {
 	var request struct {
 		Instructions string          `json:"instructions"`
@@ -67,7 +67,7 @@ func (it responsesItem) turns() ([]Turn, error) {
 	case "function_call":
 		return []Turn{{Role: "assistant", Kind: Call, ID: it.CallID, Name: it.Namespace + it.Name, Body: compacted(textOr(it.Arguments))}}, nil
 	case "custom_tool_call":
-		// contextd gives such a call as one with an object: docs/harness/codex.md.
+		// contextd represents such a call as one with an object: docs/harness/codex.md.
 		return []Turn{{Role: "assistant", Kind: Call, ID: it.CallID, Name: it.Name, Body: quoteInput(it.Input)}}, nil
 	case "local_shell_call":
 		return []Turn{{Role: "assistant", Kind: Call, ID: it.CallID, Name: "local_shell", Body: withoutNulls(string(it.Action))}}, nil
@@ -120,7 +120,7 @@ func (it responsesItem) output() ([]Turn, error) {
 	return []Turn{{Kind: Result, ID: it.CallID, Body: strings.Join(said, "\n")}}, nil
 }
 
-// responsesParts are those of a content that may be a string.
+// responsesParts parses a content, which may be a string.
 func responsesParts(raw json.RawMessage) ([]responsesPart, error) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -131,7 +131,7 @@ func responsesParts(raw json.RawMessage) ([]responsesPart, error) {
 	return parts, err
 }
 
-// textOr is the text of a JSON string, and other JSON unchanged.
+// textOr is the value of a JSON string; other JSON is returned unchanged.
 func textOr(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -140,8 +140,8 @@ func textOr(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// compacted is JSON without the whitespace between tokens, which contextd's own format
-// leaves out; what is no JSON stays.
+// compacted removes the whitespace between JSON tokens, as contextd's own format does. Text that is not JSON
+// is returned unchanged.
 func compacted(arguments string) string {
 	var out bytes.Buffer
 	if json.Compact(&out, []byte(arguments)) != nil {
@@ -150,7 +150,7 @@ func compacted(arguments string) string {
 	return out.String()
 }
 
-// withoutNulls is JSON without the members that Codex fills up.
+// withoutNulls removes null members from a JSON object, since Codex adds them.
 func withoutNulls(raw string) string {
 	var members map[string]any
 	if json.Unmarshal([]byte(raw), &members) != nil {

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Comparison is what became of holding a request to a view.
+// Comparison is the result of comparing a request with a view.
 type Comparison struct {
-	// Same is how many turns are equal.
+	// Same is the number of equal turns.
 	Same int
-	// Own is how many turns the CLI added, by what they are.
+	// Own counts the turns that the CLI added, by what they are.
 	Own map[string]int
-	// Difference is the first; empty if there is none.
+	// Difference is the first difference; empty if there is none.
 	Difference string
 }
 
-// Compare compares the turns of a request with those of the view and the prompt after them.
+// Compare compares the turns of a request with those of a view followed by the prompt.
 func Compare(h Harness, view, request []Turn, prompt string) Comparison {
 	c := Comparison{Own: map[string]int{}}
 	var want []Turn
@@ -44,7 +44,7 @@ func Compare(h Harness, view, request []Turn, prompt string) Comparison {
 		case w < len(want) && movable(h, want[w]) && moved(ids, want[w], request, taken):
 			c.Same++
 			w++
-			i-- // against the next
+			i-- // compare this turn of the request with the next expected one
 		case h.Own(got) != "":
 		case w == len(want):
 			c.Difference = fmt.Sprintf("turn %d of the request is after the prompt: %s", i+1, got)
@@ -66,13 +66,13 @@ func Compare(h Harness, view, request []Turn, prompt string) Comparison {
 	return c
 }
 
-// movable reports whether a turn of the view may have been written by the CLI itself.
+// movable reports whether a turn of the view may come from the CLI itself.
 func movable(h Harness, t Turn) bool {
 	return h.Own(t) != "" || t.Kind == Text && (t.Role == "system" || t.Role == "user" && strings.HasPrefix(t.Body, reminderTag))
 }
 
-// moved finds what the CLI once wrote of itself at another place: where its own messages
-// are between the others is its own affair too.
+// moved finds a turn that the CLI had added itself at another place in the request: where it puts its own
+// messages does not matter.
 func moved(ids idMap, want Turn, request []Turn, taken []bool) bool {
 	for i, got := range request {
 		if !taken[i] && ids.equal(want, got) {
@@ -83,7 +83,7 @@ func moved(ids idMap, want Turn, request []Turn, taken []bool) bool {
 	return false
 }
 
-// idMap holds what the CLI calls the calls whose ids no provider takes.
+// idMap maps ids of calls that providers would refuse to the ids that the CLI sends instead.
 type idMap map[string]string
 
 var anyProviders = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
@@ -109,9 +109,8 @@ func (ids idMap) equal(want, got Turn) bool {
 	return true
 }
 
-// besideCalls puts each result directly after its call, where nothing is between
-// them but what the same reply says and other results: the order of parallel results after
-// their calls does not matter.
+// besideCalls moves each result directly after its call, if only other parts of the same reply and other
+// results are between them. So the order of the results of parallel calls does not matter.
 func besideCalls(turns []Turn) []Turn {
 	var out []Turn
 	moved := make([]bool, len(turns))
@@ -134,7 +133,7 @@ func besideCalls(turns []Turn) []Turn {
 	return out
 }
 
-// firstDifference shows where two long texts part.
+// firstDifference shows where two texts begin to differ.
 func firstDifference(a, b string) string {
 	if a == b {
 		return ""
@@ -149,11 +148,11 @@ func firstDifference(a, b string) string {
 	return fmt.Sprintf("\n  from byte %d on: %s and %s", at, shorten(a[at:], 120), shorten(b[at:], 120))
 }
 
-// ownTexts say of texts that a CLI writes of itself what they are, by how their paragraphs
-// begin. A text that is not listed is compared, so that a new version's are noticed.
+// ownTexts describe the texts that a CLI adds, by how their paragraphs begin. Other texts are compared, so
+// that new texts of a later version are noticed.
 type ownTexts []struct{ begins, what string }
 
-// explain is what the paragraphs of a text are, or "" if one of them is not listed.
+// explain describes the paragraphs of a text; "" if one of them is not listed.
 func (own ownTexts) explain(text string) string {
 	var all []string
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {

@@ -25,8 +25,7 @@ func said(t *testing.T) []Turn {
 
 var asked = Turn{Role: "user", Kind: Text, Body: prompt}
 
-// TestCompareFindsFaults: each change of a request is a difference, and what the CLI adds
-// is none.
+// TestCompareFindsFaults: each change of a request is a difference; turns that the CLI adds are none.
 func TestCompareFindsFaults(t *testing.T) {
 	view := said(t)
 	view[4].Body, view[4].Interrupted, view[4].Failed = interrupted+"; …]", true, true
@@ -40,7 +39,7 @@ func TestCompareFindsFaults(t *testing.T) {
 	same := func(turns []Turn) []Turn { return turns }
 	for name, tc := range map[string]struct {
 		fault func([]Turn) []Turn
-		want  string // in the difference
+		want  string // expected in the difference
 	}{
 		"none":              {same, ""},
 		"own turns":         {func(turns []Turn) []Turn { return slices.Insert(turns, 5, own...) }, ""},

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// whole is the policy under which nothing leaves that the harness itself has kept, and
-// roomy a budget that everything fits.
+// whole is a policy that drops nothing of the harness's own view. roomy is a budget that everything fits.
 const (
 	whole = `{"tool_results":{"default":{"never_evict":true}},"duplicates":{},"clipping":{},"thinking":{},` +
 		`"window":{},"summarization":{},"projection":{"policy":"harness_view"}}`
@@ -24,7 +23,7 @@ const contextdTimeout = 5 * time.Minute
 // Contextd is the program under test.
 type Contextd struct{ binary string }
 
-// buildContextd builds the program below the cache.
+// buildContextd builds the program in the cache directory.
 func buildContextd(ctx context.Context, cache string) (Contextd, error) {
 	c := Contextd{binary: filepath.Join(cache, "contextd")}
 	ctx, cancel := context.WithTimeout(ctx, contextdTimeout)
@@ -36,7 +35,7 @@ func buildContextd(ctx context.Context, cache string) (Contextd, error) {
 	return c, nil
 }
 
-// Convert writes a transcript for a harness as `contextd convert` does.
+// Convert writes a transcript for a harness, as `contextd convert` does.
 func (c Contextd) Convert(ctx context.Context, file []byte, to string, flags ...string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "resumecheck-")
 	if err != nil {
@@ -53,7 +52,7 @@ func (c Contextd) Convert(ctx context.Context, file []byte, to string, flags ...
 	return os.ReadFile(out)
 }
 
-// View is what the model sees of a transcript.
+// View is what the model would see of a transcript, according to contextd.
 func (c Contextd) View(ctx context.Context, file []byte, harness string) ([]Turn, error) {
 	dir, err := os.MkdirTemp("", "resumecheck-")
 	if err != nil {
@@ -74,7 +73,7 @@ func (c Contextd) View(ctx context.Context, file []byte, harness string) ([]Turn
 	return viewTurns(out)
 }
 
-// run returns what the program wrote to its standard output.
+// run returns the program's standard output.
 func (c Contextd) run(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, contextdTimeout)
 	defer cancel()

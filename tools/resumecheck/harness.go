@@ -6,35 +6,33 @@ import (
 	"path/filepath"
 )
 
-// Harness is a CLI that resumes sessions. To add one: a file with its implementation, a
-// folder of its name with package.json and package-lock.json, and a line in harnesses.
+// Harness is a CLI that resumes sessions. To add one, write a file with its implementation, a folder of its
+// name with package.json and package-lock.json, and add it to harnesses.
 type Harness interface {
-	// Name is that of the harness in internal/harness, and of the folder here.
+	// Name is the harness's name in internal/harness, and the name of its folder here.
 	Name() string
-	// Place writes a session, and the configuration, where the CLI looks for them.
+	// Place writes the session and the configuration to where the CLI looks for them.
 	Place(h Home, s Session) error
-	// Command resumes the session in Home with a new prompt.
+	// Command is the command that resumes the session with a new prompt.
 	Command(h Home, s Session, prompt string) Command
-	// Turns takes the conversation out of the body of a request. It fails for what it
-	// does not know, so that nothing is passed over.
+	// Turns parses the conversation in the body of a request. It returns an error for anything that it does
+	// not know, so that nothing is skipped.
 	Turns(body []byte) ([]Turn, error)
-	// Own says what such a turn is if the CLI writes it of itself, in a few words; "" if it
-	// does not.
+	// Own describes a turn in a few words if it is one that the CLI adds itself; otherwise it returns "".
 	Own(t Turn) string
-	// Sends is what the CLI makes of a turn of the view where it cannot send it as it
-	// is, and false where it sends nothing of it. The implementation gives the reason for
-	// every rule.
+	// Sends is the form in which the CLI sends a turn of the view, if it cannot send the turn unchanged;
+	// false if it does not send it. Each implementation explains its rules.
 	Sends(t Turn) (Turn, bool)
 }
 
-// Preparer is a harness that needs more than Place before it resumes, such as a command
-// that imports the file.
+// Preparer is a harness that needs more than Place before it resumes, such as a command that imports the
+// file.
 type Preparer interface {
 	Prepare(ctx context.Context, h Home, s Session, run func(Command) error) error
 }
 
-// Reviser is a harness whose rules for what it sends look at more than one turn, or at what
-// the file says besides; it is asked before Sends.
+// Reviser is a harness whose rules for what it sends need more than one turn, or other content of the file.
+// Revise runs before Sends.
 type Reviser interface {
 	Revise(view []Turn, s Session) []Turn
 }
@@ -44,32 +42,31 @@ type Upgrader interface {
 	Upgrade(file []byte) []byte
 }
 
-// Home is all that a CLI has of the machine.
+// Home is the part of the machine that a CLI may use.
 type Home struct {
-	// Dir is its HOME, Work its working directory; both are new and empty.
+	// Dir is its HOME, Work its working directory. Both are new and empty.
 	Dir, Work string
-	// Installed is the folder that has node_modules.
+	// Installed is the folder with node_modules.
 	Installed string
-	// URL is the fake provider, without a path and a slash at the end.
+	// URL is the fake provider's address, without path and final slash.
 	URL string
 }
 
-// Session is a file to be resumed.
+// Session is a file to resume.
 type Session struct {
-	// ID is the harness's own.
+	// ID is the session's id in the harness.
 	ID   string
 	File []byte
 }
 
-// Command is a program and what it gets.
+// Command is a program with its arguments and environment.
 type Command struct {
 	Args []string
-	// Env is added to the PATH, the HOME and the proxy settings, which are all that it
-	// has otherwise.
+	// Env is added to PATH, HOME and the proxy settings, which are the whole environment otherwise.
 	Env []string
 }
 
-// harnesses make one for each case, in the order in which they are checked.
+// harnesses are constructors, called once per case, in the order of the checks.
 var harnesses = []func() Harness{
 	func() Harness { return codexCLI{} },
 	func() Harness { return claudeCLI{} },

@@ -7,7 +7,7 @@ import (
 	"github.com/contextd/contextd/internal/harness"
 )
 
-// TestHarnesses: every harness that there is a writer for is checked.
+// TestHarnesses: every harness that has a writer is checked.
 func TestHarnesses(t *testing.T) {
 	var names []string
 	for _, fresh := range harnesses {

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// pins are the CLIs' versions.
+// pins are the pinned versions of the CLIs.
 //
 //go:embed */package.json */package-lock.json
 var pins embed.FS
 
 const installTimeout = 15 * time.Minute
 
-// install puts the pinned CLI of a harness below the cache, unless it is there already,
-// and returns the folder with its node_modules. Scripts of packages do not run.
+// install installs the pinned CLI of a harness in the cache, unless it is there already, and returns the
+// folder with its node_modules. Install scripts of packages do not run.
 func install(ctx context.Context, cache, name string) (string, error) {
 	dir := filepath.Join(cache, name)
 	lock, err := pins.ReadFile(path.Join(name, "package-lock.json"))
@@ -54,7 +54,7 @@ func install(ctx context.Context, cache, name string) (string, error) {
 	return dir, os.WriteFile(stamp, lock, 0o644)
 }
 
-// pinned is the version of the CLI that the harness's package.json names first.
+// pinned is the version of the CLI that the harness's package.json pins.
 func pinned(name string) string {
 	var manifest struct {
 		Config struct {

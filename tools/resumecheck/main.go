@@ -14,11 +14,11 @@ import (
 	"syscall"
 )
 
-// runner holds what all cases share.
+// runner is what all cases share.
 type runner struct {
 	contextd  Contextd
-	installed map[string]string // by harness, where its CLI is
-	homes     string            // below which each case has its own
+	installed map[string]string // the folder of the CLI, by harness
+	homes     string            // the folder for the homes of cases
 	keep      bool
 	jobs      int
 }
@@ -113,7 +113,7 @@ func (r *runner) all(ctx context.Context, fresh func() Harness, corpus string, w
 	for i, c := range cases {
 		o := <-outcomes[i]
 		if ctx.Err() != nil {
-			continue // they are all ended
+			continue // the check was interrupted
 		}
 		turns += o.Same
 		if o.Failed() {
@@ -131,7 +131,7 @@ func (r *runner) all(ctx context.Context, fresh func() Harness, corpus string, w
 	return failed == 0 && len(cases) > 0, nil
 }
 
-// String is the end of a case's line.
+// String is the result at the end of a case's line.
 func (o Outcome) String() string {
 	switch {
 	case o.Why != "":

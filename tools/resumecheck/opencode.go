@@ -15,8 +15,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// opencodeCLI is OpenCode. What it makes of thinking depends on whether the model that
-// goes on is the one that wrote it; Place chooses it.
+// opencodeCLI is OpenCode. How it sends thinking depends on whether the session is resumed with the model
+// that wrote it; Place chooses the model.
 type opencodeCLI struct {
 	model    *opencodeModel
 	thoughts map[string]bool
@@ -26,11 +26,11 @@ type opencodeCLI struct {
 type opencodeModel struct {
 	Provider string `json:"providerID"`
 	ID       string `json:"modelID"`
-	// own is set where it wrote all of the session's replies.
+	// own is set where this model wrote all replies of the session.
 	own bool
 }
 
-// opencodeMessage is what is read of a message of an export.
+// opencodeMessage has the fields of an exported message that are needed here.
 type opencodeMessage struct {
 	Info struct {
 		opencodeModel
@@ -43,8 +43,8 @@ type opencodeMessage struct {
 	} `json:"parts"`
 }
 
-// opencodeThoughts are what models thought when they were asked for summaries: another
-// model gets it as a text before the summary.
+// opencodeThoughts are the thoughts of models that wrote summaries. Another model gets them as a text before
+// the summary.
 func opencodeThoughts(messages []opencodeMessage) map[string]bool {
 	thoughts := map[string]bool{}
 	for _, m := range messages {
@@ -59,18 +59,18 @@ func opencodeThoughts(messages []opencodeMessage) map[string]bool {
 
 func (opencodeCLI) Name() string { return "opencode" }
 
-// opencodeConfig names the model, under one of the packages that are in the program.
+// opencodeConfig names the model. Its provider is one of the packages that OpenCode includes.
 const opencodeConfig = `{"autoupdate": false, "share": "disabled", "snapshot": false,
 "compaction": {"auto": false, "prune": false}, "enabled_providers": [%[1]q],
 "model": %[2]q, "small_model": %[2]q, "provider": {%[1]q: {"npm": %[3]q, "options": {"baseURL": %[4]q, "apiKey": "none"},
 "models": {%[5]q: {"reasoning": true, "tool_call": true, "attachment": true, "temperature": false,
 "modalities": {"input": ["text", "image", "pdf"], "output": ["text"]}, "limit": {"context": 100000000, "output": 1000}}}}}}`
 
-// opencodeInstalled declares to OpenCode that its configuration needs no packages: no
-// setting keeps it from fetching that of plugins, of which there are none.
+// opencodeInstalled makes OpenCode believe that its configuration's packages are installed. No setting keeps
+// it from downloading its plugin package, although there are no plugins.
 const opencodeInstalled = `{"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}`
 
-// Place lays the export into the home; Prepare imports it.
+// Place writes the export into the home; Prepare imports it.
 func (c opencodeCLI) Place(h Home, s Session) error {
 	var session struct {
 		Messages []opencodeMessage `json:"messages"`
@@ -97,8 +97,8 @@ func (c opencodeCLI) Place(h Home, s Session) error {
 
 func (m opencodeModel) name() string { return m.Provider + "/" + m.ID }
 
-// opencodeModelOf is the model that wrote all replies, if it has an API that Turns reads;
-// otherwise another than those.
+// opencodeModelOf is the model that wrote all replies, if Turns can parse its API; otherwise a model that
+// wrote none.
 func opencodeModelOf(messages []opencodeMessage) opencodeModel {
 	var model opencodeModel
 	for _, m := range messages {
@@ -118,8 +118,8 @@ func opencodeModelOf(messages []opencodeMessage) opencodeModel {
 	return model
 }
 
-// program is OpenCode itself, of the one platform whose package is pinned: opencode-ai
-// is a launcher, put in its place by a script that does not run on installing.
+// program is OpenCode itself for the pinned platform. opencode-ai is a launcher, which an install script
+// would replace, but install scripts do not run.
 func (opencodeCLI) program(h Home, args ...string) Command {
 	program := filepath.Join(h.Installed, "node_modules", "opencode-linux-x64", "bin", "opencode")
 	return Command{
@@ -139,22 +139,21 @@ func (c opencodeCLI) Prepare(_ context.Context, h Home, _ Session, run func(Comm
 	return run(c.program(h, "import", filepath.Join(h.Dir, "session.json")))
 }
 
-// Command gives the prompt word by word: one argument with spaces would be quoted.
+// Command passes the prompt word by word, since OpenCode would quote an argument with spaces.
 func (c opencodeCLI) Command(h Home, s Session, prompt string) Command {
 	args := append([]string{"run", "--session", s.ID, "--model", c.model.name()}, strings.Fields(prompt)...)
 	return c.program(h, args...)
 }
 
-// opencodeAsked is what OpenCode puts in the place of the request for a compaction; the
-// summary is the answer to it.
+// opencodeAsked is the user message that OpenCode sends in place of a request for a compaction. The summary
+// is sent as the answer to it.
 const opencodeAsked = "What did we do so far?"
 
-// again is the role of what is sent of a compaction besides its summary.
+// again is the role of turns that are sent of older compactions.
 const again = "again"
 
-// Turns gives the summary as contextd does, as a message of the user's. It comes first; the
-// requests and summaries of older compactions are sent again where the tail that was kept
-// begins before them.
+// Turns represents the summary as contextd does, as a user's message. It comes first. Requests and summaries
+// of older compactions are sent again if the tail that was kept begins before them.
 func (c opencodeCLI) Turns(body []byte) (turns []Turn, err error) {
 	if c.model.Provider == "openai" {
 		turns, err = codexCLI{}.Turns(body)
@@ -184,8 +183,8 @@ func (c opencodeCLI) Turns(body []byte) (turns []Turn, err error) {
 	return turns, err
 }
 
-// Own: the request for a compaction, the thinking of the model that answered it, what older
-// compactions say, and the reminder that the agent changed, as from plan to build.
+// Own: the request for a compaction, the thinking of the model that answered it, older compactions, and the
+// reminder that the agent changed, as from plan to build.
 func (opencodeCLI) Own(t Turn) string {
 	switch {
 	case t.Role == again:
@@ -198,8 +197,8 @@ func (opencodeCLI) Own(t Turn) string {
 	return ""
 }
 
-// Revise: OpenCode marks a result as failed by its state alone, contextd by the exit code of
-// a command too, and says so with a label.
+// Revise: OpenCode marks a result as failed by its state alone. contextd also does so by a command's exit
+// code, which it records in a label.
 func (opencodeCLI) Revise(view []Turn, s Session) []Turn {
 	read, err := harness.Read(bytes.NewReader(s.File), opencode.Name)
 	if err != nil || len(read.Sessions) == 0 {
@@ -225,20 +224,19 @@ func (opencodeCLI) Revise(view []Turn, s Session) []Turn {
 	return view
 }
 
-// repeatedID is what contextd adds to the id of a call that another one has too. OpenCode
-// sends the ids of a file as they are: its own without that, and with it those that contextd
-// has written.
+// repeatedID is the suffix that contextd adds to repeated ids of calls. OpenCode sends the ids in the file:
+// without the suffix in its own files, and with it in files that contextd wrote.
 var repeatedID = regexp.MustCompile(`#[0-9]+$`)
 
-// Sends: OpenCode has its own system prompt, and knows no blocks of others. It gives open
-// calls a result. Empty texts are not sent. Thinking of another model is a text, and that of
-// this one goes back only with its seal.
+// Sends: OpenCode has its own system prompt, and cannot represent other providers' blocks. It adds results to
+// open calls, and omits empty texts. Thinking of another model is sent as text; that of the same model only
+// if it is sealed.
 func (c opencodeCLI) Sends(t Turn) (Turn, bool) {
 	if t.Interrupted {
 		t.Interrupted, t.Body = false, "[Tool execution was interrupted]"
 	}
 	if c.model.Provider == "openai" {
-		t.Failed = false // for which Responses has no flag
+		t.Failed = false // Responses has no flag for it
 	}
 	t.ID = repeatedID.ReplaceAllString(t.ID, "")
 	switch t.Kind {
@@ -247,7 +245,7 @@ func (c opencodeCLI) Sends(t Turn) (Turn, bool) {
 		case !c.model.own:
 			return Turn{Role: t.Role, Kind: Text, Body: t.Body}, strings.TrimSpace(t.Body) != ""
 		case c.model.Provider == "openai":
-			t.Signature = "" // it is the item's id
+			t.Signature = "" // it is the id of the item
 			return t, t.Secret != ""
 		case t.Secret != "":
 			return Turn{Role: t.Role, Kind: Thinking, Secret: t.Secret}, true

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// piCLI is pi. What it makes of thinking and of call ids depends on whether the model
-// that goes on is the one that wrote them; Place chooses it.
+// piCLI is pi. How it sends thinking and ids of calls depends on whether the session is resumed with the
+// model that wrote them; Place chooses the model.
 type piCLI struct{ model *piModel }
 
 // piModel is a model as pi names it.
@@ -18,7 +18,7 @@ type piModel struct {
 	Provider string `json:"provider"`
 	API      string `json:"api"`
 	ID       string `json:"model"`
-	// own is set where it wrote all of the session's replies.
+	// own is set where this model wrote all replies of the session.
 	own bool
 }
 
@@ -35,7 +35,7 @@ const (
 	piSettings = `{"compaction": {"enabled": false}, "retry": {"enabled": false}}`
 )
 
-// Place writes the session, whose working directory must exist.
+// Place writes the session with the home's working directory, since that must exist.
 func (c piCLI) Place(h Home, s Session) error {
 	*c.model = piModelOf(s.File)
 	url := h.URL
@@ -53,7 +53,7 @@ func (c piCLI) Place(h Home, s Session) error {
 	})
 }
 
-// piMoved is a session that runs in another directory.
+// piMoved is the session with another working directory.
 func piMoved(file []byte, directory string) ([]byte, error) {
 	var header map[string]json.RawMessage
 	first := firstLine(file)
@@ -68,8 +68,8 @@ func piMoved(file []byte, directory string) ([]byte, error) {
 	return append(moved, file[len(first):]...), err
 }
 
-// piModelOf is the model that wrote all replies that pi sends, if it has an API that Turns
-// reads; otherwise another than those.
+// piModelOf is the model that wrote all replies that pi sends, if Turns can parse its API; otherwise a model
+// that wrote none.
 func piModelOf(file []byte) piModel {
 	model := piModel{}
 	for line := range bytes.Lines(file) {
@@ -82,7 +82,7 @@ func piModelOf(file []byte) piModel {
 			} `json:"message"`
 		}
 		if json.Unmarshal(line, &entry) != nil {
-			continue // what it says is no list
+			continue // its content is not a list
 		}
 		m := entry.Message
 		if m.Role != "assistant" || len(m.Content) == 0 || m.StopReason == "aborted" || m.StopReason == "error" {
@@ -112,10 +112,10 @@ func (c piCLI) Command(h Home, _ Session, prompt string) Command {
 	}
 }
 
-// orphan is the role of results that answer no call of the request.
+// orphan is the role of results without a call in the request.
 const orphan = "orphan"
 
-// Turns marks such results.
+// Turns parses a request, and marks results without a call as orphans.
 func (c piCLI) Turns(body []byte) (turns []Turn, err error) {
 	if c.model.API == piResponses {
 		turns, err = codexCLI{}.Turns(body)
@@ -136,9 +136,8 @@ func (c piCLI) Turns(body []byte) (turns []Turn, err error) {
 	return turns, err
 }
 
-// Own: pi sends results whose call is not there, which contextd leaves out, as providers
-// refuse them. With Responses the system prompt is among the messages, and texts that
-// are empty stay.
+// Own: pi sends results without a call; contextd omits them, since providers refuse them. With the Responses
+// API, the system prompt is among the messages, and empty texts are sent.
 func (piCLI) Own(t Turn) string {
 	switch {
 	case t.Role == orphan:
@@ -153,8 +152,8 @@ func (piCLI) Own(t Turn) string {
 
 var notInCallID = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 
-// Sends: pi has its own system prompt, and knows no blocks of others. It gives open calls
-// a result. Texts of blanks are not sent.
+// Sends: pi has its own system prompt, and cannot represent other providers' blocks. It adds results to open
+// calls, and omits texts of only whitespace.
 func (c piCLI) Sends(t Turn) (Turn, bool) {
 	if t.Interrupted {
 		t.Interrupted, t.Body = false, "No result provided"
@@ -172,9 +171,9 @@ func (c piCLI) Sends(t Turn) (Turn, bool) {
 	return t, t.Role != "system" && t.Kind != Other && !blank
 }
 
-// call: the id of a call to OpenAI is followed by that of its item, and OpenAI knows no
-// flag for failures; what another model called gets an id that Anthropic takes. An image
-// alone gets a text with it from Anthropic's, and nothing at all from OpenAI's.
+// call: with OpenAI, the id of a call is followed by the id of its item, and there is no flag for failed
+// results. With Anthropic, ids by other models are replaced by valid ones. An image alone is sent with a text
+// to Anthropic, and not at all to OpenAI.
 func (c piCLI) call(t *Turn) {
 	switch {
 	case c.model.API == piResponses:
@@ -195,8 +194,8 @@ func (c piCLI) call(t *Turn) {
 
 const piImage = "(see attached image)"
 
-// thinking: that of another model is a text, if it can be read. Without a seal Anthropic
-// gets a text, and OpenAI nothing. What signs reasoning at OpenAI is the id of its item.
+// thinking: that of another model is sent as text if it is readable. Thinking without a seal is sent as text
+// to Anthropic, and not at all to OpenAI. OpenAI's signature of reasoning is the id of its item.
 func (c piCLI) thinking(t Turn) (Turn, bool) {
 	text := Turn{Role: t.Role, Kind: Text, Body: t.Body}
 	blank := strings.TrimSpace(t.Body) == ""

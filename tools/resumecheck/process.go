@@ -13,8 +13,8 @@ import (
 
 const resumeTimeout = 2 * time.Minute
 
-// runCLI runs a command in a home, with nothing of this process's environment but the
-// PATH, and everything but loopback behind a proxy that refuses it.
+// runCLI runs a command in a home. Of this process's environment it only gets PATH. All hosts but loopback
+// are set to go through a proxy, which refuses them.
 func runCLI(ctx context.Context, h Home, c Command) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, resumeTimeout)
 	defer cancel()
@@ -33,11 +33,10 @@ func runCLI(ctx context.Context, h Home, c Command) ([]byte, error) {
 	return out, err
 }
 
-// runGroup runs a command as a process group of its own, and ends all of the group when
-// the command's context is done, and in any case before it returns. It returns what they
-// wrote.
+// runGroup runs a command as a process group of its own, and returns its output. It ends the whole group when
+// the context of the command ends, and in any case before it returns.
 func runGroup(cmd *exec.Cmd) (written []byte, err error) {
-	// A file rather than a pipe: what the command leaves behind would hold that open.
+	// A file instead of a pipe, since remaining child processes would keep a pipe open.
 	out, err := os.CreateTemp("", "resumecheck-output-")
 	if err != nil {
 		return nil, err
@@ -58,7 +57,7 @@ func runGroup(cmd *exec.Cmd) (written []byte, err error) {
 	return written, errors.Join(err, unread)
 }
 
-// tail is the end of what a program wrote.
+// tail is the end of a program's output.
 func tail(out []byte) []byte {
 	const most = 2000
 	out = bytes.TrimSpace(out)

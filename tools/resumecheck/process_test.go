@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestRunGroupEndsAll: what a command leaves behind is ended with it, when it is done and
-// when it is interrupted. The pipe is at its end once nobody holds it.
+// TestRunGroupEndsAll: child processes of a command are ended with it, whether it finishes or is interrupted.
+// The pipe reaches its end once no process holds it.
 func TestRunGroupEndsAll(t *testing.T) {
 	for name, script := range map[string]string{"done": `sleep 1000 & echo up >&3`, "interrupted": `sleep 1000 & echo up >&3; wait`} {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestRunGroupEndsAll(t *testing.T) {
 	}
 }
 
-// TestProviderRefusesOthers: whatever is not on loopback ends at the fake, and is reported.
+// TestProviderRefusesOthers: requests to hosts other than loopback go to the fake, and are reported.
 func TestProviderRefusesOthers(t *testing.T) {
 	p, err := StartProvider()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Provider is a fake of the model's endpoint on loopback, and of every other host: it is
-// the proxy of the CLI too. It answers "ok" to each request for a model and keeps it.
+// Provider is a fake model endpoint on loopback, and the CLI's proxy for every other host. It answers each
+// request for a model with "ok", and keeps the request.
 type Provider struct {
 	server   *http.Server
 	listener net.Listener
@@ -22,7 +22,7 @@ type Provider struct {
 	unknown  []string
 }
 
-// Request is one that was made of the model.
+// Request is a request to the model.
 type Request struct {
 	Path string
 	Body []byte
@@ -43,31 +43,31 @@ func StartProvider() (*Provider, error) {
 // URL is where it listens, without a path.
 func (p *Provider) URL() string { return "http://" + p.listener.Addr().String() }
 
-// Close ends it, and with it all that is under way.
+// Close stops it and aborts its open requests.
 func (p *Provider) Close() error { return p.server.Close() }
 
-// Requests are those made of the model so far.
+// Requests are the requests to the model so far.
 func (p *Provider) Requests() []Request {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]Request{}, p.requests...)
 }
 
-// Outside are the hosts that the CLI tried to reach.
+// Outside are the other hosts that the CLI tried to reach.
 func (p *Provider) Outside() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string{}, p.outside...)
 }
 
-// Unknown are the requests, by method and path, that it did not know.
+// Unknown are requests that the fake does not support, by method and path.
 func (p *Provider) Unknown() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string{}, p.unknown...)
 }
 
-// answers are what it says to a request for a model, by the end of the path.
+// answers are the answers to requests for a model, by the end of the path.
 var answers = map[string]func(*events, []byte){
 	"/responses":        answerResponses,
 	"/messages":         answerMessages,
@@ -77,7 +77,7 @@ var answers = map[string]func(*events, []byte){
 func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the CLI has gone
+		return // the CLI closed the connection
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +94,7 @@ func (p *Provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/responses") {
-		w.WriteHeader(http.StatusUpgradeRequired) // says that there are no WebSockets
+		w.WriteHeader(http.StatusUpgradeRequired) // it does not support WebSockets
 		return
 	}
 	if strings.HasSuffix(r.URL.Path, "/count_tokens") {
@@ -121,7 +121,7 @@ func (e *events) begin() {
 	e.begun = true
 }
 
-// send writes an event; its name is the data's type, if it has one.
+// send writes an event, which is named after its type, if it has one.
 func (e *events) send(data object) {
 	e.begin()
 	if name, ok := data["type"].(string); ok {
@@ -129,7 +129,7 @@ func (e *events) send(data object) {
 	}
 	line, err := json.Marshal(data)
 	if err != nil {
-		panic(err) // only strings, numbers and lists of them are sent
+		panic(err) // strings, numbers and lists of them always encode
 	}
 	e.text(string(line))
 }

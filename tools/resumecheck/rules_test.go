@@ -12,8 +12,8 @@ const opencodeRequest = `{"messages":[
 	{"role":"assistant","content":[{"type":"text","text":"An older summary."},{"type":"tool_use","id":"c1","name":"ls","input":{"n":1}}]},
 	{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"[Tool execution was interrupted]","is_error":true},{"type":"text","text":"Say ok, and nothing else."}]}]}`
 
-// TestOpencodeRules: what OpenCode says around summaries is its own, and everything else is
-// held to the view.
+// TestOpencodeRules: what OpenCode adds around summaries counts as its own. Everything else is compared with
+// the view.
 func TestOpencodeRules(t *testing.T) {
 	view := []Turn{
 		{Role: "system", Kind: Text, Body: "You code."},
@@ -43,7 +43,7 @@ const piRequest = `{"messages":[
 		{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAEC"}}]}]},
 	{"role":"user","content":[{"type":"text","text":"Say ok, and nothing else."}]}]}`
 
-// TestPiRules: results without a call are pi's own, thinking of another model is a text.
+// TestPiRules: results without a call count as pi's own; thinking of another model is a text.
 func TestPiRules(t *testing.T) {
 	view := []Turn{
 		{Role: "user", Kind: Text, Body: "The summary is: It builds."},
@@ -74,8 +74,8 @@ const claudeRequest = `{"messages":[
 	{"role":"user","content":[{"type":"text","text":"<system-reminder>\nThe user sent a new message while you were working:\nShip it.\n\nIMPORTANT: After completing your current task, address it.\n</system-reminder>"}]},
 	{"role":"user","content":[{"type":"text","text":"Say ok, and nothing else."}]}]}`
 
-// TestClaudeRules: what Claude Code says of itself is its own, but for what the user sent while
-// the model worked.
+// TestClaudeRules: what Claude Code adds counts as its own, except for what the user sent while the model
+// worked.
 func TestClaudeRules(t *testing.T) {
 	reminder := func(text string) Turn {
 		return Turn{Role: "user", Kind: Text, Body: "<system-reminder>\n" + text + "\n</system-reminder>"}
@@ -105,7 +105,7 @@ func TestClaudeRules(t *testing.T) {
 		"Today's date is 2026-11-23.": "Be brief.",
 		"{\"role\":\"system\",\"content\":\"# Env": "{\"role\":\"assistant\",\"content\":\"# Env",
 	})
-	// A view without those words is not what Claude Code goes on with.
+	// A view without those words must differ.
 	turns, err := claudeCLI{}.Turns([]byte(claudeRequest))
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestClaudeRules(t *testing.T) {
 	}
 }
 
-// held compares a request with a view, as it is and with one text replaced by another.
+// held compares a request with a view: unchanged, and with one text replaced by another.
 func held(t *testing.T, h Harness, view []Turn, request string, faults map[string]string) {
 	t.Helper()
 	for from, to := range faults {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Kind says what a turn is.
+// Kind is the kind of a turn.
 type Kind string
 
 // The kinds of turns.
@@ -18,28 +18,25 @@ const (
 	Other    Kind = "other"
 )
 
-// Turn is the smallest thing that a conversation is compared by: a text, a call, a
-// result. How turns are put together to messages is each provider's own.
+// Turn is the smallest unit by which conversations are compared: a text, a call, a result. Providers combine
+// them into messages in different ways.
 type Turn struct {
 	Role string // "system", "user" or "assistant"; "" for results
 	Kind Kind
-	// ID is the call's, of calls and results.
+	// ID is the call's id, for calls and results.
 	ID string
-	// Name is the tool's, of calls.
+	// Name is the tool's name, for calls.
 	Name string
-	// Body is the text, the arguments, the result, or what identifies the rest.
+	// Body is the text, the arguments or the result; for other kinds, what identifies the turn.
 	Body string
-	// Signature and Secret are the provider's seals of thinking: what signs the text, and
-	// what replaces it where only the provider can read it.
+	// Signature and Secret are the provider's seals of thinking: Signature signs the text, Secret replaces it
+	// where only the provider can read it.
 	Signature, Secret string
-	// Foreign is set on sealed thinking in the view that is of another model than the one
-	// that spoke last.
+	// Foreign is set on sealed thinking in the view if another model wrote it than the one that spoke last.
 	Foreign bool
-	// Interrupted is set on results in the view that the log does not have; what they say
-	// is contextd's.
+	// Interrupted is set on results in the view that are not in the log, but were written by contextd.
 	Interrupted bool
-	// Seam is set on texts of a request after which the CLI may have put a line feed,
-	// because it joined two messages there.
+	// Seam is set on a text in a request if the CLI may have added a line feed after it to join two messages.
 	Seam bool
 	// Failed is set on results that are marked as errors.
 	Failed bool

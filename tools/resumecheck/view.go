@@ -12,8 +12,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// interrupted begins what contextd says in the place of a result that the log does not
-// have.
+// interrupted begins contextd's text for a result that is not in the log.
 const interrupted = "[contextd: this call was interrupted"
 
 // viewMessage is a message in contextd's own format: docs/format.md.
@@ -36,7 +35,7 @@ type viewBlock struct {
 		ID        string          `json:"call_id"`
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments_json"`
-		// Text are arguments that are not JSON.
+		// Text is arguments that are not JSON.
 		Text string `json:"arguments_text"`
 	} `json:"tool_call"`
 	Result *struct {
@@ -54,7 +53,7 @@ type viewBlock struct {
 	} `json:"provider"`
 }
 
-// viewTurns reads the lines of a context.
+// viewTurns parses the messages of a context, one per line.
 func viewTurns(lines []byte) ([]Turn, error) {
 	var turns []Turn
 	for line := range bytes.Lines(lines) {
@@ -110,7 +109,7 @@ func (b viewBlock) turn(role string) (Turn, error) {
 	return Turn{}, fmt.Errorf("a block of an unknown kind")
 }
 
-// markForeign sets Foreign in a view. The view itself does not say which model spoke.
+// markForeign sets Foreign in a view, which does not say itself which model spoke.
 func markForeign(view []Turn, h Harness, s Session) error {
 	read, err := harness.Read(bytes.NewReader(s.File), h.Name())
 	if err != nil {

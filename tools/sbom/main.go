@@ -1,5 +1,5 @@
-// Sbom lists what is linked into a program, with the licences and their texts, as CycloneDX.
-// The same program and modules give the same bytes.
+// Sbom lists the modules that are linked into a program, with their licences and the licences' texts, as
+// CycloneDX. The same program and modules give the same bytes.
 //
 //	go run ./tools/sbom -version v1.2.3 bin/contextd > bin/contextd.cdx.json
 package main
@@ -77,7 +77,7 @@ func run(program, version string, out io.Writer) error {
 	return cyclonedx.NewBOMEncoder(out, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cyclonedx.SpecVersion1_6)
 }
 
-// moduleDirs are the folders of the program's modules, and that of the standard library.
+// moduleDirs are the folders of the program's modules, and of the standard library.
 func moduleDirs(info *buildinfo.BuildInfo) (map[string]string, error) {
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -101,8 +101,8 @@ func moduleDirs(info *buildinfo.BuildInfo) (map[string]string, error) {
 
 var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)([-.].*)?$`)
 
-// licenses are those of the files at the root of a module, each with the file's text. A notice is
-// a part of the terms without being a licence.
+// licenses are the licences in the files at the root of a module, each with the file's text. A notice counts
+// too: it is not a licence, but part of the terms.
 func licenses(classifier *classifier.Classifier, dir string) (cyclonedx.Licenses, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/google/licenseclassifier/v2/assets"
 )
 
-// accepted are the licences that the daemon's own agrees with.
+// accepted are licences that are compatible with the daemon's.
 var accepted = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
 
-// TestDaemon lists the real daemon twice.
+// TestDaemon lists the modules of the real daemon twice.
 func TestDaemon(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "contextd")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/contextd").CombinedOutput(); err != nil {
@@ -42,7 +42,7 @@ func TestDaemon(t *testing.T) {
 	for _, component := range *bom.Components {
 		listed = append(listed, component.Name)
 		for _, choice := range *component.Licenses {
-			// A file of another name than a licence's may be a notice.
+			// A file whose name is not a licence's may be a notice.
 			if id := choice.License.ID; id != "" && !slices.Contains(accepted, id) {
 				t.Errorf("%s has the licence %s", component.Name, id)
 			}

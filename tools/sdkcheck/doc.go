@@ -1,15 +1,13 @@
-// Command sdkcheck renders sessions in every provider's format and prints the messages,
-// for the official SDKs' own types to check:
+// Command sdkcheck renders sessions in every provider's format and prints the messages, so that they can be
+// checked against the types of the official SDKs:
 //
 //	{"format":"anthropic","source":"…","line":"{\"role\":…}"}
 //
-// The line is the message's bytes, as a string. A message that was printed before is not
-// printed again.
+// line is the message's bytes, as a string. Equal messages are printed once.
 //
 //	go run ./tools/sdkcheck -corpus folder
 //
-// Sessions are the transcripts below the folder and those that the harnesses' tests have,
-// rendered at every seventh group and at the end; besides, it prints what the golden files
-// of the formats hold. `make sdkcheck` gives them to check.py, to the TypeScript compiler by
-// ts/generate.mjs, and to the program in go.
+// The sessions are the transcripts in the folder and those in the harnesses' tests, rendered at every seventh
+// group and at the end. The messages in the formats' golden files are printed too. `make sdkcheck` has them
+// checked by check.py, by the TypeScript compiler with ts/generate.mjs, and by the program in go.
 package main

@@ -94,8 +94,7 @@ func (p *printer) print(format, source string, message []byte) error {
 	return p.out.Encode(line{format, source, string(message)})
 }
 
-// goldens prints the messages that the formats' golden files hold, which are of every
-// shape.
+// goldens prints the messages in the formats' golden files, which have all shapes.
 func (p *printer) goldens(folder string) error {
 	for _, f := range providerFormats() {
 		path := filepath.Join(folder, f.Name+".golden")
@@ -106,7 +105,7 @@ func (p *printer) goldens(folder string) error {
 		for text := range strings.Lines(string(data)) {
 			text = strings.TrimSpace(strings.TrimPrefix(text, "S "))
 			if !strings.HasPrefix(text, "{") {
-				continue // a title or a conversion
+				continue // a title, or a report of a conversion
 			}
 			if err := p.print(f.Name, path, []byte(text)); err != nil {
 				return err
@@ -116,12 +115,12 @@ func (p *printer) goldens(folder string) error {
 	return nil
 }
 
-// providerFormats are those that an SDK has types for.
+// providerFormats are the formats for which an SDK has types.
 func providerFormats() []*render.Format {
 	return slices.DeleteFunc(render.Formats(), func(f *render.Format) bool { return f.Name == render.NameContextd })
 }
 
-// file renders the sessions of a transcript; a file that is none is passed over.
+// file renders the sessions of a transcript; other files are skipped.
 func (p *printer) file(path string) error {
 	data, err := readFile(path)
 	if err != nil {
@@ -153,7 +152,7 @@ func (p *printer) file(path string) error {
 	return nil
 }
 
-// session renders a session as it grows.
+// session renders a session step by step as it grows.
 func (p *printer) session(f *render.Format, path string, conv *reduce.Conversation) error {
 	v := reduce.NewView(conv.Gauge(), conv.Groups())
 	var fragments []render.Fragment
@@ -171,7 +170,7 @@ func (p *printer) session(f *render.Format, path string, conv *reduce.Conversati
 				return err
 			}
 		}
-		done = max(0, len(messages)-1) // the last may take up what follows
+		done = max(0, len(messages)-1) // the last message may still be extended
 	}
 	return nil
 }

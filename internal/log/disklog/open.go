@@ -131,7 +131,7 @@ func open(dir string, opts Options) (*Store, error) {
 	if err := s.recover(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", s.dir, errors.Join(err, db.Close(), s.disk.inventory.close(false)))
 	}
-	s.room.place = placeOf(opts.FS, dir, s.dir)
+	s.room.place = placeOf(opts.FS, dir, s.dir, opts.FS.PathJoin(dir, lockFile))
 	if opts.ReserveBytes > 0 {
 		s.room.look()
 		s.room.patient.Store(true)

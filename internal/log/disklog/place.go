@@ -7,32 +7,33 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// place is which directories a store is in. Another one may come to be where one of them was, such as a
-// backup that is restored while the daemon runs: new files would get into it, beside what is there.
+// place identifies the directories of a store and its lock file. One of them may be replaced while the daemon
+// runs, such as by a backup that is restored: the daemon would then write new files next to the restored ones.
+// Where the lock file is removed, a second daemon can open the store.
 type place []placed
 
 type placed struct {
-	dir string
-	// device and file are its number on its file system; 0 where it does not say.
+	path string
+	// device and file are the device and inode numbers; 0 where the file system has none.
 	device, file uint64
 }
 
-func placeOf(fs vfs.FS, dirs ...string) (p place) {
-	for _, dir := range dirs {
-		device, file, err := fileNumber(fs, dir)
+func placeOf(fs vfs.FS, paths ...string) (p place) {
+	for _, path := range paths {
+		device, file, err := fileNumber(fs, path)
 		if err == nil {
-			p = append(p, placed{dir, device, file})
+			p = append(p, placed{path, device, file})
 		}
 	}
 	return p
 }
 
-// gone is a directory that is not where it was; empty if all are.
+// gone is a path at which the same directory or file is no more; empty if there is none.
 func (p place) gone(fs vfs.FS) string {
 	for _, was := range p {
-		device, file, err := fileNumber(fs, was.dir)
+		device, file, err := fileNumber(fs, was.path)
 		if oserror.IsNotExist(err) || err == nil && (device != was.device || file != was.file) {
-			return was.dir
+			return was.path
 		}
 	}
 	return ""

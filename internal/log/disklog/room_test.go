@@ -306,6 +306,7 @@ func TestDirectoryIsRemoved(t *testing.T) {
 		"removed":      os.RemoveAll,
 		"moved":        func(dir string) error { return os.Rename(dir, dir+"-elsewhere") },
 		"its database": func(dir string) error { return os.RemoveAll(filepath.Join(dir, dataDir)) },
+		"its lock file": func(dir string) error { return os.Remove(filepath.Join(dir, lockFile)) },
 		"another in its place": func(dir string) error {
 			return errors.Join(os.CopyFS(dir+"-copy", os.DirFS(dir)), os.Rename(dir, dir+"-elsewhere"), os.Rename(dir+"-copy", dir))
 		},

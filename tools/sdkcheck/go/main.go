@@ -1,5 +1,5 @@
-// Command go holds rendered messages to Anthropic's official SDK for Go, in the two ways in
-// which a program can give it messages that it has as JSON:
+// Command go checks rendered messages with Anthropic's official SDK for Go, in both ways in which a program
+// can pass messages that are JSON:
 //
 //   - as param.Override: the request that the SDK makes has the same JSON, token by token, with
 //     numbers as they were written, and members in their order, also those that repeat;
@@ -7,7 +7,7 @@
 //     arguments are a float64 in between, so those beyond one cannot be sent so, and are
 //     counted.
 //
-// It reads what the program in the folder above prints.
+// It reads the output of the program in the folder above.
 package main
 
 import (
@@ -26,7 +26,7 @@ import (
 
 const shown = 20
 
-// wrong are messages that the types must be found to lose something of.
+// wrong are messages of which the types must be found to lose a part.
 var wrong = []string{
 	`{"role":"user","content":[{"type":"text","text":"x","more":1}]}`,
 	`{"role":"user","content":[{"type":"none","text":"x"}]}`,
@@ -73,7 +73,7 @@ func check(in io.Reader) (checked, beyond, failed int, err error) {
 		line := []byte(row.Line)
 		fault := asOverride(line)
 		if fault == nil && json.Unmarshal(line, new(any)) != nil {
-			beyond++ // no float64 holds one of its numbers
+			beyond++ // a number in it does not fit a float64
 		} else if fault == nil {
 			fault = asTypes(line)
 		}
@@ -86,7 +86,7 @@ func check(in io.Reader) (checked, beyond, failed int, err error) {
 	}
 }
 
-// asOverride gives the SDK a message's bytes.
+// asOverride passes a message's bytes to the SDK.
 func asOverride(line []byte) error {
 	var params anthropic.MessageNewParams
 	var want json.RawMessage = line
@@ -138,7 +138,7 @@ func asTypes(line []byte) error {
 	return nil
 }
 
-// systemOf is the system prompt, where the line is that.
+// systemOf is the system prompt if the line is one.
 func systemOf(line []byte) (json.RawMessage, bool) {
 	var m struct{ System json.RawMessage }
 	if json.Unmarshal(line, &m) != nil || m.System == nil {
@@ -147,7 +147,7 @@ func systemOf(line []byte) (json.RawMessage, bool) {
 	return m.System, true
 }
 
-// requestOf is the system prompt or the one message of the request that the SDK would send.
+// requestOf is the system prompt or the only message in the request that the SDK would send.
 func requestOf(params anthropic.MessageNewParams) (json.RawMessage, error) {
 	body, err := json.Marshal(params)
 	if err != nil {
@@ -166,7 +166,7 @@ func requestOf(params anthropic.MessageNewParams) (json.RawMessage, error) {
 	return sent.System, nil
 }
 
-// sameTokens compares JSON without looking at how strings are escaped.
+// sameTokens compares JSON token by token, however strings are escaped.
 func sameTokens(got, want []byte) error {
 	g, w := json.NewDecoder(bytes.NewReader(got)), json.NewDecoder(bytes.NewReader(want))
 	g.UseNumber()

@@ -12,11 +12,10 @@ import (
 	"google.golang.org/genai"
 )
 
-// vectors are the tools that the Go client gives a runtime, by format: its tests hold it to the same
-// file.
+// vectors are the tools that the Go client gives a runtime, by format. The client's tests use the same file.
 const vectors = "../../../client/testdata/recall.json"
 
-// formats decode tools into the types of a format's SDK, and return what it would send.
+// formats decode tools into the types of a format's SDK, and return what the SDK would send.
 var formats = map[string]func([]byte) ([]byte, error){
 	"anthropic":        through[[]anthropic.ToolUnionParam],
 	"openai_chat":      through[[]openai.ChatCompletionToolUnionParam],
@@ -32,7 +31,7 @@ func through[T any](tools []byte) ([]byte, error) {
 	return json.Marshal(typed)
 }
 
-// TestTools holds the tools to the SDKs' types: each sends what the client gave it.
+// TestTools checks that each SDK sends the tools as the client gave them.
 func TestTools(t *testing.T) {
 	data, err := os.ReadFile(vectors)
 	if err != nil {
@@ -54,7 +53,7 @@ func TestTools(t *testing.T) {
 			if got, want := values(t, sent), values(t, tools); !reflect.DeepEqual(got, want) {
 				t.Errorf("the SDK would send\n%s\nfor\n%s", sent, tools)
 			}
-			// The types must be found to lose something.
+			// An unknown field must get lost in the types, or this test would detect nothing.
 			wrong := values(t, tools).([]any)
 			wrong[0].(map[string]any)["none_such"] = true
 			changed, err := json.Marshal(wrong)

@@ -12,26 +12,26 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// A status travels in headers, which some clients cap at 8 KiB all together.
+// A status is sent in HTTP headers, which some clients cap at 8 KiB in total.
 const (
 	maxText       = 512
 	maxViolations = 8
 	maxParts      = 16
 )
 
-// drainRetry is how soon a client may look for the daemon's successor.
+// drainRetry is when a client may look for the process that replaces this daemon.
 const drainRetry = time.Second
 
-// storeRetry is how soon a client may try again what the store could not do.
+// storeRetry is when a client may repeat a call that the store could not serve.
 const storeRetry = time.Second
 
-// roomRetry is how soon there may be room on a disk that is full: somebody has to make it.
+// roomRetry is when a client may try again after the disk was full; an operator has to free space.
 const roomRetry = 5 * time.Second
 
-// importRetry is when to try a transcript again for which there was no memory.
+// importRetry is when a client may repeat an import for which there was no memory.
 const importRetry = time.Second
 
-// answer is a status in the making.
+// answer is a status that is being built.
 type answer struct {
 	code       codes.Code
 	reason     string
@@ -40,7 +40,7 @@ type answer struct {
 	violations []*errdetails.BadRequest_FieldViolation
 	details    []protoadapt.MessageV1
 	retryAfter time.Duration
-	// hidden is set where the cause is not sent to the client.
+	// hidden is set where the cause is logged instead of being sent to the client.
 	hidden bool
 }
 
@@ -95,11 +95,11 @@ func (a *answer) status() *status.Status {
 	if full, err := st.WithDetails(details...); err == nil {
 		return full
 	}
-	// Details are refused for OK alone, which is no error.
+	// WithDetails only fails for OK, which is no error.
 	return st
 }
 
-// short cuts text for a status, at a rune.
+// short cuts a text for a status, without splitting a rune.
 func short(s string) string {
 	if len(s) <= maxText {
 		return s
@@ -111,8 +111,7 @@ func short(s string) string {
 	return s[:cut] + "…"
 }
 
-// Reason is the reason of a status that Convert made, and the setting of the limit that it
-// is about, if it is about one.
+// Reason returns the reason of a status that Convert made and, if a limit was exceeded, the limit's setting.
 func Reason(st *status.Status) (reason, setting string) {
 	for _, detail := range st.Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok {

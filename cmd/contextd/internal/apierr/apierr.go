@@ -1,7 +1,7 @@
-// Package apierr maps domain errors to gRPC statuses. Convert is the only place that does
-// so; an error that is not in its table becomes INTERNAL, without its cause.
+// Package apierr maps domain errors to gRPC statuses. Only Convert does that. An error that is not in its
+// table becomes INTERNAL, without its cause.
 //
-// docs/api-errors.md is the table in prose. A test holds the two together.
+// docs/api-errors.md has the same table in prose; a test compares the two.
 package apierr
 
 import (
@@ -13,8 +13,7 @@ import (
 // Domain is the domain of every ErrorInfo.
 const Domain = "contextd"
 
-// The stable reasons of ErrorInfo. Clients may switch over them; none is ever
-// renamed.
+// The stable reasons of ErrorInfo. Clients may switch on them, so none is ever renamed.
 const (
 	ReasonInvalidField      = "INVALID_FIELD"
 	ReasonTranscript        = "TRANSCRIPT_UNREADABLE"
@@ -52,14 +51,12 @@ const (
 	ReasonTransport         = "TRANSPORT"
 )
 
-// ErrDraining is returned by everything that begins, or waits, while the daemon
-// shuts down.
+// ErrDraining is returned by calls that begin, or still wait, while the daemon shuts down.
 var ErrDraining = errors.New("the daemon is shutting down")
 
-// LimitError says that a request is beyond a configured limit.
+// LimitError reports that a request exceeds a configured limit.
 type LimitError struct {
-	// Field is the request's field that is too large; empty if no field is at
-	// fault.
+	// Field is the request's field that is too large; empty if it is not a single field.
 	Field string
 	// Setting is the configuration key of the limit, as in the file.
 	Setting       string
@@ -75,12 +72,12 @@ func (e *LimitError) Error() string {
 	return s
 }
 
-// SlowError says that a client did not do its part of a call in time.
+// SlowError reports that a client did not send or receive in time.
 type SlowError struct {
-	// Setting is the configuration key of the time, as in the file.
+	// Setting is the configuration key of the timeout, as in the file.
 	Setting string
 	After   time.Duration
-	// What did not happen.
+	// What says what did not happen.
 	What string
 }
 
@@ -88,8 +85,7 @@ func (e *SlowError) Error() string {
 	return fmt.Sprintf("%s within %s (%s)", e.What, e.After, e.Setting)
 }
 
-// NotConfiguredError says that the daemon's configuration lacks what a request
-// needs.
+// NotConfiguredError reports that a request needs something that is not configured.
 type NotConfiguredError struct {
 	// Setting is the configuration key that is missing, as in the file.
 	Setting string

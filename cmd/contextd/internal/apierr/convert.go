@@ -29,9 +29,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// Convert returns the status that a client is given for err. It reports whether
-// err holds something that the client does not get, which the daemon must log. A status
-// made by gRPC itself is kept and completed.
+// Convert returns the status to send for err. hidden is set where the status omits the cause, so that the
+// daemon must log it. A status that gRPC made is kept, and gets a reason.
 func Convert(err error) (st *status.Status, hidden bool) {
 	if err == nil {
 		return status.New(codes.OK, ""), false
@@ -48,7 +47,7 @@ func Convert(err error) (st *status.Status, hidden bool) {
 	return a.status(), true
 }
 
-// callers are those who may not make a call.
+// callers are errors about who calls.
 func callers(err error) *answer {
 	if _, ok := errors.AsType[*auth.UnauthenticatedError](err); ok {
 		return newAnswer(codes.Unauthenticated, ReasonUnauthenticated, err)
@@ -59,7 +58,7 @@ func callers(err error) *answer {
 	return nil
 }
 
-// input is what the client can mend in its request.
+// input is errors that the client can fix in its request.
 func input(err error) *answer {
 	if rules, ok := errors.AsType[*protovalidate.ValidationError](err); ok {
 		return fromRules(rules)
@@ -80,7 +79,7 @@ func input(err error) *answer {
 	return nil
 }
 
-// state is a precondition that is not met.
+// state is unmet preconditions.
 func state(err error) *answer {
 	if missing, ok := errors.AsType[*eventlog.NotFoundError](err); ok {
 		reason := ReasonNotFound
@@ -144,7 +143,7 @@ func state(err error) *answer {
 	return nil
 }
 
-// capacity is what does not fit.
+// capacity is what exceeds a budget or a limit.
 func capacity(err error) *answer {
 	if over, ok := errors.AsType[*assemble.BudgetError](err); ok {
 		a := newAnswer(codes.FailedPrecondition, ReasonBudgetExceeded, err)
@@ -187,7 +186,7 @@ func capacity(err error) *answer {
 	return nil
 }
 
-// importLimit is a transcript that is more than is read.
+// importLimit is for a transcript that exceeds a limit.
 func importLimit(limit *harness.LimitError, err error) *answer {
 	a := badField(codes.ResourceExhausted, ReasonLimit, "data", limit.Error(), err)
 	if limit.Memory() {
@@ -199,7 +198,7 @@ func importLimit(limit *harness.LimitError, err error) *answer {
 	return a.number("limit", limit.Limit).number("actual", limit.Actual)
 }
 
-// availability is what only time or an operator mends.
+// availability is errors that only time or an operator can fix.
 func availability(err error) *answer {
 	var failed *eventlog.UnavailableError
 	var corrupt *eventlog.CorruptError
@@ -236,8 +235,8 @@ func availability(err error) *answer {
 	}
 }
 
-// summaries are what keeps a summary from being made. It comes before calls: a
-// summarizer's time may be over, and the call's not.
+// summaries are failures of summarizers. They come before calls: a summarizer's timeout is not the call's,
+// but looks the same.
 func summaries(err error) *answer {
 	if _, ok := errors.AsType[*summarize.UnknownError](err); ok {
 		return newAnswer(codes.FailedPrecondition, ReasonNotConfigured, err).with("setting", "summarizers")
@@ -284,7 +283,7 @@ func calls(err error) *answer {
 	}
 }
 
-// fromStatus completes a status of gRPC or of the generated code.
+// fromStatus adds a reason to a status that gRPC or generated code made.
 func fromStatus(err error) (*status.Status, bool) {
 	st, ok := status.FromError(err)
 	if !ok {
@@ -312,7 +311,7 @@ func fromRules(err *protovalidate.ValidationError) *answer {
 		field := fieldOf(v)
 		reason := reasonOf(v, field)
 		if i > 0 && v.Proto.GetRuleId() == patternRule && field == fieldOf(err.Violations[i-1]) {
-			continue // what is empty, or too long, matches no pattern either
+			continue // a value that is empty or too long fails the pattern too; report only the former
 		}
 		a.violation(field, reason)
 		texts = append(texts, field+": "+reason)
@@ -323,7 +322,7 @@ func fromRules(err *protovalidate.ValidationError) *answer {
 
 const patternRule = "string.pattern"
 
-// patterns say what the patterns of the API's fields are about.
+// patterns explain the patterns of the API's fields in words.
 var patterns = map[string]string{
 	"^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$": "must be of letters, digits and . _ : @ - in parts that a / separates, each of which begins with a letter, a digit or _",
 	"^([A-Za-z0-9_][A-Za-z0-9_.:-]*)?$":                                "must be of letters, digits and . _ : - and begin with a letter, a digit or _",
@@ -331,14 +330,14 @@ var patterns = map[string]string{
 	"^(sha256:[0-9a-f]{64})?$":                                         "must be sha256: and 64 hex digits, in small letters",
 }
 
-// reasonOf says what is wrong with a field, in words.
+// reasonOf explains in words what is wrong with a field.
 func reasonOf(v *protovalidate.Violation, field string) string {
 	switch v.Proto.GetRuleId() {
 	case patternRule:
 		if words := patterns[v.RuleValue.String()]; words != "" {
 			return words
 		}
-	case "required", "enum.not_in": // of an enum 0 alone is refused, which says nothing
+	case "required", "enum.not_in": // the only refused value of an enum is 0, which means unset
 		return "must be set"
 	case "enum.defined_only":
 		return "must be one of " + strings.Join(EnumNames(v.FieldDescriptor.Enum()), ", ")
@@ -353,12 +352,12 @@ func reasonOf(v *protovalidate.Violation, field string) string {
 		}
 		return "must be one of " + strings.Join(all, ", ")
 	}
-	// A rule over a whole message may begin with the name of the field that it is about.
+	// The message of a rule for a whole message may begin with the name of a field.
 	name := field[strings.LastIndexByte(field, '.')+1:]
 	return strings.TrimPrefix(cmp.Or(v.Proto.GetMessage(), v.Proto.GetRuleId()), name+" ")
 }
 
-// EnumNames lists what an enum may be set to, by the API's names.
+// EnumNames lists the values that an enum may be set to, by the API's names.
 func EnumNames(of protoreflect.EnumDescriptor) []string {
 	var names []string
 	for i := range of.Values().Len() {
@@ -369,8 +368,8 @@ func EnumNames(of protoreflect.EnumDescriptor) []string {
 	return names
 }
 
-// fieldOf is the path of the field at fault. A rule over a whole message has no
-// field of its own; its id begins with the name of the one it is about.
+// fieldOf is the path of the invalid field. A rule for a whole message has no field; its id begins with the
+// name of the field that it is about.
 func fieldOf(v *protovalidate.Violation) string {
 	path := protovalidate.FieldPathString(v.Proto.GetField())
 	about, _, dotted := strings.Cut(v.Proto.GetRuleId(), ".")

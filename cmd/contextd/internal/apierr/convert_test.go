@@ -41,7 +41,7 @@ type conversion struct {
 	code   codes.Code
 	reason string
 	hidden bool
-	// details are the kinds besides ErrorInfo, and their content with it.
+	// details are the kinds and contents of the details, without ErrorInfo.
 	details []string
 }
 
@@ -205,7 +205,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// facts writes details down, one per line.
+// facts writes details as text, one per line.
 func facts(st *status.Status) (reason, all string) {
 	var b strings.Builder
 	for _, detail := range st.Details() {
@@ -232,8 +232,8 @@ func facts(st *status.Status) (reason, all string) {
 	return reason, b.String()
 }
 
-// TestStatusesAreSmall keeps a status within what clients accept in headers,
-// whatever the client sent.
+// TestStatusesAreSmall checks that a status stays within what clients accept in headers, whatever the client
+// sent.
 func TestStatusesAreSmall(t *testing.T) {
 	long := strings.Repeat("é", 100_000)
 	var parts []assemble.IrreduciblePart
@@ -267,7 +267,7 @@ func TestStatusesAreSmall(t *testing.T) {
 	}
 }
 
-// TestDocumented holds docs/api-errors.md to what is sent.
+// TestDocumented compares docs/api-errors.md with the errors that are sent.
 func TestDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/api-errors.md")
 	if err != nil {
@@ -298,7 +298,7 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestPatternsAreWords: no caller is shown a regular expression, and no field twice.
+// TestPatternsAreWords: error messages show no regular expression, and no field twice.
 func TestPatternsAreWords(t *testing.T) {
 	patterns := 0
 	for _, file := range []protoreflect.FileDescriptor{
@@ -331,7 +331,7 @@ func TestPatternsAreWords(t *testing.T) {
 	}
 }
 
-// Of an enum the caller is shown the names, and not the numbers.
+// TestEnumsAreWords: error messages show the names of an enum's values, not their numbers.
 func TestEnumsAreWords(t *testing.T) {
 	for role, want := range map[contextdv1.Role]string{
 		contextdv1.Role_ROLE_UNSPECIFIED: "role: must be set",

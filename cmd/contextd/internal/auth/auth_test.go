@@ -36,7 +36,7 @@ func token(t *testing.T, name, tenant string) (token, listed string) {
 	return token, string(b)
 }
 
-// identify makes a call over a connection, with values of the metadata "authorization".
+// identify authenticates a call over a connection, with values of the metadata "authorization".
 func identify(t *testing.T, a *Authenticator, info credentials.AuthInfo, authorization ...string) (Identity, error) {
 	t.Helper()
 	ctx, done, err := a.Authenticate(incoming(t, info, authorization...))
@@ -47,7 +47,7 @@ func identify(t *testing.T, a *Authenticator, info credentials.AuthInfo, authori
 	return Of(ctx), nil
 }
 
-// incoming is the context of a call that nobody looked at yet.
+// incoming is the context of a call before authentication.
 func incoming(t *testing.T, info credentials.AuthInfo, authorization ...string) context.Context {
 	ctx := peer.NewContext(t.Context(), &peer.Peer{AuthInfo: info})
 	return metadata.NewIncomingContext(ctx, metadata.MD{"authorization": authorization})
@@ -113,7 +113,7 @@ func TestBearer(t *testing.T) {
 	}
 }
 
-// The system says who is at the other end of a socket.
+// TestSocket: the kernel identifies the process at the other end of a socket.
 func TestSocket(t *testing.T) {
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	if err != nil {

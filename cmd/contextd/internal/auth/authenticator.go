@@ -15,31 +15,31 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// Options say who is let in. The zero value lets everybody in who can connect.
+// Options say who may call. The zero value admits everybody who can connect.
 type Options struct {
-	// Peers are the processes that may use a unix socket; none is all that can open it.
+	// Peers are the processes that may use a unix socket; empty admits all that can open it.
 	Peers []Peer
 	// TokenFile has the bearer tokens; see ParseTokens.
 	TokenFile string
 	JWT       JWT
 	// CertFile and KeyFile are the daemon's certificate for TLS; empty for none.
 	CertFile, KeyFile string
-	// ClientCAFile has the authorities that clients' certificates are signed by; empty where
-	// clients need none.
+	// ClientCAFile has the authorities that sign clients' certificates; empty where clients need no
+	// certificate.
 	ClientCAFile  string
 	ClientTenants ClientTenants
 }
 
-// ByNetwork reports whether callers that come over a network have to prove who they are.
+// ByNetwork reports whether callers over a network must authenticate.
 func (o Options) ByNetwork() bool { return o.ByToken() || o.ClientCAFile != "" }
 
-// ByToken reports whether callers may prove it by a bearer token.
+// ByToken reports whether callers may authenticate by a bearer token.
 func (o Options) ByToken() bool { return o.TokenFile != "" || o.JWT.Keys != "" }
 
-// Encrypts reports whether what goes over a network is encrypted.
+// Encrypts reports whether traffic over a network is encrypted.
 func (o Options) Encrypts() bool { return o.CertFile != "" }
 
-// Validate names the first option that makes no sense, by its key in the file.
+// Validate reports the first invalid option, by its key in the file.
 func (o Options) Validate() error {
 	if (o.CertFile == "") != (o.KeyFile == "") {
 		return errors.New("tls_cert and tls_key must both be set, or neither")
@@ -53,11 +53,11 @@ func (o Options) Validate() error {
 	return o.JWT.Validate()
 }
 
-// Authenticator finds out who makes a call. Its methods may be called from any goroutine.
+// Authenticator identifies the caller of each call. Its methods may be called from any goroutine.
 type Authenticator struct {
 	options Options
-	tokens  *file[Tokens] // nil if there are none
-	jwt     *verifier     // nil if there are none
+	tokens  *file[Tokens] // nil without a token file
+	jwt     *verifier     // nil without JWT keys
 	keys    *file[keys]   // nil without TLS
 	running running
 	close   context.CancelFunc
@@ -65,7 +65,7 @@ type Authenticator struct {
 	logger  *slog.Logger
 }
 
-// New reads the files that the options name. What it returns must be closed.
+// New reads the files that the options name. The caller must close the result.
 func New(o Options, logger *slog.Logger) (_ *Authenticator, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &Authenticator{options: o, now: time.Now, logger: logger, close: cancel, running: running{all: map[*call]struct{}{}}}
@@ -100,15 +100,14 @@ func New(o Options, logger *slog.Logger) (_ *Authenticator, err error) {
 	return a, nil
 }
 
-// Close ends what follows the changes of keys.
+// Close stops following changes of the keys at a URL.
 func (a *Authenticator) Close() { a.close() }
 
-// rereadEvery is how often files are looked at, and whether the callers of running calls
-// would still be let in: twice in the 10 seconds within which a change counts, since an empty
-// file has to be found so twice.
+// rereadEvery is how often files and running calls are checked. A change must apply within 10 seconds, and a
+// file that is found empty is only believed at the next check; so it is half of that.
 const rereadEvery = 5 * time.Second
 
-// Run reads files again when they change, and ends calls, until ctx ends.
+// Run calls Reload every rereadEvery until ctx ends.
 func (a *Authenticator) Run(ctx context.Context) {
 	tick := time.NewTicker(rereadEvery)
 	defer tick.Stop()
@@ -122,8 +121,8 @@ func (a *Authenticator) Run(ctx context.Context) {
 	}
 }
 
-// Reload reads the files again that have changed, and ends the calls of those who are not
-// let in any more. A file that is wrong is reported, and what was read before stays in force.
+// Reload reads changed files again, and ends running calls whose callers would no longer be admitted. An
+// invalid file is reported, and its last valid content stays in force.
 func (a *Authenticator) Reload(ctx context.Context) {
 	for _, f := range a.files() {
 		f.reload(ctx, a.logger)
@@ -144,10 +143,11 @@ func (a *Authenticator) files() (all []reloader) {
 	return all
 }
 
-// ReadsFiles reports whether there are files that may change.
+// ReadsFiles reports whether credentials come from files, which may change.
 func (a *Authenticator) ReadsFiles() bool { return len(a.files()) > 0 }
 
-// Healthy reports whether what the files hold is in force, and the daemon's certificate valid.
+// Healthy reports whether the present content of all files is in force, and the daemon's certificate is
+// valid.
 func (a *Authenticator) Healthy() bool {
 	if a.keys != nil && a.keys.get().valid(a.now()) != nil {
 		return false
@@ -155,9 +155,9 @@ func (a *Authenticator) Healthy() bool {
 	return !slices.ContainsFunc(a.files(), func(f reloader) bool { return !f.well() })
 }
 
-// Authenticate returns a context that knows who calls. It ends, with the error as its cause,
-// when the caller would not be let in any more; done is to be called at the end of the call.
-// The error is an *UnauthenticatedError or a *DeniedError.
+// Authenticate returns a context with the caller's Identity. The context ends, with an error as its cause,
+// once the caller would no longer be admitted. The caller must call done at the end of the call. The error is
+// an *UnauthenticatedError or a *DeniedError.
 func (a *Authenticator) Authenticate(ctx context.Context) (_ context.Context, done func(), err error) {
 	who, err := a.identify(ctx)
 	if err != nil {
@@ -171,7 +171,7 @@ func (a *Authenticator) Authenticate(ctx context.Context) (_ context.Context, do
 	}
 	ctx = With(ctx, who)
 	if !a.options.ByNetwork() {
-		return ctx, func() {}, nil // what the system says of a process stays as it is
+		return ctx, func() {}, nil // a process's user does not change, so the call need not be rechecked
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	remove := a.running.add(&call{ctx, who.Tenant, end})
@@ -181,8 +181,7 @@ func (a *Authenticator) Authenticate(ctx context.Context) (_ context.Context, do
 	}, nil
 }
 
-// identify takes a bearer token before anything else: whoever brings one says as whom the
-// call is to be made.
+// identify prefers a bearer token to a certificate: a token says explicitly as whom to make the call.
 func (a *Authenticator) identify(ctx context.Context) (Identity, error) {
 	if a.options.ByToken() {
 		token, err := bearer(ctx)
@@ -213,7 +212,7 @@ func (a *Authenticator) identify(ctx context.Context) (Identity, error) {
 	return Identity{}, nil
 }
 
-// missing says what a call would have to bring.
+// missing is the error for a call without credentials.
 func (o Options) missing() string {
 	const token = "the call has no bearer token in its metadata \"authorization\""
 	if o.ClientCAFile != "" && o.ByToken() {
@@ -222,7 +221,7 @@ func (o Options) missing() string {
 	return token
 }
 
-// bearer is the token that a call brings; "" if it brings none.
+// bearer is the call's bearer token; "" if it has none.
 func bearer(ctx context.Context) (string, error) {
 	values := metadata.ValueFromIncomingContext(ctx, "authorization")
 	if len(values) == 0 {

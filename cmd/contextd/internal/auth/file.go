@@ -13,32 +13,32 @@ import (
 	"github.com/contextd/contextd/internal/memory"
 )
 
-// file is what was read from one or more files, and follows their changes.
+// file is the parsed content of one or more files, which reload updates.
 type file[T any] struct {
 	setting string
 	paths   []string
 	parse   func(contents ...[]byte) (T, error)
-	// replaces, if set, refuses what is read later and is no better than what is in force.
+	// replaces, if set, returns an error for a new value that must not replace the one in force.
 	replaces func(T) error
 	value    atomic.Pointer[T]
-	wrong    atomic.Bool // since they were last read
+	wrong    atomic.Bool // the last reload failed
 
-	mu   sync.Mutex // held while they are read, and guards what follows
+	mu   sync.Mutex // held while the files are read; guards the fields below
 	last []byte
-	// empty is set where one of them was empty, as a file is for a moment that is being
-	// written. It counts when it is found so again.
+	// empty is set where a file was empty at the last check, as a file is that is just being written. An
+	// empty file only counts when the next check finds it empty too.
 	empty bool
-	// reported is what was last reported to be wrong, so that it is once; "" while nothing is.
+	// reported is the error that was logged last, so that it is logged once; "" if there is none.
 	reported string
 }
 
-// reloader is a file of any content.
+// reloader is a file with any type of value.
 type reloader interface {
 	reload(ctx context.Context, logger *slog.Logger)
 	well() bool
 }
 
-// open reads files, for a setting that errors name.
+// open reads files. Errors name the setting.
 func open[T any](setting string, parse func(contents ...[]byte) (T, error), paths ...string) (*file[T], error) {
 	f := &file[T]{setting: setting, paths: paths, parse: parse}
 	_, err := f.read()
@@ -47,7 +47,7 @@ func open[T any](setting string, parse func(contents ...[]byte) (T, error), path
 
 func (f *file[T]) get() T { return *f.value.Load() }
 
-// read takes the files over if they have changed. The caller holds mu, if others may read.
+// read replaces the value if the files have changed. The caller holds mu, unless it is the only user.
 func (f *file[T]) read() (changed bool, err error) {
 	contents := make([][]byte, len(f.paths))
 	for i, path := range f.paths {
@@ -98,5 +98,5 @@ func (f *file[T]) reload(ctx context.Context, logger *slog.Logger) {
 	f.reported = ""
 }
 
-// well reports whether what the files hold is in force.
+// well reports whether the present content of the files is in force.
 func (f *file[T]) well() bool { return !f.wrong.Load() }

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// Listener speaks TLS for HTTP on a listener where there is a certificate.
+// Listener returns a listener for HTTP that speaks TLS if there is a certificate.
 func (a *Authenticator) Listener(l net.Listener) net.Listener {
 	if a.keys == nil {
 		return l
@@ -19,9 +19,9 @@ func (a *Authenticator) Listener(l net.Listener) net.Listener {
 	return tls.NewListener(l, a.tls("http/1.1"))
 }
 
-// Handler lets requests through that prove who makes them, as calls of the API do: by the
-// header Authorization or the certificate of the client. The others get 401, or 403 where it is
-// known who they are. It does not let a web page of another origin make any.
+// Handler passes on requests that authenticate as calls of the API do, by the header Authorization or a
+// client certificate. Others get 401, or 403 if the caller is known but not allowed. Requests by web pages of
+// other origins are refused.
 func (a *Authenticator) Handler(next http.Handler) http.Handler {
 	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := metadata.NewIncomingContext(r.Context(), metadata.MD{"authorization": r.Header.Values("Authorization")})

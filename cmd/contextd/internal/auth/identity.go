@@ -1,6 +1,6 @@
-// Package auth finds out who calls: by a bearer token, a client's certificate, or the user of
-// a process at the other end of a unix socket. All of them come down to an Identity, which
-// names the tenant whose sessions the caller has.
+// Package auth identifies callers: by a bearer token, a client's certificate, or the user of the process at
+// the other end of a unix socket. Each gives an Identity, which names the tenant whose sessions the caller
+// may use.
 package auth
 
 import (
@@ -12,16 +12,17 @@ import (
 
 // Identity is who calls.
 type Identity struct {
-	// Name is for logs; it is no secret.
+	// Name is for logs. It is not secret.
 	Name string
-	// Tenant is whose sessions the caller has; "" is those of no tenant.
+	// Tenant is the tenant whose sessions the caller may use; "" for sessions of no tenant.
 	Tenant string
-	// Process is the one at the other end of a unix socket, where nothing else says who calls.
+	// Process is the id of the process at the other end of a unix socket, if nothing else identifies the
+	// caller.
 	Process int
 }
 
-// Client names whom limits for each client are held against: a tenant, a caller of none, or a
-// process; "" where nothing of this is known.
+// Client is the key for limits per client: the tenant, else the process, else the caller's name; "" where
+// none is known.
 func (who Identity) Client() string {
 	switch {
 	case who.Tenant != "":
@@ -33,35 +34,35 @@ func (who Identity) Client() string {
 	}
 }
 
-// InTenant is somebody of a tenant, whose name is checked.
+// InTenant is an anonymous caller of a tenant. The error is for an invalid name.
 func InTenant(tenant string) (Identity, error) {
 	return Identity{Tenant: tenant}, checkTenant(tenant)
 }
 
 type identityKey struct{}
 
-// With returns a context of calls by somebody.
+// With returns a context with the identity of its caller.
 func With(ctx context.Context, who Identity) context.Context {
 	return context.WithValue(ctx, identityKey{}, who)
 }
 
-// Of is who makes the call of a context; the zero Identity where nobody was asked.
+// Of is the caller's identity in a context; the zero Identity if there is none.
 func Of(ctx context.Context) Identity {
 	who, _ := ctx.Value(identityKey{}).(Identity)
 	return who
 }
 
-// UnauthenticatedError says that a caller did not prove who it is.
+// UnauthenticatedError reports that a caller did not prove its identity.
 type UnauthenticatedError struct{ Reason string }
 
 func (e *UnauthenticatedError) Error() string { return e.Reason }
 
-// DeniedError says that a caller proved who it is, and may not come in.
+// DeniedError reports that a caller proved its identity, but is not allowed.
 type DeniedError struct{ Reason string }
 
 func (e *DeniedError) Error() string { return e.Reason }
 
-// checkTenant refuses what cannot name a tenant.
+// checkTenant refuses invalid names of tenants.
 func checkTenant(name string) error {
 	if name != "" && !tenantlog.ValidName(name) {
 		return fmt.Errorf("tenant %q must be 1 to 64 letters, digits and . _ @ -, beginning with a letter or a digit", name)

@@ -14,17 +14,17 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// JWT says which JSON Web Tokens are taken for bearer tokens.
+// JWT says which JSON Web Tokens are accepted as bearer tokens.
 type JWT struct {
-	// Keys is a file with a JWK set, or the URL of one; empty takes none.
+	// Keys is a file with a JWK set, or its URL; empty accepts none.
 	Keys string
-	// Issuer and Audience are what tokens must be from and for.
+	// Issuer and Audience are the values that a token's claims must have.
 	Issuer, Audience string
 	// TenantClaim is the claim that names the tenant; empty for no tenants.
 	TenantClaim string
 }
 
-// Validate names the first option that makes no sense, by its key in the file.
+// Validate reports the first invalid option, by its key in the file.
 func (o JWT) Validate() error {
 	if o.Keys == "" {
 		if o != (JWT{}) {
@@ -50,24 +50,23 @@ func (o JWT) url() (*url.URL, bool) {
 type verifier struct {
 	options JWT
 	parser  *jwt.Parser
-	// file has the keys, or remote, which follows their changes by itself.
+	// file has the keys of a file. remote has those of a URL, and refreshes them itself.
 	file   *file[keyfunc.Keyfunc]
 	remote keyfunc.Keyfunc
 }
 
-// keysTimeout is how long the keys of a URL may take. A token of an unknown key has them read
-// again, every 5 minutes at most; a call whose turn would come later than this is refused at
-// once.
+// keysTimeout bounds a request for the keys of a URL. A token with an unknown key triggers one, at most every
+// 5 minutes. A call that would have to wait longer than keysTimeout for that is refused at once.
 const keysTimeout = 10 * time.Second
 
 // leeway is how far clocks may differ.
 const leeway = 30 * time.Second
 
-// newVerifier returns a verifier that works until ctx ends. A URL that does not answer is
-// logged and tried again.
+// newVerifier returns a verifier that works until ctx ends. If a URL does not answer, that is logged and the
+// request repeated later.
 func newVerifier(ctx context.Context, o JWT, now func() time.Time, logger *slog.Logger) (*verifier, error) {
 	v := &verifier{options: o, parser: jwt.NewParser(
-		// Signatures of public keys alone: what verifies must not be able to sign.
+		// Only public-key signatures: the verifier must not hold a key that can sign.
 		jwt.WithValidMethods([]string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}),
 		jwt.WithIssuer(o.Issuer), jwt.WithAudience(o.Audience), jwt.WithExpirationRequired(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(now),
 	)}
@@ -95,10 +94,10 @@ func newVerifier(ctx context.Context, o JWT, now func() time.Time, logger *slog.
 	return v, err
 }
 
-// maxKeysBytes bounds what is read of the keys at a URL.
+// maxKeysBytes bounds the answer with the keys at a URL.
 const maxKeysBytes = 1 << 20
 
-// shortAnswers is a transport whose answers end in an error beyond maxKeysBytes.
+// shortAnswers is a transport whose answers fail after maxKeysBytes.
 type shortAnswers struct{ http.RoundTripper }
 
 func (s shortAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -132,7 +131,7 @@ func (v *verifier) identify(token string) (Identity, error) {
 	if _, err := v.parser.ParseWithClaims(token, claims, keys.Keyfunc); err != nil {
 		return Identity{}, &UnauthenticatedError{reason(err)}
 	}
-	subject, _ := claims.GetSubject() // it is for the log alone
+	subject, _ := claims.GetSubject() // only for the log
 	who := Identity{Name: "subject " + subject}
 	if v.options.TenantClaim == "" {
 		return who, nil
@@ -148,7 +147,7 @@ func (v *verifier) identify(token string) (Identity, error) {
 	return who, nil
 }
 
-// reason says why a token is refused, and nothing of what is in it.
+// reason says why a token is refused, without its content.
 func reason(err error) string {
 	for _, known := range []struct {
 		is   error

@@ -99,7 +99,7 @@ func TestJWT(t *testing.T) {
 			}
 		})
 	}
-	// Other keys in the file are in force once it was read again.
+	// Changed keys in the file apply after a reload.
 	write(t, path, string(other.set))
 	a.Reload(t.Context())
 	if _, err := identify(t, a, nil, "Bearer "+other.sign(t, es, other.key, nil)); err != nil {
@@ -110,7 +110,7 @@ func TestJWT(t *testing.T) {
 	}
 }
 
-// openByURL returns an authenticator with the keys at a URL, which closes after the test, and its log.
+// openByURL returns an authenticator with the keys at a URL, which is closed after the test, and its log.
 func openByURL(t *testing.T, keys string) (*Authenticator, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
@@ -122,7 +122,7 @@ func openByURL(t *testing.T, keys string) (*Authenticator, *bytes.Buffer) {
 	return a, &log
 }
 
-// Keys may come from a URL, which need not answer when the daemon starts.
+// TestJWTByURL: keys may come from a URL that does not answer when the daemon starts.
 func TestJWTByURL(t *testing.T) {
 	mine := newIssuer(t)
 	down := true
@@ -143,7 +143,7 @@ func TestJWTByURL(t *testing.T) {
 	if who, err := identify(t, a, nil, "Bearer "+token); err != nil || who != (Identity{Name: "subject ci"}) {
 		t.Errorf("%+v, %v", who, err)
 	}
-	// A key that is gone from there ends the calls that run with it.
+	// Removing a key at the URL ends the running calls with its tokens.
 	ctx, done := begin(t, a, nil, "Bearer "+token)
 	defer done()
 	if gone, err := a.jwt.remote.Storage().KeyDelete(t.Context(), "one"); !gone || err != nil { // as reading them again does
@@ -155,7 +155,7 @@ func TestJWTByURL(t *testing.T) {
 	}
 }
 
-// The log does not show the address, which may hold a secret.
+// TestJWTByURLThatIsDown: the log does not show the URL, which may contain a secret.
 func TestJWTByURLThatIsDown(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
@@ -170,7 +170,7 @@ func TestJWTByURLThatIsDown(t *testing.T) {
 	}
 }
 
-// Keys without end are not read to their end.
+// TestJWTByURLWithoutEnd: endless keys are not read to the end.
 func TestJWTByURLWithoutEnd(t *testing.T) {
 	var sent atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -183,7 +183,7 @@ func TestJWTByURLWithoutEnd(t *testing.T) {
 	}))
 	defer server.Close()
 	_, log := openByURL(t, server.URL)
-	if n := sent.Load(); n > 32<<20 { // what buffers of the network take, too
+	if n := sent.Load(); n > 32<<20 { // some of it is in buffers of the network
 		t.Errorf("%d bytes were taken", n)
 	}
 	if !strings.Contains(log.String(), "1048576 bytes") {

@@ -12,9 +12,9 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/auth/authtest"
 )
 
-// A file is read again when it has changed. A wrong one is reported once for each thing that is
-// wrong, and changes nothing. One that is being written is empty for a moment, so an empty one
-// counts when it is found so twice.
+// TestReload: a changed file is read again. An invalid file is reported once per error, and changes nothing.
+// A file that is being written may be empty for a moment, so an empty file only counts when it is found empty
+// twice.
 func TestReload(t *testing.T) {
 	one, listedOne := token(t, "one", "")
 	two, listedTwo := token(t, "two", "")
@@ -61,11 +61,11 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// What must not replace a pair that works is reported, and what was read before stays in force.
+// TestWrongCertificatesAreNotTakenOver: an invalid pair is reported, and the last valid one stays in force.
 func TestWrongCertificatesAreNotTakenOver(t *testing.T) {
 	half := func(text string) string { return text[:len(text)/2] }
 	for name, test := range map[string]struct {
-		// change makes the files wrong.
+		// change makes the files invalid.
 		change func(*testing.T, *network, *Options)
 		want   string
 	}{
@@ -118,7 +118,8 @@ func TestWrongCertificatesAreNotTakenOver(t *testing.T) {
 	}
 }
 
-// A daemon starts with a certificate that has expired, since another may come, and says so.
+// TestExpiredCertificate: a daemon starts with an expired certificate, since a new one may follow, and
+// reports it.
 func TestExpiredCertificate(t *testing.T) {
 	n := newNetwork(t, nil)
 	if !n.Healthy() {
@@ -139,7 +140,8 @@ func rewrite(t *testing.T, path string, change func(string) string) {
 	write(t, path, change(string(text)))
 }
 
-// A connection whose authority has another certificate of the same key is one that would be let in now.
+// TestAuthorityIsRenewed: a connection stays admitted when its authority gets another certificate for the
+// same key.
 func TestAuthorityIsRenewed(t *testing.T) {
 	n := newNetwork(t, nil)
 	info, _, err := n.shake(t, n.client(t, "x"))
@@ -162,8 +164,8 @@ func TestAuthorityIsRenewed(t *testing.T) {
 	}
 }
 
-// New connections have the certificate and the authorities of now, without a restart. Nothing
-// of a key is logged when the files do not fit.
+// TestCertificateIsReloaded: new connections use the present certificate and authorities without a restart.
+// When the files do not fit together, nothing of a key is logged.
 func TestCertificateIsReloaded(t *testing.T) {
 	n := newNetwork(t, nil)
 	_, before, err := n.shake(t, n.client(t, "x"))
@@ -180,7 +182,7 @@ func TestCertificateIsReloaded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, cert, string(old)) // the key is new already
+	write(t, cert, string(old)) // the key is already the new one
 	n.Reload(t.Context())
 	_, between, err := n.shake(t, n.client(t, "x"))
 	if err != nil || between.PeerCertificates[0].SerialNumber.Cmp(before.PeerCertificates[0].SerialNumber) != 0 {

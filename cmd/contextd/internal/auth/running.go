@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// running are the calls that have not ended of callers who may lose their right to make them.
+// running has the unfinished calls of callers whose admission may end.
 type running struct {
 	mu  sync.Mutex
 	all map[*call]struct{}
 }
 
-// call is one of them. Its context has what the caller proved who it is with.
+// call is an unfinished call. Its context has the credentials that the caller sent.
 type call struct {
 	ctx    context.Context
 	tenant string
@@ -40,7 +40,8 @@ func (r *running) list() (all []*call) {
 	return all
 }
 
-// recheck ends the calls that would not be let in now, or not as whom they were.
+// recheck authenticates running calls again. It ends those that are no longer admitted, or are of another
+// tenant now.
 func (a *Authenticator) recheck(ctx context.Context) {
 	ended := map[string]int{}
 	for _, c := range a.running.list() {

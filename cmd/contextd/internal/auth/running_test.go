@@ -18,7 +18,8 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/auth/authtest"
 )
 
-// A call ends when its caller would not be let in any more, with the reason, and others go on.
+// TestRunningCallsEnd: a call ends, with the reason, when its caller would no longer be admitted. Others go
+// on.
 func TestRunningCallsEnd(t *testing.T) {
 	mine, other := newIssuer(t), newIssuer(t)
 	one, listedOne := token(t, "one", "a")
@@ -27,7 +28,7 @@ func TestRunningCallsEnd(t *testing.T) {
 	short := mine.sign(t, es, mine.key, map[string]any{"exp": time.Now().Add(time.Minute).Unix()})
 	long := mine.sign(t, es, mine.key, nil)
 	for name, test := range map[string]struct {
-		// ended and kept are the tokens of two calls, and change is what happens.
+		// ended and kept are the tokens of two calls. change is what makes the first one inadmissible.
 		ended, kept string
 		change      func(t *testing.T, a *Authenticator, tokens, keys string)
 		want        string
@@ -78,7 +79,7 @@ func TestRunningCallsEnd(t *testing.T) {
 	}
 }
 
-// begin lets a call in.
+// begin authenticates a call.
 func begin(t *testing.T, a *Authenticator, info credentials.AuthInfo, authorization ...string) (context.Context, func()) {
 	t.Helper()
 	ctx, done, err := a.Authenticate(incoming(t, info, authorization...))
@@ -88,8 +89,8 @@ func begin(t *testing.T, a *Authenticator, info credentials.AuthInfo, authorizat
 	return ctx, done
 }
 
-// Calls of clients with certificates end when these expire, and when the daemon no longer
-// trusts the authority.
+// TestRunningCallsOfCertificatesEnd: calls end when their client's certificate expires, and when the daemon
+// no longer trusts its authority.
 func TestRunningCallsOfCertificatesEnd(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(t *testing.T, n *network)
@@ -130,7 +131,7 @@ func TestRunningCallsOfCertificatesEnd(t *testing.T) {
 	}
 }
 
-// Nobody has to ask for it: docs/security.md says within what time calls end.
+// TestRunningCallsEndInTime: Run checks on its own; docs/security.md says within what time calls end.
 func TestRunningCallsEndInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, listed := token(t, "one", "a")

@@ -10,15 +10,15 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// Peer is a process that may use a unix socket, by what the system says of it.
+// Peer is a process that may use a unix socket, as the kernel identifies it.
 type Peer struct {
-	// UID and GID are its effective user and group; one of them may be nil, which is any.
+	// UID and GID are its effective user and group. One may be nil, which matches any.
 	UID    *uint32 `yaml:"uid" json:"uid,omitempty"`
 	GID    *uint32 `yaml:"gid" json:"gid,omitempty"`
 	Tenant string  `yaml:"tenant" json:"tenant,omitempty"`
 }
 
-// Validate refuses what says nothing.
+// Validate refuses a Peer that would match every process.
 func (p Peer) Validate() error {
 	if p.UID == nil && p.GID == nil {
 		return errors.New("must have a uid, a gid or both")
@@ -30,8 +30,7 @@ func (p Peer) matches(info socketInfo) bool {
 	return (p.UID == nil || *p.UID == info.UID) && (p.GID == nil || *p.GID == info.GID)
 }
 
-// socketInfo is who connected to a unix socket: the process, and the user and the group that it
-// had then.
+// socketInfo identifies the process that connected to a unix socket, with its user and group at that time.
 type socketInfo struct {
 	credentials.CommonAuthInfo
 	UID, GID uint32
@@ -41,21 +40,20 @@ type socketInfo struct {
 // AuthType implements credentials.AuthInfo.
 func (socketInfo) AuthType() string { return "unix peer" }
 
-// AuthType implements credentials.AuthInfo: callers within the process are who they were made
-// to be.
+// AuthType implements credentials.AuthInfo: in-process callers have the Identity that InProcess was given.
 func (Identity) AuthType() string { return "in process" }
 
-// Socket are the credentials of a unix socket's listener.
+// Socket returns the credentials for a unix socket's listener.
 func Socket() credentials.TransportCredentials {
 	return handshake(func(c net.Conn) (credentials.AuthInfo, error) { return peerOf(c) })
 }
 
-// InProcess are the credentials of a listener that only the process itself can reach.
+// InProcess returns the credentials for a listener that only this process can reach.
 func InProcess(who Identity) credentials.TransportCredentials {
 	return handshake(func(net.Conn) (credentials.AuthInfo, error) { return who, nil })
 }
 
-// ProcessOf names the process at the other end of a unix socket; "" if it is gone.
+// ProcessOf names the process at the other end of a unix socket; "" if it is not known.
 func ProcessOf(c net.Conn) string {
 	info, err := peerOf(c)
 	if err != nil {
@@ -64,7 +62,7 @@ func ProcessOf(c net.Conn) string {
 	return info.identity().Client()
 }
 
-// identity is who a process is where nothing is said of its user.
+// identity is the caller's identity where the options name no peers.
 func (info socketInfo) identity() Identity {
 	return Identity{Name: fmt.Sprintf("uid %d", info.UID), Process: info.PID}
 }
@@ -84,7 +82,7 @@ func peerOf(c net.Conn) (info socketInfo, err error) {
 	return info, errors.Join(err, failed)
 }
 
-// handshake says who is at the other end of a connection, on which nothing is encrypted.
+// handshake identifies the other end of a connection, without encryption.
 type handshake func(net.Conn) (credentials.AuthInfo, error)
 
 // ServerHandshake implements credentials.TransportCredentials.

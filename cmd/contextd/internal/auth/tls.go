@@ -14,14 +14,14 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// keys are a certificate with its key, and the authorities that clients' certificates are
-// signed by; none if clients need none.
+// keys are a certificate with its key, and the authorities that sign clients' certificates; none if clients
+// need no certificate.
 type keys struct {
 	certificate tls.Certificate
 	authorities []*x509.Certificate
 }
 
-// pool are the authorities as handshakes take them; nil if there are none.
+// pool are the authorities as a crypto/tls configuration takes them; nil if there are none.
 func (k keys) pool() *x509.CertPool {
 	if k.authorities == nil {
 		return nil
@@ -33,9 +33,10 @@ func (k keys) pool() *x509.CertPool {
 	return pool
 }
 
-// trusts reports whether an authority of now signed a client's certificate, which came with
-// others. A handshake verified the chain; where it ends in no authority of now, the authority
-// may have another certificate of the same key.
+// trusts reports whether a current authority signed a client's certificate. chains are the chains that the
+// handshake verified, perhaps with earlier authorities. If no chain ends in a current authority, it is
+// verified again: an authority may have got a new certificate with the same key. came are the certificates
+// that the client sent.
 func (k keys) trusts(chains [][]*x509.Certificate, came []*x509.Certificate, now time.Time) bool {
 	if slices.ContainsFunc(chains, func(chain []*x509.Certificate) bool {
 		return slices.ContainsFunc(k.authorities, chain[len(chain)-1].Equal)
@@ -52,7 +53,7 @@ func (k keys) trusts(chains [][]*x509.Certificate, came []*x509.Certificate, now
 	return err == nil
 }
 
-// valid is the error of a certificate that nobody would take now.
+// valid returns an error if the certificate has expired or is not valid yet.
 func (k keys) valid(now time.Time) error {
 	leaf := k.certificate.Leaf
 	switch {
@@ -64,8 +65,8 @@ func (k keys) valid(now time.Time) error {
 	return nil
 }
 
-// parseKeys reads a certificate, its key and, if there is a third, the authorities, all in
-// PEM. Errors hold nothing of the key.
+// parseKeys parses a certificate, its key and, if given, the authorities, all in PEM. Errors contain nothing
+// of the key.
 func parseKeys(contents ...[]byte) (k keys, err error) {
 	if _, err := parseCertificates(contents[0]); err != nil {
 		return k, err
@@ -85,8 +86,8 @@ func parseKeys(contents ...[]byte) (k keys, err error) {
 	return k, nil
 }
 
-// parseCertificates reads the certificates of a file in PEM. One that is cut, as the last is of a
-// file that is being written, is an error.
+// parseCertificates parses the certificates of a PEM file. A truncated certificate, as in a file that is just
+// being written, is an error.
 func parseCertificates(content []byte) (all []*x509.Certificate, err error) {
 	rest := content
 	for block, after := pem.Decode(rest); block != nil; block, after = pem.Decode(rest) {
@@ -106,7 +107,7 @@ func parseCertificates(content []byte) (all []*x509.Certificate, err error) {
 	return all, nil
 }
 
-// Network are the credentials of a TCP listener; nil without TLS.
+// Network returns the credentials for a TCP listener; nil without TLS.
 func (a *Authenticator) Network() credentials.TransportCredentials {
 	if a.keys == nil {
 		return nil
@@ -114,11 +115,11 @@ func (a *Authenticator) Network() credentials.TransportCredentials {
 	return credentials.NewTLS(a.tls("h2"))
 }
 
-// connectionAge is how long a connection shows the same client certificate.
+// connectionAge bounds how long a connection keeps the same client certificate.
 const connectionAge = 10 * time.Minute
 
-// ConnectionAge is after how long clients should connect again; 0 for never. Where they have
-// certificates, one that has another meanwhile shows it then, before the old one expires.
+// ConnectionAge is the age at which connections are closed, so that clients connect again; 0 is never.
+// Clients with certificates present a renewed certificate then, before the old one expires.
 func (a *Authenticator) ConnectionAge() time.Duration {
 	if a.options.ClientCAFile == "" {
 		return 0
@@ -126,8 +127,8 @@ func (a *Authenticator) ConnectionAge() time.Duration {
 	return connectionAge
 }
 
-// tls is what a listener speaks, with one protocol inside. Each handshake takes the files as
-// they are then.
+// tls is the configuration of a listener for one application protocol (ALPN). Each handshake uses the present
+// content of the files.
 func (a *Authenticator) tls(protocol string) *tls.Config {
 	need := tls.RequireAndVerifyClientCert
 	switch {
@@ -146,16 +147,15 @@ func (a *Authenticator) tls(protocol string) *tls.Config {
 				Certificates: []tls.Certificate{k.certificate},
 				ClientAuth:   need,
 				ClientCAs:    k.pool(),
-				// A session that is resumed is not held to the authorities of now.
+				// A resumed session would not be verified against the current authorities.
 				SessionTicketsDisabled: true,
 			}, nil
 		},
 	}
 }
 
-// byCertificate is the client that a certificate was issued to, as its handshake verified it. It
-// is asked at each call: a connection may live longer than the certificate, and than the
-// daemon's trust in its authority.
+// byCertificate identifies the client by its verified certificate. It runs at each call, since a connection
+// may outlive the certificate, or the daemon's trust in its authority.
 func (a *Authenticator) byCertificate(state tls.ConnectionState) (Identity, error) {
 	c := state.PeerCertificates[0]
 	if a.now().After(c.NotAfter) {
@@ -178,8 +178,8 @@ func (a *Authenticator) byCertificate(state tls.ConnectionState) (Identity, erro
 	return Identity{}, &DeniedError{fmt.Sprintf("the client's certificate, of %q, is none of tls_client_tenants", names[0])}
 }
 
-// certificateNames are the URIs, such as SPIFFE ids, and the DNS names that a certificate is
-// for; where it is for none, the common name.
+// certificateNames are the URIs (such as SPIFFE ids) and DNS names of a certificate; if it has none, its
+// common name.
 func certificateNames(c *x509.Certificate) (names []string) {
 	for _, u := range c.URIs {
 		names = append(names, u.String())
@@ -190,11 +190,11 @@ func certificateNames(c *x509.Certificate) (names []string) {
 	return names
 }
 
-// ClientTenants are tenants by the names in clients' certificates. A name that ends with "*"
-// is for all that begin so; the longest that fits counts.
+// ClientTenants maps names in clients' certificates to tenants. A name that ends with "*" is a prefix; the
+// longest match counts.
 type ClientTenants map[string]string
 
-// Validate refuses what names no tenant.
+// Validate refuses empty names and invalid tenants.
 func (t ClientTenants) Validate() error {
 	for name, tenant := range t {
 		if name == "" {

@@ -42,7 +42,7 @@ func newNetwork(t *testing.T, change func(*Options)) *network {
 	return n
 }
 
-// client is a client's side, with a certificate for names if there are any.
+// client is a client's TLS configuration, with a certificate for names if there are any.
 func (n *network) client(t *testing.T, names ...string) *tls.Config {
 	t.Helper()
 	pem, err := os.ReadFile(n.authority.File)
@@ -64,8 +64,8 @@ func (n *network) client(t *testing.T, names ...string) *tls.Config {
 	return c
 }
 
-// shake makes the handshake and returns what both sides know then. Only the server says
-// whether it takes the client's certificate.
+// shake makes a handshake, and returns what both sides know afterwards. Only the server reports whether it
+// accepts the client's certificate.
 func (n *network) shake(t *testing.T, c *tls.Config) (credentials.AuthInfo, tls.ConnectionState, error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -84,7 +84,7 @@ func (n *network) shake(t *testing.T, c *tls.Config) (credentials.AuthInfo, tls.
 		conn := tls.Client(raw, c)
 		if conn.Handshake() == nil {
 			state <- conn.ConnectionState()
-			_, _ = conn.Read(make([]byte, 1)) // until the server has seen all
+			_, _ = conn.Read(make([]byte, 1)) // returns once the server has checked the certificate
 		}
 	}()
 	raw, err := l.Accept()
@@ -177,7 +177,7 @@ func tokens(t *testing.T) func(*Options) {
 	return func(o *Options) { o.TokenFile = path }
 }
 
-// A connection may live longer than the certificate that it began with.
+// TestCertificateExpires: a connection may outlive the certificate that it began with.
 func TestCertificateExpires(t *testing.T) {
 	n := newNetwork(t, nil)
 	info, _, err := n.shake(t, n.client(t, "x"))

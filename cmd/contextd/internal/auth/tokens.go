@@ -13,19 +13,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Tokens are bearer tokens by their SHA-256. Tokens are random, so a hash says nothing of
-// one, and neither does the time that it takes to look it up.
+// Tokens maps the SHA-256 of bearer tokens to identities. Tokens are random, so neither a hash nor the time
+// of a lookup reveals anything about one.
 type Tokens map[[sha256.Size]byte]Identity
 
-// TokenEntry is a token in a file of tokens.
+// TokenEntry is an entry of a token file.
 type TokenEntry struct {
 	Name string `yaml:"name"`
-	// SHA256 is that of the token, in hexadecimal digits.
+	// SHA256 is the SHA-256 of the token, in hexadecimal digits.
 	SHA256 string `yaml:"sha256"`
 	Tenant string `yaml:"tenant,omitempty"`
 }
 
-// NewToken makes a token that nobody can guess, and its entry.
+// NewToken returns a random token and its entry.
 func NewToken(name, tenant string) (token string, e TokenEntry, err error) {
 	var secret [32]byte
 	rand.Read(secret[:]) // never fails
@@ -36,7 +36,7 @@ func NewToken(name, tenant string) (token string, e TokenEntry, err error) {
 	return token, e, err
 }
 
-// ParseTokens reads a YAML list of entries. Errors name the entry and hold no hash.
+// ParseTokens parses a YAML list of entries. Errors name the entry, and contain no hash.
 func ParseTokens(contents ...[]byte) (Tokens, error) {
 	var entries []TokenEntry
 	decoder := yaml.NewDecoder(bytes.NewReader(contents[0]))

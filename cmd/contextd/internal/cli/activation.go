@@ -10,9 +10,8 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 )
 
-// activate takes the sockets that a service manager has opened, in place of those of the
-// configuration: at most one of TCP and one in the file system. It returns none where there are
-// none.
+// activate replaces the listeners of the configuration by the sockets that a service manager (systemd) has
+// opened and passed on: at most one TCP socket and one unix socket. It returns none if none was passed on.
 func activate(c *config.Config) ([]net.Listener, error) {
 	inherited, err := activation.Listeners()
 	if err != nil || len(inherited) == 0 {

@@ -53,7 +53,7 @@ all of them are read.`,
 		if err != nil && sum.fresh+sum.duplicates == 0 {
 			return err
 		}
-		// What was acknowledged is in the log, whatever came after it.
+		// Report what the daemon acknowledged even after an error: it is in the log.
 		return errors.Join(err, sum.write())
 	})
 	cmd.Flags().Var(formatFlag{&format}, "format", "`format` of the input: contextd for events, or that of messages: "+strings.Join(formatNames()[1:], ", "))
@@ -63,7 +63,7 @@ all of them are read.`,
 			return usageError{errors.New("--model: goes with --format; an event names its model itself")}
 		}
 		if next, err = eventsOf(cmd, format, model); err == nil && c.embedded != "" {
-			next, c.creates, err = ahead(next) // where there is nothing to append, no store begins
+			next, c.creates, err = ahead(next) // an empty input must not create a data directory
 		}
 		if err != nil {
 			return err
@@ -93,7 +93,7 @@ func appendAll(cmd *cobra.Command, api api, req *contextdv1.AppendEventsRequest,
 	return sum.add(resp)
 }
 
-// appendEach sends while answers come in.
+// appendEach sends events and reads the acknowledgements at the same time.
 func appendEach(cmd *cobra.Command, api api, first *contextdv1.AppendEventsRequest, next nextEvent, sum *appendSum) error {
 	stream, err := api.AppendEventStream(cmd.Context())
 	if err != nil {
@@ -116,8 +116,8 @@ func appendEach(cmd *cobra.Command, api api, first *contextdv1.AppendEventsReque
 	}
 }
 
-// sendEach returns what was wrong with the input; what is wrong with the stream
-// its receiver learns.
+// sendEach returns errors of the input only. Errors of the stream are reported by the goroutine that receives
+// from it.
 func sendEach(stream contextdv1.ContextService_AppendEventStreamClient, first *contextdv1.AppendEventsRequest, next nextEvent) error {
 	expected := first.ExpectedHead
 	for {
@@ -132,7 +132,7 @@ func sendEach(stream contextdv1.ContextService_AppendEventStreamClient, first *c
 		if stream.Send(&contextdv1.AppendEventStreamRequest{Append: req}) != nil {
 			return nil //nolint:nilerr // the receiver reports what is wrong with the stream
 		}
-		// The first append holds the session; the others follow it.
+		// Only the first append checks --expected-head; the others follow it.
 		expected = nil
 	}
 }
@@ -140,7 +140,7 @@ func sendEach(stream contextdv1.ContextService_AppendEventStreamClient, first *c
 // nextEvent returns the events of an input, one after another, and io.EOF after the last.
 type nextEvent func() (*contextdv1.Event, error)
 
-// ahead reads the first event, if there is one, and returns all of them.
+// ahead reads the first event, so that the caller knows whether there is some; all returns it again.
 func ahead(next nextEvent) (all nextEvent, some bool, err error) {
 	first, err := next()
 	if errors.Is(err, io.EOF) {
@@ -154,7 +154,7 @@ func ahead(next nextEvent) (all nextEvent, some bool, err error) {
 	}, true, err
 }
 
-// eventsOf reads events from stdin, or messages of a format that a model wrote.
+// eventsOf reads events from stdin or, with a provider's format, messages that the model wrote.
 func eventsOf(cmd *cobra.Command, format contextdv1.Format, model string) (nextEvent, error) {
 	in := cmd.InOrStdin()
 	if format == contextdv1.Format_FORMAT_UNSPECIFIED {
@@ -184,8 +184,8 @@ func eventsOf(cmd *cobra.Command, format contextdv1.Format, model string) (nextE
 	}, nil
 }
 
-// nameModel gives a model to an assistant's messages that name none, and returns how many of these
-// have signed reasoning, and none beside it that shows whose it is.
+// nameModel sets the model of assistant messages that name none. It returns how many of them have signed
+// reasoning and no other reasoning from which the provider could be recognised.
 func nameModel(events []*contextdv1.Event, model string) (signed int) {
 	for _, e := range events {
 		m := e.GetMessage()

@@ -15,7 +15,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// eventReader reads JSON lines.
+// eventReader reads events, one JSON object per line. line is for error messages.
 type eventReader struct {
 	in   *bufio.Reader
 	line int
@@ -52,7 +52,7 @@ func (r *eventReader) next() (*contextdv1.Event, error) {
 // byteOrderMark is what some editors write before a text in UTF-8.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// eventOf reads an event. What its strings hold that UTF-8 has not is replaced by U+FFFD.
+// eventOf parses an event. Invalid UTF-8 in its strings is replaced by U+FFFD.
 func eventOf(text []byte) (*contextdv1.Event, error) {
 	e := &contextdv1.Event{}
 	err := protojson.Unmarshal(text, e)
@@ -76,7 +76,7 @@ func eventOf(text []byte) (*contextdv1.Event, error) {
 	return e, nil
 }
 
-// kindsOfEvent lists the fields of which an event has one.
+// kindsOfEvent lists the fields of which an event has exactly one.
 func kindsOfEvent() string {
 	fields := (&contextdv1.Event{}).ProtoReflect().Descriptor().Oneofs().ByName("kind").Fields()
 	names := make([]string, fields.Len())
@@ -87,7 +87,7 @@ func kindsOfEvent() string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// eventHint is what helps against an error about the text of an event; empty if nothing is known.
+// eventHint is advice for an error about the text of an event; empty if there is none.
 func eventHint(text []byte, wrong string) string {
 	switch {
 	case text[0] == '[':

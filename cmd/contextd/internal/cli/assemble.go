@@ -42,7 +42,7 @@ object per line: exactly the bytes that the prefix hash is taken over.
 			return err
 		}
 		c.noteFamily(cmd, req.GetBudget().GetModel())
-		// Cut off what is still on its way where printing fails.
+		// Returning early, as when printing fails, ends the stream.
 		ctx, cancel := context.WithCancel(cmd.Context())
 		defer cancel()
 		stream, err := api.AssembleContext(ctx, req)

@@ -21,11 +21,11 @@ import (
 	adminv1 "github.com/contextd/contextd/proto/contextd/admin/v1"
 )
 
-// backupTries is how often in a row a deletion may end a backup that has received no further
-// file since the one before.
+// backupTries is how many calls in a row may be ended by a deletion of sessions without having received a new
+// file, until the command gives up.
 const backupTries = 10
 
-// busyPause is how long a backup waits for the end of a call that it gave up.
+// busyPause is how long to wait where the daemon still works on a call that this command cancelled.
 const busyPause = 500 * time.Millisecond
 
 func newBackup(c *client) *cobra.Command {
@@ -63,7 +63,7 @@ not sent again. Each backup is whole by itself: earlier ones may be removed.`,
 	return cmd
 }
 
-// mustBeNew refuses a directory that holds something, and what could not become one.
+// mustBeNew refuses a path that is neither an empty directory nor free to become one.
 func mustBeNew(dir string) error {
 	if dir == "" {
 		return errors.New("the directory has no name")
@@ -83,20 +83,20 @@ func mustBeNew(dir string) error {
 
 var errNotThere = errors.New("the daemon did not send a file that no earlier backup has")
 
-// backup is one that is being taken.
+// backup is a backup in progress.
 type backup struct {
-	dir  string          // where it is until it is whole
-	into bool            // that is within the directory where it is to be
-	base *backupManifest // nil if there is none
+	dir  string          // where the files are collected until the backup is complete
+	into bool            // whether that is within the final directory
+	base *backupManifest // the earlier backup to link files from; nil if there is none
 	made backupManifest
-	// there are the files in dir, by their names. Some may be of calls that ended.
+	// there are the files in dir by their names, also those from calls that failed.
 	there    map[string]backupFile
 	linked   int
 	bytes    uint64
 	progress *progress
 }
 
-// backupReport is what a backup has, in the output of --json.
+// backupReport is the summary of a backup for --json.
 type backupReport struct {
 	Directory string    `json:"directory"`
 	Time      time.Time `json:"time"`
@@ -105,8 +105,8 @@ type backupReport struct {
 	Bytes     uint64    `json:"bytes_received"`
 }
 
-// takeAll receives everything, in as many calls as it takes: into a directory within the one where
-// it is to be, which may be a volume of its own, or next to that where it is not there.
+// takeAll receives all files, in several calls where calls fail. They are collected in a temporary directory
+// within dir if that exists, since it may be a volume of its own, and otherwise next to it.
 func (b *backup) takeAll(ctx context.Context, api api, dir string) error {
 	_, err := os.Stat(dir)
 	b.into = err == nil
@@ -119,7 +119,7 @@ func (b *backup) takeAll(ctx context.Context, api api, dir string) error {
 	if b.dir, err = os.MkdirTemp(dir, ".contextd-backup-*"); err != nil {
 		return err
 	}
-	again := false // a call was given up, which the daemon may take notice of later
+	again := false // a call was cancelled, and the daemon may not have noticed yet
 	for tries := 1; tries <= backupTries; tries++ {
 		before := len(b.there)
 		err = b.take(ctx, api)
@@ -142,7 +142,7 @@ func (b *backup) takeAll(ctx context.Context, api api, dir string) error {
 	return err
 }
 
-// take receives what is not there yet.
+// take makes one call, which sends the files that are not there yet.
 func (b *backup) take(ctx context.Context, api api) error {
 	b.made, b.linked = backupManifest{}, 0
 	req := &adminv1.BackupRequest{}
@@ -161,7 +161,7 @@ func (b *backup) take(ctx context.Context, api api) error {
 	var file *receiving
 	defer func() {
 		if file != nil {
-			_, _ = file.Close(), os.Remove(file.Name()) // it was given up
+			_, _ = file.Close(), os.Remove(file.Name()) // it is not complete
 		}
 	}()
 	for {
@@ -195,7 +195,7 @@ func (b *backup) take(ctx context.Context, api api) error {
 	}
 }
 
-// receiving is a file on its way.
+// receiving is the file that is being received.
 type receiving struct {
 	*os.File
 	of  backupFile
@@ -213,7 +213,8 @@ func (b *backup) tidy() (err error) {
 	return err
 }
 
-// begin makes a file, unless it is there or the base has it, from where it is linked.
+// begin creates the file that the daemon sends next. It returns nil where no data follows: the file is there
+// already, or is linked from the base.
 func (b *backup) begin(ctx context.Context, f *adminv1.BackupFile) (*receiving, error) {
 	if !filepath.IsLocal(filepath.FromSlash(f.GetName())) {
 		return nil, fmt.Errorf("the daemon sent a file that is named %q", f.GetName())
@@ -223,7 +224,7 @@ func (b *backup) begin(ctx context.Context, f *adminv1.BackupFile) (*receiving, 
 	inBase, linked := b.base.find(of)
 	if linked {
 		info, err := os.Stat(inBase.in(b.base.dir))
-		linked = err == nil && uint64(info.Size()) == of.Size // else it is not there any more, or cut
+		linked = err == nil && uint64(info.Size()) == of.Size // else it was removed or truncated
 	}
 	if there := b.there[of.Name]; f.GetHeld() && !linked {
 		if !there.is(of) {
@@ -254,7 +255,7 @@ func (b *backup) begin(ctx context.Context, f *adminv1.BackupFile) (*receiving, 
 	return &receiving{file, of, sha256.New()}, nil
 }
 
-// done ends a file; nil is none.
+// done completes a received file and checks its size; f may be nil.
 func (b *backup) done(f *receiving) error {
 	if f == nil {
 		return nil
@@ -281,7 +282,7 @@ func linkOrCopy(ctx context.Context, from, to string) error {
 	return err
 }
 
-// finish puts the backup in its place, or removes what there is of it after an error.
+// finish moves the backup to its final place, or after an error removes it.
 func (b *backup) finish(cmd *cobra.Command, o outputFormat, dir string, err error) error {
 	if err == nil {
 		err = b.place(dir)
@@ -289,7 +290,7 @@ func (b *backup) finish(cmd *cobra.Command, o outputFormat, dir string, err erro
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(b.dir))
 	}
-	// Earlier backups may be removed now, so this one must not go with a power failure.
+	// The user may remove earlier backups now, so this one must survive a power failure.
 	if err := syncDirs(dir); err != nil {
 		return err
 	}
@@ -301,8 +302,8 @@ func (b *backup) finish(cmd *cobra.Command, o outputFormat, dir string, err erro
 	return err
 }
 
-// place moves the backup to where it is to be. Within a directory its list comes first: what has
-// a list is never taken for a data directory, and what is not there yet is missed by name.
+// place moves the backup to its final place. Within an existing directory the manifest is moved first. With a
+// manifest the directory is never mistaken for a data directory, and missing files are reported by name.
 func (b *backup) place(dir string) error {
 	if !b.into {
 		return os.Rename(b.dir, dir)

@@ -18,7 +18,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// deleting is a daemon where a session is deleted whenever a backup has received one more large file.
+// deleting is a daemon in which a session is deleted each time a backup has received one more large file.
 type deleting struct {
 	adminv1.AdminServiceClient
 	calls  int
@@ -47,7 +47,8 @@ func (s *deletingStream) Recv() (*adminv1.BackupResponse, error) {
 	return resp, err
 }
 
-// A backup comes to its end although sessions are deleted all the time, and has none of these.
+// TestBackupAmongDeletions: a backup completes although sessions are deleted all the time, and has none of
+// these.
 func TestBackupAmongDeletions(t *testing.T) {
 	c := &client{program: Program{Stderr: io.Discard, LookupEnv: func(string) (string, bool) { return "", false }}, creates: true, embedded: filepath.Join(t.TempDir(), "data")}
 	conn, stop, err := c.connect(t.Context())
@@ -65,7 +66,7 @@ func TestBackupAmongDeletions(t *testing.T) {
 	create := func(id string) {
 		do(daemon.CreateSession(t.Context(), &contextdv1.CreateSessionRequest{SessionId: id}))
 	}
-	// More than is on its way at once, in many tables.
+	// More data than is in flight at once, in many tables.
 	noise := rand.NewChaCha8([32]byte{})
 	for i := range kept {
 		text := make([]byte, 384<<10)
@@ -133,7 +134,7 @@ func TestBackupAmongDeletions(t *testing.T) {
 	}
 }
 
-// A restore that is interrupted ends, and leaves the directory as it was: empty.
+// TestRestoreIsInterrupted: an interrupted restore ends, and the directory is empty again.
 func TestRestoreIsInterrupted(t *testing.T) {
 	data, dir := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "backup")
 	makeStore(t, data, "s", "said")

@@ -39,7 +39,7 @@ provider counted and what was estimated.`,
 	return cmd
 }
 
-// callEnded is why a model stopped, in the provider's word, or that it was not asked.
+// callEnded is the provider's stop reason, or says that the call was refused before it reached the model.
 func callEnded(m *contextdv1.ModelCall) string {
 	if m.GetRejectedOverBudget() {
 		return "refused: too long"

@@ -15,7 +15,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/demo"
 )
 
-// Program is what the commands need of the process.
+// Program is what the commands use of the process.
 type Program struct {
 	Build
 	Stdin          io.Reader
@@ -23,8 +23,8 @@ type Program struct {
 	LookupEnv      func(string) (string, bool)
 }
 
-// Build is what the program was built from. Where the commit and its date are empty, they are
-// those that the Go tool noted.
+// Build identifies the program's sources. Where the commit and its date are empty, the ones that the Go tool
+// recorded are used.
 type Build struct{ Version, Commit, Date string }
 
 // OS is the program as the operating system started it.
@@ -32,8 +32,7 @@ func OS(build Build) Program {
 	return Program{Build: build, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, LookupEnv: os.LookupEnv}
 }
 
-// Run executes the command line and returns the exit code. It reports errors
-// itself.
+// Run executes the command line and returns the exit code. It writes errors to Stderr itself.
 func (p Program) Run(ctx context.Context, args []string) int {
 	started := false
 	root := p.newRoot()
@@ -61,7 +60,7 @@ func (p Program) Run(ctx context.Context, args []string) int {
 		return ExitOK
 	}
 	if !started {
-		// Whatever fails before a command runs is the command line's fault.
+		// Errors before a command runs come from the command line.
 		err = usageError{err}
 	}
 	return p.report(cmd, err)

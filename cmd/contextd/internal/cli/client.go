@@ -15,21 +15,21 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// client is what the commands share that talk to a daemon.
+// client is what the commands that call a daemon share.
 type client struct {
 	program     Program
 	addr        string
 	credentials contextdclient.Credentials
 	embedded    string
 	tenant      string
-	// creates says that the command may make the data directory of --embedded.
+	// creates is set where the command may create the data directory of --embedded.
 	creates bool
-	// reads says that the command must not change it.
+	// reads is set where the command must not change the data directory.
 	reads  bool
 	output outputFormat
 }
 
-// bind gives a command, and those below it, the flags that all of them have.
+// bind adds the flags that all such commands have to a command, for its subcommands too.
 func (c *client) bind(cmd *cobra.Command) {
 	f := cmd.PersistentFlags()
 	config.BindUnder(f, topicConnection, c.bindConnection)
@@ -50,7 +50,7 @@ func (c *client) bindConnection(f *pflag.FlagSet) {
 	f.StringVar(&c.embedded, "embedded", "", "serve the sessions of this data `directory` without a daemon")
 }
 
-// api is an open connection.
+// api is the services on an open connection.
 type api struct {
 	contextdv1.ContextServiceClient
 	transcripts contextdv1.TranscriptServiceClient
@@ -75,7 +75,7 @@ func (c *client) run(f func(cmd *cobra.Command, api api, args []string) error) f
 	}
 }
 
-// runCreating is run for a command with which a store may begin.
+// runCreating is run for a command that may create the data directory.
 func (c *client) runCreating(f func(cmd *cobra.Command, api api, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c.creates = true

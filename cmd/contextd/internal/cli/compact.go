@@ -79,10 +79,10 @@ listed, and the exit code is 4.`,
 	return cmd
 }
 
-// undoNewest is what --undo says without an event.
+// undoNewest is the value of --undo when no event is given.
 const undoNewest = "newest"
 
-// missedError says that a compaction did not reach its target.
+// missedError reports that a compaction did not reach its target.
 type missedError struct{ target, over uint64 }
 
 func (e *missedError) Error() string {
@@ -124,8 +124,8 @@ func (c *client) undoCompaction(cmd *cobra.Command, api api, session, undo strin
 	return nil
 }
 
-// readText reads a file, or stdin for "-"; no name is no text. An empty file is an
-// error: an empty summary would ask a model.
+// readText reads a file, or stdin for "-"; "" gives no text. An empty file is an error, since the daemon
+// would take an empty summary as a request to have a model write one.
 func readText(cmd *cobra.Command, name string) (string, error) {
 	var text []byte
 	var err error
@@ -172,7 +172,7 @@ func writeOutcome(w io.Writer, r *contextdv1.CompactSessionResponse) {
 	writeInTheWay(w, r)
 }
 
-// writeInTheWay lists what kept a compaction from its target.
+// writeInTheWay lists what kept a compaction from reaching its target.
 func writeInTheWay(w io.Writer, r *contextdv1.CompactSessionResponse) {
 	if r.GetOverTargetTokens() == 0 {
 		return

@@ -18,7 +18,7 @@ const completionTimeout = 2 * time.Second
 
 type completer = cobra.CompletionFunc
 
-// complete completes the values of a flag, if the command has it.
+// complete registers the completion of a flag's values, if the command has the flag.
 func complete(cmd *cobra.Command, flag string, f completer) {
 	if cmd.Flags().Lookup(flag) != nil || cmd.PersistentFlags().Lookup(flag) != nil {
 		cobra.CheckErr(cmd.RegisterFlagCompletionFunc(flag, f))
@@ -30,8 +30,8 @@ func fixed(values []string) completer {
 	return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// completions completes a command and those below it: the flags that mean the same on all
-// commands, and sessions.
+// completions registers completion for a command and its subcommands: of session arguments, and of the flags
+// that mean the same on all commands.
 func (c *client) completions(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		c.completions(sub)
@@ -49,7 +49,7 @@ func (c *client) completions(cmd *cobra.Command) {
 	complete(cmd, "projection", c.completeProjection)
 }
 
-// completeArgs completes the first argument of a command if that is a session, or all of them.
+// completeArgs completes session ids: for the first argument, or for all if the command takes SESSION....
 func (c *client) completeArgs(cmd *cobra.Command) {
 	_, args, _ := strings.Cut(cmd.Use, " ")
 	all := strings.HasPrefix(strings.TrimPrefix(args, "["), "SESSION...")
@@ -67,7 +67,7 @@ func (c *client) completeArgs(cmd *cobra.Command) {
 	}
 }
 
-// asking runs f with a connection. What cannot be learned is not completed.
+// asking completes with what f gets from the daemon. Errors only mean that nothing is completed.
 func (c *client) asking(cmd *cobra.Command, f func(ctx context.Context, api api) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()

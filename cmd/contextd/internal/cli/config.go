@@ -20,7 +20,7 @@ func (p Program) newConfig() *cobra.Command {
 	return cmd
 }
 
-// shownSetting is a setting as it is in effect.
+// shownSetting is a setting's effective value, and where it was set.
 type shownSetting struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
@@ -81,8 +81,8 @@ secret is not shown. Those of a daemon that runs elsewhere, or was started other
 	return cmd
 }
 
-// loadConfig reads the settings of the environment and of a file; without one of the file that
-// the environment names.
+// loadConfig reads the settings of the environment and of a file; "" is the file that the environment names,
+// if it names one.
 func (p Program) loadConfig(file string) (config.Config, error) {
 	settings := config.Default()
 	flags := pflag.NewFlagSet("settings", pflag.ContinueOnError)
@@ -97,7 +97,7 @@ func (p Program) loadConfig(file string) (config.Config, error) {
 	return settings, nil
 }
 
-// bindConfig is for commands that look at the configuration without a daemon.
+// bindConfig adds the flag for a configuration file to commands that need no daemon.
 func bindConfig(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVar(file, config.FileFlag, "", "YAML `file` with settings; also "+config.EnvName(config.FileFlag))
 }

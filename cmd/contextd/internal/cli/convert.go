@@ -14,7 +14,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// convertedSession is what the session is called while it is converted.
+// convertedSession is the id of the session while it is converted.
 const convertedSession = "converted"
 
 func (p Program) newConvert() *cobra.Command {
@@ -80,7 +80,7 @@ CONTEXTD_MAX_IMPORT_BYTES and CONTEXTD_IMPORT_MEMORY.`,
 	return cmd
 }
 
-// convertPlain needs nothing but a reader and a writer.
+// convertPlain converts without a daemon: it reads and writes transcripts.
 func (c *client) convertPlain(cmd *cobra.Command, in *transcriptInput, from string, req *contextdv1.ExportTranscriptRequest, w io.Writer) (*contextdv1.ExportReport, error) {
 	settings, err := c.settings()
 	if err != nil {
@@ -93,7 +93,7 @@ func (c *client) convertPlain(cmd *cobra.Command, in *transcriptInput, from stri
 	defer account.Close()
 	read, err := harness.ReadWithin(&bounded{in: in, limit: settings.Limits.MaxImportBytes}, from, account)
 	if err == nil {
-		err = account.Retain(account.Retained()) // what is written is made of copies
+		err = account.Retain(account.Retained()) // the writer gets copies, so nothing more is retained
 	}
 	if err != nil {
 		where := "--from"
@@ -115,7 +115,7 @@ func (c *client) convertPlain(cmd *cobra.Command, in *transcriptInput, from stri
 	return out, nil
 }
 
-// bounded ends with an error after so many bytes.
+// bounded returns an error once more than limit bytes were read.
 type bounded struct {
 	in          io.Reader
 	read, limit uint64
@@ -138,7 +138,7 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(in, out)
 }
 
-// formatError makes the command line's fault of one of the format.
+// formatError makes an error of a transcript's format one of the command line.
 func formatError(where string, err error) error {
 	var format *harness.FormatError
 	var limit *harness.LimitError
@@ -148,8 +148,8 @@ func formatError(where string, err error) error {
 	return err
 }
 
-// convertCompacted takes the way through a daemon that keeps nothing: contexts are
-// made of a log.
+// convertCompacted converts by a daemon within the process that stores in memory: a compaction needs a
+// context, and contexts are assembled from a log.
 func (c *client) convertCompacted(cmd *cobra.Command, in *transcriptInput, from string, req *contextdv1.ExportTranscriptRequest, w io.Writer) (report *contextdv1.ExportReport, err error) {
 	conn, closeConn, err := c.embedStore(cmd.Context(), config.StoreMemory, "")
 	if err != nil {

@@ -61,7 +61,7 @@ type copying struct {
 	output         outputFormat
 }
 
-// copyReport is a copy as JSON.
+// copyReport is the result of a copy, for --json.
 type copyReport struct {
 	Sessions     uint64 `json:"sessions"`
 	Forks        uint64 `json:"forks"`
@@ -120,7 +120,7 @@ func (c *copying) write(cmd *cobra.Command, r copyReport) error {
 	return err
 }
 
-// storePlace is where a store is: a directory, or the address of a database.
+// storePlace is a data directory, or the address (DSN) of a database.
 type storePlace struct {
 	program Program
 	dir     string
@@ -133,7 +133,7 @@ func (c *copying) place(flag, text string, settings config.Config) (storePlace, 
 	}
 	kind, where, _ := strings.Cut(text, ":")
 	if strings.HasPrefix(where, "//") && (kind == config.StorePostgres || kind == "postgresql") {
-		kind, where = config.StorePostgres, text // a URL as it is
+		kind, where = config.StorePostgres, text // a whole URL is the address
 	}
 	switch {
 	case kind == config.StoreDisk && where != "":

@@ -7,7 +7,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 )
 
-// bindCredentials makes the flags by which a command proves who it is.
+// bindCredentials adds the flags for TLS and for the credentials of the client.
 func bindCredentials(c *contextdclient.Credentials, f *pflag.FlagSet, lookupEnv func(string) (string, bool)) {
 	for _, flag := range []struct {
 		value       *string

@@ -10,7 +10,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// writeExplanation writes what became of every event, and what each reducer did.
+// writeExplanation writes the decision on every event, and what each reducer did.
 func writeExplanation(cmd *cobra.Command, h *contextdv1.ContextHeader) error {
 	writeSummary(cmd.OutOrStdout(), styleOf(cmd), h)
 	return writeDecisions(cmd, h.GetProjection())
@@ -53,7 +53,7 @@ func rewritten(by string) string {
 	return "rewritten by " + by
 }
 
-// decision is what became of a run of events, or of one block.
+// decision is what was decided on a run of consecutive events, or on one block.
 type decision struct {
 	from, to uint64
 	decision string
@@ -76,7 +76,7 @@ func (d decision) savedText() string {
 	return fmt.Sprint(*d.saved)
 }
 
-// decisions lists every event once, in order; what was kept or dropped in runs.
+// decisions lists each event once, in order. Consecutive events that were kept or dropped are one entry.
 func decisions(p *contextdv1.Projection) []decision {
 	shortened := map[uint64][]*contextdv1.RedactionPointer{}
 	for _, r := range p.GetRedactionPointers() {

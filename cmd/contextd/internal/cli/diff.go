@@ -53,7 +53,7 @@ was sent then.`,
 	return cmd
 }
 
-// change is what became of a message.
+// change is a message of one context, of the other, or of both.
 type change struct {
 	Change string       `json:"change"` // same, changed, new or gone
 	From   *messageView `json:"from,omitempty"`
@@ -69,8 +69,8 @@ const (
 
 var changeMarks = map[string]string{changeSame: "", changeChanged: "~", changeNew: "+", changeGone: "-"}
 
-// messageKey says which messages of two contexts are about the same thing: those of
-// the same event, and those that contextd wrote for the same purpose.
+// messageKey identifies a message across two contexts. Messages of the same event are the same, and messages
+// that contextd wrote for the same purpose.
 type messageKey struct {
 	origin string
 	cause  string
@@ -96,11 +96,11 @@ func (r rendered) keys() []messageKey {
 	return keys
 }
 
-// changesBetween pairs the messages of two contexts, in the order of both.
+// changesBetween merges the messages of two contexts, keeping the order of both.
 func changesBetween(from, to rendered) []change {
 	fromKeys, toKeys := from.keys(), to.keys()
 	fromReasons, toReasons := from.reasons(), to.reasons()
-	// What of the other side is still to come.
+	// The messages of each context that are still to come.
 	inFrom, inTo := map[messageKey]bool{}, map[messageKey]bool{}
 	for _, k := range fromKeys {
 		inFrom[k] = true
@@ -121,7 +121,7 @@ func changesBetween(from, to rendered) []change {
 			i++
 			j++
 		case i < len(fromKeys) && (j == len(toKeys) || !inTo[fromKeys[i]] || inFrom[toKeys[j]]):
-			// Gone, or moved: then it is new where it is now.
+			// Gone, or moved: a moved message is listed as new at its new place.
 			out = append(out, change{changeGone, from.view(i, fromReasons), nil})
 			delete(inFrom, fromKeys[i])
 			i++
@@ -134,7 +134,7 @@ func changesBetween(from, to rendered) []change {
 	return out
 }
 
-// foldFrom is how many messages in a row that are the same become one line.
+// foldFrom is how many unchanged messages in a row are folded into one line.
 const foldFrom = 3
 
 func writeChanges(cmd *cobra.Command, before, after rendered, changes []change, width int, all bool) error {

@@ -26,7 +26,7 @@ func contextOf(messages string) rendered {
 			at = at[1:]
 			fallthrough
 		default:
-			// The tests name events by one digit.
+			// Tests name events by a single digit.
 			seq = uint64(at[0] - '0')
 			m.SourceSeqs = []uint64{seq}
 		}
@@ -70,8 +70,7 @@ func TestChangesBetween(t *testing.T) {
 	}
 }
 
-// TestChangesAreComplete checks that every message of both contexts is there once and
-// in its order.
+// TestChangesAreComplete checks that every message of both contexts is listed once, in order.
 func TestChangesAreComplete(t *testing.T) {
 	words := rapid.SliceOfN(rapid.StringMatching(`(S|R?[1-9]):[ab]`), 0, 12)
 	rapid.Check(t, func(t *rapid.T) {

@@ -19,8 +19,8 @@ import (
 	"github.com/contextd/contextd/internal/log/disklog"
 )
 
-// embed runs a daemon within the process for as long as a command takes. Its
-// settings are those of the environment, except where it listens and stores.
+// embed runs a daemon within the process until the returned function is called. It has the settings of the
+// environment, except for where it listens and what it stores in.
 func (c *client) embed(ctx context.Context) (*grpc.ClientConn, func() error, error) {
 	if !c.creates && !disklog.Exists(c.embedded) {
 		return nil, nil, noStore(c.embedded)
@@ -28,7 +28,7 @@ func (c *client) embed(ctx context.Context) (*grpc.ClientConn, func() error, err
 	return c.embedStore(ctx, config.StoreDisk, c.embedded)
 }
 
-// noStoreError says that a directory is no data directory.
+// noStoreError reports that a directory is not a data directory.
 type noStoreError struct{ error }
 
 func (e *noStoreError) Unwrap() error { return e.error }
@@ -40,7 +40,7 @@ func noStore(dir string) error {
 // settings are those of the environment.
 func (c *client) settings() (config.Config, error) { return c.program.loadConfig("") }
 
-// embedStore is embed with a store of another kind.
+// embedStore is embed with a given kind of store.
 func (c *client) embedStore(ctx context.Context, store, dataDir string) (*grpc.ClientConn, func() error, error) {
 	settings, err := c.settings()
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *client) embedStore(ctx context.Context, store, dataDir string) (*grpc.C
 	settings.Store, settings.DataDir = store, dataDir
 	settings.LogLevel = max(settings.LogLevel, slog.LevelWarn)
 	if store == config.StoreMemory {
-		settings.LogLevel = max(settings.LogLevel, slog.LevelError) // that nothing is kept is meant
+		settings.LogLevel = max(settings.LogLevel, slog.LevelError) // do not warn that this store keeps nothing: that is intended
 	}
 
 	listener := bufconn.Listen(1 << 20)
@@ -66,7 +66,7 @@ func (c *client) embedStore(ctx context.Context, store, dataDir string) (*grpc.C
 	if err != nil {
 		return nil, nil, err
 	}
-	// The daemon outlives a command that is interrupted, so that it stops in order.
+	// The daemon's context must not end with an interrupted command, so that the daemon stops in order.
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(running) }()

@@ -21,7 +21,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// evalFlags are what an evaluation is asked for.
+// evalFlags are the flags of eval.
 type evalFlags struct {
 	budget   requestSettings
 	policies []string
@@ -35,7 +35,7 @@ type evalFlags struct {
 	output   evalFormat
 }
 
-// evalFormat is an output format, or a page. It implements pflag.Value.
+// evalFormat is an output format of other commands, or an HTML page. It implements pflag.Value.
 type evalFormat struct{ outputFormat }
 
 const outputHTML outputFormat = "html"
@@ -124,19 +124,19 @@ the same under all policies and is left out. Summaries are those that rules writ
 	return cmd
 }
 
-// noTranscriptError says that paths lead to nothing that is read.
+// noTranscriptError reports that the paths have no transcript.
 type noTranscriptError struct{ paths []string }
 
 func (e *noTranscriptError) Error() string {
 	return "no transcript with a session in " + oneLine(strings.Join(e.paths, ", "), 0)
 }
 
-// evaluation is what transcripts are measured by.
+// evaluation is how transcripts are measured.
 type evaluation struct {
 	flags    evalFlags
 	settings config.Config
 	budget   *contextdv1.Budget
-	// contextd are the policies of contextd, by the names that kinds and names begin with.
+	// contextd are contextd's own policies, in the order of the first kinds and names of set.
 	contextd []assemble.Policy
 	set      evaluate.Settings
 }
@@ -184,7 +184,7 @@ func (p Program) newEvaluation(flags evalFlags) (*evaluation, error) {
 	return e, nil
 }
 
-// evalBatch is how many results gather before the policy in batches drops them.
+// evalBatch is how many tool results the policy "in batches" collects before it drops them.
 const evalBatch = 10
 
 func (e *evaluation) add(name string, kind evaluate.Kind) {
@@ -196,7 +196,7 @@ func (e *evaluation) addContextd(name string, kind evaluate.Kind, p assemble.Pol
 	e.add(name, kind)
 }
 
-// addFile adds the policies of a file. A file of one policy is called by its own name.
+// addFile adds the policies of a file. The only policy of a file is named after the file.
 func (e *evaluation) addFile(path string) error {
 	file, err := config.ReadPolicies(path)
 	if err != nil {
@@ -226,7 +226,7 @@ func (e *evaluation) addFile(path string) error {
 	return nil
 }
 
-// scrub gives the policies that replace credentials the rules for it.
+// scrub gives the scrubbing rules to the policies that replace credentials.
 func (e *evaluation) scrub() error {
 	rules, err := e.settings.Scrubber(nil)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/contextd/contextd/internal/evaluate"
 )
 
-// evalPage writes a report as a page.
+// evalPage writes a report as an HTML page.
 type evalPage struct {
 	*page.Page
 	report evaluate.Report
@@ -37,7 +37,7 @@ func writeEvaluationPage(w io.Writer, r evaluate.Report) error {
 	return p.End()
 }
 
-// tiles are the figures that people look for first.
+// tiles shows the most important figures on top.
 func (p *evalPage) tiles() {
 	rows := p.report.Policies
 	p.Raw(`<div class="tiles">`)
@@ -54,7 +54,7 @@ func (p *evalPage) tiles() {
 	}
 }
 
-// saved is what a policy saves, where prices are known.
+// saved is the cost with a policy next to the cost without, where prices are known.
 func (p *evalPage) saved(r evaluate.Row) string {
 	i := p.everything()
 	if i < 0 || r.USD == nil || p.report.Policies[i].USD == nil {
@@ -97,7 +97,7 @@ func (p *evalPage) table(rows []evaluate.Row) {
 	p.Raw("</tbody></table></div>\n")
 }
 
-// colours is how many there are.
+// colours is how many colours the page's style sheet has for policies.
 const colours = 10
 
 func colour(policy int) int { return policy % colours }
@@ -119,7 +119,7 @@ func causes(n map[string]int) string {
 	return strings.Join(all, "\n")
 }
 
-// causeTexts say what changed a prefix.
+// causeTexts say in words what changed a prefix.
 var causeTexts = map[string]string{
 	"tool_results":    "old tool results became stubs",
 	"duplicates":      "repeated results became pointers",
@@ -141,7 +141,7 @@ func percent(x *float64) string {
 	return fmt.Sprintf("%.0f%%", *x*100)
 }
 
-// thousands is a number of tokens in few digits.
+// thousands writes a number of tokens in few digits.
 func thousands(n uint64) string {
 	switch {
 	case n >= 10_000_000:
@@ -187,7 +187,7 @@ func (p *evalPage) sessions() {
 	}
 }
 
-// changes lists what was dropped when.
+// changes lists when each policy dropped what.
 func (p *evalPage) changes(s evaluate.SessionReport) {
 	p.Raw("<details><summary>What was dropped when, of each policy</summary>\n")
 	for _, t := range s.Trails {
@@ -207,7 +207,7 @@ func (p *evalPage) changes(s evaluate.SessionReport) {
 	p.Raw("</details>\n")
 }
 
-// shownChanges is how many changes of a policy the page lists.
+// shownChanges is how many changes of a policy the page lists at most.
 const shownChanges = 60
 
 func (p *evalPage) harnesses() {
@@ -233,7 +233,7 @@ func (p *evalPage) failed() {
 	p.Raw("</tbody></table></div>\n")
 }
 
-// reading says what the figures are.
+// reading explains the figures.
 func (p *evalPage) reading() {
 	p.Raw("<h2>How to read this</h2>\n<div class=\"scroll\"><table><tbody>\n")
 	for _, row := range [][2]string{

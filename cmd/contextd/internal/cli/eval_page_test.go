@@ -13,7 +13,7 @@ import (
 
 const hostile = "</title></svg><script>alert(1)</script><img src=x onerror=alert(1)> \"' \u202Egnp.\x1b[2J"
 
-// hostileReport has hostile texts in all places that are not contextd's own.
+// hostileReport has hostile texts in all places whose text is not contextd's own.
 func hostileReport() evaluate.Report {
 	half, price, usd := 0.5, 3.0, 1.25
 	rows := func() []evaluate.Row {
@@ -39,7 +39,7 @@ func hostileReport() evaluate.Report {
 	}
 }
 
-// elements are the tags of a page, and its attributes; it must be well-formed.
+// elements returns the tags and attributes of a page, and fails if it is not well-formed.
 func elements(t *testing.T, text string) (tags, attributes []string) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(strings.ReplaceAll(text, "<!DOCTYPE html>", "")))

@@ -10,7 +10,7 @@ import (
 	"github.com/contextd/contextd/internal/evaluate"
 )
 
-// plot is an area in the units of an SVG, and the values at its edges.
+// plot is the area of a diagram in SVG units, and the values at its edges.
 type plot struct {
 	width, height            float64
 	left, right, top, bottom float64 // margins
@@ -25,7 +25,7 @@ func (a plot) y(v float64) float64 {
 	return a.height - a.bottom - (v-a.fromY)/max(a.toY-a.fromY, 1e-9)*(a.height-a.top-a.bottom)
 }
 
-// ticks are round values between two, about so many.
+// ticks are round values between from and to, about n of them.
 func ticks(from, to float64, n int) []float64 {
 	if to <= from {
 		return nil
@@ -44,15 +44,15 @@ func ticks(from, to float64, n int) []float64 {
 	return out
 }
 
-// label is a text beside a point.
+// label is a text next to a point.
 type label struct {
 	x, y   float64
 	policy int
 	text   string
-	at     float64 // where it is put
+	at     float64 // its y after apart
 }
 
-// apart moves labels so that none is over another, and returns them by their places.
+// apart moves labels so that none overlaps another, and returns them from top to bottom.
 func apart(labels []label, least, top, bottom float64) []label {
 	slices.SortStableFunc(labels, func(a, b label) int { return int(math.Copysign(1, a.y-b.y)) })
 	at := top
@@ -68,7 +68,7 @@ func apart(labels []label, least, top, bottom float64) []label {
 	return labels
 }
 
-// label writes a label at a place, with a line to it from another.
+// label writes a label, with a line to it from its point.
 func (p *evalPage) label(l label, from, at float64) {
 	p.Rawf(`<path class="leader" fill="none" d="M%.1f %.1f L%.1f %.1f"/><circle class="f%d" cx="%.1f" cy="%.1f" r="3.5"/><text x="%.1f" y="%.1f">%s</text>`,
 		from, l.y, at-2, l.at, colour(l.policy), at+2, l.at, at+11, l.at+4, page.Escape(l.text))
@@ -82,14 +82,14 @@ func (p *evalPage) axes(a plot, x, y []float64, xText, yText func(float64) strin
 	for _, v := range x {
 		anchor := "middle"
 		if a.x(v) > a.width-a.right-1 && a.right < 20 {
-			anchor = "end" // or the edge cuts it
+			anchor = "end" // else the edge cuts it off
 		}
 		p.Rawf(`<text class="axis" x="%.1f" y="%.1f" text-anchor="%s">%s</text>`, a.x(v), a.height-a.bottom+16, anchor, page.Escape(xText(v)))
 	}
 	p.Rawf(`<line class="base" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, a.left, a.width-a.right, a.height-a.bottom, a.height-a.bottom)
 }
 
-// front plots cost against evidence.
+// front plots the evidence that each policy keeps over its cost.
 func (p *evalPage) front() {
 	var rows []int
 	a := plot{width: 1000, height: 420, left: 52, right: 250, top: 18, bottom: 44, toX: 1, fromY: 1, toY: 1}
@@ -130,7 +130,8 @@ func (p *evalPage) front() {
 	p.Raw("</svg>\n")
 }
 
-// frontLine joins the policies that always fit and that no other of these beats.
+// frontLine is the Pareto front: it joins the policies that always fit the window and of which no other is at
+// least as good in both cost and evidence and better in one.
 func (p *evalPage) frontLine(a plot, rows []int) {
 	var best []int
 	for _, i := range rows {
@@ -153,7 +154,7 @@ func (p *evalPage) frontLine(a plot, rows []int) {
 	p.Rawf(`<polyline class="front" points="%s"/>`, strings.Join(line, " "))
 }
 
-// days plots what was spent over time.
+// days plots the money or tokens spent per policy over time.
 func (p *evalPage) days() {
 	days := p.report.Days
 	if len(days) < 2 {
@@ -213,7 +214,7 @@ func (p *evalPage) days() {
 	p.Raw("</svg>\n")
 }
 
-// trail plots the contexts of one policy on one session.
+// trail plots the size of one policy's contexts over one session.
 func (p *evalPage) trail(s evaluate.SessionReport, policy int, top uint64) {
 	t, row := s.Trails[policy], s.Rows[policy]
 	p.Raw(`<div class="card">`).In("h4", "", t.Policy)
@@ -239,7 +240,7 @@ func (p *evalPage) trail(s evaluate.SessionReport, policy int, top uint64) {
 	p.Raw("</svg></div>\n")
 }
 
-// band fills what is between two values of each point.
+// band fills the area between two values of each point.
 func (p *evalPage) band(a plot, points []evaluate.TrailPoint, class string, of func(evaluate.TrailPoint) (from, to uint64)) {
 	if len(points) == 0 {
 		return

@@ -17,16 +17,16 @@ import (
 	"github.com/contextd/contextd/internal/projection"
 )
 
-// evaluatedFile is what became of a file.
+// evaluatedFile is the result of one file.
 type evaluatedFile struct {
 	plannedFile
 	sessions []evaluate.Measured
-	other    bool // it is no transcript
+	other    bool // it is not a transcript
 	err      error
 }
 
-// run measures the files that paths lead to. The report is the same whatever order they are done
-// in. The error is that of a command that was interrupted.
+// run measures the files in paths. The report does not depend on the order in which files finish. An error
+// means that the command was interrupted.
 func (e *evaluation) run(cmd *cobra.Command, paths []string) (evaluate.Report, error) {
 	if slices.Contains(paths, "-") && len(paths) > 1 {
 		return evaluate.Report{}, usageError{errors.New("stdin cannot be read with other files")}
@@ -40,7 +40,7 @@ func (e *evaluation) run(cmd *cobra.Command, paths []string) (evaluate.Report, e
 	defer bar.close()
 
 	group, ctx := errgroup.WithContext(cmd.Context())
-	// Results wait for those before them: no more are begun than are waited for.
+	// Results are read in the order of the files, so at most jobs files are measured or wait to be read.
 	results := make(chan chan evaluatedFile, e.flags.jobs)
 	group.Go(func() error {
 		defer close(results)
@@ -68,7 +68,7 @@ func (e *evaluation) run(cmd *cobra.Command, paths []string) (evaluate.Report, e
 	group.Go(func() error {
 		for result := range results {
 			f := <-result
-			// The command's context ends before that of the group, and stdin waits on the command's.
+			// The command's context ends before the group's, and reads of stdin only end with the command's.
 			if err := cmd.Context().Err(); err != nil {
 				return err
 			}
@@ -90,13 +90,13 @@ func (e *evaluation) run(cmd *cobra.Command, paths []string) (evaluate.Report, e
 	return tally.Report(), err
 }
 
-// share is the part of a bar that a file has: its bytes, as its sessions are measured.
+// share is a file's part of a progress bar: its size in bytes, which progresses as its events are measured.
 type share struct {
 	bar          *progress
 	bytes, added int
 }
 
-// done says that so many events of those of the file were measured.
+// done reports that events of the file's sessions were measured, out of so many.
 func (s *share) done(events, of int) {
 	if n := int(int64(s.bytes) * int64(events) / int64(max(of, 1))); n > s.added {
 		s.bar.add(n - s.added)
@@ -104,7 +104,7 @@ func (s *share) done(events, of int) {
 	}
 }
 
-// size is about how many bytes the file has, at least 1.
+// size is the file's size in bytes, or 1 where it is not known.
 func (f plannedFile) size() int {
 	if info, err := os.Stat(f.path); err == nil {
 		return max(1, int(info.Size()))
@@ -112,7 +112,7 @@ func (f plannedFile) size() int {
 	return 1
 }
 
-// measureFile measures the sessions of a file, if it is a transcript.
+// measureFile measures the sessions of a file; other is set if it is not a transcript.
 func (e *evaluation) measureFile(ctx context.Context, cmd *cobra.Command, f plannedFile, bar *share) (sessions []evaluate.Measured, other bool, err error) {
 	if f.err != nil {
 		return nil, false, f.err
@@ -155,12 +155,12 @@ func (e *evaluation) measureFile(ctx context.Context, cmd *cobra.Command, f plan
 	return sessions, false, nil
 }
 
-// measure replays one session under all policies. done is called with how many of its events were.
+// measure replays one session under all policies. done is called with the number of events replayed so far.
 func (e *evaluation) measure(ctx context.Context, path, harnessName string, part harness.Session, done func(events int)) (evaluate.Measured, error) {
 	spec := wire.BudgetToDomain(e.budget)
 	named := evaluate.ModelOf(part.Events)
 	if spec.Model == "" && named != "" {
-		// The tokenizer of a default budget is for those who name no model.
+		// The tokenizer of a default budget applies only where no model is named.
 		spec.Model, spec.Tokenizer = named, e.flags.budget.tokenizer
 	}
 	models, err := e.settings.Registry()

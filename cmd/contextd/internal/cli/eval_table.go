@@ -47,7 +47,7 @@ func writeEvaluation(cmd *cobra.Command, o outputFormat, r evaluate.Report) erro
 	return nil
 }
 
-// leastModels is how many models a table has that is not wide.
+// leastModels is how many models a table lists unless it is wide.
 const leastModels = 5
 
 func writeEvalModels(cmd *cobra.Command, r evaluate.Report) {

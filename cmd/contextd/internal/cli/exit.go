@@ -21,13 +21,13 @@ const (
 	ExitNotFound     = 3
 	ExitPrecondition = 4
 	ExitUnavailable  = 5
-	// ExitUnfinished is a daemon that stopped although not everything had ended.
+	// ExitUnfinished is for a daemon that stopped before all calls had ended.
 	ExitUnfinished = 6
-	// ExitAtOnce is a program that a second signal ended.
+	// ExitAtOnce is for a program that a second signal ended.
 	ExitAtOnce = 7
 )
 
-// usageError is a command line that makes no sense.
+// usageError is an error of the command line.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
@@ -84,7 +84,7 @@ func exitCode(err error) int {
 	}
 }
 
-// statusOf finds the status in an error, with its own message.
+// statusOf finds the gRPC status in an error, with the status's own message.
 func statusOf(err error) (*status.Status, bool) {
 	var s interface{ GRPCStatus() *status.Status }
 	if !errors.As(err, &s) {

@@ -18,7 +18,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// exportFlags are what a transcript is written by.
+// exportFlags are the flags for what a transcript is written from.
 type exportFlags struct {
 	req      contextdv1.ExportTranscriptRequest
 	settings requestSettings
@@ -31,7 +31,7 @@ func (e *exportFlags) bind(f *pflag.FlagSet) {
 	e.settings.bind(f)
 }
 
-// resolve completes the request.
+// resolve completes the request from the flags.
 func (e *exportFlags) resolve() (err error) {
 	if e.req.Budget, e.req.Policy, err = e.settings.resolve(); err != nil {
 		return err
@@ -103,7 +103,7 @@ either; the page is one file that loads nothing and runs no script.`,
 	return cmd
 }
 
-// exportToRead writes a session, or one call of it, for people.
+// exportToRead writes a session, or one of its model calls, in a format for people.
 func (c *client) exportToRead(cmd *cobra.Command, api api, session, format, projection, output string) error {
 	if !slices.Contains(readingFormats(), format) {
 		return usageError{fmt.Errorf("--format: %q is none of %s", format, strings.Join(readingFormats(), ", "))}
@@ -124,7 +124,7 @@ func (c *client) exportToRead(cmd *cobra.Command, api api, session, format, proj
 	})
 }
 
-// newestProjection names the projection that was recorded last.
+// newestProjection selects the newest recorded projection.
 const newestProjection = "newest"
 
 // receiveTranscript writes the file that the daemon sends.
@@ -150,8 +150,8 @@ func receiveTranscript(cmd *cobra.Command, api api, req *contextdv1.ExportTransc
 	}
 }
 
-// outputProgress shows the progress of a command that writes a file, or stdout for "-": not
-// between the lines that it writes to a terminal.
+// outputProgress shows progress while a command writes a file or, for "-", stdout. Where stdout is a terminal
+// it shows none, since the bar would mix with the output.
 func outputProgress(cmd *cobra.Command, path string) *progress {
 	if path == "-" && terminalOf(cmd.OutOrStdout()) != nil {
 		return &progress{}
@@ -175,7 +175,7 @@ func writeOutput(cmd *cobra.Command, path string, write func(io.Writer) error) (
 	f, err := os.CreateTemp(filepath.Dir(path), ".contextd-*")
 	if err != nil {
 		if at, ok := errors.AsType[*fs.PathError](err); ok {
-			at.Path = path // which is what the user named
+			at.Path = path // the name that the user gave
 		}
 		return err
 	}
@@ -190,9 +190,9 @@ func writeOutput(cmd *cobra.Command, path string, write func(io.Writer) error) (
 	return os.Rename(f.Name(), path)
 }
 
-// writeExport says what became of a session.
+// writeExport writes what was exported and what was lost, to stderr.
 func writeExport(cmd *cobra.Command, o outputFormat, r *contextdv1.ExportReport) error {
-	out := cmd.ErrOrStderr() // stdout may be the file
+	out := cmd.ErrOrStderr() // stdout may be the transcript
 	if o.structured() {
 		return o.write(out, r)
 	}

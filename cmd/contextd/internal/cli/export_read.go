@@ -14,7 +14,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// The formats in which people read a session.
+// The formats for people.
 const (
 	formatMarkdown = "markdown"
 	formatHTML     = "html"
@@ -22,7 +22,7 @@ const (
 
 func readingFormats() []string { return []string{formatMarkdown, formatHTML} }
 
-// reader writes a session, or one call, for people: a title, facts about it, and entries.
+// reader writes a session, or one model call, in a format for people: a title, facts about it, and entries.
 type reader interface {
 	begin(title string, facts [][2]string)
 	entry(e readEntry)
@@ -31,8 +31,8 @@ type reader interface {
 
 // readEntry is an event of a log, or a message of a context.
 type readEntry struct {
-	// kind is its role, or what else it is; head says where it is from and notes what was done
-	// to it.
+	// kind is the role, or the kind of an event that is no message. head says where the entry comes from.
+	// notes say what was done to it.
 	kind, head string
 	notes      []string
 	parts      []readPart
@@ -40,13 +40,12 @@ type readEntry struct {
 
 // readPart is a block of an entry.
 type readPart struct {
-	// label says what it is; empty for a text.
+	// label says what the part is; empty for plain text.
 	label string
 	text  string
-	// json is set where the text is JSON, and aside where it is what people skip at first: a result,
-	// or reasoning.
+	// json is set where the text is JSON. aside is set for what readers skip at first: results and reasoning.
 	json, aside bool
-	// image is a picture, of the type mime.
+	// image is the data of a picture, mime its type.
 	image []byte
 	mime  string
 }
@@ -58,7 +57,7 @@ func newReader(format string, w io.Writer) reader {
 	return &markdownReader{w: w}
 }
 
-// exportSession writes the events of a session as they come.
+// exportSession writes the events of a session as they arrive.
 func exportSession(cmd *cobra.Command, api api, session string, out reader) error {
 	info, err := api.GetSession(cmd.Context(), &contextdv1.GetSessionRequest{SessionId: session})
 	if err != nil {
@@ -88,8 +87,8 @@ func exportSession(cmd *cobra.Command, api api, session string, out reader) erro
 	}
 }
 
-// exportCall writes what the model was sent in one call: the messages of a recorded projection, and
-// what was dropped.
+// exportCall writes what the model was sent in one call: the messages of a recorded projection, and which
+// events were dropped.
 func exportCall(cmd *cobra.Command, api api, session, projection string, out reader) error {
 	shown, err := render(cmd.Context(), api, session, projection)
 	if err != nil {
@@ -180,7 +179,7 @@ func readParts(blocks []*contextdv1.Block) []readPart {
 	return out
 }
 
-// pictures are the types that a page shows: those of which a browser runs nothing.
+// pictures are the image types that a page shows: a browser executes nothing in them.
 var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 func mediaPart(m *contextdv1.Media) readPart {
@@ -191,7 +190,7 @@ func mediaPart(m *contextdv1.Media) readPart {
 	return out
 }
 
-// markdownReader writes Markdown in which all that was said is in fences, so that nothing of it is
+// markdownReader writes Markdown. All content of the session is in fences, so that none of it is read as
 // markup.
 type markdownReader struct {
 	w   io.Writer
@@ -232,7 +231,7 @@ func (m *markdownReader) entry(e readEntry) {
 
 func (m *markdownReader) end() error { return m.err }
 
-// codeSpan is a text on one line in which nothing is markup.
+// codeSpan is a text as a code span on one line, in which nothing is markup.
 func codeSpan(text string) string {
 	text = strings.TrimSpace(strings.Join(strings.Fields(page.Visible(text)), " "))
 	if text == "" {
@@ -245,10 +244,10 @@ func codeSpan(text string) string {
 	return ticks + text + ticks
 }
 
-// fenced is a text in a fence that is longer than any in it.
+// fenced is a text in a fence that is longer than any run of backquotes in it.
 func fenced(text, info string) string {
 	text = page.Visible(text)
-	// A line end of any kind may end a line.
+	// CommonMark also ends lines at a carriage return.
 	text = strings.ReplaceAll(text, "\r", "\n")
 	fence := strings.Repeat("`", max(3, longestRun(text, '`')+1))
 	return fence + info + "\n" + strings.TrimSuffix(text, "\n") + "\n" + fence
@@ -268,7 +267,7 @@ func longestRun(text string, of byte) int {
 	return longest
 }
 
-// htmlReader writes a page of one file.
+// htmlReader writes one self-contained HTML page.
 type htmlReader struct {
 	w io.Writer
 	*page.Page
@@ -299,7 +298,7 @@ func (h *htmlReader) entry(e readEntry) {
 	h.Raw("</article>\n")
 }
 
-// shortLines is how many lines of a result are shown without a click.
+// shortLines is how many lines of a result are shown without unfolding it.
 const shortLines = 12
 
 func (h *htmlReader) part(p readPart) {

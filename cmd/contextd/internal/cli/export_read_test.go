@@ -11,7 +11,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// A fence ends where it is meant to, whatever is in it, and a reader gets back what was put in.
+// TestFencesHoldTheirTexts: a fence ends only at its own end, whatever text it holds, and the text can be
+// read back.
 func TestFencesHoldTheirTexts(t *testing.T) {
 	letters := rapid.StringOf(rapid.SampledFrom([]rune("ab`~ \n\t\r#<\u2028\u202e")))
 	rapid.Check(t, func(t *rapid.T) {
@@ -22,7 +23,8 @@ func TestFencesHoldTheirTexts(t *testing.T) {
 			t.Fatalf("the fence is %q", lines[0])
 		}
 		for i, line := range lines[1:] {
-			// A closing fence is a run of at least as many, indented by three at the most.
+			// CommonMark: a closing fence has at least as many backquotes as the opening one, and an indent
+			// of at most three.
 			run := strings.TrimRight(strings.TrimLeft(line, " "), " \t")
 			closes := len(run) >= len(fence) && strings.Trim(run, "`") == ""
 			if last := i == len(lines)-2; closes != last {

@@ -13,8 +13,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// followQuiet is how long a follower waits after a change: what is written together
-// should be imported together.
+// followQuiet is how long a follower waits after an import, so that what is written in quick succession
+// becomes one import.
 const followQuiet = 200 * time.Millisecond
 
 // follower imports a file again whenever it has grown.
@@ -26,12 +26,12 @@ type follower struct {
 	changes <-chan struct{}
 	now     func() time.Time
 	after   func(time.Duration) <-chan time.Time
-	// seen is the file as it was looked at last, and imported how much of it is imported.
+	// seen is the file's state at the last look, imported how many of its bytes are imported.
 	seen     fileState
 	imported int64
 }
 
-// fileState identifies the contents of a file.
+// fileState detects changes of a file.
 type fileState struct {
 	size int64
 	at   time.Time
@@ -99,7 +99,8 @@ func (f *follower) run(ctx context.Context) error {
 			return nil
 		case <-f.changes:
 		}
-		// The whole file is read each time: a long one not more than half of the time.
+		// Each import reads the whole file, so wait as long as the last one took: half of the time at most is
+		// spent on it.
 		select {
 		case <-ctx.Done():
 			return nil
@@ -108,7 +109,7 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
-// step imports the file if more of it is there whole than before.
+// step imports the file if it has more complete records than at the last import.
 func (f *follower) step(ctx context.Context) (took time.Duration, err error) {
 	file, err := os.Open(f.path)
 	if err != nil {
@@ -127,7 +128,7 @@ func (f *follower) step(ctx context.Context) (took time.Duration, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// Where all of it is there whole, it may be another of the same size.
+	// Where all of the file is complete, it may have been replaced by another file of the same size.
 	if whole == 0 || whole == f.imported && whole < state.size {
 		f.seen = state
 		return 0, nil

@@ -12,8 +12,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// followPoll is how often a file is looked at where no changes are reported, as on some
-// network drives.
+// followPoll is how often a file is checked where the system does not report changes, as on some network
+// drives.
 const followPoll = 2 * time.Second
 
 // watchFile signals when a file may have changed, until stop is called.
@@ -28,7 +28,7 @@ func watchFile(path string) (changes <-chan struct{}, stop func(), err error) {
 	var faults chan error
 	watcher, err := fsnotify.NewWatcher()
 	if err == nil {
-		// The folder, since the file may be replaced by another of its name.
+		// Watch the folder, since the file may be replaced by another of its name.
 		if err := watcher.Add(filepath.Dir(whole)); err == nil {
 			events, faults = watcher.Events, watcher.Errors
 		}
@@ -40,7 +40,7 @@ func watchFile(path string) (changes <-chan struct{}, stop func(), err error) {
 			select {
 			case <-done:
 				return
-			case _, open := <-faults: // events were lost; the next look finds the changes
+			case _, open := <-faults: // events were lost; the next poll finds the changes
 				if !open {
 					faults = nil
 				}
@@ -61,12 +61,12 @@ func watchFile(path string) (changes <-chan struct{}, stop func(), err error) {
 		<-ended
 		poll.Stop()
 		if watcher != nil {
-			_ = watcher.Close() // nothing is lost with it
+			_ = watcher.Close() // closing a watcher loses nothing
 		}
 	}, nil
 }
 
-// checkFollowed refuses a file of which nothing would ever be imported.
+// checkFollowed refuses a file of which nothing could be imported while it grows.
 func checkFollowed(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -84,9 +84,9 @@ func checkFollowed(path string) error {
 	return nil
 }
 
-// wholeRecords is how much of a file that may be being written can be read: up to the
-// end of the last complete record. A file of lines ends after its last line, or after a
-// value that lacks only the line's end; another is complete or not at all.
+// wholeRecords is how many bytes of a file that may still be growing can be read: up to the end of the last
+// complete record. A file of lines ends after its last newline, or after a complete value that only lacks its
+// newline. Any other file is complete or not read at all.
 func wholeRecords(file io.ReaderAt, size int64) (int64, error) {
 	newline, err := lastNewline(file, size)
 	if err != nil {
@@ -160,7 +160,7 @@ func isValue(r io.Reader) (bool, error) {
 	return false, ignoreSyntax(err)
 }
 
-// ignoreSyntax keeps the errors that are the file's rather than its content's.
+// ignoreSyntax drops errors of the JSON in a file, and keeps errors of reading it.
 func ignoreSyntax(err error) error {
 	var syntax *jsontext.SyntacticError
 	if err == nil || errors.As(err, &syntax) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

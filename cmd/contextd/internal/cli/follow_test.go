@@ -38,8 +38,7 @@ func TestWholeRecords(t *testing.T) {
 	}
 }
 
-// FuzzWholeRecords: nothing is read that is cut off, and nothing that was whole becomes
-// less by what is appended.
+// FuzzWholeRecords: no truncated record is read, and appending never makes the readable part shorter.
 func FuzzWholeRecords(f *testing.F) {
 	f.Add([]byte("{\"a\":1}\n{\"b\""), []byte(":2}\n"))
 	f.Add([]byte("[1,\n"), []byte("2]"))
@@ -58,7 +57,7 @@ func FuzzWholeRecords(f *testing.F) {
 	})
 }
 
-// followed is a follower over a real file, with signals and a clock of the test's.
+// followed is a follower of a real file; the test controls its signals and its clock.
 type followed struct {
 	t       *testing.T
 	path    string
@@ -109,8 +108,8 @@ func (f *followed) append(text string) {
 	}
 }
 
-// change appends after a signal, when the step before is over, and lets the next
-// begin. It returns how long the follower wanted to wait.
+// change appends text between a signal and the next step of the follower. It returns how long the follower
+// wanted to wait.
 func (f *followed) change(text string) time.Duration {
 	f.t.Helper()
 	f.signals <- struct{}{}
@@ -129,7 +128,7 @@ func TestFollow(t *testing.T) {
 	if wait := f.change("{\"b\""); wait != time.Second {
 		t.Errorf("after an import that took a second it waits %s", wait)
 	}
-	// Only part of a line came: nothing is imported, which the next import shows.
+	// Only a part of a line was appended: nothing is imported, as the next import shows.
 	if wait := f.change(":2}\n{"); wait != followQuiet {
 		t.Errorf("after no import it waits %s", wait)
 	}
@@ -157,7 +156,7 @@ func TestFollowFails(t *testing.T) {
 	}
 	f.cancel()
 	gone := startFollowing(t, "{", nil)
-	gone.signals <- struct{}{} // the first step is over
+	gone.signals <- struct{}{} // wait for the end of the first step
 	<-gone.waits
 	if err := os.Remove(gone.path); err != nil {
 		t.Fatal(err)
@@ -169,7 +168,7 @@ func TestFollowFails(t *testing.T) {
 	gone.cancel()
 }
 
-// TestWatchFile: a real change is signalled, be the file written or replaced.
+// TestWatchFile: a change is signalled whether the file is written or replaced.
 func TestWatchFile(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	path := filepath.Join(t.TempDir(), "live.jsonl")

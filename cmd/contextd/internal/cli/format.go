@@ -8,11 +8,10 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// ownFormat is what the commands call contextd's own format.
+// ownFormat is the name of contextd's own format in flags.
 const ownFormat = "contextd"
 
-// formatFlag is a flag that holds a format of the API by a short name, such as
-// openai-chat.
+// formatFlag is a flag for a format of the API by its short name, such as openai-chat.
 type formatFlag struct{ to *contextdv1.Format }
 
 func (formatFlag) Type() string { return "format" }
@@ -21,7 +20,7 @@ func (f formatFlag) String() string { return formatName(*f.to) }
 
 func (f formatFlag) Set(name string) error {
 	for number := range contextdv1.Format_name {
-		// The packages for Python and TypeScript write openai_chat.
+		// Accept openai_chat too: the packages for Python and TypeScript write it so.
 		if known := contextdv1.Format(number); formatName(known) == strings.ReplaceAll(name, "_", "-") {
 			*f.to = known
 			return nil

@@ -20,30 +20,30 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// retention says which sessions are kept.
+// retention decides which sessions are kept.
 type retention struct {
-	// olderThan is how long ago a session was last appended to that goes; negative if none
-	// goes for its age.
+	// olderThan is the time since the last append after which a session is deleted; negative if age does not
+	// matter.
 	olderThan time.Duration
-	// maxBytes is how much all sessions that stay may hold; those go first that were not
-	// appended to for longest.
+	// maxBytes is how much all remaining sessions may hold. Beyond it, the sessions with the oldest last
+	// append are deleted first.
 	maxBytes uint64
 }
 
-// leaving is a session that is not kept.
+// leaving is a session to be deleted.
 type leaving struct {
 	*contextdv1.Session
 	why string
 }
 
-// Why a session goes.
+// Why a session is deleted.
 const (
 	whyAge  = "age"
 	whySize = "size"
 )
 
-// plan says which of the sessions go, in the order in which they do. Damaged ones, of which
-// the age is not known, stay.
+// plan lists the sessions to be deleted, in that order. Damaged sessions are kept, since their age is not
+// known.
 func (r retention) plan(all []*contextdv1.Session, now time.Time) (out []leaving) {
 	all = slices.DeleteFunc(slices.Clone(all), (*contextdv1.Session).GetDamaged)
 	slices.SortFunc(all, func(a, b *contextdv1.Session) int {
@@ -108,7 +108,7 @@ and so does a damaged one.`,
 	return cmd
 }
 
-// collect deletes sessions, or shows them, and says how much that is.
+// collect deletes the sessions of a plan, or with dry only lists them, and writes how many they are.
 func (c *client) collect(cmd *cobra.Command, api api, plan []leaving, of int, dry bool) error {
 	var t *table
 	if !c.output.structured() {
@@ -135,7 +135,7 @@ func (c *client) collect(cmd *cobra.Command, api api, plan []leaving, of int, dr
 			break
 		}
 	}
-	// What is deleted already is said in any case.
+	// Also after an error, report what was deleted.
 	if t != nil {
 		failed = errors.Join(failed, t.flush())
 	}
@@ -147,7 +147,7 @@ func (c *client) collect(cmd *cobra.Command, api api, plan []leaving, of int, dr
 	return failed
 }
 
-// deleteUnchanged deletes a session if it still is as it was listed, or says why it stays.
+// deleteUnchanged deletes a session if it is still as it was listed; otherwise it returns why it is kept.
 func deleteUnchanged(cmd *cobra.Command, api api, listed *contextdv1.Session) (stays string, err error) {
 	now, err := api.GetSession(cmd.Context(), &contextdv1.GetSessionRequest{SessionId: listed.GetSessionId()})
 	switch {
@@ -160,7 +160,8 @@ func deleteUnchanged(cmd *cobra.Command, api api, listed *contextdv1.Session) (s
 	case now.GetSession().GetIncarnation() != listed.GetIncarnation() || !proto.Equal(now.GetSession().GetUpdateTime(), listed.GetUpdateTime()):
 		return "it was used meanwhile", nil
 	}
-	// Between the look and the deletion somebody may append, or make another session of the name.
+	// Appends and new sessions of the same id may come between GetSession and DeleteSession, so name what was
+	// seen.
 	_, err = api.DeleteSession(cmd.Context(), &contextdv1.DeleteSessionRequest{
 		SessionId: listed.GetSessionId(), ExpectedHead: proto.Uint64(listed.GetHeadSeq()),
 		Known: &contextdv1.LogMark{Incarnation: listed.GetIncarnation(), HeadSeq: listed.GetHeadSeq()},
@@ -175,7 +176,7 @@ func deleteUnchanged(cmd *cobra.Command, api api, listed *contextdv1.Session) (s
 	return "", err
 }
 
-// ageValue is a time as in Go, or in days.
+// ageValue is a flag for a duration in Go's notation, or in days such as 30d.
 type ageValue time.Duration
 
 // Set implements pflag.Value.

@@ -68,7 +68,7 @@ func TestAgeValue(t *testing.T) {
 	}
 }
 
-// failing is a daemon that cannot read some sessions, and not delete others.
+// failing is a daemon that fails to read some sessions, and to delete others.
 type failing struct {
 	contextdv1.ContextServiceClient
 	get, remove map[string]codes.Code
@@ -88,7 +88,7 @@ func (f failing) DeleteSession(_ context.Context, req *contextdv1.DeleteSessionR
 	return &contextdv1.DeleteSessionResponse{}, nil
 }
 
-// busy is a daemon at which a session is appended to, or replaced, after every look at it.
+// busy is a daemon in which a session is appended to or replaced after every GetSession.
 type busy struct {
 	contextdv1.ContextServiceClient
 	now map[string]*contextdv1.Session
@@ -119,7 +119,8 @@ func (b busy) DeleteSession(_ context.Context, req *contextdv1.DeleteSessionRequ
 	return nil, st.Err()
 }
 
-// A session that is used between the look at it and its deletion stays.
+// TestCollectingKeepsWhatIsUsedMeanwhile: a session that is used between GetSession and DeleteSession is
+// kept.
 func TestCollectingKeepsWhatIsUsedMeanwhile(t *testing.T) {
 	var plan []leaving
 	for _, id := range []string{"appended", "gone", "idle", "replaced"} {
@@ -142,7 +143,8 @@ func TestCollectingKeepsWhatIsUsedMeanwhile(t *testing.T) {
 	}
 }
 
-// What was deleted is said, whatever ends it, and a session that turns out to be damaged does not.
+// TestCollectingGoesOnAndSaysHowFarItCame: deletions are reported whatever ends them, and a damaged session
+// does not end them.
 func TestCollectingGoesOnAndSaysHowFarItCame(t *testing.T) {
 	var plan []leaving
 	for _, id := range []string{"a", "b", "c", "d"} {

@@ -66,18 +66,18 @@ work while its store is healthy; without a summarizer it writes summaries by rul
 	return cmd
 }
 
-// healthReport is what is known of a daemon that accepts work, in the output of --json.
+// healthReport is the health of a daemon that is serving, for --json.
 type healthReport struct {
 	Status string            `json:"status"`
 	Parts  map[string]string `json:"parts"`
 }
 
-// partStates is how each part of the daemon is.
+// partStates returns the health of each part of the daemon.
 func partStates(ctx context.Context, conn *grpc.ClientConn) (map[string]string, error) {
 	states := map[string]string{}
 	resp, err := grpc_health_v1.NewHealthClient(conn).List(ctx, &grpc_health_v1.HealthListRequest{})
 	if status.Code(err) == codes.Unimplemented {
-		return states, nil // an older daemon
+		return states, nil // an older daemon has no List
 	}
 	for name, of := range resp.GetStatuses() {
 		part, ok := health.Label(name)

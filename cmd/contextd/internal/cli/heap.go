@@ -16,8 +16,8 @@ import (
 // collector works harder.
 const heapShare = 0.8
 
-// limitHeap sets the garbage collector's limit from the container's memory, unless
-// GOMEMLIMIT says otherwise.
+// limitHeap sets the garbage collector's soft memory limit from the container's limit, unless GOMEMLIMIT is
+// set.
 func limitHeap(logger *slog.Logger) {
 	limit, err := memlimit.Set(memlimit.WithRatio(heapShare), memlimit.WithProvider(memlimit.FromCgroup))
 	switch {
@@ -28,23 +28,24 @@ func limitHeap(logger *slog.Logger) {
 	}
 }
 
-// A daemon with few sessions has a heap so small that a busy one would collect it ten times a
-// second. Where collections would come within busyInterval of each other, the heap grows to
-// roomyHeap before the next.
+// The heap of a daemon with few sessions is so small that under load it would be collected ten times a
+// second. Where the last two collections came within busyInterval, the next comes when the heap has roomyHeap
+// bytes.
 const (
 	busyInterval = time.Second
 	roomyHeap    = 64 << 20
 	plainPercent = 100 // of GOGC
 )
 
-// spareCollector sets the garbage collector's percentage after each collection, until the
-// function that it returns is called. The limit of limitHeap holds all the same.
+// spareCollector adjusts GOGC after each collection, until stop is called. The limit of limitHeap still
+// applies.
 func spareCollector() (stop func()) {
 	var mu sync.Mutex
 	stopped := false
 	percent, last := plainPercent, time.Now()
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	// The finalizer of what nobody holds runs after each collection, by one goroutine.
+	// A finalizer on an unreachable object runs after each collection. The runtime runs them in one
+	// goroutine.
 	type sentinel struct{ _ *byte }
 	var collected func(*sentinel)
 	collected = func(s *sentinel) {
@@ -72,8 +73,8 @@ func spareCollector() (stop func()) {
 	}
 }
 
-// collectorPercent is how much garbage may come before the next collection, in percent of what is
-// live, where collections at plainPercent would be so far apart.
+// collectorPercent is the value for GOGC, given the live bytes and the time between the last collections at
+// plainPercent.
 func collectorPercent(live uint64, apart time.Duration) int {
 	if apart > busyInterval || live >= roomyHeap/2 || live == 0 {
 		return plainPercent

@@ -27,7 +27,7 @@ func TestCollectorPercent(t *testing.T) {
 	}
 }
 
-// TestBusyHeapsGrow collects until the percentage has followed, and then restores it.
+// TestBusyHeapsGrow collects garbage until the percentage has changed, and then restores it.
 func TestBusyHeapsGrow(t *testing.T) {
 	percent := func() uint64 {
 		s := []metrics.Sample{{Name: "/gc/gogc:percent"}}
@@ -39,7 +39,7 @@ func TestBusyHeapsGrow(t *testing.T) {
 	}
 	stop := spareCollector()
 	for percent() == plainPercent {
-		runtime.GC() // what follows it runs by a goroutine of its own
+		runtime.GC() // the finalizer runs in a goroutine of its own
 		runtime.Gosched()
 	}
 	stop()

@@ -10,13 +10,13 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 )
 
-// Topics of flags that many commands have. Flags without a topic are a command's own.
+// Topics of flags that many commands share. A flag without a topic belongs to its command alone.
 const (
 	topicBudget     = "Budget and policy"
 	topicConnection = "Which daemon, or which directory"
 )
 
-// usage writes how a command is called: as cobra does, with its flags by topic.
+// usage writes the usage of a command as cobra does, with the flags grouped by topic.
 func usage(cmd *cobra.Command) error {
 	w := cmd.OutOrStderr()
 	fmt.Fprint(w, "Usage:")
@@ -56,8 +56,8 @@ func usage(cmd *cobra.Command) error {
 	return nil
 }
 
-// flagsByTopic are the flags that a command takes: its own, then each topic's in the order of their
-// first flags, and last those that nearly all commands have.
+// flagsByTopic groups the flags of a command: first its own, then each topic in the order of its first flag,
+// then the flags for the connection, which nearly all commands have.
 func flagsByTopic(cmd *cobra.Command) []*pflag.FlagSet {
 	own := pflag.NewFlagSet("Flags", pflag.ContinueOnError)
 	byTopic, all := map[string]*pflag.FlagSet{"": own}, []*pflag.FlagSet{own}

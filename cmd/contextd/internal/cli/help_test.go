@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Whoever reads the help of a command finds an example, and for each flag what its value is: a
-// number says of what, and a text which.
+// TestHelpIsComplete: the help of every command has an example, and says for each flag with a number or a
+// text what its value is.
 func TestHelpIsComplete(t *testing.T) {
 	root := Program{LookupEnv: func(string) (string, bool) { return "", false }}.newRoot()
 	var check func(*cobra.Command)

@@ -13,7 +13,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// importFlags are what the import of files is asked for.
+// importFlags are the flags of import.
 type importFlags struct {
 	session, harness string
 	jobs             int
@@ -77,7 +77,7 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// importFile imports the one file that was named.
+// importFile imports a single named file.
 func (c *client) importFile(cmd *cobra.Command, api api, flags importFlags, path string) error {
 	header := &contextdv1.ImportHeader{SessionId: flags.session, Harness: flags.harness}
 	if header.GetSessionId() == "" {
@@ -104,7 +104,7 @@ func (c *client) importFile(cmd *cobra.Command, api api, flags importFlags, path
 	return err
 }
 
-// importLine says what an import did.
+// importLine summarizes an import in one line.
 func importLine(resp *contextdv1.ImportTranscriptResponse) string {
 	s := resp.GetSession()
 	return fmt.Sprintf("%s: %s appended, %d in the session, %s, %s, %s skipped, %s renamed",

@@ -9,8 +9,8 @@ import (
 	"github.com/contextd/contextd/internal/harness"
 )
 
-// transcriptFiles are the files in a folder that are one transcript; none if they are not. A folder that
-// cannot be read is reported where its files are looked for.
+// transcriptFiles lists the files of a folder that together are one transcript; none if they are not one. A
+// folder that cannot be read gives none: the walk over its files reports that.
 func transcriptFiles(path string) []string {
 	entries, _ := os.ReadDir(path)
 	var names []string
@@ -24,7 +24,7 @@ func transcriptFiles(path string) []string {
 		files[i] = filepath.Join(path, file)
 	}
 	joined := &joinedFiles{left: files}
-	defer func() { _ = joined.Close() }() // it was only read
+	defer func() { _ = joined.Close() }() // only read
 	beginning, _ := io.ReadAll(io.LimitReader(joined, recognised))
 	if found, ok := harness.Detect(beginning); !ok || found != name {
 		return nil
@@ -32,11 +32,11 @@ func transcriptFiles(path string) []string {
 	return files
 }
 
-// recognised is how much of a folder's files shows whose they are, in bytes.
+// recognised is how many bytes of a folder's files are read to detect the harness.
 const recognised = 64 << 10
 
-// folderID makes a session id of the folder that a conversation is in, together with what is no event
-// of it, such as its state.
+// folderID makes a session id from the folder of a conversation, which holds the folder of its events next to
+// other files, such as its state.
 func folderID(root, path string) string {
 	conversation := filepath.Dir(path)
 	if rel, err := filepath.Rel(root, conversation); err == nil && filepath.IsLocal(rel) && rel != "." {
@@ -45,15 +45,15 @@ func folderID(root, path string) string {
 	return sessionOf(conversation + lines)
 }
 
-// folder goes on with the files of a folder that are one transcript.
+// folder continues with the joined files of a folder.
 func (t *transcriptInput) folder(path string) {
 	files := &joinedFiles{left: transcriptFiles(path)}
 	t.open = append(t.open, files)
 	t.Reset(io.TeeReader(files, t.progress))
 }
 
-// joinedFiles are files of which each is a line. One that has several lines is a value of JSON, in which
-// a blank is as good as a new line.
+// joinedFiles reads files as JSON lines, one per file. Newlines within a file become blanks, which mean the
+// same in JSON.
 type joinedFiles struct {
 	left []string
 	file *os.File
@@ -83,7 +83,7 @@ func (j *joinedFiles) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Close closes the file that is read.
+// Close closes the current file.
 func (j *joinedFiles) Close() error {
 	if j.file == nil {
 		return nil

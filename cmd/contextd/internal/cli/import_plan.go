@@ -12,15 +12,15 @@ import (
 // plannedFile is a file that may be a transcript.
 type plannedFile struct {
 	path, session string
-	// named is set on what the user named, rather than its folder: then it has to be a
-	// transcript.
+	// named is set on paths that the user named themselves. Such a file must be a transcript; a file found in
+	// a folder need not be.
 	named bool
-	// err says why it cannot be imported if it is one.
+	// err says why the file cannot be imported.
 	err error
 }
 
-// planImport lists the files that paths lead to, each once, folders in the order of
-// their names. The ids begin with prefix, if there is one.
+// planImport lists each file in paths once, folders in the order of their names. prefix, if there is one,
+// begins the session ids of all files.
 func planImport(paths []string, prefix string) []plannedFile {
 	p := importPlan{paths: map[string]int{}, sessions: map[string]string{}}
 	if prefix != "" {
@@ -30,7 +30,7 @@ func planImport(paths []string, prefix string) []plannedFile {
 	return p.files
 }
 
-// planFiles is planImport for who makes no sessions of the files.
+// planFiles is planImport for callers that need no session ids.
 func planFiles(paths []string) []plannedFile {
 	p := importPlan{paths: map[string]int{}}
 	p.addAll(paths, "")
@@ -43,7 +43,7 @@ func (p *importPlan) addAll(paths []string, prefix string) {
 			p.add(plannedFile{path: path, session: prefix + sessionOf(path), named: true})
 			continue
 		}
-		// WalkDir does not follow the link that the folder may be.
+		// The folder may be a symbolic link, which WalkDir does not follow.
 		root, err := filepath.EvalSymlinks(path)
 		if err != nil {
 			p.add(plannedFile{path: path, named: true, err: err})
@@ -55,13 +55,13 @@ func (p *importPlan) addAll(paths []string, prefix string) {
 
 type importPlan struct {
 	files    []plannedFile
-	paths    map[string]int    // and their places in files
-	sessions map[string]string // ids and whose they are; nil where ids may be shared
+	paths    map[string]int    // the index in files by path
+	sessions map[string]string // the path by session id; nil where ids need not be unique
 }
 
 func (p *importPlan) walk(root, prefix string) {
-	parts := map[string]bool{} // files of which several are one transcript
-	// Errors are those of single entries, which are in the plan.
+	parts := map[string]bool{} // the files that were added as parts of a folder's transcript
+	// The errors of single entries are in the plan.
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -101,7 +101,7 @@ func (p *importPlan) add(f plannedFile) {
 	p.files = append(p.files, f)
 }
 
-// sessionOf makes a session id of a file's name.
+// sessionOf makes a session id from a file's name.
 func sessionOf(path string) string {
 	base := strings.TrimSuffix(filepath.Base(path), ".gz")
 	base = strings.TrimSuffix(base, filepath.Ext(base))
@@ -118,12 +118,11 @@ func sessionOf(path string) string {
 	return id
 }
 
-// lines is the ending that session ids do without, compressed or not.
+// lines is the ending that session ids omit.
 const lines = ".jsonl"
 
-// treeID makes a session id of a file's path below the folder that is imported: the same
-// at every import, and another for every path, whatever else is in the folder. Only a file and
-// its compressed copy beside it share one.
+// treeID makes a session id from a file's path below the imported folder. The same path always gives the same
+// id, and different paths give different ids. Only a file and its compressed copy next to it share one.
 func treeID(rel string) string {
 	folder, name := "", rel
 	if i := strings.LastIndexByte(rel, '/'); i >= 0 {
@@ -133,7 +132,7 @@ func treeID(rel string) string {
 	if stem, ok := strings.CutSuffix(strings.TrimSuffix(name, ".gz"), lines); ok && stem != "" {
 		name = stem
 	} else if !strings.Contains(name, ".") {
-		end = "@" // or "x" would have the id of "x.jsonl"
+		end = "@" // else "x" would have the id of "x.jsonl"
 	}
 	var id strings.Builder
 	for _, segment := range strings.SplitAfter(folder, "/") {
@@ -146,13 +145,12 @@ func treeID(rel string) string {
 	return shortened(id.String(), rel)
 }
 
-// idByte reports whether ids hold the byte as it is.
+// idByte reports whether ids hold the byte unescaped.
 func idByte(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || strings.IndexByte("._:-", b) >= 0
 }
 
-// escapeSegment writes a name with the bytes that ids may hold; different names become
-// different ones.
+// escapeSegment escapes the bytes of a name that ids may not hold; different names give different results.
 func escapeSegment(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
@@ -170,10 +168,10 @@ func escapeSegment(name string) string {
 	return b.String()
 }
 
-// longestID leaves room in an id for what an import puts after it.
+// longestID leaves room in an id for the suffixes that an import adds.
 const longestID = 200
 
-// shortened puts a hash of the path in the place of the end of an id that is too long.
+// shortened replaces the end of an id that is too long by a hash of the path.
 func shortened(id, rel string) string {
 	if len(id) <= longestID {
 		return id

@@ -33,8 +33,8 @@ func TestTreeID(t *testing.T) {
 	}
 }
 
-// TestTreeIDs: every path has an id that the API takes, with room after it, and no two
-// paths have the same, but a file and its compressed copy.
+// TestTreeIDs: every path gets an id that the API accepts, with room for suffixes. Different paths get
+// different ids, except for a file and its compressed copy.
 func TestTreeIDs(t *testing.T) {
 	name := rapid.OneOf(
 		rapid.StringMatching(`[-._:@ab]{1,4}(\.jsonl|\.json|\.gz|\.jsonl\.gz)?`),
@@ -75,7 +75,7 @@ func FuzzTreeID(f *testing.F) {
 	f.Add("-x/\xff@")
 	f.Fuzz(func(t *testing.T, rel string) {
 		if !filepath.IsLocal(rel) || filepath.Clean(rel) != rel || rel == "." {
-			return // no walk of a folder gives it
+			return // a walk of a folder never gives such a path
 		}
 		if id := treeID(rel); !idPattern.MatchString(id) || len(id) > longestID {
 			t.Errorf("%q has the id %q", rel, id)
@@ -93,7 +93,7 @@ func TestSessionOf(t *testing.T) {
 	}
 }
 
-// TestPlanImport: each file once, links to files skipped, what was named marked.
+// TestPlanImport: each file is listed once, symbolic links are skipped, and named files are marked.
 func TestPlanImport(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"b.jsonl", "sub/a.jsonl", "sub/deeper/c"} {

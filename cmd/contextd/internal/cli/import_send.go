@@ -18,16 +18,16 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// sendBytes is how much of a file goes into one message.
+// sendBytes is how many bytes of a file are sent in one message.
 const sendBytes = 31 << 10
 
 var gzipMagic = []byte{0x1f, 0x8b}
 
-// transcriptInput is a file without its compression, or the rows of a database.
+// transcriptInput reads a transcript file decompressed, or the rows of a database as lines.
 type transcriptInput struct {
 	*bufio.Reader
-	open []io.Closer // the last one is closed first
-	// warnings are what was found wrong with the file itself.
+	open []io.Closer // closed from last to first
+	// warnings are problems with the file itself, such as a database that was in use.
 	warnings []string
 	progress *progress
 }
@@ -43,12 +43,12 @@ func (t *transcriptInput) Close() error {
 	return err
 }
 
-// newTranscriptInput has a buffer of so many bytes, which can be looked at ahead.
+// newTranscriptInput has a buffer of so many bytes, which is how far Peek can look ahead.
 func newTranscriptInput(size int) *transcriptInput {
 	return &transcriptInput{Reader: bufio.NewReaderSize(nil, size), progress: &progress{}}
 }
 
-// openTranscript opens a file, or stdin for "-", and shows how much of a file was read.
+// openTranscript opens a file, or stdin for "-". The bar shows how many bytes of a file were read.
 func openTranscript(cmd *cobra.Command, path string, bar *progress) (*transcriptInput, error) {
 	in := newTranscriptInput(sendBytes)
 	var err error
@@ -62,7 +62,7 @@ func openTranscript(cmd *cobra.Command, path string, bar *progress) (*transcript
 	return in, err
 }
 
-// openFile goes on with another file.
+// openFile starts reading a file, a database, or a folder that is one transcript.
 func (t *transcriptInput) openFile(ctx context.Context, path string) error {
 	if isFolder(path) {
 		t.folder(path)
@@ -82,7 +82,7 @@ func (t *transcriptInput) openFile(ctx context.Context, path string) error {
 	return nil
 }
 
-// database goes on with the rows of a file that is a database.
+// database starts reading the rows if the file is a database.
 func (t *transcriptInput) database(ctx context.Context, f *os.File) error {
 	before, err := f.Stat()
 	if err != nil {
@@ -113,7 +113,7 @@ func (t *transcriptInput) database(ctx context.Context, f *os.File) error {
 func (t *transcriptInput) decompress(r io.Reader) error {
 	t.Reset(r)
 	if magic, err := t.Peek(len(gzipMagic)); err != nil || !bytes.Equal(magic, gzipMagic) {
-		return nil //nolint:nilerr // the reader of the file gets it
+		return nil //nolint:nilerr // the error comes again when the file is read
 	}
 	plain, err := gzip.NewReader(bufio.NewReader(io.MultiReader(bytes.NewReader(t.buffered()), r)))
 	if err != nil {
@@ -123,7 +123,7 @@ func (t *transcriptInput) decompress(r io.Reader) error {
 	return nil
 }
 
-// compressed is what a compressed file says.
+// compressed reads a gzip file, with errors that say so.
 type compressed struct{ *gzip.Reader }
 
 // Read implements io.Reader.
@@ -142,13 +142,13 @@ func compressedError(err error) error {
 	return fmt.Errorf("the file is compressed by gzip, and damaged: %w", err)
 }
 
-// buffered copies what was read ahead.
+// buffered returns a copy of the bytes that were read ahead.
 func (t *transcriptInput) buffered() []byte {
-	ahead, _ := t.Peek(t.Buffered()) // what is buffered is there
+	ahead, _ := t.Peek(t.Buffered()) // Peek of buffered bytes does not fail
 	return bytes.Clone(ahead)
 }
 
-// send streams the file, and adds its warnings to what the daemon answers.
+// send streams the file, and puts its own warnings before the daemon's.
 func (t *transcriptInput) send(ctx context.Context, api api, header *contextdv1.ImportHeader) (*contextdv1.ImportTranscriptResponse, error) {
 	resp, err := sendTranscript(ctx, api, header, t)
 	if err != nil {
@@ -158,8 +158,8 @@ func (t *transcriptInput) send(ctx context.Context, api api, header *contextdv1.
 	return resp, nil
 }
 
-// fill reads until a piece is full. Unlike that of io.ReadFull, its error at the end is always the
-// reader's: that of a compressed file which was cut off is no end.
+// fill reads until the piece is full or an error comes, and returns the reader's own error. io.ReadFull would
+// turn io.EOF within a piece into io.ErrUnexpectedEOF, which here means that a compressed file is truncated.
 func fill(in io.Reader, piece []byte) (n int, err error) {
 	for n < len(piece) && err == nil {
 		var more int
@@ -172,14 +172,14 @@ func fill(in io.Reader, piece []byte) (n int, err error) {
 // sendTranscript streams a file to the daemon as it is read.
 func sendTranscript(ctx context.Context, api api, header *contextdv1.ImportHeader, in io.Reader) (*contextdv1.ImportTranscriptResponse, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // what was begun and not ended must not be imported
+	defer cancel() // a stream that is cancelled is not imported
 	stream, err := api.transcripts.ImportTranscript(ctx)
 	if err != nil {
 		return nil, err
 	}
 	err = stream.Send(&contextdv1.ImportTranscriptRequest{Part: &contextdv1.ImportTranscriptRequest_Header{Header: header}})
 	for err == nil {
-		// gRPC keeps what it is given until it is sent: a new piece each time.
+		// gRPC may keep the slice until it is sent, so each piece is new.
 		piece := make([]byte, sendBytes)
 		n, readErr := fill(in, piece)
 		if n > 0 {
@@ -195,6 +195,6 @@ func sendTranscript(ctx context.Context, api api, header *contextdv1.ImportHeade
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	// Where sending failed with io.EOF, this says why.
+	// After io.EOF from Send, CloseAndRecv returns the reason.
 	return stream.CloseAndRecv()
 }

@@ -19,19 +19,18 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// detectBytes is how much of a file is looked at to recognise its format.
+// detectBytes is how many bytes of a file are read to detect its harness.
 const detectBytes = 1 << 20
 
-// importedFile is what became of a file.
+// importedFile is the result of one file.
 type importedFile struct {
 	plannedFile
-	// resp is nil if it is no transcript or failed.
+	// resp is nil if the file is not a transcript, or failed.
 	resp *contextdv1.ImportTranscriptResponse
 	err  error
 }
 
-// importTree imports every transcript that paths lead to. A file that fails does not
-// keep the others from it.
+// importTree imports every transcript in paths. Other files are imported even if one fails.
 func (c *client) importTree(cmd *cobra.Command, api api, flags importFlags, paths []string) error {
 	files := planImport(paths, flags.session)
 	report := &importReport{client: c, cmd: cmd, verbose: flags.verbose, progress: newProgress(cmd)}
@@ -47,13 +46,13 @@ func (c *client) importTree(cmd *cobra.Command, api api, flags importFlags, path
 		err = fmt.Errorf("%w: import again to go on", cause)
 	}
 	if err = errors.Join(err, report.end()); err == nil && report.imported == 0 {
-		return &noTranscriptError{paths} // a folder that was mistyped is no success
+		return &noTranscriptError{paths} // a mistyped folder must not succeed
 	}
 	return err
 }
 
-// waves puts after all others the files in the places where harnesses put those of
-// subagents: what began them has to be there.
+// waves splits files in two: transcripts of subagents, by the folders where harnesses put them, come second,
+// since the session that started a subagent must exist by then.
 func waves(files []plannedFile) [2][]plannedFile {
 	var out [2][]plannedFile
 	for _, f := range files {
@@ -83,7 +82,7 @@ func importAll(ctx context.Context, api api, flags importFlags, files []plannedF
 		return nil
 	})
 	var mu sync.Mutex
-	var crowded []plannedFile // out by others that were imported at the same time
+	var crowded []plannedFile // refused for the load of files imported at the same time
 	for range min(flags.jobs, len(files)) {
 		group.Go(func() error {
 			in := newTranscriptInput(detectBytes)
@@ -114,7 +113,7 @@ func importAll(ctx context.Context, api api, flags importFlags, files []plannedF
 	return importAll(parent, api, flags, crowded, report)
 }
 
-// mayRetry reports whether a file was refused for what others took at the time.
+// mayRetry reports whether a file was refused for lack of a shared resource that may be free later.
 func mayRetry(err error) bool {
 	st, ok := statusOf(err)
 	return ok && st.Code() == codes.ResourceExhausted && slices.ContainsFunc(st.Details(), func(detail any) bool {
@@ -123,7 +122,7 @@ func mayRetry(err error) bool {
 	})
 }
 
-// importOne imports a file if it is a transcript.
+// importOne imports a file if it is a transcript; resp is nil if it is not.
 func importOne(ctx context.Context, api api, in *transcriptInput, name string, f plannedFile) (resp *contextdv1.ImportTranscriptResponse, err error) {
 	if f.err != nil && f.named {
 		return nil, f.err
@@ -142,9 +141,8 @@ func importOne(ctx context.Context, api api, in *transcriptInput, name string, f
 	return in.send(ctx, api, &contextdv1.ImportHeader{SessionId: f.session, Harness: name})
 }
 
-// harnessOf is the harness that wrote a file: the one that was named, or the one that is detected;
-// empty if none is. is reports whether the file is to be read: one of a folder is where it is a
-// transcript.
+// harnessOf is the harness that wrote a file: the named one, or the detected one; empty if none is detected.
+// is reports whether to read the file: always if the user named it, else only if it is a transcript.
 func (t *transcriptInput) harnessOf(f plannedFile, name string) (_ string, is bool, err error) {
 	if f.named && name != "" {
 		return name, true, nil
@@ -164,7 +162,7 @@ func (t *transcriptInput) harnessOf(f plannedFile, name string) (_ string, is bo
 	return cmp.Or(name, found), true, nil
 }
 
-// endsImport reports whether no other file can be imported either.
+// endsImport reports whether every other file would fail too.
 func endsImport(err error) bool {
 	st, ok := statusOf(err)
 	if !ok {
@@ -178,7 +176,7 @@ func endsImport(err error) bool {
 	}
 }
 
-// importReport is the result of each file, and of all.
+// importReport writes the result of each file, and counts them.
 type importReport struct {
 	client   *client
 	cmd      *cobra.Command
@@ -200,7 +198,7 @@ func (r *importReport) at(path string) {
 	r.progress.at(path)
 }
 
-// fileLine is a file in the output of --json.
+// fileLine is the result of a file for --json.
 type fileLine struct {
 	Path      string   `json:"path"`
 	SessionID string   `json:"session_id,omitempty"`
@@ -216,7 +214,7 @@ type fileLine struct {
 func (r *importReport) add(f importedFile) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.progress.close() // or the lines would be written into it
+	r.progress.close() // clear the bar, since lines follow
 	defer r.progress.done()
 	out, remarks := r.cmd.OutOrStdout(), r.cmd.ErrOrStderr()
 	line := fileLine{Path: f.path, SessionID: f.session}
@@ -257,7 +255,7 @@ func (r *importReport) add(f importedFile) error {
 	return err
 }
 
-// end writes the sum, and returns an error if a file failed.
+// end writes the totals, and returns an error if a file failed.
 func (r *importReport) end() error {
 	out := notes(r.cmd)
 	if r.client.output.structured() {

@@ -19,7 +19,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// inspectFlags are what the inspector is asked for.
+// inspectFlags are the flags of inspect.
 type inspectFlags struct {
 	listen   string
 	harness  string
@@ -75,7 +75,7 @@ func (c *client) inspect(cmd *cobra.Command, flags inspectFlags, paths []string)
 	return c.inspectTranscripts(cmd, flags, paths, &contextdv1.AssembleContextRequest{Budget: budget, Policy: policy, Brief: true})
 }
 
-// inspectRecorded shows what a daemon or a data directory has.
+// inspectRecorded shows the sessions of a daemon or a data directory.
 func (c *client) inspectRecorded(cmd *cobra.Command, listen string) (err error) {
 	c.reads = true
 	conn, closeConn, err := c.connect(cmd.Context())
@@ -83,15 +83,15 @@ func (c *client) inspectRecorded(cmd *cobra.Command, listen string) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, closeConn()) }()
-	// Before anybody opens the page.
+	// Fail before anybody opens the page.
 	if _, err := newAPI(conn).ListSessions(cmd.Context(), &contextdv1.ListSessionsRequest{PageSize: 1}); err != nil {
 		return err
 	}
 	return servePage(cmd.Context(), cmd, conn, listen)
 }
 
-// inspectTranscripts shows what contextd would have sent in the place of other harnesses. Transcripts
-// are imported into one store, and take place once more, call by call, in the one that is shown.
+// inspectTranscripts shows what contextd would have sent in place of other harnesses. The transcripts are
+// imported into one store in memory, and played back call by call into another, which the page shows.
 func (c *client) inspectTranscripts(cmd *cobra.Command, flags inspectFlags, paths []string, each *contextdv1.AssembleContextRequest) (err error) {
 	imported, closeImported, err := c.embedStore(cmd.Context(), config.StoreMemory, "")
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *client) inspectTranscripts(cmd *cobra.Command, flags inspectFlags, path
 	defer func() { err = errors.Join(err, closeImported()) }()
 	from := newAPI(imported)
 	out := cmd.OutOrStdout()
-	cmd.SetOut(cmd.ErrOrStderr()) // where only the address is to be
+	cmd.SetOut(cmd.ErrOrStderr()) // stdout is for the address alone
 	err = c.importPaths(cmd, from, importFlags{harness: flags.harness, jobs: runtime.NumCPU()}, paths)
 	cmd.SetOut(out)
 	if err != nil {
@@ -129,8 +129,8 @@ func servePage(ctx context.Context, cmd *cobra.Command, conn *grpc.ClientConn, a
 	}
 	token := rand.Text()
 	server := inspect.NewServer(inspect.Options{API: conn, Token: token, Loopback: true})
-	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // Serve returns what there is to say
-	// What comes after # is not sent to servers, and so is in no log.
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // Serve returns the error
+	// A URL's fragment is not sent to servers, so it is in no log.
 	at := url.URL{Scheme: "http", Host: listener.Addr().String(), Path: "/", Fragment: "token=" + token}
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), at.String()); err != nil {
 		return errors.Join(err, listener.Close())

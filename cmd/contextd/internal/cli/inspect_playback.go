@@ -13,15 +13,15 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// playback plays sessions again on another daemon, as their runtime would: it appends what was
-// appended, and assembles the context of each model call before its answer.
+// playback plays sessions back on another daemon as their runtime would: it appends the same events, and
+// assembles a context before the answer of each model call.
 type playback struct {
 	from, to api
 	cmd      *cobra.Command
 	sessions []*contextdv1.Session
 }
 
-// begin makes the sessions, so that the page lists them before they are played.
+// begin creates the sessions, so that the page lists them before they are played.
 func (p *playback) begin(ctx context.Context) (err error) {
 	if p.sessions, err = listSessions(ctx, p.from, &contextdv1.ListSessionsRequest{}, nil, 0); err != nil {
 		return err
@@ -34,8 +34,8 @@ func (p *playback) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// run plays each session, while the page shows them. A context that cannot be assembled
-// ends its session's playback, and not the others'.
+// run plays each session while the page shows them. A context that cannot be assembled ends the playback of
+// its session only.
 func (p *playback) run(ctx context.Context, each *contextdv1.AssembleContextRequest) error {
 	for _, s := range p.sessions {
 		err := p.session(ctx, s, proto.CloneOf(each))
@@ -97,7 +97,7 @@ func (p *playback) session(ctx context.Context, s *contextdv1.Session, req *cont
 	return flush()
 }
 
-// model is the one that wrote the last message of a session; empty where none is named.
+// model is the model of the last message that names one; empty if none does.
 func (p *playback) model(ctx context.Context, s *contextdv1.Session) (model string, err error) {
 	err = p.events(ctx, s, func(e *contextdv1.Event) error {
 		if m := e.GetMessage().GetModel(); m != "" {
@@ -129,7 +129,7 @@ func (p *playback) events(ctx context.Context, s *contextdv1.Session, each func(
 	}
 }
 
-// context records the context of a model call. What the one before had is not sent again.
+// context assembles and records the context of a model call, without messages that the last context had.
 func (p *playback) context(ctx context.Context, req *contextdv1.AssembleContextRequest) error {
 	parts, err := p.to.AssembleContext(ctx, req)
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// inspecting runs contextd inspect until the test ends; it returns the address of the page and
-// its token.
+// inspecting runs contextd inspect until the test ends. It returns the page's address and its token.
 func inspecting(t *testing.T, args ...string) (address, token string) {
 	t.Helper()
 	out, in := io.Pipe()
@@ -59,8 +58,8 @@ func ask[Q, A any](t *testing.T, address, token, method string, req *Q) (*A, err
 	return answer.Msg, nil
 }
 
-// TestInspectTranscripts: each model call of a transcript has its context, under the model that
-// the transcript names.
+// TestInspectTranscripts: each model call of a transcript gets a context, for the model that the transcript
+// names.
 func TestInspectTranscripts(t *testing.T) {
 	const talk = `{"type":"user","uuid":"00000000-0000-4000-8000-000000000001","parentUuid":null,"isSidechain":false,"sessionId":"00000000-0000-4000-8000-0000000000aa","timestamp":"2026-01-05T09:00:00Z","version":"1.0.0","cwd":"/repo","message":{"role":"user","content":"Why does make fail?"}}
 {"type":"assistant","uuid":"00000000-0000-4000-8000-000000000002","parentUuid":"00000000-0000-4000-8000-000000000001","isSidechain":false,"sessionId":"00000000-0000-4000-8000-0000000000aa","timestamp":"2026-01-05T09:00:01Z","version":"1.0.0","cwd":"/repo","message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[{"type":"tool_use","id":"toolu_1","name":"Bash","input":{"command":"make"}}]}}
@@ -73,7 +72,7 @@ func TestInspectTranscripts(t *testing.T) {
 	}
 	address, token := inspecting(t, path)
 	var all *contextdv1.ListProjectionsResponse
-	for len(all.GetProjections()) < 2 { // they are made while the page is served
+	for len(all.GetProjections()) < 2 { // contexts are assembled while the page is served
 		var err error
 		all, err = ask[contextdv1.ListProjectionsRequest, contextdv1.ListProjectionsResponse](t, address, token,
 			contextdv1.ContextService_ListProjections_FullMethodName, &contextdv1.ListProjectionsRequest{SessionId: "talk"})

@@ -11,7 +11,8 @@ import (
 // errEnough ends a listing early.
 var errEnough = errors.New("enough is listed")
 
-// listing shows messages one after the other: as rows of a table, or each by itself for programs.
+// listing writes messages one after the other: as rows of a table for people, or each on its own for
+// programs.
 type listing struct {
 	output outputFormat
 	out    io.Writer
@@ -26,7 +27,7 @@ func (c *client) newListing(cmd *cobra.Command, header ...any) *listing {
 	return l
 }
 
-// add shows a message, of which a row has these cells.
+// add writes a message; cells are its row in a table.
 func (l *listing) add(m proto.Message, cells ...any) error {
 	if l.table == nil {
 		return l.output.write(l.out, m)
@@ -35,7 +36,7 @@ func (l *listing) add(m proto.Message, cells ...any) error {
 	return nil
 }
 
-// end ends the listing, with the error that ended it early, if one did.
+// end ends the listing. errEnough is not an error; any other is returned.
 func (l *listing) end(err error) error {
 	if err != nil && !errors.Is(err, errEnough) {
 		return err

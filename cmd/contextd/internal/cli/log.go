@@ -67,7 +67,7 @@ func newLog(c *client) *cobra.Command {
 	return cmd
 }
 
-// eventFilter chooses events.
+// eventFilter selects events.
 type eventFilter struct {
 	grep  func(content string) bool // nil for any
 	since time.Time                 // zero for any
@@ -94,12 +94,12 @@ func newEventFilter(grep, since string, now time.Time) (f eventFilter, err error
 	return f, usageError{fmt.Errorf("--since: %q is no time such as 2026-03-01 or 2026-03-01T09:00:00Z, and no duration such as 2h", since)}
 }
 
-// largestProgram is how many instructions the expression of --grep may compile to. At each byte
-// of a log it costs as many as could match there.
+// largestProgram is how many instructions the expression of --grep may compile to. Matching costs up to that
+// many steps per byte of the log.
 const largestProgram = 1000
 
-// grepper matches an expression. One that is nothing but text may have any length, since finding
-// a text costs the same whatever its length is.
+// grepper matches an expression. A literal text may have any length, since the cost of finding it does not
+// grow with its length.
 func grepper(expression string) (func(string) bool, error) {
 	parsed, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
@@ -124,7 +124,7 @@ func grepper(expression string) (func(string) bool, error) {
 	return compiled.MatchString, nil
 }
 
-// leavesOut reports whether an event is not wanted. One without a time is not since any.
+// leavesOut reports whether to skip an event. An event without a time does not match --since.
 func (f eventFilter) leavesOut(e *contextdv1.Event) bool {
 	if !f.since.IsZero() && (e.GetTime() == nil || e.GetTime().AsTime().Before(f.since)) {
 		return true
@@ -149,7 +149,7 @@ func (c *client) writeEvents(cmd *cobra.Command, out *eventTable, events []*cont
 	if c.output.structured() {
 		return nil
 	}
-	// Each message of the stream is shown as it comes.
+	// Show the events of each message of the stream as they arrive.
 	return out.w.Flush()
 }
 
@@ -157,7 +157,7 @@ func (c *client) writeEvents(cmd *cobra.Command, out *eventTable, events []*cont
 type eventTable struct {
 	w      *tabwriter.Writer
 	header bool
-	full   bool // all of an event, on several lines
+	full   bool // write all content of an event, on several lines
 }
 
 func newEventTable(cmd *cobra.Command) *eventTable {
@@ -180,8 +180,8 @@ func (t *eventTable) row(e *contextdv1.Event) {
 	fmt.Fprintf(t.w, "%d\t%d\t%s\t%-10s\t%s\n", e.GetSeq(), e.GetTurn(), when(e.GetTime()), kind, strings.TrimSpace(oneLine(content, contentRunes)))
 }
 
-// whole writes all that an event says. Control characters are shown by their numbers: they could move
-// the terminal's cursor.
+// whole writes all content of an event. Control characters are escaped, since they could move the terminal's
+// cursor.
 func (t *eventTable) whole(e *contextdv1.Event) {
 	entry := eventEntry(e)
 	if t.header {
@@ -197,7 +197,7 @@ func (t *eventTable) whole(e *contextdv1.Event) {
 			continue
 		}
 		for line := range strings.SplitSeq(strings.TrimSuffix(page.Visible(p.text), "\n"), "\n") {
-			fmt.Fprintf(t.w, "  %s\n", strings.ReplaceAll(line, "\t", "    ")) // a tab would end a column
+			fmt.Fprintf(t.w, "  %s\n", strings.ReplaceAll(line, "\t", "    ")) // a tab would end the column
 		}
 	}
 }

@@ -58,7 +58,7 @@ that of each request's header ` + mcpserver.SessionHeader + `.`,
 			if at.Listen == "" {
 				err := mcpserver.New(api, session, version).Run(ctx, mcpserver.Stdio{In: cmd.InOrStdin(), Out: cmd.OutOrStdout()})
 				if errors.Is(err, context.Canceled) {
-					err = nil // it was asked to stop
+					err = nil // a stop was asked for
 				}
 				return err
 			}
@@ -68,11 +68,11 @@ that of each request's header ` + mcpserver.SessionHeader + `.`,
 	return cmd
 }
 
-// noteWithin is how long a daemon may take to say whether a session exists: the host waits.
+// noteWithin is how long to wait for the daemon to say whether a session exists, since the host waits too.
 const noteWithin = 2 * time.Second
 
-// noteMissing says on stderr that a session does not exist, which it may later, and what that
-// means for the command.
+// noteMissing writes a note to stderr if a session does not exist yet; means says what follows for the
+// command.
 func noteMissing(cmd *cobra.Command, api api, session, means string) {
 	if session == "" {
 		return
@@ -81,7 +81,7 @@ func noteMissing(cmd *cobra.Command, api api, session, means string) {
 	defer cancel()
 	_, err := api.GetSession(ctx, &contextdv1.GetSessionRequest{SessionId: session})
 	if !isNotFound(err) {
-		return // that no daemon answers yet is said by the tools
+		return // if no daemon answers, the tools say so
 	}
 	text := fmt.Sprintf("session %q does not exist yet; %s", session, means)
 	if near, ok := errors.AsType[*mistypedError](unknownSession(ctx, api, err)); ok {
@@ -90,7 +90,7 @@ func noteMissing(cmd *cobra.Command, api api, session, means string) {
 	fmt.Fprintln(cmd.ErrOrStderr(), text)
 }
 
-// mcpClients is how many may be connected.
+// mcpClients is how many clients may be connected.
 const mcpClients = 64
 
 func serveMCP(ctx context.Context, at config.Config, handler http.Handler, stderr io.Writer) error {

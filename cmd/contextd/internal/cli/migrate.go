@@ -85,7 +85,7 @@ func (p Program) newMigrateStatus() *cobra.Command {
 	return cmd
 }
 
-// migrations are the steps for the database that the settings name.
+// migrations lists the migrations of the database that the settings name.
 func (p Program) migrations(cmd *cobra.Command, file string) (dsn string, all []pglog.Migration, err error) {
 	settings, err := p.loadConfig(file)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 )
 
-// noteModel says that the daemon does not know a model, empty for none. The name that may be meant
-// is of the configuration on this machine.
+// noteModel writes a note that the daemon does not know a model; "" is none. A name to suggest comes from the
+// configuration on this machine.
 func (c *client) noteModel(cmd *cobra.Command, unknown string) {
 	if unknown == "" || isQuiet(cmd) {
 		return
@@ -22,7 +22,8 @@ func (c *client) noteModel(cmd *cobra.Command, unknown string) {
 	noteUnknown(cmd, unknown, names)
 }
 
-// noteUnknown says that a model is not known. Its name may be mistyped, and its context too large.
+// noteUnknown writes a note that a model is not known: its name may be mistyped, and then its window may be
+// assumed too large.
 func noteUnknown(cmd *cobra.Command, name string, known []string) {
 	meant := ""
 	if near := config.Nearest(name, known); near != "" {
@@ -31,7 +32,7 @@ func noteUnknown(cmd *cobra.Command, name string, known []string) {
 	fmt.Fprintf(cmd.ErrOrStderr(), "note: model %q is not known, so its prices are those of \"default\", and its window where none is given (see \"contextd models\")%s\n", name, meant)
 }
 
-// noteFamily is noteName for a model that a daemon looks up, which may know more of them.
+// noteFamily is noteName where a daemon, which may know more models, looks the name up.
 func (c *client) noteFamily(cmd *cobra.Command, name string) {
 	settings, err := c.settings()
 	if err != nil {
@@ -44,8 +45,8 @@ func (c *client) noteFamily(cmd *cobra.Command, name string) {
 	}
 }
 
-// noteName says of a model's name that it is not known, or that only a wide family has it and a
-// narrower one is near: with a letter more or less its prices and its window may be others.
+// noteName writes a note if a model is not known, or is known only by a wide family although its name is
+// close to a narrower one: a single mistyped letter may select other prices and another window.
 func noteName(cmd *cobra.Command, models budget.Models, name string) {
 	if name == "" || isQuiet(cmd) {
 		return
@@ -57,7 +58,7 @@ func noteName(cmd *cobra.Command, models budget.Models, name string) {
 	}
 }
 
-// modelNames lists the names of the registry; of a family's the name goes on.
+// modelNames lists the names of the registry; a family is listed by its prefix.
 func modelNames(models budget.Models) (names []string) {
 	for _, m := range models.All() {
 		names = append(names, strings.TrimSuffix(m.Name, "*"))
@@ -65,9 +66,9 @@ func modelNames(models budget.Models) (names []string) {
 	return names
 }
 
-// nearFamily returns the family that a model is known by and, where its name would belong to a
-// narrower one but for a letter in eight or two in sixteen, that one. Another number is another
-// model, so digits must agree, and so must the ends of words: "command-light" is not "command-r".
+// nearFamily returns the family that matches a model's name. near is a narrower family that the name would
+// match after correcting one letter in eight, or two in sixteen. Digits must agree, since another number is
+// another model. Ends of words must agree too: "command-light" is not "command-r".
 func nearFamily(models budget.Models, name string) (known, near string) {
 	found, ok := models.Lookup(name)
 	wide, isFamily := strings.CutSuffix(found.Name, "*")

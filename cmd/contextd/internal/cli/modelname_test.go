@@ -6,7 +6,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 )
 
-// A name that a narrower family would match but for a letter is noticed; other names of a wide
+// TestNearFamily: a name is noticed that differs by a letter from a narrower family. Other names of a wide
 // family are not.
 func TestNearFamily(t *testing.T) {
 	models, err := budget.NewModels()

@@ -13,8 +13,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// oneLine makes text fit into a cell: no control characters, which could move
-// the terminal's cursor, and at most limit runes; 0 is no limit.
+// oneLine makes a text fit into a cell: it escapes control characters, which could move the terminal's
+// cursor, and cuts at limit runes; 0 is no limit.
 func oneLine(s string, limit int) string {
 	var b strings.Builder
 	n := 0
@@ -46,7 +46,7 @@ func dash(s string) string {
 	return s
 }
 
-// counted is a number with what it counts: 1 event, 2 events.
+// counted is a number with its unit: 1 event, 2 events.
 func counted[N int | int64 | uint32 | uint64](n N, one string) string {
 	if n == 1 {
 		return "1 " + one
@@ -62,10 +62,10 @@ func labels(m map[string]string) string {
 	return dash(strings.Join(parts, ","))
 }
 
-// style colours text where a person looks at it.
+// style colours text for terminals.
 type style struct{ colour bool }
 
-// styleOf colours a terminal's output unless NO_COLOR is set (no-color.org).
+// styleOf uses colours on a terminal unless NO_COLOR is set (no-color.org).
 func styleOf(cmd *cobra.Command) style {
 	return style{os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && terminalOf(cmd.OutOrStdout()) != nil}
 }

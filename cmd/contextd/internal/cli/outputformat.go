@@ -35,7 +35,7 @@ func (o *outputFormat) bind(f *pflag.FlagSet) {
 	o.bindJSON(f)
 }
 
-// bindJSON is for commands whose -o is a file.
+// bindJSON is bind for commands whose -o names a file.
 func (o *outputFormat) bindJSON(f *pflag.FlagSet) {
 	f.BoolFunc("json", "write JSON, one value per line", func(text string) error {
 		switch on, err := strconv.ParseBool(text); {
@@ -68,7 +68,7 @@ func (*outputFormat) Type() string { return "format" }
 // structured reports whether programs read the output.
 func (o outputFormat) structured() bool { return o == outputJSON || o == outputYAML }
 
-// write writes a message for programs, with the API's field names.
+// write writes a message for programs, with the field names of the API.
 func (o outputFormat) write(w io.Writer, m proto.Message) error {
 	if o != outputYAML {
 		return writeJSON(w, m)
@@ -100,7 +100,7 @@ func writeLines[T any](w io.Writer, o outputFormat, values []T) error {
 	return nil
 }
 
-// writeJSON writes one message on one line. The whitespace that protojson varies is taken out.
+// writeJSON writes one message on one line. protojson varies its whitespace on purpose; this removes it.
 func writeJSON(w io.Writer, m proto.Message) error {
 	loose, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
 	if err != nil {
@@ -115,8 +115,7 @@ func writeJSON(w io.Writer, m proto.Message) error {
 	return err
 }
 
-// writeYAML writes a JSON value as a document of YAML, with its members in their order and its
-// numbers as they are.
+// writeYAML writes a JSON value as a YAML document, keeping the order of members and the digits of numbers.
 func writeYAML(w io.Writer, value []byte) error {
 	node, err := yamlNode(jsontext.NewDecoder(bytes.NewReader(value)))
 	if err != nil {

@@ -87,8 +87,8 @@ daemon has read it.`,
 	return cmd
 }
 
-// preview prints the decisions on a session under a policy that the daemon need not
-// know.
+// preview prints the decisions that a policy would give on a session. The daemon's configuration need not
+// have the policy.
 func (c *client) preview(cmd *cobra.Command, api api, session string, settings *requestSettings, p *contextdv1.Policy) error {
 	b, _, err := settings.resolve()
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *client) preview(cmd *cobra.Command, api api, session string, settings *
 	return c.explain(cmd, stream.Recv)
 }
 
-// theOnly is the policy to show where none is named.
+// theOnly is the policy to show where none is named: the only one, or else the default.
 func theOnly(file config.PolicyFile) string {
 	if len(file.Policies) != 1 {
 		return file.Default
@@ -151,8 +151,8 @@ func (c *client) writeChecked(cmd *cobra.Command, file config.PolicyFile) error 
 	return t.flush()
 }
 
-// noteSwitchedOff says what policies switch off that the built-in one has on: a field that
-// somebody forgot to repeat in a part looks the same as one that is to be off.
+// noteSwitchedOff notes which fields a policy switches off that are on in the built-in policy. A part of a
+// policy that forgets to repeat a field looks the same as one that switches it off on purpose.
 func noteSwitchedOff(cmd *cobra.Command, file config.PolicyFile) error {
 	if isQuiet(cmd) {
 		return nil
@@ -162,7 +162,7 @@ func noteSwitchedOff(cmd *cobra.Command, file config.PolicyFile) error {
 		says := file.Policies[name]
 		alone := proto.CloneOf(says)
 		if alone.Summarization != nil {
-			alone.Summarization.Summarizer = "" // those of the configuration are not known here
+			alone.Summarization.Summarizer = "" // its summarizers are in a configuration that is not read here
 		}
 		overlay, err := wire.PolicyToDomain(alone, "policy")
 		if err != nil {
@@ -180,8 +180,8 @@ func noteSwitchedOff(cmd *cobra.Command, file config.PolicyFile) error {
 	return nil
 }
 
-// switchedOff names the fields that a built-in message has and an effective one has not, in the
-// parts of which a policy says something.
+// switchedOff lists the fields that are set in the built-in message but not in the effective one, in the
+// parts that the policy sets.
 func switchedOff(at string, says, effective, builtIn protoreflect.Message) []string {
 	var off []string
 	fields := builtIn.Descriptor().Fields()

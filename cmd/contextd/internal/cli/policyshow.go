@@ -68,7 +68,7 @@ The configuration is that of CONTEXTD_CONFIG or --config, not of a daemon elsewh
 	return cmd
 }
 
-// effectivePolicy returns what a policy of the configuration says, and with that what holds.
+// effectivePolicy returns a policy as the configuration has it, and as it applies with defaults filled in.
 func effectivePolicy(settings config.Config, name string) (says, effective *contextdv1.Policy, clipping reduce.Clipping, err error) {
 	set, err := settings.PolicySet()
 	if err != nil {
@@ -99,8 +99,8 @@ const (
 	fromBuiltIn = "built in"
 )
 
-// writeFields writes the fields of an effective message, and where they are from. Of projections,
-// most fields of which are about one of them, and of what a message may lack only those that are set.
+// writeFields writes the fields of an effective message, and where each comes from. Optional fields and the
+// fields of projections, most of which apply to one kind, are written only where they are set.
 func writeFields(t *table, at string, says, effective protoreflect.Message) {
 	fields := effective.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -125,7 +125,7 @@ func writeFields(t *table, at string, says, effective protoreflect.Message) {
 	}
 }
 
-// fieldText is the value of a field as JSON has it, without the quotes of a text.
+// fieldText is a field's value as in JSON; a text is without quotes.
 func fieldText(f protoreflect.FieldDescriptor, m protoreflect.Message) string {
 	if f.Message() == nil && !f.IsList() {
 		return m.Get(f).String()
@@ -140,7 +140,7 @@ func fieldText(f protoreflect.FieldDescriptor, m protoreflect.Message) string {
 	return strings.Trim(value, `" `)
 }
 
-// noteLocal says whose configuration a command shows.
+// noteLocal notes whose configuration a command shows.
 func noteLocal(cmd *cobra.Command) {
 	if !isQuiet(cmd) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "from the configuration on this machine; a daemon that runs may have another")

@@ -9,15 +9,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// progress shows how far a command is, to a person at a terminal. It shows nothing to
-// anybody else, and nothing of it stays. That a terminal cannot be written to is no
-// fault of the command.
+// progress shows a bar to a person at a terminal, and nothing elsewhere. The bar is removed at the end.
+// Errors of writing to the terminal are ignored.
 type progress struct {
-	bar   *progressbar.ProgressBar // nil for nobody
+	bar   *progressbar.ProgressBar // nil: show nothing
 	total int
 }
 
-// newProgress shows progress on stderr if that is a terminal, and the command is not to be quiet.
+// newProgress shows progress on stderr if that is a terminal and --quiet is not set.
 func newProgress(cmd *cobra.Command) *progress {
 	w := cmd.ErrOrStderr()
 	if os.Getenv("TERM") == "dumb" || isQuiet(cmd) || terminalOf(w) == nil {
@@ -26,8 +25,7 @@ func newProgress(cmd *cobra.Command) *progress {
 	return showProgress(w, 0, 100*time.Millisecond)
 }
 
-// newByteProgress is newProgress for bytes, of which there may be any number until some are
-// expected.
+// newByteProgress is newProgress for bytes. The total is unknown until expect is called.
 func newByteProgress(cmd *cobra.Command) *progress {
 	p := newProgress(cmd)
 	if p.bar != nil {
@@ -36,7 +34,7 @@ func newByteProgress(cmd *cobra.Command) *progress {
 	return p
 }
 
-// showProgress draws at most once in so long a time. A maximum of -1 is not known.
+// showProgress redraws at most once per interval. A maximum of -1 is unknown.
 func showProgress(w io.Writer, maximum int, every time.Duration, more ...progressbar.Option) *progress {
 	return &progress{bar: progressbar.NewOptions(maximum, append(more,
 		progressbar.OptionSetWriter(w),
@@ -48,7 +46,7 @@ func showProgress(w io.Writer, maximum int, every time.Duration, more ...progres
 	)...)}
 }
 
-// expect adds to what there is to do.
+// expect adds to the total.
 func (p *progress) expect(n int) {
 	if p.bar != nil {
 		p.total += n
@@ -56,7 +54,7 @@ func (p *progress) expect(n int) {
 	}
 }
 
-// at says what is being done: at once, as long as nothing is done.
+// at shows what is being done. It is drawn at once, even if nothing is done yet.
 func (p *progress) at(what string) {
 	if p.bar != nil {
 		p.bar.Describe(fit(what, 30))
@@ -79,7 +77,7 @@ func (p *progress) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// close takes the bar away.
+// close removes the bar.
 func (p *progress) close() {
 	if p.bar != nil {
 		_ = p.bar.Clear()

@@ -14,13 +14,13 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// rendered is a recorded projection and the messages that it is made of.
+// rendered is a recorded projection and the messages rebuilt from it.
 type rendered struct {
 	replay   *contextdv1.ReplayProjectionResponse
 	messages []*contextdv1.RenderedMessage
 }
 
-// render rebuilds the messages of a projection; no name is the newest.
+// render rebuilds the messages of a projection; "" is the newest.
 func render(ctx context.Context, api api, session, projection string) (rendered, error) {
 	out, err := rebuild(ctx, api, session, projection)
 	if status.Code(err) == codes.NotFound {
@@ -57,7 +57,7 @@ func rebuild(ctx context.Context, api api, session, projection string) (rendered
 	}
 }
 
-// check returns an error where the messages are not those that were sent.
+// check returns an error if the rebuilt messages differ from those that were sent.
 func (r rendered) check() error {
 	if r.replay.GetSame() {
 		return nil
@@ -75,7 +75,7 @@ func (r rendered) tokens() uint64 {
 	return n
 }
 
-// reasons are what the projection says of the blocks it changed, by event.
+// reasons are the projection's reasons for changing blocks, by event.
 func (r rendered) reasons() map[uint64]string {
 	out := map[uint64]string{}
 	for _, p := range r.replay.GetReplayed().GetRedactionPointers() {
@@ -118,7 +118,7 @@ func (r rendered) view(i int, reasons map[uint64]string) *messageView {
 	return v
 }
 
-// mark shows what was changed (~) and what contextd wrote itself (+).
+// mark is "~" for a changed message and "+" for one that contextd wrote.
 func (v *messageView) mark() string {
 	switch {
 	case v.Origin == "summary":
@@ -130,7 +130,7 @@ func (v *messageView) mark() string {
 	}
 }
 
-// String is the message on one line, what was done to it in front.
+// String is the message on one line, beginning with what was done to it.
 func (v *messageView) String() string {
 	if v == nil {
 		return ""
@@ -148,7 +148,7 @@ func (v *messageView) String() string {
 	return fmt.Sprintf("%6d  %s: %s", v.Tokens, what, v.Line)
 }
 
-// seqsText is a list of events, runs shortened.
+// seqsText writes a list of events, runs as FIRST-LAST.
 func seqsText(seqs []uint64) string {
 	var parts []string
 	for i := 0; i < len(seqs); {
@@ -162,7 +162,7 @@ func seqsText(seqs []uint64) string {
 	return strings.Join(parts, ",")
 }
 
-// seqSet looks events up.
+// seqSet makes a set of events.
 func seqSet(lists ...[]uint64) map[uint64]bool {
 	out := map[uint64]bool{}
 	for _, seq := range slices.Concat(lists...) {

@@ -65,7 +65,7 @@ a backup: contextd restore BACKUP NEW.`,
 	return cmd
 }
 
-// repairReport is a repair as JSON.
+// repairReport is the result of a repair, for --json.
 type repairReport struct {
 	Faults      []string     `json:"faults,omitempty"`
 	Losses      []repairLoss `json:"losses,omitempty"`
@@ -150,7 +150,7 @@ func (r repairReport) write(cmd *cobra.Command, dir string) error {
 		}
 	}
 	if r.Whole == 0 && len(r.Losses) == 0 && r.StrayEvents == 0 && !r.Unnamed && r.MovedTo == "" {
-		return nil // nothing was looked at yet
+		return nil // nothing was checked yet
 	}
 	_, err := fmt.Fprintf(out, "\n%s with losses, %d whole; %s of no session\n", counted(len(r.Losses), "session"), r.Whole, counted(r.StrayEvents, "event"))
 	if r.Unnamed {

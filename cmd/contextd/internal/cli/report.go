@@ -63,7 +63,7 @@ func explainError(cmd *cobra.Command, err error) (text, hint string) {
 	return text, statusHint(st)
 }
 
-// localHint says what helps against an error that no daemon made.
+// localHint is advice for an error that did not come from a daemon.
 func localHint(cmd *cobra.Command, err error) string {
 	_, locked := errors.AsType[*disklog.LockedError](err)
 	_, embedded := cmd.Flags().GetString("embedded")
@@ -78,7 +78,7 @@ func localHint(cmd *cobra.Command, err error) string {
 	return ""
 }
 
-// inputError is a daemon's error about a part of the input, such as a file.
+// inputError is a daemon's error about a part of the input; where names that part, such as a file.
 type inputError struct {
 	error
 	where string
@@ -86,10 +86,10 @@ type inputError struct {
 
 func (e *inputError) Unwrap() error { return e.error }
 
-// fieldOfInput is what the daemon calls the one event of a request.
+// fieldOfInput is how the daemon names the event of a request with one event.
 var fieldOfInput = regexp.MustCompile(`(append\.)?events\[0\](\.|: )`)
 
-// wrongUsage is what is wrong with a command line, in other words than cobra's.
+// wrongUsage rephrases cobra's errors about a command line.
 func wrongUsage(cmd *cobra.Command, err error) string {
 	text := err.Error()
 	switch {
@@ -106,7 +106,7 @@ func wrongUsage(cmd *cobra.Command, err error) string {
 	return text
 }
 
-// flagRules are what cobra says of flags that are missing, or do not go together.
+// flagRules rephrase cobra's errors about flags that are missing or exclude each other.
 var flagRules = []struct {
 	cobra      *regexp.Regexp
 	words, and string
@@ -116,7 +116,7 @@ var flagRules = []struct {
 	{regexp.MustCompile(`^if any flags in the group .+ none of the others can be; \[(.+)\] were all set$`), "%s cannot be set together", " and "},
 }
 
-// flagSeparator is between two names of flags there.
+// flagSeparator separates the names of flags in cobra's errors.
 var flagSeparator = regexp.MustCompile(`", "| `)
 
 func statusText(st *status.Status) string {
@@ -139,7 +139,7 @@ func atEvent(seq uint64) string {
 	return fmt.Sprintf(" (event %d)", seq)
 }
 
-// statusHint says what helps, where it is not in the message already.
+// statusHint is advice for a status, unless its message has it already.
 func statusHint(st *status.Status) string {
 	switch reason(st) {
 	case apierr.ReasonSessionNotFound:
@@ -160,7 +160,7 @@ func statusHint(st *status.Status) string {
 	return ""
 }
 
-// whereListed says, for a kind of thing that does not exist, what shows those that do.
+// whereListed says which command lists the things of a kind, for errors that one does not exist.
 var whereListed = map[string]string{
 	"call":       `"contextd calls SESSION" shows the calls there are`,
 	"projection": `"contextd projections list SESSION" shows the projections there are`,
@@ -169,7 +169,7 @@ var whereListed = map[string]string{
 // reason is the stable reason of a status; empty if a daemon did not make it.
 func reason(st *status.Status) string { return errorInfo(st).GetReason() }
 
-// metadata is what a status says for programs; nil if a daemon did not make it.
+// metadata is the status's metadata for programs; nil if a daemon did not make it.
 func metadata(st *status.Status) map[string]string { return errorInfo(st).GetMetadata() }
 
 func errorInfo(st *status.Status) *errdetails.ErrorInfo {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// An interrupt is reported as what it is, and a call that somebody else ended is not.
+// TestReportOfAnInterrupt: an interrupt is reported as one, but a call that was cancelled by others is not.
 func TestReportOfAnInterrupt(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	cmd := &cobra.Command{}
@@ -28,7 +28,7 @@ func TestReportOfAnInterrupt(t *testing.T) {
 	}
 }
 
-// A daemon that is there and takes no work is not reported as one that is not there.
+// TestReportOfADaemonThatTakesNoWork: a running daemon that refuses work is not reported as unreachable.
 func TestReportOfADaemonThatTakesNoWork(t *testing.T) {
 	cmd := &cobra.Command{}
 	cmd.SetContext(t.Context())

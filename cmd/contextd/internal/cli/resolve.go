@@ -29,7 +29,7 @@ func newResolve(c *client) *cobra.Command {
 	}
 }
 
-// writeBody writes a block's content as it is: bytes in, bytes out.
+// writeBody writes a block's content unchanged, so that binary content stays as it is.
 func writeBody(w io.Writer, b *contextdv1.Block) error {
 	var err error
 	switch k := b.GetKind().(type) {

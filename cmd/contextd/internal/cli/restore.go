@@ -19,10 +19,10 @@ import (
 	"github.com/contextd/contextd/internal/log/disklog"
 )
 
-// backupVersion is raised where an older program would misread the list.
+// backupVersion is raised when an older program would misread the manifest.
 const backupVersion = 1
 
-// backupManifest says what a backup has.
+// backupManifest lists the files of a backup.
 type backupManifest struct {
 	Version int          `json:"version"`
 	Time    time.Time    `json:"time"`
@@ -41,12 +41,12 @@ type backupFile struct {
 // in is the path of the file in a directory.
 func (f backupFile) in(dir string) string { return filepath.Join(dir, filepath.FromSlash(f.Name)) }
 
-// is reports whether a file is another one, by what the daemon says of it.
+// is reports whether two entries are the same file, judging by the name, size and time that the daemon sent.
 func (f backupFile) is(other backupFile) bool {
 	return f.Name == other.Name && f.Size == other.Size && f.ModifyTime.Equal(other.ModifyTime)
 }
 
-// find returns the file that is what another is.
+// find returns the manifest's entry for a file, if it has the same one.
 func (m *backupManifest) find(like backupFile) (backupFile, bool) {
 	if m != nil {
 		for _, f := range m.Files {
@@ -72,7 +72,7 @@ func (m *backupManifest) write(dir string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// syncDirs makes durable which files there are below a directory, and that it is there itself.
+// syncDirs makes durable the entries of all directories below dir, and dir's own entry in its parent.
 func syncDirs(dir string) error {
 	return errors.Join(syncDir(filepath.Dir(filepath.Clean(dir))), filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
@@ -82,7 +82,7 @@ func syncDirs(dir string) error {
 	}))
 }
 
-// syncDir makes durable which files a directory has, where the file system can.
+// syncDir makes a directory's entries durable, where the file system supports it.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -95,7 +95,7 @@ func syncDir(dir string) error {
 	return errors.Join(err, d.Close())
 }
 
-// readBackup reads the list of a backup.
+// readBackup reads the manifest of a backup.
 func readBackup(dir string) (*backupManifest, error) {
 	text, err := os.ReadFile(filepath.Join(dir, disklog.BackupFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -122,7 +122,7 @@ func readBackup(dir string) (*backupManifest, error) {
 	return m, nil
 }
 
-// backupFaults compares the files of a backup with its list. A directory that is no backup has none.
+// backupFaults compares the files of a backup with its manifest. A directory without one has no faults.
 func backupFaults(ctx context.Context, dir string) (faults []string, err error) {
 	if _, err := os.Stat(filepath.Join(dir, disklog.BackupFile)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -145,7 +145,7 @@ func backupFaults(ctx context.Context, dir string) (faults []string, err error) 
 	return faults, nil
 }
 
-// copyHashed returns the hash of a file, and copies it unless to is empty.
+// copyHashed returns the SHA-256 of a file, and copies the file unless to is "".
 func copyHashed(ctx context.Context, from, to string) (sum string, err error) {
 	file, err := os.Open(from)
 	if err != nil {
@@ -166,7 +166,7 @@ func copyHashed(ctx context.Context, from, to string) (sum string, err error) {
 	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, out.Sync(), out.Close())
 }
 
-// untilDone reads until the context ends: a file may be large.
+// untilDone stops reading when the context ends, since a file may be large.
 type untilDone struct {
 	ctx context.Context
 	in  io.Reader
@@ -242,7 +242,7 @@ func (f backupFile) restore(ctx context.Context, backup, dir string) error {
 	return err
 }
 
-// empty removes what is in a directory.
+// empty removes everything in a directory.
 func empty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {

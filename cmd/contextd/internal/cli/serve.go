@@ -41,13 +41,13 @@ have begun keep theirs. What is wrong with them is logged, and nothing changes.`
 		if err != nil {
 			return usageError{fmt.Errorf("configuration: %w", err)}
 		}
-		// A log that nobody reads any more must not end the daemon, nor hold it up.
+		// With a closed pipe as stderr the daemon must go on, and writes to a full one must not block it.
 		signal.Ignore(syscall.SIGPIPE)
 		log := daemon.NewLogWriter(p.Stderr)
 		defer log.Close()
 		logger := daemon.NewLogger(c, log)
 		limitHeap(logger)
-		// One that comes while another is acted upon waits; more are as one.
+		// A reload that is asked for during another waits; several become one.
 		reloads := make(chan os.Signal, 1)
 		signal.Notify(reloads, syscall.SIGHUP)
 		defer signal.Stop(reloads)

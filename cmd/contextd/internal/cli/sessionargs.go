@@ -2,8 +2,8 @@ package cli
 
 import "github.com/spf13/cobra"
 
-// sessionsFirst makes sessions the first arguments of a command. Scripts that name them by
-// --session, which no help shows, do the same.
+// sessionsFirst makes sessions the first arguments of a command. The hidden flag --session does the same, for
+// scripts that use it.
 func sessionsFirst(cmd *cobra.Command, valid cobra.PositionalArgs) {
 	var named []string
 	cmd.Flags().StringSliceVar(&named, "session", nil, "the session")

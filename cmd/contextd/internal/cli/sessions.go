@@ -60,7 +60,7 @@ func (c *client) newList() *cobra.Command {
 	return cmd
 }
 
-// sessionOrders are how sessions may be sorted; nil is as they come.
+// sessionOrders are the orders for --sort; nil is the daemon's order.
 var sessionOrders = map[string]func(a, b *contextdv1.Session) int{
 	"id": nil,
 	"updated": func(a, b *contextdv1.Session) int {
@@ -74,7 +74,7 @@ var sessionOrders = map[string]func(a, b *contextdv1.Session) int{
 	"bytes":  func(a, b *contextdv1.Session) int { return cmp.Compare(b.GetLogBytes(), a.GetLogBytes()) },
 }
 
-// listSessions returns the first sessions in an order; 0 is all.
+// listSessions returns the first sessions in an order, at most limit; 0 is all.
 func listSessions(ctx context.Context, api api, req *contextdv1.ListSessionsRequest, compare func(a, b *contextdv1.Session) int, limit uint) ([]*contextdv1.Session, error) {
 	var all []*contextdv1.Session
 	err := eachSession(ctx, api, req, func(s *contextdv1.Session) error {

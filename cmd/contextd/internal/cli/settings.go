@@ -36,7 +36,7 @@ func (r *requestSettings) bindBudget(f *pflag.FlagSet) {
 	f.StringVar(&r.budget, "budget", "", "tokens, or a `YAML` map of contextd.v1.Budget's fields")
 }
 
-// resolve returns what the flags say; nil where they say nothing.
+// resolve returns what the flags ask for; nil for what they do not set.
 func (r *requestSettings) resolve() (*contextdv1.Budget, *contextdv1.Policy, error) {
 	b := &contextdv1.Budget{}
 	if r.budget != "" {
@@ -75,7 +75,7 @@ func (r *requestSettings) resolve() (*contextdv1.Budget, *contextdv1.Policy, err
 	return b, p, err
 }
 
-// parsePolicy takes a name or a map. A name holds no brace, colon or newline.
+// parsePolicy parses a name or a map. A name has no brace, colon or newline.
 func parsePolicy(text string) (*contextdv1.Policy, error) {
 	if text == "" {
 		return nil, nil

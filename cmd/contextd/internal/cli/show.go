@@ -94,16 +94,16 @@ func viewEvent(e *contextdv1.Event) *eventView {
 	return &eventView{e.GetSeq(), e.GetTurn(), kind, strings.TrimSpace(oneLine(content, contentRunes))}
 }
 
-// shownRow is an event, a message, or both.
+// shownRow is an event, a message, or both next to each other.
 type shownRow struct {
 	Event   *eventView   `json:"event,omitempty"`
 	Message *messageView `json:"message,omitempty"`
-	// Decision is what was done to an event that has no message next to it.
+	// Decision is what was decided on an event without a message.
 	Decision string `json:"decision,omitempty"`
 }
 
-// alongside puts messages next to their events. A message that contextd wrote has its own
-// row at its place in the context; so have reminders, after everything.
+// alongside puts messages next to their events. A message that contextd wrote has a row of its own, at its
+// place in the context. Reminders have rows at the end.
 func alongside(events []*contextdv1.Event, shown rendered) []shownRow {
 	fate := fates(shown)
 	var rows []shownRow
@@ -136,10 +136,10 @@ func alongside(events []*contextdv1.Event, shown rendered) []shownRow {
 	return rows
 }
 
-// decidedDropped begins the decision on a dropped event.
+// decidedDropped begins the Decision of a dropped event.
 const decidedDropped = "dropped"
 
-// fates says what was done to events that have no message next to them.
+// fates returns what was decided on events without a message.
 func fates(shown rendered) func(*eventView) string {
 	if shown.replay == nil {
 		return func(*eventView) string { return "" }

@@ -16,7 +16,7 @@ const (
 	leastColumn  = 20
 )
 
-// sideRow is a line of two texts, of which either may be empty.
+// sideRow is a row of two texts; either may be empty.
 type sideRow struct {
 	mark, events string
 	left, right  string
@@ -29,7 +29,7 @@ type sideBySide struct {
 	onlyRight bool
 }
 
-// widthOf is how wide the output may be: as asked, as the terminal is, or a default.
+// widthOf is the width of the output: as asked for, else the terminal's, else a default.
 func widthOf(cmd *cobra.Command, asked int) int {
 	if asked > 0 {
 		return asked
@@ -48,7 +48,7 @@ func (s sideBySide) write(w io.Writer, header sideRow, rows []sideRow) error {
 		events = max(events, uniseg.StringWidth(r.events))
 	}
 	out := bufio.NewWriter(w)
-	// A mark, the events and what separates the columns.
+	// Subtract a mark, the events and the gaps between columns.
 	column := s.width - 1 - 1 - events - 2
 	if !s.onlyLeft && !s.onlyRight {
 		column = (column - 3) / 2
@@ -69,8 +69,7 @@ func (s sideBySide) write(w io.Writer, header sideRow, rows []sideRow) error {
 	return out.Flush()
 }
 
-// fit makes a text as wide as a column, in cells of a terminal: some characters take
-// two, and some none.
+// fit cuts or pads a text to a width in terminal cells: some characters take two, and some none.
 func fit(text string, width int) string {
 	text = strings.TrimRight(oneLine(text, 4*width), " ")
 	if n := uniseg.StringWidth(text); n <= width {

@@ -15,8 +15,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// TestFit checks that a cell is as wide as its column, whatever is in it, and says
-// where it omits something.
+// TestFit checks that a cell has the width of its column, whatever its text, and marks where text was cut.
 func TestFit(t *testing.T) {
 	for _, test := range []struct {
 		text  string
@@ -46,7 +45,7 @@ func TestFit(t *testing.T) {
 	})
 }
 
-// TestProgress checks that a person sees how far it is, and nobody else anything.
+// TestProgress checks that progress is shown at a terminal, and nothing anywhere else.
 func TestProgress(t *testing.T) {
 	var out bytes.Buffer
 	cmd := &cobra.Command{}
@@ -64,7 +63,7 @@ func TestProgress(t *testing.T) {
 	p.expect(2)
 	p.at("first")
 	p.done()
-	// More turns up on the way.
+	// The total grows on the way.
 	p.expect(2)
 	p.at("second")
 	for range 3 {

@@ -12,13 +12,13 @@ import (
 // stdinBytes is how much of stdin is read at once.
 const stdinBytes = 64 << 10
 
-// stdin is an input whose Read ends with a context: what waits for a person or a pipe would
-// wait on otherwise, though the command was interrupted.
+// stdin is an input whose Read returns when ctx ends. A plain read from a person or a pipe would block on,
+// although the command was interrupted.
 type stdin struct {
-	ctx  context.Context //nolint:containedctx // a Read is given none
+	ctx  context.Context //nolint:containedctx // Read has no parameter for it
 	in   io.Reader
 	rest bytes.Reader
-	// reading has what the read that is under way comes to; nil if there is none.
+	// reading receives the result of the pending read of in; nil if none is pending.
 	reading chan stdinRead
 	err     error
 }
@@ -28,7 +28,7 @@ type stdinRead struct {
 	err     error
 }
 
-// interruptible is in, until ctx ends. Of in nothing is read before it is asked for.
+// interruptible reads in until ctx ends. It reads nothing before the first Read.
 func interruptible(ctx context.Context, in io.Reader) io.Reader { return &stdin{ctx: ctx, in: in} }
 
 func (s *stdin) Read(p []byte) (int, error) {
@@ -55,7 +55,7 @@ func (s *stdin) Read(p []byte) (int, error) {
 	if s.rest.Len() == 0 && len(p) > 0 {
 		return 0, s.err
 	}
-	n, _ := s.rest.Read(p) // nothing is at its end
+	n, _ := s.rest.Read(p) // rest is not empty, or p is
 	return n, nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing/iotest"
 )
 
-// silent is an input that says nothing and does not end. Who reads it is interrupted.
+// silent is an input that blocks forever. Reading it interrupts the command.
 type silent struct {
 	interrupt context.CancelFunc
 	released  <-chan struct{}

@@ -15,7 +15,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// mistypedError is an error about a name that is near to another, which exists.
+// mistypedError is an error about a name that does not exist, with the existing name that may be meant.
 type mistypedError struct {
 	error
 	meant string
@@ -23,7 +23,7 @@ type mistypedError struct {
 
 func (e *mistypedError) Unwrap() error { return e.error }
 
-// mistyped adds to an error about a name the nearest of the names that exist, if one is near.
+// mistyped adds the most similar existing name to an error about a name, if one is similar enough.
 func mistyped(err error, name string, exist []string) error {
 	if meant := config.Nearest(name, exist); meant != "" {
 		return &mistypedError{err, meant}
@@ -31,7 +31,7 @@ func mistyped(err error, name string, exist []string) error {
 	return err
 }
 
-// onlySubcommands refuses arguments of a command that does nothing by itself.
+// onlySubcommands refuses arguments of a command that only has subcommands.
 func onlySubcommands(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -45,7 +45,7 @@ func onlySubcommands(cmd *cobra.Command, args []string) error {
 	return mistyped(fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()), args[0], names)
 }
 
-// wrongFlag says of a flag's error what the flag takes, or which flag may be meant.
+// wrongFlag adds to a flag's error what values the flag takes, or which flag may be meant.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		flag := invalid.GetFlag()
@@ -64,15 +64,14 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	return mistyped(err, "--"+unknown.GetSpecifiedName(), names)
 }
 
-// settingNames are the keys that a configuration file may have.
+// settingNames are the keys of a configuration file.
 func settingNames() (names []string) {
 	settings := config.Default()
 	settings.Settings().VisitAll(func(f *pflag.Flag) { names = append(names, config.FileKey(f.Name)) })
 	return names
 }
 
-// unknownName adds to the error about a name that is none of those the daemon knows which one
-// may be meant.
+// unknownName adds to a daemon's error about an unknown name which known one may be meant.
 func unknownName(err error) error {
 	st, ok := statusOf(err)
 	if !ok {
@@ -84,10 +83,10 @@ func unknownName(err error) error {
 	return err
 }
 
-// mostListed is how many sessions are looked at for a name, at most.
+// mostListed is how many sessions are searched for a similar id at most.
 const mostListed = 1000
 
-// unknownSession adds to the error about a session which one may be meant.
+// unknownSession adds to an error about a session that does not exist which one may be meant.
 func unknownSession(ctx context.Context, api api, err error) error {
 	st, ok := statusOf(err)
 	if !ok || reason(st) != apierr.ReasonSessionNotFound {
@@ -97,7 +96,7 @@ func unknownSession(ctx context.Context, api api, err error) error {
 		if missing, ok := detail.(*errdetails.ResourceInfo); ok {
 			page, listErr := api.ListSessions(ctx, &contextdv1.ListSessionsRequest{PageSize: mostListed})
 			if listErr != nil {
-				return err // which says more
+				return err // it suggests one already
 			}
 			return mistyped(err, missing.GetResourceName(), sessionIDs(page))
 		}

@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// table writes aligned columns. On a terminal they fit into its width.
+// table writes aligned columns, on a terminal within its width.
 type table struct {
 	out   io.Writer
-	width int // 0 is any
+	width int // 0 is no limit
 	rows  [][]string
 }
 
@@ -29,7 +29,7 @@ func newTable(cmd *cobra.Command, header ...any) *table {
 	return t
 }
 
-// isWide reports whether nothing is cut.
+// isWide reports whether cells are written uncut.
 func isWide(cmd *cobra.Command) bool {
 	f := cmd.Flag("output")
 	return f != nil && f.Value.String() == string(outputWide)
@@ -43,7 +43,7 @@ func (t *table) row(cells ...any) {
 	t.rows = append(t.rows, texts)
 }
 
-// between separates columns.
+// between is the gap between columns.
 const between = 2
 
 func (t *table) flush() error {
@@ -53,7 +53,7 @@ func (t *table) flush() error {
 		var line strings.Builder
 		for i, cell := range row {
 			if t.width == 0 {
-				// Cells are whole.
+				// Nothing is cut.
 				line.WriteString(cell + strings.Repeat(" ", max(0, widths[i]-uniseg.StringWidth(cell))+between))
 			} else {
 				line.WriteString(fit(cell, widths[i]) + strings.Repeat(" ", between))
@@ -64,7 +64,7 @@ func (t *table) flush() error {
 	return out.Flush()
 }
 
-// columns are the widths of the columns. Where all of them are too wide, the widest are cut.
+// columns returns the widths of the columns. If the table is too wide, the widest columns are cut.
 func (t *table) columns() []int {
 	var widths []int
 	for _, row := range t.rows {
@@ -92,5 +92,5 @@ func (t *table) columns() []int {
 	return widths
 }
 
-// leastCell is what of a column is always shown.
+// leastCell is the width to which a column is cut at most.
 const leastCell = 6

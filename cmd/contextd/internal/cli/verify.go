@@ -50,7 +50,7 @@ cut, forged or removed since is detected as well.`,
 	return cmd
 }
 
-// audit verifies sessions, all where none is named, and prints what it found.
+// audit verifies the named sessions, or all, and prints the findings.
 func (c *client) audit(cmd *cobra.Command, source auditSource, sessions []string, witnessFile string) error {
 	known, err := readWitness(cmd, witnessFile)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *client) audit(cmd *cobra.Command, source auditSource, sessions []string
 	return c.writeAudit(cmd, found)
 }
 
-// verifyDirectory verifies the sessions of a data directory, and its files.
+// verifyDirectory verifies a backup's files, and the sessions of a data directory.
 func (c *client) verifyDirectory(cmd *cobra.Command, sessions []string, witnessFile string) (err error) {
 	faults, err := backupFaults(cmd.Context(), c.embedded)
 	if err != nil {
@@ -96,45 +96,46 @@ func (c *client) verifyDirectory(cmd *cobra.Command, sessions []string, witnessF
 	return err
 }
 
-// auditSource is where sessions are verified.
+// auditSource gives access to the sessions to verify.
 type auditSource interface {
 	// sessions returns the ids of all sessions, or those of names, which must exist.
 	sessions(ctx context.Context, names []string) ([]string, error)
-	// life is the session's incarnation, "" where it does not exist; always the same, and not
-	// empty, where nobody can delete one meanwhile or it cannot be found out.
+	// life is the session's incarnation, "" if it does not exist. Where sessions cannot be deleted meanwhile,
+	// or the incarnation is not known, it is a constant other than "".
 	life(ctx context.Context, id string) (string, error)
-	// log reads a session's log from end to end, as far as it goes.
+	// log reads a session's whole log, up to the first fault.
 	log(ctx context.Context, id string) (auditedLog, error)
-	// chain is the chain after an event; empty where there is none.
+	// chain is the hash chain's value after an event; empty if there is none.
 	chain(ctx context.Context, id string, seq uint64) (string, error)
 	// projections returns the ids of the recorded projections, oldest first.
 	projections(ctx context.Context, id string) ([]string, error)
-	// replay makes one again and returns how it differs from what was recorded.
+	// replay rebuilds a projection and returns how it differs from the recorded one; "" if it does not.
 	replay(ctx context.Context, id, projection string) (difference string, err error)
 }
 
-// auditedLog is what a log was found to be.
+// auditedLog is the result of reading a log.
 type auditedLog struct {
 	events uint64
 	chain  string
-	how    string // what was checked
+	how    string // one of the constants below
 }
 
 // How a log was checked.
 const (
-	logChained = "chained" // every record, against what the one before leads to
-	logRead    = "read"    // every event, for damage and gaps
-	logGone    = "gone"    // not at all: there is none
+	logChained = "chained" // every record's hash was checked against the chain
+	logRead    = "read"    // every event was read, which finds damage and gaps
+	logGone    = "gone"    // the session does not exist
 )
 
-// auditor verifies sessions one after the other.
+// auditor verifies sessions against the logs and against a witness.
 type auditor struct {
 	source   auditSource
 	progress *progress
 	known    []witness
 }
 
-// run verifies the sessions; all says that there should be no others.
+// run verifies sessions. With all, sessions of the witness that are not among ids are verified too, as
+// missing.
 func (a *auditor) run(ctx context.Context, ids []string, all bool) ([]sessionAudit, error) {
 	if all {
 		listed := map[string]bool{}
@@ -162,10 +163,10 @@ func (a *auditor) run(ctx context.Context, ids []string, all bool) ([]sessionAud
 	return out, nil
 }
 
-// lives is how often a session is looked at that is deleted meanwhile.
+// lives is how often to retry a session that is deleted while it is verified.
 const lives = 3
 
-// session verifies a session. What is found wrong with one that is deleted meanwhile says nothing.
+// session verifies a session. Faults are discarded if the session was deleted or replaced meanwhile.
 func (a *auditor) session(ctx context.Context, id string) (sessionAudit, error) {
 	for range lives {
 		before, err := a.source.life(ctx, id)
@@ -184,7 +185,7 @@ func (a *auditor) session(ctx context.Context, id string) (sessionAudit, error) 
 	return sessionAudit{SessionID: id, Log: logGone}, nil
 }
 
-// look verifies one session.
+// look verifies a session once.
 func (a *auditor) look(ctx context.Context, id string) (sessionAudit, error) {
 	out := sessionAudit{SessionID: id}
 	var known []witness
@@ -199,7 +200,7 @@ func (a *auditor) look(ctx context.Context, id string) (sessionAudit, error) {
 		if len(known) > 0 {
 			err = out.fault(faultOfWitness, "", err)
 		} else {
-			err = nil // it was deleted since it was listed
+			err = nil // it was deleted after it was listed
 		}
 		out.Log = logGone
 		return out, err
@@ -220,7 +221,7 @@ func (a *auditor) look(ctx context.Context, id string) (sessionAudit, error) {
 	return out, err
 }
 
-// replayAll rebuilds every recorded projection of a session.
+// replayAll rebuilds every recorded projection of a session and compares it.
 func (a *auditor) replayAll(ctx context.Context, out *sessionAudit) error {
 	projections, err := a.source.projections(ctx, out.SessionID)
 	if err := out.fault(faultOfRecords, "", err); err != nil {
@@ -241,8 +242,8 @@ func (a *auditor) replayAll(ctx context.Context, out *sessionAudit) error {
 	return nil
 }
 
-// fault notes what is wrong with a session. It returns the errors that say nothing
-// about it.
+// fault adds an error to the session's faults. Errors that are not about the session, such as an unreachable
+// daemon, are returned instead.
 func (s *sessionAudit) fault(kind, projection string, err error) error {
 	if err == nil {
 		return nil
@@ -257,7 +258,7 @@ func (s *sessionAudit) fault(kind, projection string, err error) error {
 	if corrupt, ok := errors.AsType[*eventlog.CorruptError](err); ok {
 		text = (&eventlog.CorruptError{What: corrupt.What, Reason: corrupt.Reason}).Error()
 	}
-	// What keeps the log from being read keeps its records, too.
+	// A damaged log makes reading the records fail with the same error: report it once.
 	if slices.ContainsFunc(s.Faults, func(f auditFault) bool { return f.Text == text }) {
 		return nil
 	}
@@ -265,7 +266,7 @@ func (s *sessionAudit) fault(kind, projection string, err error) error {
 	return nil
 }
 
-// endsAudit reports whether nothing can be verified any more.
+// endsAudit reports whether no session can be verified after this error.
 func endsAudit(err error) bool {
 	if st, ok := statusOf(err); ok {
 		switch st.Code() {

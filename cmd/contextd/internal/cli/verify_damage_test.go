@@ -14,8 +14,8 @@ import (
 	"github.com/contextd/contextd/internal/log/disklog"
 )
 
-// TestVerifyReportsLoss takes files of a store away or cuts them: each loss is a
-// sentence, and the exit code says that something is wrong.
+// TestVerifyReportsLoss removes or truncates files of a store. Each loss must be reported in a sentence, and
+// by the exit code.
 func TestVerifyReportsLoss(t *testing.T) {
 	cut := func(name string) error {
 		info, err := os.Stat(name)
@@ -44,7 +44,7 @@ func TestVerifyReportsLoss(t *testing.T) {
 		name, pattern string
 		fault         func(string) error
 		want          string
-		others        bool // are sound
+		others        bool // other sessions are intact
 	}{
 		{name: "a table is missing", pattern: "db/*.sst", fault: os.Remove, want: "store: db/"},
 		{name: "a table is cut", pattern: "db/*.sst", fault: cut, want: "store: db/"},
@@ -66,7 +66,7 @@ func TestVerifyReportsLoss(t *testing.T) {
 				t.Fatalf("%v, %v", found, err)
 			}
 			if test.others {
-				found = found[:1] // of the first session
+				found = found[:1] // the first session's
 			}
 			for _, name := range found {
 				if err := test.fault(name); err != nil {
@@ -98,7 +98,7 @@ func TestVerifyReportsLoss(t *testing.T) {
 	}
 }
 
-// A record that is lost is found, also where it is none of a projection.
+// TestVerifyReportsLostRecords: a lost record is found, also if it is not a projection's.
 func TestVerifyReportsLostRecords(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	makeStore(t, dir, "s", "short")
@@ -122,7 +122,7 @@ func TestVerifyReportsLostRecords(t *testing.T) {
 	}
 }
 
-// tableIndex is where a table's index begins.
+// tableIndex is the offset of a table's index.
 func tableIndex(t *testing.T, name string) uint64 {
 	t.Helper()
 	file, err := vfs.Default.Open(name)

@@ -24,7 +24,7 @@ type localSource struct {
 
 // openLocal opens a directory that holds a store, with the settings of the environment.
 func (c *client) openLocal(ctx context.Context) (*localSource, error) {
-	// Opening makes a store where there is none, and that would be found in order.
+	// Opening would create an empty store where there is none, which would verify as correct.
 	if !disklog.Exists(c.embedded) {
 		return nil, noStore(c.embedded)
 	}
@@ -69,7 +69,7 @@ func (l *localSource) sessions(ctx context.Context, names []string) ([]string, e
 
 func (l *localSource) log(ctx context.Context, id string) (auditedLog, error) {
 	out := auditedLog{how: logChained}
-	// What can be said of a log that is damaged is said.
+	// Report what is known of a damaged log too.
 	session, err := l.store.Session(ctx, id)
 	if err == nil {
 		out.events, out.chain = uint64(session.Head), wire.ChainHead(session.ChainHead)
@@ -78,7 +78,7 @@ func (l *localSource) log(ctx context.Context, id string) (auditedLog, error) {
 	return out, err
 }
 
-// life is the same for all sessions: nobody else has the store.
+// life is constant: no other process has the store open.
 func (*localSource) life(context.Context, string) (string, error) { return "one", nil }
 
 func (l *localSource) chain(ctx context.Context, id string, seq uint64) (string, error) {
@@ -86,7 +86,7 @@ func (l *localSource) chain(ctx context.Context, id string, seq uint64) (string,
 	return wire.ChainHead(chain), err
 }
 
-// projections reads all other records as well.
+// projections also reads all other records, to find damage.
 func (l *localSource) projections(ctx context.Context, id string) ([]string, error) {
 	var ids []string
 	for r, err := range records.Projections(ctx, l.store, id, eventlog.ArtifactQuery{}) {

@@ -43,12 +43,12 @@ func (r remoteSource) life(ctx context.Context, id string) (string, error) {
 	case isNotFound(err):
 		return "", nil
 	case err != nil && !endsAudit(err):
-		return "unknown", nil // what is wrong with it is found by reading it
+		return "unknown", nil // the error comes again, and is reported, when the log is read
 	}
 	return resp.GetSession().GetIncarnation(), err
 }
 
-// log has the daemon read the log up to where its head is now.
+// log makes the daemon read the log up to its present head.
 func (r remoteSource) log(ctx context.Context, id string) (auditedLog, error) {
 	out := auditedLog{how: logRead}
 	resp, err := r.api.GetSession(ctx, &contextdv1.GetSessionRequest{SessionId: id})

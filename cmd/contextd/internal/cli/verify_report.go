@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The kinds of what can be wrong.
+// The kinds of faults.
 const (
 	faultOfStore      = "store"
 	faultOfLog        = "log"
@@ -20,7 +20,7 @@ const (
 	faultOfProjection = "projection"
 )
 
-// sessionAudit is what was found of a session.
+// sessionAudit is what was found out about a session.
 type sessionAudit struct {
 	SessionID   string       `json:"session_id"`
 	Events      uint64       `json:"events"`
@@ -34,8 +34,8 @@ type auditFault struct {
 	Kind         string `json:"kind"`
 	ProjectionID string `json:"projection_id,omitempty"`
 	Text         string `json:"text"`
-	// Rebuilt says that the projection can be rebuilt, with another outcome, as those of an
-	// earlier version may be.
+	// Rebuilt is set where the projection can be rebuilt but differs, as one recorded by an earlier version
+	// may.
 	Rebuilt bool `json:"rebuilt_otherwise,omitempty"`
 }
 
@@ -46,7 +46,7 @@ func (f auditFault) String() string {
 	return f.Kind + ": " + f.Text
 }
 
-// writeAudit writes what was found. Its error says that something is wrong.
+// writeAudit writes the findings. It returns an error if there is a fault.
 func (c *client) writeAudit(cmd *cobra.Command, found []sessionAudit) error {
 	var events uint64
 	projections, faults, faulty, rebuilt := 0, 0, 0, 0
@@ -81,7 +81,7 @@ func (c *client) writeAudit(cmd *cobra.Command, found []sessionAudit) error {
 	return err
 }
 
-// writeStoreFaults writes what is wrong with a store as a whole, which is not opened for it.
+// writeStoreFaults writes faults of a whole store, which is then not opened.
 func (c *client) writeStoreFaults(cmd *cobra.Command, faults []string, all string) error {
 	var found sessionAudit
 	for _, fault := range faults {
@@ -119,14 +119,14 @@ func writeAuditText(cmd *cobra.Command, found []sessionAudit) error {
 	return nil
 }
 
-// witness is what somebody outside knows of a log.
+// witness is a record of a log's chain, kept outside of the store.
 type witness struct {
 	SessionID string `json:"session_id"`
 	Events    uint64 `json:"events"`
 	ChainHead string `json:"chain_head"`
 }
 
-// readWitness reads what --json wrote, one session per line.
+// readWitness reads the output of verify --json, one session per line.
 func readWitness(cmd *cobra.Command, name string) (known []witness, err error) {
 	if name == "" {
 		return nil, nil

@@ -65,8 +65,8 @@ func runVerify(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), diagnostics.String()
 }
 
-// TestVerifyFindsForgery replaces a store by a sound one that says something else:
-// only a witness detects.
+// TestVerifyFindsForgery replaces a store by a consistent one with other content, which only a witness
+// detects.
 func TestVerifyFindsForgery(t *testing.T) {
 	dir := t.TempDir()
 	honest, forged := filepath.Join(dir, "honest"), filepath.Join(dir, "forged")
@@ -91,8 +91,7 @@ func TestVerifyFindsForgery(t *testing.T) {
 	}
 }
 
-// TestVerifyFindsDamage changes an event in the database below the store. The other
-// session is as sound as it was.
+// TestVerifyFindsDamage changes an event in the database beneath the store. The other session stays intact.
 func TestVerifyFindsDamage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	makeStore(t, dir, "s", "said once and for all", "two")
@@ -128,7 +127,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 	}
 }
 
-// wrongSource is a store whose projections are not what they were.
+// wrongSource is a source whose projections differ when they are rebuilt.
 type wrongSource struct{}
 
 func (wrongSource) sessions(context.Context, []string) ([]string, error) { return []string{"s"}, nil }
@@ -156,14 +155,15 @@ func (wrongSource) replay(_ context.Context, _, id string) (string, error) {
 	}
 }
 
-// endedSource is one that goes away.
+// endedSource is a source that becomes unavailable.
 type endedSource struct{ wrongSource }
 
 func (endedSource) replay(context.Context, string, string) (string, error) {
 	return "", &eventlog.UnavailableError{Cause: io.ErrUnexpectedEOF}
 }
 
-// deletedSource is one whose session is deleted, and created again, so often while it is looked at.
+// deletedSource is a source whose session is deleted and created again while it is verified, a number of
+// times.
 type deletedSource struct {
 	wrongSource
 	left, asked int
@@ -177,13 +177,13 @@ func (d *deletedSource) life(context.Context, string) (string, error) {
 	return "one", nil
 }
 
-// briefSource is one whose session is there only while it is looked at.
+// briefSource is a source whose session only exists while it is read.
 type briefSource struct{ wrongSource }
 
 func (briefSource) life(context.Context, string) (string, error) { return "", nil }
 
-// A session that is deleted while it is looked at is looked at again, and has no faults that are its
-// deletion.
+// TestAuditorOfSessionsThatAreDeleted: a session that is deleted while it is verified is verified again.
+// Faults that the deletion caused are not reported.
 func TestAuditorOfSessionsThatAreDeleted(t *testing.T) {
 	for source, want := range map[auditSource]sessionAudit{
 		&deletedSource{left: 1}:   {Log: logRead, Projections: 3, Faults: make([]auditFault, 2)},
@@ -229,7 +229,7 @@ func TestAuditorNamesWhatDiffers(t *testing.T) {
 	}
 }
 
-// quiet keeps Pebble's own log out of the test's.
+// quiet drops Pebble's log.
 type quiet struct{}
 
 func (quiet) Infof(string, ...any)  {}

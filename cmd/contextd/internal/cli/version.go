@@ -14,7 +14,7 @@ import (
 	"github.com/contextd/contextd/internal/harness"
 )
 
-// versionReport is what is known of the program.
+// versionReport describes the program.
 type versionReport struct {
 	Version  string   `json:"version"`
 	Commit   string   `json:"commit"`
@@ -24,7 +24,7 @@ type versionReport struct {
 	Features features `json:"features"`
 }
 
-// features are what the program can do that a request or a setting names.
+// features are what the program supports of things that requests or settings name.
 type features struct {
 	Stores     []string `json:"stores"`
 	Formats    []string `json:"formats"`
@@ -66,7 +66,7 @@ func (p Program) newVersion() *cobra.Command {
 	return cmd
 }
 
-// buildSetting is what the Go tool noted when it built the program; empty if it did not.
+// buildSetting is a setting that the Go tool recorded in the program; empty if it did not.
 func buildSetting(key string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -46,13 +46,13 @@ that --json prints, as in 12@18eaa1702158735c-1, a number of another session is 
 	return cmd
 }
 
-// watch prints what happens to sessions, at most limit events; 0 is all until it is interrupted.
+// watch prints lifecycle events of sessions, at most limit of them; 0 is no limit.
 func (c *client) watch(cmd *cobra.Command, api api, req *contextdv1.WatchLifecycleRequest, limit uint) error {
 	stream, err := api.compaction.WatchLifecycle(cmd.Context(), req)
 	if err != nil {
 		return err
 	}
-	// The headers say that nothing is missed from now on.
+	// Once the headers arrive, no later event is missed.
 	if headers, err := stream.Header(); err == nil && headers != nil {
 		fmt.Fprintln(cmd.ErrOrStderr(), "watching")
 	}
@@ -74,8 +74,7 @@ func (c *client) watch(cmd *cobra.Command, api api, req *contextdv1.WatchLifecyc
 	return nil
 }
 
-// cursorOf reads "NUMBER", of the only session, or "SESSION=NUMBER", each with or without
-// "@INCARNATION".
+// cursorOf parses "NUMBER", for the only session, or "SESSION=NUMBER"; either may end with "@INCARNATION".
 func cursorOf(text string, sessions []string) (*contextdv1.LifecycleCursor, error) {
 	session, digits, named := strings.Cut(text, "=")
 	if !named {

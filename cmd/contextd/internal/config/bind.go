@@ -6,24 +6,23 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/auth"
 )
 
-// FileFlag names the flag and, in the usual form, the variable that say where
-// the YAML file is. It is not a setting: a file cannot name another.
+// FileFlag is the flag for the YAML file; EnvName gives its variable. It is not a setting: a file cannot name
+// another.
 const FileFlag = "config"
 
-// Bind adds a flag for every setting, with c's values as their defaults, and the
-// flag that names the file.
+// Bind adds a flag for every setting, with c's values as defaults, and the flag for the file.
 func (c *Config) Bind(f *pflag.FlagSet) {
 	f.String(FileFlag, "", "YAML `file` with settings; also "+EnvName(FileFlag))
 	c.bind(f)
 }
 
-// TopicCallers is the topic of what BindCallers makes.
+// TopicCallers is the topic of the flags that BindCallers adds.
 const TopicCallers = "Who may call over TCP"
 
-// topicKey is the annotation of a flag that names its topic.
+// topicKey is the annotation that holds a flag's topic.
 const topicKey = "topic"
 
-// BindUnder makes flags that are about a topic.
+// BindUnder adds flags by bind, and gives them a topic.
 func BindUnder(f *pflag.FlagSet, topic string, bind func(*pflag.FlagSet)) {
 	own := pflag.NewFlagSet(topic, pflag.ContinueOnError)
 	own.SortFlags = false
@@ -37,7 +36,7 @@ func BindUnder(f *pflag.FlagSet, topic string, bind func(*pflag.FlagSet)) {
 	})
 }
 
-// Topic is what a flag is about; empty if nothing was said.
+// Topic is a flag's topic; empty if it has none.
 func Topic(f *pflag.Flag) string {
 	if topic := f.Annotations[topicKey]; len(topic) > 0 {
 		return topic[0]
@@ -45,8 +44,7 @@ func Topic(f *pflag.Flag) string {
 	return ""
 }
 
-// bind declares every setting, by topic. The text in backquotes is what the help calls the
-// value.
+// bind declares every setting, by topic. The text in backquotes is the value's name in the help.
 func (c *Config) bind(f *pflag.FlagSet) {
 	for _, topic := range []struct {
 		name string
@@ -79,7 +77,7 @@ func (c *Config) bindAddresses(f *pflag.FlagSet) {
 	f.BoolVar(&c.Pprof, "pprof", c.Pprof, "serve profiles, which hold content, at metrics_listen, which must be a loopback address")
 }
 
-// BindCallers makes the flags that say who is let in over TCP.
+// BindCallers adds the flags that say who may call over TCP.
 func (c *Config) BindCallers(f *pflag.FlagSet) {
 	f.StringVar(&c.Auth.TokenFile, "auth-tokens", c.Auth.TokenFile, "`file` with the bearer tokens that calls over TCP must bring one of; see docs/security.md")
 	f.StringVar(&c.Auth.JWT.Keys, "jwt-keys", c.Auth.JWT.Keys, "`file` or https URL with the JWK set of JSON Web Tokens that are taken for bearer tokens")

@@ -1,10 +1,8 @@
-// Package config holds what an operator can set: one struct with one set of
-// defaults, filled from a YAML file, then the environment, then flags, each over
-// the one before.
+// Package config holds what an operator can set: one struct with one set of defaults. A YAML file overrides
+// the defaults, the environment the file, and flags the environment.
 //
-// A setting is declared once, in bind. Its flag is --some-name, its variable
-// CONTEXTD_SOME_NAME and its key in the file some_name; all three take the same
-// text.
+// A setting is declared once, in bind. Its flag is --some-name, its variable CONTEXTD_SOME_NAME and its key
+// in the file some_name; all three take the same text.
 package config
 
 import (
@@ -37,32 +35,31 @@ type Config struct {
 	Listen string
 	// UnixSocket is the path of the API's unix socket; empty is none.
 	UnixSocket string
-	// UnixSocketMode is who may connect to it.
+	// UnixSocketMode is the file mode of the socket: who may connect.
 	UnixSocketMode fs.FileMode
 	// Auth says who may call.
 	Auth auth.Options
-	// WithoutAuthentication lets the daemon listen where others can reach it although they
-	// need not prove who they are, and WithoutEncryption although what they prove it with can
-	// be read on the way.
+	// WithoutAuthentication allows an address that others can reach although callers need not authenticate.
+	// WithoutEncryption allows it although credentials would be sent unencrypted.
 	WithoutAuthentication, WithoutEncryption bool
 	// MetricsListen is the TCP address of metrics and probes; empty is none.
 	MetricsListen string
 	// InspectListen is the TCP address of the inspector; empty is none.
 	InspectListen string
-	// Pprof adds profiles to them. They hold content.
+	// Pprof adds profiles to the address of metrics. Profiles may contain content of sessions.
 	Pprof bool
 
 	// Store is StoreMemory, StoreDisk or StorePostgres.
 	Store string
 	// DataDir is where StoreDisk keeps everything.
 	DataDir string
-	// EncryptionKeyFile names a file that holds, and EncryptionKeyCommand a command that writes,
-	// the operator's keys for StoreDisk. Without either nothing is encrypted.
+	// EncryptionKeyFile is a file that holds the operator's keys for StoreDisk, EncryptionKeyCommand a
+	// command that writes them to stdout. Without either nothing is encrypted.
 	EncryptionKeyFile    string
 	EncryptionKeyCommand []string
-	// EncryptionKeysDir is where the keys of sessions are; empty is in DataDir.
+	// EncryptionKeysDir is where the keys of sessions are stored; empty for a folder in DataDir.
 	EncryptionKeysDir string
-	// DiskCacheBytes bounds what StoreDisk caches of its files.
+	// DiskCacheBytes bounds StoreDisk's cache of its files.
 	DiskCacheBytes uint64
 	Disk           Disk
 	Postgres       Postgres
@@ -70,56 +67,54 @@ type Config struct {
 	LogLevel  slog.Level
 	LogFormat string
 
-	// ShutdownTimeout bounds a stop.
+	// ShutdownTimeout bounds how long a stop waits for calls.
 	ShutdownTimeout time.Duration
-	// MaxConnections is how many clients may be connected to each listener. One more
-	// takes the place of the client that was idle for longest.
+	// MaxConnections is how many clients may be connected to each listener. A further client replaces the one
+	// that was idle for longest.
 	MaxConnections uint64
 	// MaxClientConnections is how often one client may be connected to a listener.
 	MaxClientConnections uint64
 	// ConnectionIdleTimeout is how long a client may stay connected without a call.
 	ConnectionIdleTimeout time.Duration
-	// MaxCalls is how many calls may run at once, over all connections, and MaxClientCalls how
-	// many of one client.
+	// MaxCalls is how many calls may run at once over all connections, MaxClientCalls how many of one client.
 	MaxCalls, MaxClientCalls uint64
-	// MaxCallRate is how many calls may begin in a second, and MaxClientCallRate how many of
-	// one client; 0 is no limit.
+	// MaxCallRate is how many calls may begin per second, MaxClientCallRate how many of one client; 0 is no
+	// limit.
 	MaxCallRate, MaxClientCallRate uint64
-	// MaxAssemblies is how many assemblies, or other work that takes much of the processor, may
-	// run at once, and MaxClientAssemblies how many of one client. 0 is as many as there are
-	// processors, or MaxAssemblies.
+	// MaxAssemblies is how many assemblies and other calls that need much processor time may run at once; 0
+	// is the number of processors. MaxClientAssemblies is how many of one client; 0 is MaxAssemblies.
 	MaxAssemblies, MaxClientAssemblies uint64
-	// ReceiveTimeout and SendTimeout are how long a request may take to arrive, and an
-	// answer to be taken.
+	// ReceiveTimeout bounds the time for a request to arrive, SendTimeout the time for the client to take an
+	// answer.
 	ReceiveTimeout, SendTimeout time.Duration
-	// RequestMemory, AnswerMemory, WorkMemory and CacheMemory are how many bytes requests,
-	// answers, what calls work on, and what is kept between calls may hold.
+	// RequestMemory, AnswerMemory, WorkMemory and CacheMemory bound the bytes of requests, of answers, of the
+	// work of calls, and of caches between calls.
 	RequestMemory, AnswerMemory, WorkMemory, CacheMemory uint64
 	// MaxStreams is how many calls a connection may have open at once.
 	MaxStreams uint64
-	// CacheSessions is how many sessions stay in memory between assemblies.
+	// CacheSessions is how many sessions are cached between assemblies.
 	CacheSessions uint64
 	Limits        limit.Limits
 
-	// DefaultPolicy names the policy that applies where nobody names one.
+	// DefaultPolicy is the policy where neither request nor session names one.
 	DefaultPolicy string
-	// Shadow names the policy whose contexts are computed beside those in use; empty is none.
+	// Shadow is the policy whose contexts are computed for comparison with those in use; empty is none.
 	Shadow string
-	// DefaultBudget applies where neither request nor session brings one.
+	// DefaultBudget applies where neither request nor session has a budget.
 	DefaultBudget *contextdv1.Budget
 	// Policies are the named policies.
 	Policies map[string]*contextdv1.Policy
 	// Summarizers are the named summarizers in addition to the built-in one.
 	Summarizers map[string]Summarizer
-	// DefaultSummarizer names the one that policies use which name none.
+	// DefaultSummarizer is the summarizer of policies that name none.
 	DefaultSummarizer string
 	// ScrubPatterns are an operator's patterns of credentials, by name, in addition to the
 	// built-in ones.
 	ScrubPatterns map[string]string
-	// ScrubAppends has credentials replaced in events before they are stored.
+	// ScrubAppends replaces credentials in events before they are stored.
 	ScrubAppends bool
-	// HookTimeout is how long a hook may take whose subscriber does not say, and
-	// HookOnTimeout what a hook that takes longer is taken to have said: allow or block.
+	// HookTimeout is the time for a hook whose subscriber sets none. HookOnTimeout is the answer that is
+	// assumed when a hook takes longer: allow or block.
 	HookTimeout   time.Duration
 	HookOnTimeout string
 	// Models extend the registry of models.
@@ -131,7 +126,7 @@ func (c *Config) Encrypted() bool {
 	return c.EncryptionKeyFile != "" || len(c.EncryptionKeyCommand) > 0
 }
 
-// Default returns the configuration without any settings.
+// Default returns the defaults.
 func Default() Config {
 	return Config{
 		Listen:          "127.0.0.1:7171",

@@ -41,7 +41,7 @@ func file(t *testing.T, content string) string {
 	return path
 }
 
-// everything returns all other values, in the three forms.
+// everything returns a value other than the default for every setting, as flags, variables and YAML.
 func everything(t *testing.T) (args []string, env map[string]string, yaml string) {
 	t.Helper()
 	c := config.Default()
@@ -61,8 +61,8 @@ func everything(t *testing.T) (args []string, env map[string]string, yaml string
 	return args, env, yaml
 }
 
-// TestThreeWays reaches every setting by flag, variable and file, with the same
-// result, and has the same defaults where none of them is used.
+// TestThreeWays sets every setting by flag, by variable and in the file. The results must be equal, and
+// without any of them the defaults must apply.
 func TestThreeWays(t *testing.T) {
 	args, env, yaml := everything(t)
 	byFlag, err := load(t, nil, args...)
@@ -114,7 +114,7 @@ func TestPrecedence(t *testing.T) {
 	if c.DataDir != "flag" || c.LogLevel.String() != "ERROR" || c.Limits.MaxSessions != 1 {
 		t.Errorf("got %s, %s and %d", c.DataDir, c.LogLevel, c.Limits.MaxSessions)
 	}
-	// A flag that says the default still goes before the environment.
+	// A flag overrides the environment even if it repeats the default.
 	c, err = load(t, env, "--data-dir", "contextd-data")
 	if err != nil || c.DataDir != "contextd-data" {
 		t.Errorf("got %s, %v", c.DataDir, err)
@@ -292,8 +292,8 @@ func FuzzSize(f *testing.F) {
 	})
 }
 
-// TestSocketAlone opens no port in addition to a socket unless one is asked for, in
-// whatever way.
+// TestSocketAlone: with a unix socket no TCP port is opened unless one is asked for, in any of the three
+// forms.
 func TestSocketAlone(t *testing.T) {
 	for name, test := range map[string]struct {
 		args []string
@@ -318,8 +318,8 @@ func TestSocketAlone(t *testing.T) {
 	}
 }
 
-// TestListening: what others can reach is listened on where callers prove who they are, or it
-// is asked for in words.
+// TestListening: addresses that others can reach are accepted if callers must authenticate, or if a setting
+// allows it explicitly.
 func TestListening(t *testing.T) {
 	for name, args := range map[string][]string{
 		"loopback":                {"--listen=127.0.0.1:7171"},

@@ -7,14 +7,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Disk is how the disk that StoreDisk writes to is watched.
+// Disk says how the file system of StoreDisk is watched.
 type Disk struct {
-	// Reserve is how much of it is set aside for when it is full. 0 is none: a full disk
-	// stops the store.
+	// Reserve is how many bytes are reserved for when it is full. Without a reserve (0), a full disk stops
+	// the store.
 	Reserve uint64
-	// Low is how many free bytes are so few that the daemon warns of it.
+	// Low is the number of free bytes below which the daemon warns.
 	Low uint64
-	// SlowSync is how long a sync may take without a warning.
+	// SlowSync is how long a sync may take before the daemon warns.
 	SlowSync time.Duration
 }
 

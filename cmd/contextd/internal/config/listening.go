@@ -6,8 +6,8 @@ import (
 	"net"
 )
 
-// ValidateListening refuses to let others call who prove nothing, unless that is asked for in
-// words.
+// ValidateListening refuses to listen where others can call without authentication, unless a setting allows
+// that explicitly.
 func (c *Config) ValidateListening() error {
 	if err := c.Auth.Validate(); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (c *Config) ValidateListening() error {
 	return nil
 }
 
-// validateAddresses refuses what nobody can listen on, before anything is opened.
+// validateAddresses refuses invalid addresses before anything is opened.
 func (c *Config) validateAddresses() error {
 	for _, of := range []struct{ setting, address string }{
 		{"listen", c.Listen}, {"metrics_listen", c.MetricsListen}, {"inspect_listen", c.InspectListen},
@@ -55,8 +55,7 @@ func (c *Config) validateAddresses() error {
 	return nil
 }
 
-// validateInspector refuses an inspector that shows sessions to whoever comes, and one that
-// nobody could use.
+// validateInspector refuses an inspector that anybody could read, and one that nobody could use.
 func (c *Config) validateInspector() error {
 	switch {
 	case c.InspectListen == "":
@@ -73,8 +72,8 @@ func (c *Config) validateInspector() error {
 	return nil
 }
 
-// Reachable reports whether other machines may reach an address. A name other than localhost
-// is taken for one that they can.
+// Reachable reports whether other machines may reach an address. Any host name but localhost counts as
+// reachable.
 func Reachable(address string) bool {
 	if address == "" {
 		return false

@@ -22,9 +22,8 @@ func EnvName(flag string) string {
 // FileKey is the key of a setting in the file.
 func FileKey(flag string) string { return strings.ReplaceAll(flag, "-", "_") }
 
-// Load completes a configuration that was bound to f, after f was parsed: what
-// no flag set is taken from the environment, and what that does not set from the
-// file. Errors name the flag, the variable or the key at fault.
+// Load completes a configuration whose flags f were bound and parsed: settings without a flag are taken from
+// the environment, else from the file. Errors name the flag, the variable or the key.
 func (c *Config) Load(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) error {
 	l, err := readLayers(f, lookupEnv)
 	if err != nil {
@@ -53,14 +52,14 @@ func (c *Config) Load(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) e
 		return fmt.Errorf("--%s must hold no password, which other processes could see: set %s, postgres_dsn_file or PGPASSFILE", dsnFlag, EnvName(dsnFlag))
 	}
 	if c.UnixSocket != "" && !listenSet {
-		// Whoever asks for a socket does not expect a port, which others may reach.
+		// Whoever sets only a unix socket does not expect a TCP port, which others may reach.
 		c.Listen = ""
 	}
 	return c.Validate()
 }
 
-// Sources says where Load takes each setting from, by the flag's name: "--flag", a variable, or
-// a file and its key. A setting that is not in it has its default.
+// Sources returns where Load takes each setting from, by the flag's name: "--flag", a variable, or a file and
+// key. Settings that have their default are absent.
 func Sources(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) (map[string]string, error) {
 	l, err := readLayers(f, lookupEnv)
 	if err != nil {
@@ -77,7 +76,7 @@ func Sources(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) (map[strin
 	return out, nil
 }
 
-// layers are what settings are taken from that no flag sets.
+// layers are the sources of settings other than flags.
 type layers struct {
 	lookupEnv func(string) (string, bool)
 	path      string
@@ -93,7 +92,7 @@ func readLayers(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) (layers
 	return layers{lookupEnv, path, values}, err
 }
 
-// find returns the text of a setting and where it is from; nowhere is empty.
+// find returns a setting's text and its source; both are empty if no layer sets it.
 func (l layers) find(flag string) (text, source string) {
 	if text, ok := l.lookupEnv(EnvName(flag)); ok {
 		return text, EnvName(flag)
@@ -104,8 +103,7 @@ func (l layers) find(flag string) (text, source string) {
 	return "", ""
 }
 
-// Settings lists every setting with its name, its help and its default. Parsing
-// them changes a copy of c.
+// Settings returns flags for all settings, with names, help and defaults. Parsing them does not change c.
 func (c *Config) Settings() *pflag.FlagSet {
 	f := pflag.NewFlagSet("settings", pflag.ContinueOnError)
 	f.SortFlags = false
@@ -114,7 +112,7 @@ func (c *Config) Settings() *pflag.FlagSet {
 	return f
 }
 
-// WrongValue is the error for a text that is no value of a setting, in place of the parser's.
+// WrongValue is the error for an invalid value of a setting, which replaces the parser's.
 func WrongValue(v pflag.Value, err error) error {
 	switch v.Type() {
 	case "uint64", "uint32", "uint":
@@ -141,15 +139,14 @@ func filePath(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) (string, 
 	return path, nil
 }
 
-// UnknownSettingError is a key of a configuration file that is no setting.
+// UnknownSettingError is for a key of a configuration file that is not a setting.
 type UnknownSettingError struct{ Path, Key string }
 
 func (e *UnknownSettingError) Error() string {
 	return fmt.Sprintf("%s: %s: there is no such setting", e.Path, e.Key)
 }
 
-// readFile returns the text of every key. A key that holds a list or a map has
-// YAML for its text.
+// readFile returns the text of every key. The text of a list or a map is YAML.
 func readFile(path string) (map[string]string, error) {
 	content, err := memory.ReadFile(path)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 )
 
-// Misfit names the first value in a JSON text that a message cannot have, by its path, and says
-// what belongs there. It is for texts that protojson refuses, whose errors name no path; nil where
-// it finds nothing, as in a text that is no JSON.
+// Misfit returns an error for the first value in a JSON text that does not fit a message: its path, and what
+// belongs there. It is for texts that protojson refuses, since protojson's errors have no path. It returns
+// nil where it finds nothing, as in a text that is not JSON.
 func Misfit(text []byte, of protoreflect.MessageDescriptor) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -100,7 +100,7 @@ func misfitOfItem(value any, field protoreflect.FieldDescriptor, path string) er
 	return nil
 }
 
-// wanted says in words what a field that is no message of the API's takes.
+// wanted says in words what a scalar field takes.
 func wanted(field protoreflect.FieldDescriptor) string {
 	switch field.Kind() {
 	case protoreflect.BoolKind:
@@ -125,7 +125,7 @@ func wanted(field protoreflect.FieldDescriptor) string {
 	}
 }
 
-// wrongValue is the error about a value. Of a long one the beginning is shown.
+// wrongValue is the error for a value, of which it quotes the beginning.
 func wrongValue(path, wanted string, value any) error {
 	var is string
 	switch value := value.(type) {

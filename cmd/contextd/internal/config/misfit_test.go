@@ -8,8 +8,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// A value that a policy cannot have is named by its path, with what belongs there; a field that
-// there is not gets the nearest of those of its message.
+// TestMisfit: a value that does not fit a policy is named by its path, with what belongs there. An unknown
+// field gets the most similar field of its message.
 func TestMisfit(t *testing.T) {
 	for text, want := range map[string]string{
 		`{tool_result: {}}`:                                      `unknown field "tool_result" (did you mean "tool_results"?)`,

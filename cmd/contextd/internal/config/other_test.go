@@ -1,6 +1,6 @@
 package config_test
 
-// other has, for every setting, a value that is not its default.
+// other has a value for every setting that is not its default.
 var other = map[string]string{
 	"listen":           "127.0.0.1:1",
 	"unix-socket":      "/tmp/x.sock",

@@ -15,19 +15,18 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// PolicyFile is a file of policies and what is wrong with it.
+// PolicyFile is the content of a file of policies.
 type PolicyFile struct {
-	// Policies are those of the file, by name; a single policy has the name of the built-in
-	// one. Those that have errors are not among them.
+	// Policies are the valid policies, by name. A single policy has the name of the built-in one.
 	Policies map[string]*contextdv1.Policy
 	Default  string
-	// Errors are those of each policy, by name, and by the empty one that of the default.
+	// Errors are the errors of each invalid policy, by name; "" has that of the default.
 	Errors map[string]error
 }
 
-// ReadPolicies reads a file with a map of policies, as the daemon's configuration has
-// it, or with a single policy. Of a configuration's other settings it looks at those
-// that policies speak of. The error is that of a file in which no policy can be found.
+// ReadPolicies reads a file with a map of policies, as in the daemon's configuration, or with a single
+// policy. Of a configuration's other settings it only reads those that policies refer to. It returns an error
+// if the file has no policies at all.
 func ReadPolicies(path string) (PolicyFile, error) {
 	content, err := memory.ReadFile(path)
 	if err != nil {
@@ -42,7 +41,7 @@ func ReadPolicies(path string) (PolicyFile, error) {
 	}
 	c := Default()
 	if _, ok := keys["policies"]; !ok {
-		if _, err := readFile(path); err == nil { // it has settings alone
+		if _, err := readFile(path); err == nil { // it has settings only
 			return PolicyFile{}, errNoPolicy(path)
 		}
 		var whole yaml.Node
@@ -61,7 +60,7 @@ func ReadPolicies(path string) (PolicyFile, error) {
 	out := c.checkEach(nodes)
 	if _, wrong := out.Errors[c.DefaultPolicy]; !wrong {
 		if _, err := policySet(out.Policies, c.DefaultPolicy, c.summarizerNames()); err != nil {
-			out.Errors[""] = err // it is about none of them
+			out.Errors[""] = err // not about a single policy
 		}
 	}
 	return out, nil
@@ -69,7 +68,7 @@ func ReadPolicies(path string) (PolicyFile, error) {
 
 func errNoPolicy(path string) error { return fmt.Errorf("%s: policies: there is none in it", path) }
 
-// readPolicyKeys applies the other settings and returns the policies.
+// readPolicyKeys applies the settings that policies refer to, and returns the policies.
 func (c *Config) readPolicyKeys(path string, keys map[string]yaml.Node) (map[string]yaml.Node, error) {
 	flags := pflag.NewFlagSet("policies", pflag.ContinueOnError)
 	c.bind(flags)
@@ -104,7 +103,7 @@ func (c *Config) checkSingle(node yaml.Node) PolicyFile {
 	return policyFile(policy.DefaultName, map[string]*contextdv1.Policy{policy.DefaultName: p}, map[string]error{policy.DefaultName: err})
 }
 
-// check lays a policy over the built-in one.
+// check validates a policy on top of the built-in one.
 func (c *Config) check(p *contextdv1.Policy) error {
 	none, err := policySet(nil, "", c.summarizerNames())
 	if err != nil {
@@ -118,7 +117,7 @@ func (c *Config) check(p *contextdv1.Policy) error {
 	return err
 }
 
-// checkEach validates each policy by itself, so that every error is found.
+// checkEach validates each policy on its own, so that all errors are found.
 func (c *Config) checkEach(nodes map[string]yaml.Node) PolicyFile {
 	policies, errs := map[string]*contextdv1.Policy{}, map[string]error{}
 	for name, node := range nodes {
@@ -145,7 +144,7 @@ func parsePolicyNode(node yaml.Node) (*contextdv1.Policy, error) {
 	return p, parseMessage(value, p)
 }
 
-// policyFile parts the policies that have errors from those that have none.
+// policyFile separates invalid policies from valid ones.
 func policyFile(fallback string, policies map[string]*contextdv1.Policy, errs map[string]error) PolicyFile {
 	maps.DeleteFunc(errs, func(_ string, err error) bool { return err == nil })
 	maps.DeleteFunc(policies, func(name string, _ *contextdv1.Policy) bool { return errs[name] != nil })

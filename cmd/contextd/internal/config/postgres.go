@@ -11,15 +11,15 @@ import (
 	"github.com/contextd/contextd/internal/memory"
 )
 
-// Postgres is how StorePostgres reaches its database.
+// Postgres configures the database of StorePostgres.
 type Postgres struct {
-	// DSN is the address, in any form that libpq takes; DSNFile names a file that holds it.
+	// DSN is the address, in any form that libpq accepts; DSNFile names a file that holds it.
 	DSN, DSNFile string
-	// MaxConnections bounds how many connections the daemon has, but for one that listens.
+	// MaxConnections bounds the daemon's connections, without the one that listens for notifications.
 	MaxConnections uint64
 	// StatementTimeout bounds each statement.
 	StatementTimeout time.Duration
-	// Migrate lets the daemon bring the schema up to date when it starts.
+	// Migrate allows the daemon to migrate the schema when it starts.
 	Migrate bool
 }
 
@@ -37,7 +37,7 @@ func (p *Postgres) bind(f *pflag.FlagSet) {
 
 const dsnFlag = "postgres-dsn"
 
-// Address is the database's: that of the file if there is one.
+// Address is the database's address, from the file if one is set.
 func (p *Postgres) Address() (string, error) {
 	if p.DSNFile == "" {
 		return p.DSN, nil
@@ -66,7 +66,7 @@ func (c *Config) validatePostgres() error {
 	return nil
 }
 
-// HoldsPassword reports whether an address may hold one.
+// HoldsPassword reports whether an address may contain a password.
 func HoldsPassword(dsn string) bool {
 	if u, err := url.Parse(dsn); err == nil && u.User != nil {
 		if _, has := u.User.Password(); has {

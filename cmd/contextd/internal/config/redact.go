@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// hidden replaces what may be a secret.
+// hidden replaces values that may be secret.
 const hidden = "(hidden)"
 
-// Redacted returns the configuration without what may be secret in it: values of headers, words
-// of commands after the first, users, passwords and queries of addresses, the database's address.
+// Redacted returns a copy without possible secrets: values of headers, arguments of commands, users,
+// passwords and queries of URLs, and the database's address.
 func (c Config) Redacted() Config {
 	if len(c.EncryptionKeyCommand) > 1 {
 		c.EncryptionKeyCommand = []string{c.EncryptionKeyCommand[0], hidden}
@@ -32,8 +32,7 @@ func (c Config) Redacted() Config {
 	return c
 }
 
-// redactedURL is an address without what may be a secret: its user, password and query, or all of
-// one that is no address.
+// redactedURL is a URL without user, password and query. A text that is not a URL is hidden whole.
 func redactedURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {

@@ -4,8 +4,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Reload reads the file and the environment again, under the flags that f was parsed
-// with. It changes nothing of the configuration that is bound to f.
+// Reload reads the file and the environment again; the flags that were set in f still override them. The
+// configuration that is bound to f does not change.
 func Reload(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) (Config, error) {
 	c := Default()
 	again := pflag.NewFlagSet("reload", pflag.ContinueOnError)
@@ -25,8 +25,7 @@ func Reload(f *pflag.FlagSet, lookupEnv func(string) (string, bool)) (Config, er
 	return c, nil
 }
 
-// Differences lists the settings, by their keys in the file, that have another value in
-// other.
+// Differences lists the settings, by their keys in the file, whose values differ in other.
 func (c *Config) Differences(other *Config) []string {
 	var out []string
 	theirs := other.Settings()

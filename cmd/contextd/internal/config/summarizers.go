@@ -22,8 +22,8 @@ const (
 	SummarizerPull       = "pull"
 )
 
-// Summarizer is a summarizer as it is written in YAML; docs/summarizers.md says what
-// the keys mean. It holds no key: only where to read one.
+// Summarizer is a summarizer as in YAML; docs/summarizers.md explains the keys. It contains no API key, only
+// where to read one.
 type Summarizer struct {
 	Type string `yaml:"type"`
 
@@ -49,8 +49,8 @@ type Summarizer struct {
 	CoolDown       time.Duration `yaml:"cool_down,omitempty"`
 }
 
-// Scrubs reports whether credentials are replaced in what the summarizer is given: unless
-// it says otherwise, where it is another party than who runs the agent.
+// Scrubs reports whether credentials are replaced in the summarizer's input. The default is yes for
+// summarizers that send it to a third party.
 func (s Summarizer) Scrubs() bool {
 	if s.Scrub != nil {
 		return *s.Scrub
@@ -58,11 +58,10 @@ func (s Summarizer) Scrubs() bool {
 	return s.Type == SummarizerOpenAI || s.Type == SummarizerAnthropic
 }
 
-// builtinSummarizer is the one that always exists. Configuration may give the name
-// another meaning.
+// builtinSummarizer always exists. The configuration may redefine its name.
 const builtinSummarizer = SummarizerExtractive
 
-// AllSummarizers are those of the configuration and the built-in one, by name.
+// AllSummarizers are the built-in summarizer and those of the configuration, by name.
 func (c *Config) AllSummarizers() map[string]Summarizer {
 	all := map[string]Summarizer{builtinSummarizer: {Type: SummarizerExtractive}}
 	maps.Copy(all, c.Summarizers)
@@ -73,8 +72,7 @@ func (c *Config) summarizerNames() policy.Summarizers {
 	return policy.Summarizers{Names: slices.Sorted(maps.Keys(c.AllSummarizers())), Default: c.DefaultSummarizer}
 }
 
-// validateSummarizers names the first invalid key. What a backend refuses, building it
-// reports.
+// validateSummarizers reports the first invalid key. Errors of a backend's own are found when it is built.
 func (c *Config) validateSummarizers() error {
 	all := c.AllSummarizers()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -122,7 +120,7 @@ func (v summarizersValue) String() string {
 	if v.summarizers == nil || len(*v.summarizers) == 0 {
 		return ""
 	}
-	// Durations are written as YAML reads them.
+	// Through YAML, so that durations are written as YAML reads them.
 	text, err := yaml.Marshal(*v.summarizers)
 	if err != nil {
 		return ""

@@ -47,7 +47,7 @@ func TestSummarizersAreRead(t *testing.T) {
 	}
 }
 
-// The built-in summarizer is there without a word, and its name may mean another.
+// TestTheBuiltInSummarizer: the built-in summarizer needs no configuration, and its name may be redefined.
 func TestTheBuiltInSummarizer(t *testing.T) {
 	c, err := flags()
 	if err != nil || c.DefaultSummarizer != "extractive" || len(c.AllSummarizers()) != 1 {

@@ -13,7 +13,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// Validate names the first setting that makes no sense, by its key in the file.
+// Validate reports the first invalid setting, by its key in the file.
 func (c *Config) Validate() error {
 	for _, check := range []func() error{
 		c.validateChoices, c.validateBounds, c.Disk.validate, c.validatePostgres, c.ValidateListening, c.Limits.Validate,
@@ -26,7 +26,7 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// validateChoices checks what may only be one of a few values, or depends on another setting.
+// validateChoices checks settings with few values, and those that depend on others.
 func (c *Config) validateChoices() error {
 	switch {
 	case c.Listen == "" && c.UnixSocket == "":
@@ -114,8 +114,7 @@ func (c *Config) validatePolicies() error {
 	return nil
 }
 
-// Scrubber finds the credentials that the operator wants replaced. observe is
-// scrub.Options' own.
+// Scrubber finds the credentials that the operator wants replaced. observe is as in scrub.Options.
 func (c *Config) Scrubber(observe func(rule string, n int)) (*scrub.Scrubber, error) {
 	s, err := scrub.New(scrub.Options{Patterns: c.ScrubPatterns, Observe: observe})
 	if err != nil {
@@ -124,7 +123,7 @@ func (c *Config) Scrubber(observe func(rule string, n int)) (*scrub.Scrubber, er
 	return s, nil
 }
 
-// PolicySet returns the named policies, and which of them is the shadow.
+// PolicySet returns the named policies, with the shadow marked.
 func (c *Config) PolicySet() (policy.Set, error) {
 	set, err := policySet(c.Policies, c.DefaultPolicy, c.summarizerNames())
 	if err != nil {
@@ -144,10 +143,10 @@ func policySet(named map[string]*contextdv1.Policy, fallback string, summarizers
 	return policy.NewSet(overlays, fallback, summarizers)
 }
 
-// Registry returns the models.
+// Registry returns the registry of models.
 func (c *Config) Registry() (budget.Models, error) { return budget.NewModels(c.Models...) }
 
-// Budget is the budget that applies where none is given; never nil.
+// Budget is the default budget; never nil.
 func (c *Config) Budget() *contextdv1.Budget {
 	if c.DefaultBudget == nil {
 		return &contextdv1.Budget{}

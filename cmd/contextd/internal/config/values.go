@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// size is a number of bytes, written plainly or with KiB, MiB or GiB.
+// size is a flag for a number of bytes, plain or with KiB, MiB or GiB.
 type size uint64
 
-// SizeValue is a flag for a number of bytes, as settings have it.
+// SizeValue is a flag for a number of bytes, in the form that settings use.
 func SizeValue(p *uint64) pflag.Value { return sizeValue(p) }
 
 func sizeValue(p *uint64) *size { return (*size)(p) }
@@ -44,7 +44,7 @@ func (s *size) Set(text string) error {
 	return fmt.Errorf("must be a number of bytes below %d, such as 1048576, 512KiB, 16MiB or 1GiB", uint64(math.MaxUint64))
 }
 
-// String implements pflag.Value: the largest unit that divides it.
+// String implements pflag.Value. It uses the largest unit that divides the number.
 func (s *size) String() string {
 	for _, unit := range sizeUnits[:3] {
 		if *s != 0 && uint64(*s)%unit.bytes == 0 {
@@ -57,7 +57,7 @@ func (s *size) String() string {
 // Type implements pflag.Value.
 func (*size) Type() string { return "size" }
 
-// ParseTokens takes 32000 or 32k.
+// ParseTokens parses a number of tokens such as 32000 or 32k.
 func ParseTokens(text string) (uint64, error) {
 	digits, thousands := strings.CutSuffix(strings.ToLower(text), "k")
 	n, err := strconv.ParseUint(digits, 10, 50)
@@ -70,7 +70,7 @@ func ParseTokens(text string) (uint64, error) {
 	return n, nil
 }
 
-// modeValue is a file mode in octal digits.
+// modeValue is a flag for a file mode in octal digits.
 type modeValue struct{ mode *fs.FileMode }
 
 // Set implements pflag.Value.

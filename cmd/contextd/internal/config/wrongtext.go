@@ -13,26 +13,27 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// position is where protojson saw an error, which says something of JSON that somebody wrote.
+// position is a position in protojson's errors. It refers to JSON that was made from YAML, which nobody
+// wrote.
 var position = regexp.MustCompile(`(syntax error )?\(line \d+:\d+\): `)
 
-// JSONError is an error of protojson without its package's name, and with the same whitespace each
-// time, which protojson varies on purpose.
+// JSONError is an error of protojson without the package's name. Its whitespace, which protojson varies on
+// purpose, is made regular.
 func JSONError(err error) error {
 	return errors.New(strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "proto:")), " "))
 }
 
 var (
-	// wrongKind and noField are what the YAML package says of a value of the wrong kind, and of one
-	// that nothing takes.
+	// wrongKind and noField match the YAML package's errors for a value of the wrong kind and for an unknown
+	// key.
 	wrongKind = regexp.MustCompile("^line (\\d+): cannot unmarshal !!(\\w+)( `.*`)? into (.+)$")
 	noField   = regexp.MustCompile(`^line (\d+): field (.+) not found in type .+$`)
 )
 
-// yamlKinds are the words for the kinds of values of YAML.
+// yamlKinds are words for YAML's kinds of values.
 var yamlKinds = map[string]string{"map": "a map", "seq": "a list", "null": "nothing"}
 
-// unmarshal reads the one document of a text. What is in another would be ignored.
+// unmarshal decodes the only document of a text. A second document is an error, since it would be ignored.
 func unmarshal(content []byte, into any) error {
 	documents := yaml.NewDecoder(bytes.NewReader(content))
 	for err := documents.Decode(into); !errors.Is(err, io.EOF); {
@@ -47,7 +48,7 @@ func unmarshal(content []byte, into any) error {
 	return nil
 }
 
-// yamlError is an error of the YAML package in words, without types of Go.
+// yamlError rewrites an error of the YAML package without the names of Go types.
 func yamlError(err error) error {
 	types, ok := errors.AsType[*yaml.TypeError](err)
 	if !ok {
@@ -66,7 +67,7 @@ func yamlError(err error) error {
 	return errors.New(strings.Join(all, "; "))
 }
 
-// kindOfType is the kind of value that a type of Go is made of.
+// kindOfType says in words which YAML value a Go type takes.
 func kindOfType(name string) string {
 	switch {
 	case strings.HasPrefix(name, "[]"):

@@ -21,8 +21,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// parseMessage fills m from a decoded YAML value, by the names that the API's
-// fields have, and checks it against the API's rules.
+// parseMessage fills m from a decoded YAML value by the API's field names, and validates it by the API's
+// rules.
 func parseMessage(value map[string]any, m proto.Message) error {
 	asJSON, err := json.Marshal(value)
 	if err != nil {
@@ -124,7 +124,7 @@ func (v policiesValue) String() string {
 // Type implements pflag.Value.
 func (policiesValue) Type() string { return "yaml" }
 
-// modelEntry is a budget.Override as it is written in YAML.
+// modelEntry is a budget.Override with its YAML keys.
 type modelEntry struct {
 	Name      string   `yaml:"name" json:"name"`
 	Provider  string   `yaml:"provider" json:"provider,omitempty"`
@@ -175,10 +175,10 @@ func (v modelsValue) String() string {
 // Type implements pflag.Value.
 func (modelsValue) Type() string { return "yaml" }
 
-// yamlValue is a map or a list that is written in YAML as it is in Go. Unknown keys are errors.
+// yamlValue is a flag for a map or a list in YAML. Unknown keys are errors.
 type yamlValue[T any] struct {
 	to *T
-	// check, if set, says what is wrong with a value.
+	// check, if set, validates a value.
 	check func(T) error
 }
 
@@ -223,8 +223,7 @@ func validPeers(peers []auth.Peer) error {
 	return nil
 }
 
-// ParseMessage fills m from YAML or JSON text, by the names that the API's
-// fields have, and checks it against the API's rules.
+// ParseMessage fills m from YAML or JSON text by the API's field names, and validates it by the API's rules.
 func ParseMessage(text string, m proto.Message) error {
 	var value map[string]any
 	if err := unmarshal([]byte(text), &value); err != nil {

@@ -11,7 +11,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// callsOf counts the calls that events make.
+// callsOf counts the tool calls in events.
 func callsOf(events []*contextdv1.Event) int {
 	n := 0
 	for _, e := range events {
@@ -24,8 +24,8 @@ func callsOf(events []*contextdv1.Event) int {
 	return n
 }
 
-// checkPairs reports a call or result that is alone: a provider refuses such a
-// request. Results follow their calls before anything else is said.
+// checkPairs returns an error for a tool call without a result, or a result without a call, since providers
+// refuse such requests. Results must directly follow their calls.
 func checkPairs(messages []*contextdv1.RenderedMessage) error {
 	open := map[string]bool{}
 	wasAssistant := false
@@ -45,7 +45,7 @@ func checkPairs(messages []*contextdv1.RenderedMessage) error {
 				return fmt.Errorf("message %d comes before the result of %s", m.GetIndex(), anyOf(open))
 			}
 			if call := b.GetToolCall(); call != nil {
-				goesOn = true // parallel calls
+				goesOn = true // more calls may follow
 				open[call.GetCallId()] = true
 			}
 		}
@@ -58,8 +58,8 @@ func checkPairs(messages []*contextdv1.RenderedMessage) error {
 
 func anyOf(open map[string]bool) string { return slices.Min(slices.Collect(maps.Keys(open))) }
 
-// visibleCalls counts the calls that a model sees: those in the messages, in full
-// or with a stub for their result, and those that the ledger names.
+// visibleCalls counts the tool calls that the model sees: in messages, in full or with a stubbed result, and
+// in the ledger.
 func visibleCalls(messages []*contextdv1.RenderedMessage) int {
 	n := 0
 	for _, m := range messages {
@@ -76,13 +76,13 @@ func visibleCalls(messages []*contextdv1.RenderedMessage) int {
 	return n
 }
 
-// A ledger's line names one call, or so many that read alike, or sums up a tool.
+// A line of the ledger is for one call, for several similar calls, or sums up a tool's calls.
 var (
 	ledgerLine = regexp.MustCompile(` → (?:ok|error|interrupted)(?: ×(\d+))?(?: (ctx:\d+\.\d+))?$`)
 	ledgerSum  = regexp.MustCompile(`^.* ×(\d+)(?:, \d+ (?:error|interrupted))*$`)
 )
 
-// ledgerOf counts the calls of a digest's ledger and lists its pointers.
+// ledgerOf counts the calls in a digest's ledger, and returns its pointers.
 func ledgerOf(digest string) (calls int, pointers []string) {
 	_, ledger, ok := strings.Cut(digest, "\nEarlier tool calls (")
 	if !ok {
@@ -112,7 +112,7 @@ func textOf(m *contextdv1.Message) string {
 	return out.String()
 }
 
-// times is the number of a line; one that has none is one call.
+// times is the number of calls on a line; a line without a number is one call.
 func times(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// talk makes messages from a notation: "a:1,2" an assistant with two calls,
-// "a" one with text, "t:1" a tool's answer, "u" a user.
+// talk makes messages from a notation: "a:1,2" is an assistant's message with two calls, "a" one with text,
+// "t:1" a result, "u" a user's message.
 func talk(notation string) []*contextdv1.RenderedMessage {
 	roles := map[string]contextdv1.Role{
 		"a": contextdv1.Role_ROLE_ASSISTANT, "t": contextdv1.Role_ROLE_TOOL, "u": contextdv1.Role_ROLE_USER,

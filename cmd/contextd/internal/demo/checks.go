@@ -11,7 +11,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// check holds a turn to what the daemon promises.
+// check tests a turn's context against the promises of the daemon.
 func (r *replay) check(t *Turn, ours, all *received) {
 	if !ours.hashOK {
 		r.problem("turn %d: the messages hash to %s and the daemon says %s", t.Turn, ours.hash, ours.header.GetPrefixHash())
@@ -41,9 +41,9 @@ func (r *replay) check(t *Turn, ours, all *received) {
 	}
 }
 
-// checkAnchor compares the system prompt and the first message of a human with what was
-// said. What the harness put in may be dropped, but for the system messages that begin the
-// session; a first message that takes half of the target may be clipped.
+// checkAnchor compares the system prompt and the first human message with what was appended. Messages that
+// the harness injected may be dropped, except for the system messages at the beginning. A first message that
+// takes half of the target may be clipped.
 func (r *replay) checkAnchor(ours, all []*contextdv1.RenderedMessage) error {
 	begun := false
 	for i, m := range all {
@@ -53,7 +53,7 @@ func (r *replay) checkAnchor(ours, all []*contextdv1.RenderedMessage) error {
 			continue
 		}
 		if role == contextdv1.Role_ROLE_ASSISTANT {
-			break // nobody asked before
+			break // no human message came first
 		}
 		at := slices.IndexFunc(ours, func(o *contextdv1.RenderedMessage) bool { return slices.Equal(o.GetSourceSeqs(), m.GetSourceSeqs()) })
 		if at < 0 {
@@ -69,15 +69,14 @@ func (r *replay) checkAnchor(ours, all []*contextdv1.RenderedMessage) error {
 	return nil
 }
 
-// injected reports whether no human wrote any part of a message.
+// injected reports whether a message was injected by the harness as a whole.
 func (r *replay) injected(m *contextdv1.RenderedMessage) bool {
 	return len(m.GetSourceSeqs()) > 0 && !slices.ContainsFunc(m.GetSourceSeqs(), func(seq uint64) bool {
 		return seq == 0 || seq > uint64(len(r.appended)) || r.appended[seq-1].GetLabels()["harness.injected"] != "true"
 	})
 }
 
-// verify asks the daemon to make every recorded projection again, and for the
-// body of every pointer of the last context.
+// verify has the daemon rebuild every recorded projection, and resolves every pointer in the last context.
 func (r *replay) verify(ctx context.Context) error {
 	if r.last == nil {
 		return nil
@@ -134,7 +133,7 @@ func (r *replay) verifyPointers(ctx context.Context) error {
 	return nil
 }
 
-// resolve compares the body of a pointer with what was appended.
+// resolve compares the body that a pointer gives with what was appended.
 func (r *replay) resolve(ctx context.Context, pointer string) error {
 	r.totals.Pointers++
 	resp, err := r.api.ResolvePointer(ctx, &contextdv1.ResolvePointerRequest{SessionId: sessionID, Pointer: pointer})

@@ -15,8 +15,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// tampering is a daemon whose answers are changed on their way. The checks are
-// worth something only if they see it.
+// tampering is a daemon whose answers are changed on the way, which the checks must notice.
 type tampering struct {
 	contextdv1.ContextServiceClient
 	header   func(*contextdv1.ContextHeader)
@@ -28,7 +27,7 @@ type tampering struct {
 func (c *tampering) AssembleContext(ctx context.Context, req *contextdv1.AssembleContextRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[contextdv1.AssembleContextResponse], error) {
 	stream, err := c.ContextServiceClient.AssembleContext(ctx, req, opts...)
 	if req.GetPreview() {
-		return stream, err // the context that others are compared with
+		return stream, err // the unreduced context is not changed
 	}
 	return tamperingStream{stream, c}, err
 }
@@ -106,8 +105,8 @@ func withoutResult(c *contextdv1.MessageChunk) {
 	})
 }
 
-// TestCheckAnchor: the prompt and the first words of a human are the anchor, and what a harness
-// puts in between is not.
+// TestCheckAnchor: the system prompt and the first human message are the anchor; messages that a harness
+// injected between them are not.
 func TestCheckAnchor(t *testing.T) {
 	r := &replay{}
 	var all []*contextdv1.RenderedMessage

@@ -17,11 +17,11 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// defaultMaxTokens is tight for the bundled session: it fills several times.
+// defaultMaxTokens is so small that the bundled session fills it several times.
 const defaultMaxTokens = 16_000
 
-// Where somebody watches, there is a pause between turns, and all of them
-// together take no longer than this.
+// At a terminal there is a pause between turns: terminalDelay, or shorter so that all pauses take at most
+// terminalTime.
 const (
 	terminalDelay = 150 * time.Millisecond
 	terminalTime  = 20 * time.Second
@@ -70,7 +70,7 @@ check fails.`,
 	return cmd
 }
 
-// errChecks is returned where the replay went through and a check failed.
+// errChecks is returned where the replay finished but a check failed.
 var errChecks = errors.New("the demo's checks failed; see above")
 
 func run(ctx context.Context, o options, terminal *os.File, out, diagnostics io.Writer) (err error) {

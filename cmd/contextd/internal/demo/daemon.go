@@ -23,14 +23,13 @@ type running struct {
 	ended chan error
 }
 
-// start runs a daemon as "contextd serve" does, with the disk store in dir and
-// the API on a loopback port of the system's choice. Nothing of the user's
-// settings applies: the same session gives the same picture everywhere.
+// start runs a daemon as "contextd serve" does, with the disk store in dir and the API on a free loopback
+// port. It ignores the user's settings, so that the output for a session is the same everywhere.
 func start(ctx context.Context, dir string, diagnostics io.Writer) (*running, error) {
 	c := config.Default()
 	c.Listen, c.UnixSocket, c.MetricsListen = "127.0.0.1:0", "", ""
 	c.Store, c.DataDir = config.StoreDisk, filepath.Join(dir, "data")
-	c.LogLevel = slog.LevelError // the demo's own end cuts off its watch
+	c.LogLevel = slog.LevelError // when the demo ends, it interrupts its own watch
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -38,7 +37,7 @@ func start(ctx context.Context, dir string, diagnostics io.Writer) (*running, er
 	if err != nil {
 		return nil, err
 	}
-	// An interrupt ends the replay, and the replay ends the daemon: in order.
+	// An interrupt must end the replay first, which then stops the daemon.
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r := &running{stop: stop, ended: make(chan error, 1)}
 	go func() { r.ended <- d.Run(background) }()

@@ -15,7 +15,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/demo"
 )
 
-// interruptible is the context of a program, which a signal ends.
+// interruptible is a program's context, which ends with a signal.
 func interruptible() context.Context {
 	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	return ctx
@@ -24,11 +24,11 @@ func interruptible() context.Context {
 // runDemo runs the command and returns what it wrote.
 func runDemo(t *testing.T, args ...string) string {
 	t.Helper()
-	// Whatever it leaves behind would be here.
+	// Files that the demo does not remove would be here.
 	t.Setenv("TMPDIR", t.TempDir())
 	var out, diagnostics bytes.Buffer
 	cmd := demo.NewCommand()
-	cmd.SetArgs(append([]string{}, args...)) // nil would be the test's own
+	cmd.SetArgs(append([]string{}, args...)) // nil would mean the arguments of the test
 	cmd.SetOut(&out)
 	cmd.SetErr(&diagnostics)
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
@@ -40,7 +40,7 @@ func runDemo(t *testing.T, args ...string) string {
 	return out.String()
 }
 
-// replayed is what --json writes.
+// replayed runs the demo with --json and returns its output.
 func replayed(t *testing.T, args ...string) ([]demo.Turn, demo.Totals) {
 	t.Helper()
 	var turns []demo.Turn

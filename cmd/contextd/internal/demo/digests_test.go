@@ -12,8 +12,8 @@ import (
 
 const digestsPage = "../../../../docs/digests.md"
 
-// TestDigestsOfTheDemo holds a page of the docs to what is written of the demo's session
-// under three budgets, or writes it.
+// TestDigestsOfTheDemo compares a page of the docs with the digests of the demo's session under three
+// budgets, or with -rewrite updates it.
 func TestDigestsOfTheDemo(t *testing.T) {
 	page, err := os.ReadFile(digestsPage)
 	if err != nil {
@@ -55,7 +55,7 @@ func TestDigestsOfTheDemo(t *testing.T) {
 	}
 }
 
-// openWork is a session that has a plan and something that failed.
+// openWork is a session with a plan and a failure.
 func openWork() []*contextdv1.Event {
 	var events []*contextdv1.Event
 	say := func(role contextdv1.Role, blocks ...*contextdv1.Block) {

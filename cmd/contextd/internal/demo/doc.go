@@ -1,5 +1,4 @@
-// Package demo replays a session through a daemon of its own and shows what the
-// model would have been sent at each of its calls. It is a client of the API and
-// nothing else: what it reports is computed from what came over gRPC, and what
-// the daemon promises it checks itself.
+// Package demo replays a session through a daemon of its own, and shows what the model would have been sent
+// at each of its calls. It only uses the API: all figures are computed from what it receives over gRPC, and
+// it checks the daemon's promises itself.
 package demo

@@ -23,7 +23,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// requests are what each RPC is asked, in this order; more than one is a stream.
+// requests are the requests for each RPC, in this order; several are sent as a stream.
 var requests = []struct {
 	rpc  string
 	send []string
@@ -66,8 +66,8 @@ const (
 	aTranscript = "W3sicm9sZSI6InVzZXIiLCJjb250ZW50IjoieCJ9XQ=="
 )
 
-// TestReadmeSaysWhichRPCsAreThere asks each RPC of the API and compares with the
-// README's table.
+// TestReadmeSaysWhichRPCsAreThere calls each RPC of the API, and compares the results with the README's
+// table.
 func TestReadmeSaysWhichRPCsAreThere(t *testing.T) {
 	named := readmeRPCs(t)
 	d, err := start(t.Context(), t.TempDir(), t.Output())
@@ -103,7 +103,7 @@ func TestReadmeSaysWhichRPCsAreThere(t *testing.T) {
 		case !slices.Contains(named, r.rpc):
 			t.Errorf("README.md does not name %s", r.rpc)
 		case got == codes.FailedPrecondition && reasonIn(err) == apierr.ReasonNotConfigured:
-			// It needs a configuration that a demo has not.
+			// The RPC needs a configuration that the demo does not have.
 		case got != codes.OK:
 			t.Errorf("%s is there, says README.md; it answers %s", r.rpc, got)
 		}
@@ -171,10 +171,10 @@ func readmeRPCs(t *testing.T) []string {
 	return names
 }
 
-// open are RPCs whose streams stay open: they are there once they send headers.
+// open are RPCs whose streams stay open. They are implemented if they send headers.
 var open = []string{"ServeHooks", "WatchLifecycle"}
 
-// ask calls an RPC of any kind and returns how it ended.
+// ask calls an RPC of any kind and returns its error.
 func ask(t *testing.T, conn *grpc.ClientConn, m protoreflect.MethodDescriptor, send []string) error {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -190,7 +190,7 @@ func ask(t *testing.T, conn *grpc.ClientConn, m protoreflect.MethodDescriptor, s
 			t.Fatalf("%s: %v", m.Name(), err)
 		}
 		if err := stream.SendMsg(req); err != nil {
-			break // why, says Recv
+			break // Recv returns the reason
 		}
 	}
 	if slices.Contains(open, string(m.Name())) {

@@ -12,39 +12,38 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// held is a context that a client keeps from one model call to the next, so that
-// it is sent only what is new.
+// held is the context that a client keeps between model calls, so that the daemon only sends new messages.
 type held struct {
 	messages []*contextdv1.RenderedMessage
 	hash     string
-	// asOf is the newest event that it covers.
+	// asOf is the newest event that the context covers.
 	asOf uint64
 }
 
-// received is one answer of AssembleContext, completed from what was held.
+// received is an answer of AssembleContext, completed by the messages that were held.
 type received struct {
 	header *contextdv1.ContextHeader
-	// messages are the whole context; sent of them came with this answer.
+	// messages are the whole context; sent is how many of them came with this answer.
 	messages []*contextdv1.RenderedMessage
 	sent     int
-	// bytes is the size of the context as JSON lines; common of them was in the
-	// context before, from its first byte on.
+	// bytes is the size of the context as JSON lines; common is how many leading bytes it shares with the
+	// last context.
 	bytes, common int
-	// stable counts the leading messages that are what they were; before is how
-	// many could have been.
+	// stable is how many leading messages are unchanged; before is how many the last context had, without
+	// reminders.
 	stable, before int
-	// joined is set where a newer event is in the first message that differs: harnesses log
-	// parts of a message after what follows it.
+	// joined is set where the first changed message includes a newer event: harnesses may log a part of a
+	// message after the messages that follow it.
 	joined bool
-	// hash is what the client computed, hashOK whether the daemon said the same.
+	// hash is the hash that the client computed; hashOK says whether it equals the daemon's.
 	hash   string
 	hashOK bool
 }
 
-// changed reports whether a message of the context before was rewritten.
+// changed reports whether a message of the last context was rewritten.
 func (r *received) changed() bool { return r.stable < r.before }
 
-// fetch assembles a context. What is held afterwards is what was received.
+// fetch assembles a context, and holds what was received.
 func (h *held) fetch(ctx context.Context, api contextdv1.ContextServiceClient, req *contextdv1.AssembleContextRequest) (*received, error) {
 	if len(h.messages) > 0 {
 		req.Have = &contextdv1.Have{MessageCount: uint32(len(h.messages)), PrefixHash: h.hash}
@@ -89,7 +88,7 @@ func (h *held) fetch(ctx context.Context, api contextdv1.ContextServiceClient, r
 	return r, nil
 }
 
-// hashOf is the hash by its definition in docs/format.md.
+// hashOf is the context's hash as docs/format.md defines it.
 func hashOf(messages []*contextdv1.RenderedMessage) string {
 	h := sha256.New()
 	for _, m := range messages {
@@ -99,11 +98,10 @@ func hashOf(messages []*contextdv1.RenderedMessage) string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// compare measures what the context shares with the one before it, which covers the events up
-// to asOf.
+// compare measures the prefix that the context shares with the last one, which covers the events up to asOf.
 func (r *received) compare(before []*contextdv1.RenderedMessage, asOf uint64) {
 	r.before = len(before)
-	// Reminders are last and are replaced by newer messages: that is not a rewrite.
+	// Reminders come last, and newer messages replace them: that does not count as a rewrite.
 	for r.before > 0 && before[r.before-1].GetOrigin() == contextdv1.Origin_ORIGIN_REMINDER {
 		r.before--
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/cli"
 )
 
-// leakFree runs the tests and then looks for goroutines that they left.
+// leakFree runs the tests and then checks for leaked goroutines.
 type leakFree struct{ *testing.M }
 
 func (m leakFree) Run() int {

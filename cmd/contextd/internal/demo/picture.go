@@ -12,19 +12,19 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// picture draws a replay as text.
+// picture draws a replay as text, one line per turn.
 type picture struct {
 	w      io.Writer
 	width  int // columns
 	colour bool
 }
 
-// The parts of a line next to the bar, in columns.
+// Widths in columns.
 const (
 	plainWidth = 100
 	leastWidth = 72
 	mostWidth  = 160
-	// fixedWidth is turn, raw, sent, state and prefix with what separates them.
+	// fixedWidth is the width of turn, raw, sent, state and prefix, with the gaps between them.
 	fixedWidth = 4 + 2 + 6 + 1 + 6 + 2 + 2 + 1 + 6 + 2 + 5 + 2
 	leastBar   = 12
 	mostBar    = 40
@@ -40,7 +40,7 @@ func (p *picture) bar() int {
 	return min(max((p.width-fixedWidth)/3, leastBar), mostBar)
 }
 
-// head explains the columns.
+// head writes the legend.
 func (p *picture) head(target uint64) error {
 	cached, fresh, free := p.glyphs()
 	_, err := fmt.Fprintf(p.w, `Each line is one model call; the bar is the target of %s tokens.
@@ -59,7 +59,7 @@ After it, what was dropped and why:
 	return err
 }
 
-// turn draws one line, below what the user said.
+// turn writes a turn's line, after what the user said.
 func (p *picture) turn(t *Turn) error {
 	if t.Turn == 1 {
 		if err := p.head(t.TargetTokens); err != nil {
@@ -72,7 +72,7 @@ func (p *picture) turn(t *Turn) error {
 	}
 	prefix := "new"
 	if t.Turn > 1 {
-		// Rounded down: a prefix that was touched never reads 100%.
+		// Rounded down, so that a changed prefix never shows as 100%.
 		prefix = fmt.Sprintf("%d%%", int(math.Floor(t.StableShare*100)))
 	}
 	line := fmt.Sprintf("%4d  %6s %6s  [%s] %s  %5s  %s",
@@ -94,7 +94,7 @@ func (p *picture) glyphs() (cached, fresh, free string) {
 	return "=", "#", "."
 }
 
-// fill draws the bar: its full length is the target.
+// fill draws the bar; its full length is the target.
 func (p *picture) fill(t *Turn) string {
 	cached, fresh, free := p.glyphs()
 	length := p.bar()
@@ -113,7 +113,7 @@ func (p *picture) paint(state, s string) string {
 	return s
 }
 
-// names say what a reducer did to how many bodies.
+// names are short names for what reducers did to bodies.
 var names = map[string]string{
 	"duplicates":   "duplicate",
 	"tool_results": "stubbed",
@@ -121,7 +121,7 @@ var names = map[string]string{
 	"thinking":     "thoughts",
 }
 
-// note says what was dropped in a turn.
+// note says what was dropped in a turn, and why.
 func note(t *Turn) string {
 	if t.FreedTokens == 0 && len(t.Evicted) == 0 && t.Collapsed <= 0 {
 		return ""
@@ -142,7 +142,7 @@ func note(t *Turn) string {
 	return fmt.Sprintf("%-5s -%s: %s", t.Reason, thousands(t.FreedTokens), strings.Join(parts, ", "))
 }
 
-// totals draws the end.
+// totals writes the summary at the end.
 func (p *picture) totals(t *Totals) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "\n%-36s %12s %12s\n", "", "everything", "contextd")

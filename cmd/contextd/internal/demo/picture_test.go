@@ -21,8 +21,7 @@ func draw(t *testing.T, p picture, turns ...Turn) []string {
 	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 }
 
-// TestPicture draws turns as --json once wrote them, so that it changes with the
-// drawing alone.
+// TestPicture draws turns from a stored --json output, so that only the drawing can change the result.
 func TestPicture(t *testing.T) {
 	lines, err := os.ReadFile("testdata/picture.jsonl")
 	if err != nil {
@@ -69,7 +68,7 @@ func TestLinesFitTheTerminal(t *testing.T) {
 		Evicted: map[string]int{"duplicates": 1000, "tool_results": 1000, "clipping": 1000, "thinking": 1000},
 	}
 	first := long
-	first.Turn = 1 // the columns are explained above it
+	first.Turn = 1 // the legend is above it
 	for width := leastWidth; width <= mostWidth; width++ {
 		for _, line := range draw(t, picture{width: width}, first, long) {
 			if n := utf8.RuneCountInString(line); n > width {

@@ -24,8 +24,7 @@ func readReadme(t *testing.T) string {
 	return string(text)
 }
 
-// shown compares the text block after a sentence of the README with what it
-// should show, or writes it there.
+// shown compares the text block after a sentence of the README with want, or with -rewrite replaces it.
 func shown(t *testing.T, sentence, want string) {
 	t.Helper()
 	page := readReadme(t)
@@ -78,8 +77,8 @@ func excerpt(picture string) string {
 	return head + "prefix\n" + out.String() + "\n" + end
 }
 
-// TestReadmeQuickStart runs the commands of the README as written, and compares the output
-// that it shows.
+// TestReadmeQuickStart runs the commands of the README as written, and compares their output with the
+// README's.
 func TestReadmeQuickStart(t *testing.T) {
 	_, section, _ := strings.Cut(readReadme(t), "## Quick start")
 	section, _, _ = strings.Cut(section, "\n## ")
@@ -97,7 +96,7 @@ func TestReadmeQuickStart(t *testing.T) {
 		Files:               []string{script},
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
-			// The page's daemon listens on a port; the test's must not take it.
+			// The page's daemon listens on a port; tests must not occupy it.
 			env.Setenv("CONTEXTD_LISTEN", "")
 			env.Setenv("CONTEXTD_UNIX_SOCKET", env.WorkDir+"/c.sock")
 			env.Setenv("CONTEXTD_ADDR", "unix://"+env.WorkDir+"/c.sock")

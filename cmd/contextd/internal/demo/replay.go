@@ -9,11 +9,11 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// sessionID names the session in the demo's daemon.
+// sessionID is the session's id in the demo's daemon.
 const sessionID = "demo"
 
-// replay appends a session turn by turn and assembles before each model call,
-// once within the budget and once with everything, for comparison.
+// replay appends a session turn by turn. Before each model call it assembles two contexts: one within the
+// budget, and one with everything for comparison.
 type replay struct {
 	api    contextdv1.ContextServiceClient
 	watch  *watch
@@ -25,12 +25,12 @@ type replay struct {
 	appended  []*contextdv1.Event // by seq - 1
 	last      *received
 	previous  *Turn
-	evicted   map[string]string // pointer → reducer, as of the last turn
+	evicted   map[string]string // pointer → reducer, in the last context
 	totals    Totals
 	problems  []string
 }
 
-// everything is the policy under which nothing is dropped.
+// everything is a policy that drops nothing.
 func everything() *contextdv1.Policy {
 	return &contextdv1.Policy{
 		ToolResults: &contextdv1.ToolResultRetention{Default: &contextdv1.Retention{Keep: &contextdv1.Retention_NeverEvict{NeverEvict: true}}},
@@ -41,11 +41,11 @@ func everything() *contextdv1.Policy {
 	}
 }
 
-// unlimited is the largest budget that the API takes.
+// unlimited is the largest budget that the API accepts.
 const unlimited = 1_000_000_000
 
-// run replays the session and returns the totals. The error is for what stopped
-// the replay; checks that failed are in the totals.
+// run replays the session and returns the totals. The error is for what stopped the replay; failed checks are
+// in the totals.
 func (r *replay) run(ctx context.Context, events []*contextdv1.Event) (*Totals, error) {
 	steps, rest := split(events)
 	for i, s := range steps {
@@ -87,7 +87,7 @@ func (r *replay) append(ctx context.Context, events []*contextdv1.Event) error {
 	return nil
 }
 
-// turn assembles the context of one model call both ways.
+// turn assembles both contexts of one model call.
 func (r *replay) turn(ctx context.Context, n int, s step) (*Turn, error) {
 	ours, err := r.ours.fetch(ctx, r.api, &contextdv1.AssembleContextRequest{SessionId: sessionID, Budget: r.budget})
 	if err != nil {
@@ -113,7 +113,7 @@ func (r *replay) turn(ctx context.Context, n int, s step) (*Turn, error) {
 	return turn, nil
 }
 
-// describe says what came of a turn and what is new since the one before.
+// describe reports a turn, and what was dropped since the last one.
 func (r *replay) describe(n int, s step, c *received) *Turn {
 	h := c.header
 	t := &Turn{
@@ -153,8 +153,7 @@ func (r *replay) describe(n int, s step, c *received) *Turn {
 	return t
 }
 
-// reasonOf distinguishes a forced rewrite from a chosen one. untouched is what the context
-// would have weighed.
+// reasonOf is why a turn reduced. untouched is the size that the context would have had without it.
 func reasonOf(t *Turn, untouched uint64, steps []*contextdv1.ReducerStep) Reason {
 	switch {
 	case untouched > t.TargetTokens:

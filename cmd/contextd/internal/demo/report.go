@@ -4,7 +4,7 @@ package demo
 type Turn struct {
 	Turn    int    `json:"turn"`
 	AsOfSeq uint64 `json:"as_of_seq"`
-	// User is what the user said since the turn before; empty if nothing.
+	// User is what the user said since the last turn; empty if nothing.
 	User string `json:"user,omitempty"`
 
 	State           string `json:"state"`
@@ -13,30 +13,29 @@ type Turn struct {
 	ProjectedTokens uint64 `json:"projected_tokens"`
 
 	Messages int `json:"messages"`
-	// SentMessages came over the wire; the client held the others.
+	// SentMessages is how many messages the daemon sent; the client held the others.
 	SentMessages int `json:"sent_messages"`
 
-	// FreedTokens is what this turn took out of the context.
+	// FreedTokens is how many tokens this turn removed from the context.
 	FreedTokens uint64 `json:"freed_tokens,omitempty"`
-	// Evicted counts the bodies that this turn replaced, by reducer.
+	// Evicted counts the bodies that this turn evicted, by reducer.
 	Evicted map[string]int `json:"evicted,omitempty"`
-	// Collapsed counts the events that this turn moved to the ledger.
+	// Collapsed counts the events that this turn collapsed into the digest.
 	Collapsed int `json:"collapsed_events,omitempty"`
-	// Summary is the id of the summary that replaces them from this turn on; empty
-	// if it is the one before, or none.
+	// Summary is the id of a summary that appears in the digest for the first time; empty if none does.
 	Summary string `json:"summary,omitempty"`
-	// SummaryReady is the last event of the summary that was written during this turn's
-	// model call; 0 if none was.
+	// SummaryReady is the last event that a summary covers which became ready during this turn's model call;
+	// 0 if none did.
 	SummaryReady uint64 `json:"summary_ready_through_seq,omitempty"`
-	// Reason is why something was dropped now; empty if nothing was that had been sent.
+	// Reason is why this turn reduced; empty if nothing was removed that had been sent before.
 	Reason Reason `json:"reason,omitempty"`
 
-	// StableTokens and StableMessages are as they were in the turn before.
+	// StableTokens and StableMessages are the size of the prefix that is unchanged since the last turn.
 	StableTokens   uint64 `json:"stable_tokens"`
 	StableMessages int    `json:"stable_messages"`
-	// StableShare is how much of the request before is a prefix of this one.
+	// StableShare is the share of the last request that is a prefix of this one.
 	StableShare float64 `json:"stable_share"`
-	// ChangedBy is the reducer that rewrote the prefix; empty if it is unchanged.
+	// ChangedBy is the reducer that changed the prefix; empty if none did.
 	ChangedBy string `json:"changed_by,omitempty"`
 
 	Calls        int     `json:"calls"`
@@ -47,20 +46,20 @@ type Turn struct {
 	CostAll      float64 `json:"cost_everything"`
 }
 
-// Reason is why a turn reduced what an earlier one had sent.
+// Reason is why a turn removed what had been sent before.
 type Reason string
 
 // The reasons.
 const (
-	// Full: without it the context would have been over its target.
+	// Full: otherwise the context would have exceeded its target.
 	Full Reason = "full"
-	// Cold: the provider's cache had expired, so that a rewrite cost nothing more.
+	// Cold: the provider's cache had expired, so a rewrite cost nothing extra.
 	Cold Reason = "cold"
-	// Batch: enough had gathered to be worth a rewrite.
+	// Batch: enough had become due to be worth a rewrite.
 	Batch Reason = "batch"
 )
 
-// Totals are the sums over a session, and what was checked.
+// Totals are the sums over a session, and the results of the checks.
 type Totals struct {
 	Turns        int    `json:"turns"`
 	Messages     int    `json:"messages"`
@@ -74,10 +73,10 @@ type Totals struct {
 	Cost       float64 `json:"cost"`
 	CostAll    float64 `json:"cost_everything"`
 	CostRatio  float64 `json:"cost_ratio"`
-	// OverFrom is the first turn at which everything no longer fits; 0 if it does.
+	// OverFrom is the first turn at which the whole log no longer fits the target; 0 if it always fits.
 	OverFrom int `json:"everything_over_from_turn,omitempty"`
 
-	// Summaries were made in the background; Quoted of them were used in a context.
+	// Summaries were written in the background; Quoted is how many of them appeared in a context.
 	Summaries int `json:"summaries"`
 	Quoted    int `json:"summaries_quoted"`
 
@@ -89,8 +88,8 @@ type Totals struct {
 	HashesOK     int `json:"hashes_ok"`
 	OverTarget   int `json:"over_target"`
 	Orphans      int `json:"orphans"`
-	// Replayed counts the recorded projections that the daemon rebuilt with the
-	// same bytes; Resolved the pointers that gave back what was appended.
+	// Replayed counts the recorded projections that were rebuilt byte for byte. Resolved is how many of the
+	// Pointers gave the body that was appended.
 	Replayed int `json:"replayed_same"`
 	Pointers int `json:"pointers"`
 	Resolved int `json:"pointers_resolved"`
@@ -99,7 +98,7 @@ type Totals struct {
 	Problems []string `json:"problems,omitempty"`
 }
 
-// add sums a turn up.
+// add adds a turn.
 func (t *Totals) add(turn *Turn) {
 	t.Turns++
 	t.Messages += turn.Messages
@@ -134,15 +133,14 @@ func (t *Totals) add(turn *Turn) {
 	}
 }
 
-// What a byte of the prompt costs, relative to the plain price of input: read
-// from the provider's cache, and written to it. A model of provider prices, not
-// a bill: what a provider charges is tokens, and its cache expires.
+// What a byte of the prompt costs relative to the plain input price: read from the provider's cache, and
+// written to it. It is a model of prices, not a bill: providers charge for tokens, and their caches expire.
 const (
 	cachedPrice = 0.1
 	freshPrice  = 1.25
 )
 
-// price is what a request costs after the one before it.
+// price is the cost of a request, given what it shares with the last one.
 func (r *received) price() float64 {
 	return cachedPrice*float64(r.common) + freshPrice*float64(r.bytes-r.common)
 }

@@ -14,7 +14,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// bundled is the session that tools/record made.
+// bundled is a session that tools/record recorded.
 //
 //go:embed session.jsonl
 var bundled []byte
@@ -45,22 +45,22 @@ func readSession(r io.Reader) ([]*contextdv1.Event, error) {
 	return events, nil
 }
 
-// step is what is appended before one model call.
+// step is what is appended between two model calls.
 type step struct {
 	events []*contextdv1.Event
-	// user is what the user said in it, if anything.
+	// user is what the user said in the step, if anything.
 	user string
 }
 
-// split cuts a session at its model calls: before each run of assistant
-// messages, and at its end if a call would follow. rest is what only remains to
-// be appended.
+// split cuts a session into steps, each of which ends where a model call begins: before a run of assistant
+// messages, or at the end. rest is the end of a session whose last message is the assistant's: no call
+// follows it.
 func split(events []*contextdv1.Event) (steps []step, rest []*contextdv1.Event) {
 	from, wasAssistant := 0, false
 	for i, e := range events {
 		m := e.GetMessage()
 		if m == nil {
-			continue // others begin and end no call
+			continue // other events do not affect calls
 		}
 		assistant := m.GetRole() == contextdv1.Role_ROLE_ASSISTANT
 		if assistant && !wasAssistant && i > from {

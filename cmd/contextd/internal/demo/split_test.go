@@ -81,7 +81,7 @@ func TestCompareMeasuresTheCommonPrefix(t *testing.T) {
 	}
 }
 
-// TestJoined: a message that a newer event joined was not rewritten by the daemon.
+// TestJoined: a message that a newer event became part of was not rewritten by the daemon.
 func TestJoined(t *testing.T) {
 	said := func(text string, seqs ...uint64) *contextdv1.RenderedMessage {
 		return &contextdv1.RenderedMessage{Json: []byte(text), SourceSeqs: seqs}

@@ -11,13 +11,13 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// watch follows what happens to the session in the background.
+// watch follows the session's lifecycle events.
 type watch struct {
 	stream grpc.ServerStreamingClient[contextdv1.WatchLifecycleResponse]
 	cancel context.CancelFunc
 }
 
-// newWatch is following when it returns.
+// newWatch returns once the daemon is sending events.
 func newWatch(ctx context.Context, api contextdv1.CompactionServiceClient) (*watch, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	stream, err := api.WatchLifecycle(ctx, &contextdv1.WatchLifecycleRequest{SessionIds: []string{sessionID}})
@@ -33,11 +33,11 @@ func newWatch(ctx context.Context, api contextdv1.CompactionServiceClient) (*wat
 
 func (w *watch) close() { w.cancel() }
 
-// summaryTime is how long the demo's summarizer, which needs no model, may take.
+// summaryTime is how long the demo's summarizer, which calls no model, may take.
 const summaryTime = 30 * time.Second
 
-// summary waits until the summary through an event is ready, as it is while a real
-// agent's model thinks.
+// summary waits until the summary up to an event is ready. For a real agent, it becomes ready while the model
+// works.
 func (w *watch) summary(through uint64) error {
 	late := time.AfterFunc(summaryTime, w.cancel)
 	defer late.Stop()

@@ -1,4 +1,4 @@
-// Package gauges opens the gauge of each tokenizer that budgets name.
+// Package gauges opens gauges by the name of their tokenizer.
 package gauges
 
 import (
@@ -6,9 +6,8 @@ import (
 	"github.com/contextd/contextd/internal/budget/bpe"
 )
 
-// Open returns the gauge of a tokenizer. The first call for one with a
-// vocabulary takes some hundredths of a second; later ones are cheap. The error of
-// an unknown name says which there are.
+// Open returns the gauge of a tokenizer. The first call for a tokenizer with a vocabulary takes some
+// hundredths of a second; later calls are cheap. The error for an unknown name lists the known ones.
 func Open(tokenizer string) (budget.Gauge, error) {
 	if tokenizer == budget.TokenizerHeuristic {
 		return budget.NewGauge(budget.Heuristic{}), nil

@@ -1,26 +1,26 @@
-// Package health names the parts of a daemon whose health is reported one by one: as services of
-// grpc.health.v1 and in metrics.
+// Package health names the parts of a daemon whose health is reported separately: as services of
+// grpc.health.v1, and in metrics.
 package health
 
 import "strings"
 
-// prefix begins the names of parts, so that no service of the API has one of them.
+// prefix begins the names of parts, so that none equals the name of a service of the API.
 const prefix = "contextd.part."
 
 // The parts that daemons have.
 const (
-	// Store fails for good where the store does: the daemon takes no more work. It also
-	// fails while the store's disk is full: then appends are refused, and the rest goes on.
+	// Store is unhealthy for good once the store failed: the daemon then refuses all work. It is also
+	// unhealthy while the store's disk is full: then only appends are refused.
 	Store = prefix + "store"
-	// Hooks fails while a runtime that serves hooks does not answer in time.
+	// Hooks is unhealthy while a runtime's hook does not answer in time.
 	Hooks = prefix + "hooks"
-	// Callers, where files say who may call, fails while one of them is wrong and what was read
-	// before is in force, and when the daemon's certificate has expired.
+	// Callers is unhealthy while a file of credentials is invalid, so that its last valid content is in
+	// force, and when the daemon's certificate has expired.
 	Callers = prefix + "callers"
 )
 
-// Summarizer is the part of a summarizer's name. It fails while the summarizer is not asked
-// because its requests failed.
+// Summarizer names the part for a summarizer. It is unhealthy while the summarizer's breaker is open after
+// failed requests.
 func Summarizer(name string) string { return prefix + "summarizer." + name }
 
 // Part is a part of the daemon.
@@ -30,5 +30,5 @@ type Part struct {
 	Healthy func() bool
 }
 
-// Label is the part's name for people, or false for a service of the API.
+// Label is the part's name for people; ok is false for a service of the API.
 func Label(name string) (string, bool) { return strings.CutPrefix(name, prefix) }

@@ -1,5 +1,5 @@
-// Package inspect serves the inspector: a page in the browser that shows sessions, and the
-// reading methods of the API that the page calls. It changes nothing.
+// Package inspect serves the inspector: a web page that shows sessions, and the read-only methods of the API
+// that the page calls.
 package inspect
 
 import (
@@ -16,26 +16,26 @@ import (
 
 // Options say whose sessions are shown, and to whom.
 type Options struct {
-	// API is where calls of the page go.
+	// API is the connection that the page's calls are passed on to.
 	API grpc.ClientConnInterface
-	// Token, if set, is what calls have to bring. Where it is empty the API is given what they
-	// bring, and judges it.
+	// Token, if set, is the bearer token that calls must have. If it is empty, the caller's token is passed
+	// on, and the API checks it.
 	Token string
-	// Loopback says that only this machine reaches the page. Browsers that were led here by
-	// another name are refused then: a page of another site could have had its name lead here.
+	// Loopback is set where only this machine can reach the page. Requests under any other host name are
+	// refused then, since a foreign site may point its name at this address (DNS rebinding).
 	Loopback bool
-	// SendTimeout is how long a browser may take no part of an answer; 0 is a minute.
+	// SendTimeout bounds how long a browser may take to receive the next part of an answer; 0 is a minute.
 	SendTimeout time.Duration
 }
 
-// maxRequestBytes bounds what a call of the page sends.
+// maxRequestBytes bounds a request of the page.
 const maxRequestBytes = 64 << 10
 
-// NewHandler returns what serves the page. Whoever it is served to sees the page itself, which
-// has nothing of any session; its calls need what Options say.
+// NewHandler serves the page and its calls. Anybody may load the page, which contains no session; its calls
+// need what Options require.
 func NewHandler(o Options) http.Handler {
 	page := newPage()
-	// Sites that a browser shows beside this one cannot have it make calls.
+	// Pages of other origins cannot make calls through the browser.
 	calls := http.NewCrossOriginProtection().Handler(o.authorized(newReader(o.API, o.Token == "")))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w = newTimely(w, cmp.Or(o.SendTimeout, time.Minute))
@@ -55,8 +55,7 @@ func NewHandler(o Options) http.Handler {
 	})
 }
 
-// protect keeps a browser from running, loading or telling anything that the page is not made
-// of. Pictures of messages are shown as blobs.
+// protect restricts the browser to the page's own scripts, styles and calls. Pictures of messages are blobs.
 func protect(h http.Header) {
 	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "+
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'")
@@ -67,7 +66,7 @@ func protect(h http.Header) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// Local reports whether a Host header names this machine and no name that others give out.
+// Local reports whether a Host header is localhost or a loopback address.
 func Local(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -77,7 +76,7 @@ func Local(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// quoted is a short part of what a client sent, for a sentence in plain text.
+// quoted is the beginning of a client's text, made safe for a plain-text sentence.
 func quoted(s string) string {
 	const most = 64
 	clean := strings.Map(func(r rune) rune {
@@ -89,7 +88,7 @@ func quoted(s string) string {
 	return `"` + clean + `"`
 }
 
-// authorized holds calls to the token, if there is one.
+// authorized refuses calls without the token, if one is set.
 func (o Options) authorized(next http.Handler) http.Handler {
 	if o.Token == "" {
 		return next
@@ -105,9 +104,8 @@ func (o Options) authorized(next http.Handler) http.Handler {
 	})
 }
 
-// NewServer returns a server of the page. Answers of calls may go on for as long as a session
-// does, for as long as they are taken: a limit on their time, or on that of reading a request, would
-// end them.
+// NewServer returns a server of the page. It has no timeouts for whole requests and answers, since an answer
+// may last as long as a session. SendTimeout bounds each part.
 func NewServer(o Options) *http.Server {
 	return &http.Server{Handler: NewHandler(o), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute}
 }

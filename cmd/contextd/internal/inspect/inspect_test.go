@@ -27,7 +27,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// api answers some methods, and notes the tokens that calls bring.
+// api answers some methods, and records the tokens of calls.
 type api struct {
 	contextdv1.UnimplementedContextServiceServer
 	tokens chan []string
@@ -54,7 +54,7 @@ func (a *api) ReadEvents(_ *contextdv1.ReadEventsRequest, stream grpc.ServerStre
 	return status.Error(codes.DataLoss, "the rest is damaged")
 }
 
-// serve serves the page of an api under an address of its own.
+// serve serves the page of an api at an address of its own.
 func serve(t *testing.T, o inspect.Options) (*httptest.Server, *api) {
 	t.Helper()
 	conn, a := connected(t)
@@ -239,7 +239,7 @@ func TestPageIsSmall(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		// Another host would be asked for what is named like this.
+		// A URL with a host would make the browser ask another host.
 		if strings.HasSuffix(path, ".html") && strings.Contains(string(content), "//") {
 			t.Errorf("%s names another host", path)
 		}

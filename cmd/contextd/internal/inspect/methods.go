@@ -16,9 +16,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// newReader serves the methods that the page may call: those that read. They speak Connect and
-// gRPC-Web, and pass each call on to the API. forward says that the caller's bearer token goes
-// with it.
+// newReader serves the read-only methods that the page may call, over Connect and gRPC-Web. It passes each
+// call on to the API. With forward it passes on the caller's bearer token too.
 func newReader(api grpc.ClientConnInterface, forward bool) http.Handler {
 	m, mux := methods{forward, newRoom()}, http.NewServeMux()
 	contexts, compaction := contextdv1.NewContextServiceClient(api), contextdv1.NewCompactionServiceClient(api)
@@ -36,7 +35,7 @@ func newReader(api grpc.ClientConnInterface, forward bool) http.Handler {
 	return mux
 }
 
-// untilNow refuses to follow a log: the room for an answer would be taken for as long as none comes.
+// untilNow refuses to follow a log: while no event comes, the call would hold memory for an answer.
 func untilNow(read readEvents) readEvents {
 	return func(ctx context.Context, req *contextdv1.ReadEventsRequest, o ...grpc.CallOption) (grpc.ServerStreamingClient[contextdv1.ReadEventsResponse], error) {
 		if req.GetFollow() {
@@ -53,7 +52,7 @@ type methods struct {
 	room    room
 }
 
-// outgoing is the context of the call to the API.
+// outgoing is the context of a call to the API.
 func (m methods) outgoing(ctx context.Context, header http.Header) context.Context {
 	if token := header.Get("Authorization"); m.forward && token != "" {
 		return metadata.AppendToOutgoingContext(ctx, "authorization", token)
@@ -75,7 +74,8 @@ func unary[Q, A any](m methods, procedure string, call func(context.Context, *Q,
 	}, connect.WithReadMaxBytes(maxRequestBytes)))
 }
 
-// stream passes answers on one by one. follows says that they may be long in coming; such are small.
+// stream passes on answers one by one. follows is for streams that may be idle for long; their answers are
+// small and get no memory reserved.
 func stream[Q, A any](m methods, procedure string, call func(context.Context, *Q, ...grpc.CallOption) (grpc.ServerStreamingClient[A], error), follows bool) (string, http.Handler) {
 	return procedure, m.room.around(connect.NewServerStreamHandler(procedure, func(ctx context.Context, req *connect.Request[Q], out *connect.ServerStream[A]) error {
 		answers, err := call(m.outgoing(ctx, req.Header()), req.Msg)
@@ -105,7 +105,7 @@ func stream[Q, A any](m methods, procedure string, call func(context.Context, *Q
 
 func size(answer any) int { return proto.Size(answer.(proto.Message)) }
 
-// refusal is an error of the API with its details, as the page reads it.
+// refusal converts an error of the API, with its details, for the page.
 func refusal(err error) error {
 	s := status.Convert(err)
 	out := connect.NewError(connect.Code(s.Code()), errors.New(s.Message()))

@@ -10,27 +10,27 @@ import (
 
 //go:generate make -C ../../../.. inspector
 
-// built are the files that vite makes of /inspector.
+// built are the files that vite builds from /inspector.
 //
 //go:embed dist
 var built embed.FS
 
-// pageFile is the page; scripts and styles lie below assets under names with their hash.
+// pageFile is the page. Scripts and styles are in assets, with a hash in their names.
 const pageFile = "index.html"
 
-// newPage serves the built files. What names none of them is a place within the page, which the
-// page reads from its address; so a link to a call is an address.
+// newPage serves the built files. Any other path gets the page itself, which shows what the path names: so
+// each call has an address of its own.
 func newPage() http.Handler {
 	files, err := fs.Sub(built, "dist")
 	if err != nil {
-		panic(err) // only of a name that is no path
+		panic(err) // only for an invalid path
 	}
 	server := http.FileServerFS(files)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
 		switch {
 		case strings.HasPrefix(name, "assets/"):
-			// The name says what is in it.
+			// The name contains a hash of the content.
 			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 			server.ServeHTTP(w, r)
 		case name == "favicon.svg":

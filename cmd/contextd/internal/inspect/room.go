@@ -10,16 +10,17 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// An answer is in memory whole, decoded and as JSON, until the browser has taken it. The bounds of
-// the API do not count it any more.
+// An answer is in memory as a whole, decoded and as JSON, until the browser has received it. The API's memory
+// budgets no longer count it then, so it is counted here.
 const (
-	// answerRoom is for all answers at once.
+	// answerRoom bounds all answers together, in bytes.
 	answerRoom = 64 << 20
-	// unknownAnswer is set aside for one whose size is not known yet. What takes more counts as this.
+	// unknownAnswer is reserved before the size of an answer is known. An answer never counts for more than
+	// this.
 	unknownAnswer = 32 << 20
-	// answerCopies is how often an answer is in memory.
+	// answerCopies is how many copies of an answer are in memory.
 	answerCopies = 3
-	// roomWait is how long a call waits for others to be taken.
+	// roomWait is how long a call waits until other answers were received.
 	roomWait = 10 * time.Second
 )
 
@@ -29,13 +30,13 @@ func newRoom() room { return room{semaphore.NewWeighted(answerRoom)} }
 
 type partKey struct{}
 
-// part is what one call has of a room.
+// part is what one call has reserved of a room.
 type part struct {
 	free *semaphore.Weighted
 	held int64
 }
 
-// around has a call keep its part until its answer was written.
+// around releases a call's reservation after its answer was written.
 func (r room) around(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		p := &part{free: r.free}
@@ -46,7 +47,7 @@ func (r room) around(next http.Handler) http.Handler {
 
 func partOf(ctx context.Context) *part { return ctx.Value(partKey{}).(*part) }
 
-// take waits until there is room for an answer of any size.
+// take reserves unknownAnswer, and waits at most roomWait for it.
 func (p *part) take(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, roomWait)
 	defer cancel()
@@ -61,17 +62,17 @@ func (p *part) take(ctx context.Context) error {
 	}
 }
 
-// keep gives back all but what an answer of so many bytes takes.
+// keep reduces the reservation to what an answer of so many bytes needs.
 func (p *part) keep(bytes int) {
 	n := min(int64(bytes)*answerCopies, p.held)
 	p.free.Release(p.held - n)
 	p.held = n
 }
 
-// writePiece is how much of an answer has to be taken within the time for it.
+// writePiece is how many bytes of an answer the browser must receive within the timeout.
 const writePiece = 64 << 10
 
-// timely ends an answer of which no part is taken in time.
+// timely ends an answer if the browser does not receive the next part in time.
 type timely struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -80,12 +81,12 @@ type timely struct {
 
 func newTimely(w http.ResponseWriter, within time.Duration) timely {
 	t := timely{w, http.NewResponseController(w), within}
-	t.begin() // a deadline of the request before is over
+	t.begin() // replace the deadline of the last request
 	return t
 }
 
 func (t timely) begin() {
-	_ = t.control.SetWriteDeadline(time.Now().Add(t.within)) // where there is none, there is no network
+	_ = t.control.SetWriteDeadline(time.Now().Add(t.within)) // fails only without a network connection
 }
 
 func (t timely) Write(p []byte) (n int, err error) {
@@ -103,7 +104,7 @@ func (t timely) Write(p []byte) (n int, err error) {
 // Flush implements http.Flusher, which streams need.
 func (t timely) Flush() {
 	t.begin()
-	_ = t.control.Flush() // the next Write fails as well
+	_ = t.control.Flush() // the next Write reports the error too
 }
 
 // Unwrap is for http.ResponseController.

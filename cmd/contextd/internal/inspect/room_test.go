@@ -16,14 +16,14 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// large is an answer that no buffer of a network takes whole.
+// large is an answer that is larger than the network's buffers.
 var large = strings.Repeat("large ", 8<<20/6)
 
 func (a *api) ResolvePointer(context.Context, *contextdv1.ResolvePointerRequest) (*contextdv1.ResolvePointerResponse, error) {
 	return &contextdv1.ResolvePointerResponse{Block: &contextdv1.Block{Kind: &contextdv1.Block_Text{Text: &contextdv1.Text{Text: large}}}}, nil
 }
 
-// ask sends a call of a unary method, and reads nothing.
+// ask sends a call of a unary method without reading the answer.
 func ask(t *testing.T, address, method string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -41,8 +41,8 @@ func ask(t *testing.T, address, method string) net.Conn {
 	return conn
 }
 
-// TestAnswersThatNobodyTakes are held for a few browsers alone: the calls of the others end without
-// one, and succeed once those have gone.
+// TestAnswersThatNobodyTakes: memory for answers that are not read is reserved for a few browsers only. Calls
+// of further browsers fail, and succeed once the first ones have gone.
 func TestAnswersThatNobodyTakes(t *testing.T) {
 	page, _ := serve(t, inspect.Options{})
 	type answered struct {
@@ -78,7 +78,7 @@ func TestAnswersThatNobodyTakes(t *testing.T) {
 	}
 }
 
-// TestAnswersAreTakenInTime, or the connection is closed.
+// TestAnswersAreTakenInTime: a connection is closed if its answer is not read in time.
 func TestAnswersAreTakenInTime(t *testing.T) {
 	api, _ := connected(t)
 	server := inspect.NewServer(inspect.Options{API: api, SendTimeout: 50 * time.Millisecond})

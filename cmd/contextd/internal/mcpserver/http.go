@@ -13,12 +13,11 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// SessionHeader names the session of a request over HTTP.
+// SessionHeader is the HTTP header that names a request's session.
 const SessionHeader = "Contextd-Session"
 
-// HTTP are the handlers of a server over streamable HTTP, at /mcp. Each request is about the
-// session of its header, or, where one is given here, about that one alone. Nothing is kept
-// between requests.
+// HTTP returns the handler of a server over streamable HTTP, at /mcp. Requests are for sessionID; if that is
+// empty, each for the session that its header names. No state is kept between requests.
 func HTTP(daemon contextdv1.ContextServiceClient, sessionID, version string) http.Handler {
 	daemon = turns{daemon, semaphore.NewWeighted(callsAtOnce)}
 	of := func(r *http.Request) string {
@@ -46,7 +45,7 @@ func HTTP(daemon contextdv1.ContextServiceClient, sessionID, version string) htt
 	return mux
 }
 
-// Serve answers requests until ctx ends, and then those that have begun.
+// Serve answers requests until ctx ends, and then finishes those that have begun.
 func Serve(ctx context.Context, l net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: callTimeout,
@@ -59,7 +58,7 @@ func Serve(ctx context.Context, l net.Listener, handler http.Handler) error {
 		ended <- server.Shutdown(within)
 	})
 	if err := server.Serve(l); stop() {
-		return err // it ended by itself
+		return err // it failed on its own
 	}
 	return <-ended
 }

@@ -14,14 +14,14 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// callTimeout is how long the daemon may take for a call.
+// callTimeout bounds a call to the daemon.
 const callTimeout = time.Minute
 
-// instructions are for the model, by those hosts that show them.
+// instructions are for the model. Some hosts show them to it.
 const instructions = "These tools read the log of this conversation, of which parts may have been shortened or left out to save " +
 	"space. Where a part says ctx: and a number, recall returns it in full."
 
-// New returns a server of a session's tools, which a daemon runs.
+// New returns an MCP server for the recall tools of a session. The daemon runs the tools.
 func New(daemon contextdv1.ContextServiceClient, sessionID, version string) *mcp.Server {
 	server := mcp.NewServer(
 		&mcp.Implementation{Name: "contextd", Title: "contextd", Version: version},
@@ -39,7 +39,7 @@ func New(daemon contextdv1.ContextServiceClient, sessionID, version string) *mcp
 	return server
 }
 
-// call runs a tool. What fails is said to the model, which may do without it.
+// call runs a tool. Errors are returned to the model as text, since it can go on without the tool.
 func call(ctx context.Context, daemon contextdv1.ContextServiceClient, req *contextdv1.CallRecallToolRequest) (*mcp.CallToolResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -57,7 +57,7 @@ func sentence(err error) string {
 		return "the log cannot be read now (" + what + "); try once more later, or go on without it"
 	case codes.Unimplemented:
 		return "the daemon is older than this program and has no such tools; go on without them"
-	case codes.NotFound: // pointers and texts that are not there are in the answer
+	case codes.NotFound: // the tools' own answers report unknown pointers and texts
 		return what + ": its harness has appended nothing yet, or these tools were started for a session of another name; tell the user, and go on without the log"
 	default:
 		return "the log cannot be read: " + what + "; go on without it"

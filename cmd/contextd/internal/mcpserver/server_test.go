@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// daemon answers every call with the session that it is about, or fails.
+// daemon answers every call with the call's session, or fails.
 type daemon struct {
 	contextdv1.ContextServiceClient
 	err error
@@ -38,7 +38,7 @@ func (d daemon) CallRecallTool(_ context.Context, req *contextdv1.CallRecallTool
 
 const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"recall","arguments":{"pointer":"ctx:1.0"}}}`
 
-// Over HTTP a request is let in by who makes it, from where, and about which session.
+// TestHTTP: whether a request over HTTP is accepted depends on its credentials, its origin and its session.
 func TestHTTP(t *testing.T) {
 	token, entry, err := auth.NewToken("host", "")
 	if err != nil {
@@ -115,7 +115,7 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// What the daemon refuses is said to the model.
+// TestFailures: errors of the daemon are reported to the model.
 func TestFailures(t *testing.T) {
 	for code, want := range map[codes.Code]string{
 		codes.Unavailable:      "cannot be read now (why); try once more later",
@@ -145,7 +145,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A server ends when it is asked to, after the requests that have begun.
+// TestServe: a server stops when it is asked to, after finishing requests that have begun.
 func TestServe(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

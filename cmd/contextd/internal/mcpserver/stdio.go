@@ -22,9 +22,9 @@ const longestLine = 16 << 20
 // wrongID refuses ids that the SDK would change.
 const wrongID = "an id must be a string, or a whole number below 2^53"
 
-// Stdio is a transport of one client, with a message a line. A line that is no message is answered
-// as JSON-RPC has it, where the SDK's transport would end and take all tools from the model. Once the
-// input has ended, what was asked before is answered, for as long as a call may take.
+// Stdio is a transport for one client, with one message per line. An invalid line gets a JSON-RPC error; the
+// SDK's own transport would end, and the model would lose all tools. At the end of the input, pending
+// requests are still answered, within callTimeout.
 type Stdio struct {
 	In  io.Reader
 	Out io.Writer
@@ -37,8 +37,7 @@ func (s Stdio) Connect(context.Context) (mcp.Connection, error) {
 	return c, nil
 }
 
-// stdio is the connection. The goroutine that reads ends with the input, or with the line that comes
-// after Close.
+// stdio is the connection. Its reading goroutine ends with the input, or with the first line after Close.
 type stdio struct {
 	lines  chan line
 	closed chan struct{}
@@ -46,16 +45,16 @@ type stdio struct {
 
 	mu    sync.Mutex
 	out   io.Writer
-	open  map[jsonrpc.ID]bool // requests without an answer
-	ended bool                // no further request comes
-	idle  chan struct{}       // closed once ended, and all is answered
+	open  map[jsonrpc.ID]bool // requests without an answer yet
+	ended bool                // the input has ended
+	idle  chan struct{}       // closed once ended is set and open is empty
 	rest  sync.Once
 }
 
-// line is one line of the input, or why there is no further one.
+// line is a line of the input, or the error that ended it.
 type line struct {
 	text []byte
-	long bool // it has more than longestLine bytes, and no text
+	long bool // it has more than longestLine bytes; text is empty then
 	err  error
 }
 
@@ -120,11 +119,11 @@ func (c *stdio) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// message is what a line holds, or the answer to one that holds none.
+// message returns the message in a line, or the error to answer if it has none.
 func (l line) message() (jsonrpc.Message, []byte) {
-	var id json.RawMessage // null where none can be given back
+	var id json.RawMessage // null if the line has no usable id
 	refuse := func(code int64, format string, args ...any) (jsonrpc.Message, []byte) {
-		answer, _ := json.Marshal(map[string]any{ // of texts and numbers alone
+		answer, _ := json.Marshal(map[string]any{ // texts and numbers always encode
 			"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": fmt.Sprintf(format, args...)},
 		})
 		return nil, answer
@@ -147,8 +146,8 @@ func (l line) message() (jsonrpc.Message, []byte) {
 	return msg, nil
 }
 
-// lostID is the id of a request which the SDK would answer under another one, and take for that of
-// another request; nil of all others.
+// lostID returns the id of a request if the SDK would change it while decoding, such as a number of 2^53 or
+// more. Its answer would go to another request. It is nil otherwise.
 func (l line) lostID(msg jsonrpc.Message) json.RawMessage {
 	var asked struct {
 		ID json.RawMessage `json:"id"`
@@ -166,7 +165,7 @@ func (l line) lostID(msg jsonrpc.Message) json.RawMessage {
 	return asked.ID
 }
 
-// asked notes a request that is to be answered.
+// asked records a request that needs an answer.
 func (c *stdio) asked(msg jsonrpc.Message) {
 	if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
 		c.mu.Lock()
@@ -175,7 +174,7 @@ func (c *stdio) asked(msg jsonrpc.Message) {
 	}
 }
 
-// awaitAnswers waits until what was asked is answered. A request that was cancelled never is.
+// awaitAnswers waits until all requests are answered. A cancelled request never is, so there is a timeout.
 func (c *stdio) awaitAnswers(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -190,7 +189,7 @@ func (c *stdio) awaitAnswers(ctx context.Context) {
 	}
 }
 
-// settle closes idle where that is due. Its caller holds mu.
+// settle closes idle if no answer is pending after the end. The caller holds mu.
 func (c *stdio) settle() {
 	if c.ended && len(c.open) == 0 {
 		c.rest.Do(func() { close(c.idle) })
@@ -231,5 +230,5 @@ func (c *stdio) Close() error {
 	return nil
 }
 
-// SessionID implements mcp.Connection: a transport of one client has none.
+// SessionID implements mcp.Connection. A transport with one client has no session ids.
 func (c *stdio) SessionID() string { return "" }

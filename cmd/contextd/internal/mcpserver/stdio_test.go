@@ -14,8 +14,8 @@ const (
 	answered = `"text":"s recall {\"pointer\":\"ctx:1.0\"}"`
 )
 
-// A line that is no message is answered as such, and what comes after it as if it had not been there.
-// All that was asked is answered although the input has ended.
+// TestStdio: an invalid line gets an error, and later lines are answered as if it had not been there. All
+// requests are answered although the input has ended.
 func TestStdio(t *testing.T) {
 	for name, c := range map[string]struct{ line, answer string }{
 		"no JSON":            {`{"jsonrpc":`, `{"error":{"code":-32700,"message":"a line is no JSON, or too deep"},"id":null,"jsonrpc":"2.0"}`},

@@ -1,5 +1,5 @@
-// Package page writes HTML pages that are one file each: nothing in them is loaded from anywhere,
-// no script runs, and what they quote cannot become markup.
+// Package page writes self-contained HTML pages: they load nothing, run no script, and quoted text cannot
+// become markup.
 package page
 
 import (
@@ -17,7 +17,7 @@ import (
 //go:embed page.css
 var style string
 
-// Page is a page that is being written. The first error of its writer ends it.
+// Page is a page that is being written. After the first write error nothing more is written.
 type Page struct {
 	out *bufio.Writer
 	err error
@@ -49,7 +49,7 @@ func (p *Page) End() error {
 	return p.out.Flush()
 }
 
-// Raw writes markup of the program's own.
+// Raw writes the program's own markup; never text from a session.
 func (p *Page) Raw(markup string) *Page {
 	if p.err == nil {
 		_, p.err = p.out.WriteString(markup)
@@ -57,13 +57,13 @@ func (p *Page) Raw(markup string) *Page {
 	return p
 }
 
-// Rawf writes markup of the program's own with numbers in it, and with texts that Escape returned.
+// Rawf is Raw with numbers, and with texts that Escape returned.
 func (p *Page) Rawf(format string, values ...any) *Page { return p.Raw(fmt.Sprintf(format, values...)) }
 
-// Text writes text.
+// Text writes escaped text.
 func (p *Page) Text(text string) *Page { return p.Raw(Escape(text)) }
 
-// In writes an element with a text, of a class if one is given.
+// In writes an element with a text; class may be empty.
 func (p *Page) In(tag, class, text string) *Page {
 	p.Raw("<" + tag)
 	if class != "" {
@@ -72,15 +72,13 @@ func (p *Page) In(tag, class, text string) *Page {
 	return p.Raw(">").Text(text).Raw("</" + tag + ">")
 }
 
-// Escape is text as an element or an attribute holds it. Characters that are not seen but do
-// something, among them those that change the direction of what follows, are shown by their
-// numbers.
+// Escape escapes text for an element or an attribute, after Visible.
 func Escape(text string) string {
 	return html.EscapeString(Visible(text))
 }
 
-// Visible shows by their numbers the characters of a text that are not seen but do something. Line
-// ends and tabs stay, and what is not UTF-8 becomes U+FFFD.
+// Visible replaces invisible characters with an effect, such as those that change the text's direction, by
+// their code points. Line ends and tabs are kept. Invalid UTF-8 becomes U+FFFD.
 func Visible(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n")
 	if strings.IndexFunc(text, unseen) < 0 {
@@ -97,8 +95,8 @@ func Visible(text string) string {
 	return b.String()
 }
 
-// unseen reports whether a character is a control character or changes directions. Joiners
-// of scripts and emoji do neither.
+// unseen reports whether a character is invisible but has an effect: control characters, and those that
+// change directions. Joiners in scripts and emoji do not count.
 func unseen(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':

@@ -31,7 +31,7 @@ func TestEscape(t *testing.T) {
 
 var entity = regexp.MustCompile(`&(amp|lt|gt|#34|#39);`)
 
-// Whatever a text holds, it is text in an element and in an attribute.
+// TestTextsStayTexts: whatever a text contains, it stays text in an element and in an attribute.
 func TestTextsStayTexts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.SampledFrom([]rune("<>&\"'`\x00\x1b\u202e\u2066")))).Draw(t, "text")

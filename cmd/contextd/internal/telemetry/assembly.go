@@ -12,7 +12,7 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 )
 
-// outcomeState is how an assembly ended; the state is empty where it failed.
+// outcomeState is how an assembly ended. state is the budget's state; empty if the assembly failed.
 type outcomeState struct{ outcome, state string }
 
 func (o outcomeState) attributes() []attribute.KeyValue {
@@ -76,8 +76,8 @@ func outcome(err error) string {
 	}
 }
 
-// describe adds to the span of a call the context that it made. There is no span of the assembly
-// alone: it would cost as much as all the rest.
+// describe adds a context's facts to the span of its call. A span of its own would cost as much as all the
+// rest.
 func describe(span trace.Span, c *assemble.Context) {
 	of := append(make([]attribute.KeyValue, 0, 16),
 		attribute.Int64("contextd.as_of_seq", int64(c.AsOf)),
@@ -99,8 +99,8 @@ func describe(span trace.Span, c *assemble.Context) {
 		of = append(of, attribute.String("contextd.prefix.broken_by", by))
 	}
 	span.SetAttributes(of...)
-	// An event costs more than all else here, so that a reducer which did nothing has none. The
-	// pipeline is pure and knows no clock: a reducer has no time that a span could show.
+	// Adding an event costs more than anything else here, so reducers that changed nothing get none. It has
+	// no duration: reducers are pure and read no clock.
 	for _, step := range c.Projection.Steps {
 		if step.Touched == 0 {
 			continue

@@ -15,8 +15,8 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// A compaction has a span with what it did, and a summary is linked to the compaction or the
-// assembly of its session that it is made for.
+// TestCompactionSpans: a compaction has a span that describes it. A summary's span links to the compaction or
+// assembly of its session that the summary is written for.
 func TestCompactionSpans(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	tel, err := telemetry.Setup(t.Context(), telemetry.Options{SpanProcessor: spans})

@@ -11,16 +11,16 @@ import (
 	"github.com/contextd/contextd/internal/compaction"
 )
 
-// Compactions makes a span of every compaction that somebody asked for.
+// Compactions makes a span for each requested compaction.
 type Compactions struct {
 	tracer trace.Tracer
 	causes *causes
 }
 
-// NewCompactions returns what makes the spans.
+// NewCompactions returns an observer for compaction.Options.
 func (t *Telemetry) NewCompactions() Compactions { return Compactions{t.tracer(), t.causes} }
 
-// Observe is that of compaction.Options.
+// Observe is for compaction.Options.Observe.
 func (o Compactions) Observe(ctx context.Context, r compaction.Request) (context.Context, func(compaction.Outcome, error)) {
 	ctx, span := o.tracer.Start(ctx, "compaction", trace.WithAttributes(
 		attribute.String("contextd.session.id", r.SessionID),
@@ -51,17 +51,16 @@ func (o Compactions) Observe(ctx context.Context, r compaction.Request) (context
 	}
 }
 
-// Forget ends what is known of a session that was deleted.
+// Forget drops the span of a deleted session.
 func (o Compactions) Forget(sessionID string) { o.causes.forget(sessionID) }
 
-// causes are the newest spans of sessions: what a summary is made for is linked to them.
+// causes has the newest span of each session. Spans of summaries link to it.
 type causes struct {
 	mu sync.Mutex
 	of map[string]trace.SpanContext
 }
 
-// maxCauses bounds how many sessions' spans are known; a summary of a forgotten one has no
-// link.
+// maxCauses bounds the number of sessions in causes. Summaries of sessions that were evicted get no link.
 const maxCauses = 10_000
 
 func (c *causes) set(sessionID string, of trace.SpanContext) {
@@ -85,7 +84,7 @@ func (c *causes) forget(sessionID string) {
 	delete(c.of, sessionID)
 }
 
-// links are those of a session's newest span; none if it has none.
+// links are links to the session's newest span; none if it is not known.
 func (c *causes) links(sessionID string) []trace.Link {
 	c.mu.Lock()
 	defer c.mu.Unlock()

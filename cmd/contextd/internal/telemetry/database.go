@@ -13,12 +13,13 @@ import (
 )
 
 const (
-	// tablesEvery is how old the sizes of tables may be, tablesWithin how long a scrape waits for them.
+	// tablesEvery is how long the sizes of tables are cached; tablesWithin is how long a scrape waits for new
+	// ones.
 	tablesEvery  = time.Minute
 	tablesWithin = 2 * time.Second
 )
 
-// Database is what is reported of a database.
+// Database is a store whose connections and tables are reported.
 type Database interface {
 	Pool() pglog.Pool
 	Tables(ctx context.Context) ([]pglog.Table, error)
@@ -66,7 +67,7 @@ func (t *Telemetry) ObserveDatabase(db Database, clock func() time.Time) error {
 	return err
 }
 
-// tableSizes asks a database now and then. While it does not answer, what it said last is kept.
+// tableSizes caches the sizes of tables. While the database does not answer, the last sizes are reported.
 type tableSizes struct {
 	db    Database
 	clock func() time.Time

@@ -21,8 +21,8 @@ func (d *database) Tables(context.Context) ([]pglog.Table, error) {
 	return []pglog.Table{{Name: "t", Rows: int64(d.asked)}}, d.err
 }
 
-// TestTablesAreAskedForNowAndThen: scrapes come often, from several collectors, and while the database
-// is away.
+// TestTablesAreAskedForNowAndThen: the database is not asked at every scrape, since scrapes are frequent,
+// come from several collectors, and go on while the database is away.
 func TestTablesAreAskedForNowAndThen(t *testing.T) {
 	now := time.Unix(1, 0)
 	db := &database{}

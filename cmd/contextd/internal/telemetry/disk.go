@@ -11,14 +11,14 @@ import (
 	"github.com/contextd/contextd/internal/log/disklog"
 )
 
-// NewSyncs returns what records how long the disk took to sync.
+// NewSyncs returns a function that records the duration of a sync of the disk.
 func (t *Telemetry) NewSyncs() (func(time.Duration), error) {
 	b := builder{meter: t.meter()}
 	took := b.histogram("contextd.disk.sync.duration", "Time that the disk took to sync what was appended.")
 	return func(d time.Duration) { took.Record(context.Background(), d.Seconds()) }, errors.Join(b.errs...)
 }
 
-// ObserveDisk reports the room on the store's disk.
+// ObserveDisk reports the free space and the reserve of the store's disk.
 func (t *Telemetry) ObserveDisk(disk func() disklog.Disk) error {
 	m := t.meter()
 	var gauges [5]metric.Int64ObservableGauge

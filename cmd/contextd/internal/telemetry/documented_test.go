@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestDocumented holds docs/monitoring.md to the metrics that there are.
+// TestDocumented compares docs/monitoring.md with the existing metrics.
 func TestDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/monitoring.md")
 	if err != nil {
@@ -19,7 +19,7 @@ func TestDocumented(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| (`contextd\\..*?) \\|").FindAllStringSubmatch(string(page), -1) {
 		first := ""
 		for _, name := range named.FindAllStringSubmatch(row[1], -1) {
-			if suffix := name[1]; strings.HasPrefix(suffix, ".") { // in the place of the end of the first
+			if suffix := name[1]; strings.HasPrefix(suffix, ".") { // it replaces the end of the first name
 				for front := first; front != ""; front = front[:max(0, strings.LastIndexByte(front, '.'))] {
 					documented[front+suffix] = true
 				}
@@ -42,7 +42,7 @@ func TestDocumented(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The name of an instrument is followed by its unit, or what it is for.
+		// An instrument's name is followed by its unit or its description.
 		for _, name := range regexp.MustCompile(`[({]"(contextd\.[a-z.]+)", (?:"|metric\.)`).FindAllStringSubmatch(string(source), -1) {
 			metrics++
 			if !documented[name[1]] {

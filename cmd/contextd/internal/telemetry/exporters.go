@@ -26,8 +26,8 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// The environment's variables are those of OpenTelemetry's specification. Those that choose an
-// exporter are read here; endpoints, headers, certificates, timeouts and intervals by the exporters.
+// The variables are those of OpenTelemetry's specification. This package reads the ones that choose an
+// exporter. The exporters read endpoints, headers, certificates, timeouts and intervals themselves.
 const (
 	otlp     = "otlp"
 	console  = "console"
@@ -35,7 +35,7 @@ const (
 	overGRPC = "grpc"
 )
 
-// environment has the variables of a process.
+// environment looks up variables; it may be nil.
 type environment func(string) (string, bool)
 
 // first is the value of the first variable that is set and not empty.
@@ -51,8 +51,8 @@ func (env environment) first(names ...string) string {
 	return ""
 }
 
-// exporter is the name of the one of a signal, TRACES or METRICS; empty for none. Without any
-// variable there is none, where the specification would send to localhost.
+// exporter is the name of the exporter for a signal, TRACES or METRICS; empty for none. Unlike in the
+// specification, which would send to localhost, nothing is exported unless a variable is set.
 func (env environment) exporter(signal string) string {
 	if strings.EqualFold(env.first("OTEL_SDK_DISABLED"), "true") {
 		return ""
@@ -67,7 +67,7 @@ func (env environment) exporter(signal string) string {
 	return name
 }
 
-// protocol is how a signal is sent by OTLP.
+// protocol is the OTLP protocol of a signal.
 func (env environment) protocol(signal string) (string, error) {
 	names := []string{"OTEL_EXPORTER_OTLP_" + signal + "_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"}
 	switch p := env.first(names...); p {
@@ -85,7 +85,7 @@ func (env environment) unknown(signal string, known ...string) error {
 	return fmt.Errorf("%s must be one of %s, not %q", variable, strings.Join(slices.Concat(known, []string{"none"}), ", "), env.first(variable))
 }
 
-// spanExporter is what the environment asks for; nil for none.
+// spanExporter returns the exporter that the environment selects; nil if none.
 func spanExporter(ctx context.Context, env environment) (sdktrace.SpanExporter, error) {
 	switch env.exporter("TRACES") {
 	case "":
@@ -107,7 +107,8 @@ func spanExporter(ctx context.Context, env environment) (sdktrace.SpanExporter, 
 	}
 }
 
-// metricReader is what the environment asks for; nil for none. What else it started ends with stop.
+// metricReader returns the reader that the environment selects; nil if none. stop ends what it started
+// besides.
 func metricReader(ctx context.Context, env environment) (_ sdkmetric.Reader, stop func(context.Context) error, err error) {
 	stop = func(context.Context) error { return nil }
 	var exporter sdkmetric.Exporter
@@ -136,7 +137,8 @@ func metricReader(ctx context.Context, env environment) (_ sdkmetric.Reader, sto
 	return sdkmetric.NewPeriodicReader(exporter), stop, nil
 }
 
-// prometheusReader serves metrics at an address of its own. The daemon's, --metrics-listen, has more.
+// prometheusReader serves these metrics at an address of its own. The daemon's --metrics-listen has more
+// metrics.
 func prometheusReader(ctx context.Context, env environment) (_ sdkmetric.Reader, stop func(context.Context) error, err error) {
 	host := cmp.Or(env.first("OTEL_EXPORTER_PROMETHEUS_HOST"), "localhost")
 	port := cmp.Or(env.first("OTEL_EXPORTER_PROMETHEUS_PORT"), "9464")

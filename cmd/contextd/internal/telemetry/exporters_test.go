@@ -18,7 +18,7 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/telemetry"
 )
 
-// collector takes what is exported over HTTP and over gRPC.
+// collector receives exports over HTTP and gRPC.
 type collector struct {
 	endpoints *strings.Replacer
 	mu        sync.Mutex
@@ -30,7 +30,7 @@ func newCollector(t *testing.T) *collector {
 	overHTTP := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { c.take(r.URL.Path) }))
 	t.Cleanup(overHTTP.Close)
 	overGRPC := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
-		var message emptypb.Empty // what is sent is in its unknown fields
+		var message emptypb.Empty // the content is in its unknown fields
 		if err := stream.RecvMsg(&message); err != nil {
 			return err
 		}
@@ -63,11 +63,10 @@ func (c *collector) count(path string) int {
 	return c.seen[path]
 }
 
-// TestEnvironment exports to a real endpoint exactly where the variables ask for
-// it.
+// TestEnvironment checks that telemetry is exported to a real endpoint exactly when the variables ask for it.
 func TestEnvironment(t *testing.T) {
 	tests := map[string]struct {
-		env             map[string]string // ENDPOINT and GRPC are replaced by the collector's
+		env             map[string]string // ENDPOINT and GRPC are replaced by the collector's addresses
 		traces, metrics bool
 	}{
 		"nothing set":       {nil, false, false},
@@ -127,7 +126,7 @@ func set(t *testing.T, env map[string]string) func(string) (string, bool) {
 	}
 }
 
-// TestConsole prints what is recorded.
+// TestConsole checks that recorded spans and metrics are printed.
 func TestConsole(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -152,7 +151,7 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// TestPrometheusExporter serves metrics at the address that the variables say, until it is shut down.
+// TestPrometheusExporter checks that metrics are served at the address in the variables, until a shutdown.
 func TestPrometheusExporter(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -188,7 +187,7 @@ func TestPrometheusExporter(t *testing.T) {
 	}
 }
 
-// record has a batch and an assembly recorded.
+// record records a batch and an assembly.
 func record(t *testing.T, tel *telemetry.Telemetry) {
 	t.Helper()
 	m, err := tel.NewMeter()

@@ -9,8 +9,8 @@ import (
 	"github.com/contextd/contextd/internal/records"
 )
 
-// OpenTelemetry's conventions for generative AI are experimental: their attributes are set
-// where the standard variable asks for their latest version.
+// OpenTelemetry's conventions for generative AI are experimental. Their attributes are only set if the
+// standard variable opts in to the latest version.
 const (
 	optIn      = "OTEL_SEMCONV_STABILITY_OPT_IN"
 	optInGenAI = "gen_ai_latest_experimental"
@@ -28,7 +28,7 @@ func genAIConversation(sessionID string) attribute.KeyValue {
 	return attribute.String("gen_ai.conversation.id", sessionID)
 }
 
-// genAICall describes a model call that was reported. What was not is left out.
+// genAICall describes a reported model call. Values that were not reported are omitted.
 func genAICall(c records.Call) []attribute.KeyValue {
 	out := []attribute.KeyValue{genAIConversation(c.SessionID)}
 	if c.Model != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/contextd/contextd/internal/lifecycle"
 )
 
-// NewHooksMeter returns what counts how calls of hooks ended.
+// NewHooksMeter returns a function that counts the outcomes of hooks.
 func (t *Telemetry) NewHooksMeter() (func(lifecycle.HookOutcome), error) {
 	b := builder{meter: t.meter()}
 	calls := b.counter("contextd.hooks.calls", "{call}", "Calls of runtimes' hooks before a compaction, by outcome: allowed, modified, vetoed, timed_out, disconnected or canceled.")
@@ -19,8 +19,8 @@ func (t *Telemetry) NewHooksMeter() (func(lifecycle.HookOutcome), error) {
 	}, errors.Join(b.errs...)
 }
 
-// NewLifecycleMeter returns what counts lifecycle events and holds the state of the
-// breakers. It does not block.
+// NewLifecycleMeter returns a function that counts lifecycle events and records the state of breakers. It
+// does not block.
 func (t *Telemetry) NewLifecycleMeter() (func(lifecycle.Event), error) {
 	b := builder{meter: t.meter()}
 	var events totals[eventKind]
@@ -36,7 +36,7 @@ func (t *Telemetry) NewLifecycleMeter() (func(lifecycle.Event), error) {
 	}, errors.Join(b.errs...)
 }
 
-// eventKind is what lifecycle events are counted by; the summarizer may be empty.
+// eventKind is the key by which lifecycle events are counted; summarizer may be empty.
 type eventKind struct{ of, summarizer string }
 
 func (k eventKind) attributes() []attribute.KeyValue {

@@ -20,7 +20,7 @@ import (
 	"github.com/contextd/contextd/internal/records"
 )
 
-// Meter records what the services do; it is a server.Meter.
+// Meter records what the services do. It implements server.Meter.
 type Meter struct {
 	genAI  bool
 	tenant string
@@ -39,11 +39,11 @@ type Meter struct {
 	shadow                    shadowMeter
 }
 
-// latency are the bounds of durations, in seconds: a sync of a good disk takes a
-// millisecond, one of a bad disk a second.
+// latency are the histogram bounds of durations, in seconds. A sync takes a millisecond on a good disk, and a
+// second on a bad one.
 var latency = metric.WithExplicitBucketBoundaries(.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10)
 
-// NewMeter makes the instruments.
+// NewMeter creates the instruments.
 func (t *Telemetry) NewMeter() (*Meter, error) {
 	b := builder{meter: t.meter()}
 	m := &Meter{
@@ -66,7 +66,7 @@ func (t *Telemetry) NewMeter() (*Meter, error) {
 	return m, errors.Join(b.errs...)
 }
 
-// ObserveHealth reports which parts of the daemon are well.
+// ObserveHealth reports the health of each part of the daemon.
 func (t *Telemetry) ObserveHealth(parts []health.Part) error {
 	_, err := t.meter().Int64ObservableGauge("contextd.part.healthy",
 		metric.WithDescription("1 while a part of the daemon is well, 0 while it is not. A store that failed stays at 0."),
@@ -87,7 +87,7 @@ func (t *Telemetry) ObserveHealth(parts []health.Part) error {
 	return nil
 }
 
-// ObservePanics reports how many panics were contained.
+// ObservePanics reports how many panics of background work were contained.
 func (t *Telemetry) ObservePanics() error {
 	_, err := t.meter().Int64ObservableCounter("contextd.panics",
 		metric.WithDescription("Panics of background work that were contained. Each is a bug; the log has the stack."),
@@ -101,7 +101,7 @@ func (t *Telemetry) ObservePanics() error {
 	return nil
 }
 
-// ObserveConnections reports what became of connections.
+// ObserveConnections reports how many connections are open, and how others ended.
 func (t *Telemetry) ObserveConnections(counts func() transport.ConnectionCounts) error {
 	m := t.meter()
 	open, err := m.Int64ObservableGauge("contextd.connections.open", metric.WithUnit("{connection}"),
@@ -130,7 +130,7 @@ func (t *Telemetry) ObserveConnections(counts func() transport.ConnectionCounts)
 	return err
 }
 
-// ObserveMemory reports how much of each budget is taken, and how often one was refused.
+// ObserveMemory reports how much of each memory budget is used, and how many calls it refused.
 func (t *Telemetry) ObserveMemory(budgets map[string]*memory.Budget) error {
 	m := t.meter()
 	used, err := m.Int64ObservableGauge("contextd.memory.used", metric.WithUnit("By"),
@@ -154,7 +154,7 @@ func (t *Telemetry) ObserveMemory(budgets map[string]*memory.Budget) error {
 	return err
 }
 
-// ObserveLimits reports what is taken of limits, by their settings.
+// ObserveLimits reports how much of each limit is used, by the limit's setting.
 func (t *Telemetry) ObserveLimits(used map[string]func() int64) error {
 	_, err := t.meter().Int64ObservableGauge("contextd.limit.used",
 		metric.WithDescription("What is taken of what a setting allows."),
@@ -170,7 +170,7 @@ func (t *Telemetry) ObserveLimits(used map[string]func() int64) error {
 	return nil
 }
 
-// ObserveSessions reports how many sessions there are, and what their logs hold.
+// ObserveSessions reports how many sessions exist, and the size of their logs.
 func (t *Telemetry) ObserveSessions(sessions, bytes func() int64) error {
 	var errs []error
 	for _, g := range []struct {
@@ -198,7 +198,7 @@ func (m *Meter) Appended(ctx context.Context, took time.Duration, events int, by
 	m.appendTime.Record(ctx, took.Seconds())
 }
 
-// Recorded counts the tokens of a model call, and describes the call to the trace.
+// Recorded counts the tokens of a reported model call, and adds its attributes to the current span.
 func (m *Meter) Recorded(ctx context.Context, c records.Call) {
 	cached := min(c.InputTokens, c.CacheReadTokens+c.CacheWriteTokens)
 	for _, n := range []struct {
@@ -214,8 +214,7 @@ func (m *Meter) Recorded(ctx context.Context, c records.Call) {
 	}
 }
 
-// Failed counts a call that ended in an error. The setting is empty where it is not one of a
-// limit.
+// Failed counts a call that ended in an error. setting is empty unless a limit was exceeded.
 func (m *Meter) Failed(ctx context.Context, reason, setting string) {
 	attributes := []attribute.KeyValue{attribute.String("reason", reason)}
 	if setting != "" {
@@ -224,14 +223,14 @@ func (m *Meter) Failed(ctx context.Context, reason, setting string) {
 	m.failed.Add(ctx, 1, metric.WithAttributes(attributes...))
 }
 
-// Scrubbed counts credentials that a rule found in what is being stored.
+// Scrubbed counts credentials that a rule replaced before they were stored.
 func (m *Meter) Scrubbed(rule string, n int) {
 	m.scrubbed.Add(context.Background(), int64(n), metric.WithAttributes(attribute.String("rule", rule)))
 }
 
-// totals are counters by attributes, of which there must be few. They are read when metrics are
-// collected: adding to one costs next to nothing, where a counter of the SDK would look its
-// attributes up and keep an exemplar.
+// totals are counters by attribute set, of which there must be few. They are read when metrics are collected,
+// so that adding is cheap: a counter of the SDK would look up its attributes and keep an exemplar at each
+// add.
 type totals[K interface {
 	comparable
 	attributes() []attribute.KeyValue
@@ -259,7 +258,7 @@ func (t *totals[K]) observe(_ context.Context, o metric.Int64Observer) error {
 	return nil
 }
 
-// builder makes instruments and collects what went wrong.
+// builder creates instruments and collects the errors.
 type builder struct {
 	meter metric.Meter
 	errs  []error
@@ -271,13 +270,13 @@ func (b *builder) counter(name, unit, description string) metric.Int64Counter {
 	return c
 }
 
-// observed makes a counter that is read when metrics are collected.
+// observed creates a counter that is read when metrics are collected.
 func (b *builder) observed(name, unit, description string, observe metric.Int64Callback) {
 	_, err := b.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(description), metric.WithInt64Callback(observe))
 	b.errs = append(b.errs, err)
 }
 
-// total makes one without attributes.
+// total creates a counter without attributes, which is read when metrics are collected.
 func (b *builder) total(name, unit, description string) *atomic.Int64 {
 	var n atomic.Int64
 	b.observed(name, unit, description, func(_ context.Context, o metric.Int64Observer) error {

@@ -11,8 +11,8 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 )
 
-// shadowMeter counts what the shadow policy would have sent, and beside it what was sent by the
-// contexts that it was computed for.
+// shadowMeter counts the tokens that the shadow policy would have sent, and for comparison those of the
+// contexts in use that it was computed for.
 type shadowMeter struct {
 	count                        metric.Int64Counter
 	tokens, stable, used, usedOf metric.Int64Counter

@@ -14,8 +14,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// Summaries makes a span of every summary and measures it. A span holds no text of
-// the session, and no key.
+// Summaries makes a span for every summary and measures it. Spans contain no text of the session, and no key.
 type Summaries struct {
 	tracer        trace.Tracer
 	causes        *causes
@@ -24,7 +23,7 @@ type Summaries struct {
 	input, output metric.Int64Counter
 
 	mu      sync.Mutex
-	running map[string]running // by session: one has one task at a time
+	running map[string]running // by session, which has one task at a time
 }
 
 type running struct {
@@ -44,7 +43,7 @@ func (t *Telemetry) NewSummaries(clock func() time.Time) (*Summaries, error) {
 	return s, errors.Join(b.errs...)
 }
 
-// SummaryStarted begins the span.
+// SummaryStarted begins the span of a summary.
 func (s *Summaries) SummaryStarted(p summarize.Proposal) {
 	//nolint:spancheck // end does, when the summary is ready or has failed
 	_, span := s.tracer.Start(context.Background(), "summarize", trace.WithAttributes(
@@ -59,7 +58,7 @@ func (s *Summaries) SummaryStarted(p summarize.Proposal) {
 	s.running[p.SessionID] = running{span, s.clock()}
 } //nolint:spancheck // see above
 
-// SummaryReady ends it.
+// SummaryReady ends the span of a summary that was written.
 func (s *Summaries) SummaryReady(p summarize.Proposal, made summarize.Summary) {
 	by := metric.WithAttributes(attribute.String("summarizer", p.Summarizer))
 	s.input.Add(context.Background(), int64(made.InputTokens), by)
@@ -74,7 +73,7 @@ func (s *Summaries) SummaryReady(p summarize.Proposal, made summarize.Summary) {
 	})
 }
 
-// SummaryFailed ends it without one.
+// SummaryFailed ends the span of a summary that failed.
 func (s *Summaries) SummaryFailed(p summarize.Proposal, reason string) {
 	s.end(p, "failed", func(span trace.Span) { span.SetStatus(codes.Error, reason) })
 }
@@ -85,7 +84,7 @@ func (s *Summaries) end(p summarize.Proposal, outcome string, describe func(trac
 	delete(s.running, p.SessionID)
 	s.mu.Unlock()
 	if !ok {
-		return // it failed before a backend was asked
+		return // it failed before it started
 	}
 	s.duration.Record(context.Background(), s.clock().Sub(r.since).Seconds(), metric.WithAttributes(
 		attribute.String("summarizer", p.Summarizer), attribute.String("outcome", outcome)))

@@ -1,6 +1,6 @@
-// Package telemetry sets up OpenTelemetry from its standard OTEL_* variables and
-// records what the daemon does. Nothing is exported, and nearly nothing is
-// measured, unless a variable or a Prometheus address asks for it.
+// Package telemetry sets up OpenTelemetry from the standard OTEL_* variables, and records what the daemon
+// does. Unless a variable or a Prometheus address asks for it, nothing is exported and almost nothing is
+// measured.
 package telemetry
 
 import (
@@ -32,21 +32,20 @@ import (
 // scope names the instruments and spans of this daemon.
 const scope = "github.com/contextd/contextd"
 
-// Options say what is recorded.
+// Options say what to record.
 type Options struct {
 	Version string
-	// Prometheus adds a reader that MetricsHandler serves.
+	// Prometheus enables MetricsHandler.
 	Prometheus bool
 	LookupEnv  func(string) (string, bool)
 	// Logger, if set, is given what goes wrong with exports.
 	Logger *slog.Logger
-	// SpanProcessor and MetricReader, if set, take part whatever the environment
-	// says.
+	// SpanProcessor and MetricReader, if set, are used in addition to what the environment selects.
 	SpanProcessor sdktrace.SpanProcessor
 	MetricReader  sdkmetric.Reader
 }
 
-// Telemetry is what was set up.
+// Telemetry has the providers that Setup created.
 type Telemetry struct {
 	traces   trace.TracerProvider
 	metrics  metric.MeterProvider
@@ -59,7 +58,7 @@ type Telemetry struct {
 	shutdown []func(context.Context) error
 }
 
-// Setup reads the environment and starts what it asks for.
+// Setup creates the exporters that the environment and the options ask for.
 func Setup(ctx context.Context, o Options) (_ *Telemetry, err error) {
 	t := &Telemetry{traces: tracenoop.NewTracerProvider(), metrics: metricnoop.NewMeterProvider(), causes: &causes{of: map[string]trace.SpanContext{}}}
 	defer func() {
@@ -88,17 +87,17 @@ func Setup(ctx context.Context, o Options) (_ *Telemetry, err error) {
 	return t, nil
 }
 
-// Of returns what records what a tenant does. Its metrics and spans have the tenant's name in
-// their scope, and nothing of it is linked to another's.
+// Of returns a Telemetry for a tenant. Metrics and spans carry the tenant's name in their scope, and are
+// never linked to those of other tenants.
 func (t *Telemetry) Of(tenant string) *Telemetry {
 	own := *t
 	own.tenant, own.causes = tenant, &causes{of: map[string]trace.SpanContext{}}
 	return &own
 }
 
-// meter and tracer are those of the daemon, or of a tenant.
+// meter is the meter of the daemon, or of a tenant.
 func (t *Telemetry) meter() metric.Meter {
-	// Without version and schema Prometheus would get labels that are empty.
+	// Without version and schema, Prometheus would get empty labels.
 	return t.metrics.Meter(scope, metric.WithInstrumentationVersion(t.version), metric.WithSchemaURL(semconv.SchemaURL),
 		metric.WithInstrumentationAttributes(t.scope()...))
 }
@@ -187,11 +186,11 @@ func (t *Telemetry) MetricsHandler() http.Handler {
 	if t.registry == nil {
 		return nil
 	}
-	// Exemplars, which name the trace of a call, are in OpenMetrics alone.
+	// Only OpenMetrics has exemplars, which name the trace of a call.
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
-// Shutdown exports the rest and stops.
+// Shutdown exports what is pending and stops.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
 	var errs []error
 	for _, stop := range t.shutdown {

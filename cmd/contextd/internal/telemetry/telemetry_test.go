@@ -44,7 +44,7 @@ func made() *assemble.Context {
 	}
 }
 
-// call begins one; the function ends it.
+// call begins a call; the returned function ends it.
 func call(t *testing.T, tel *telemetry.Telemetry) (context.Context, func()) {
 	t.Helper()
 	h := tel.ServerHandler()
@@ -55,7 +55,7 @@ func call(t *testing.T, tel *telemetry.Telemetry) (context.Context, func()) {
 	return ctx, func() { h.HandleRPC(ctx, &stats.End{}) }
 }
 
-// assembled has a call assemble a context.
+// assembled makes a call that assembles a context.
 func assembled(t *testing.T, tel *telemetry.Telemetry, meter *telemetry.Meter, session string, c *assemble.Context, err error) {
 	t.Helper()
 	ctx, end := call(t, tel)
@@ -176,7 +176,7 @@ func TestMeter(t *testing.T) {
 	}
 }
 
-// collect returns sums, gauges and how often histograms were recorded.
+// collect returns sums, gauges, and the number of recordings of histograms.
 func collect(t *testing.T, reader *sdkmetric.ManualReader) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics

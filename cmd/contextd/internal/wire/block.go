@@ -8,7 +8,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// blocksToDomain converts blocks; errors name the field from field[i] on.
+// blocksToDomain converts blocks. Errors name the field, beginning with field[i].
 func blocksToDomain(field string, blocks []*contextdv1.Block) ([]eventlog.Block, error) {
 	if len(blocks) == 0 {
 		return nil, nil
@@ -56,8 +56,8 @@ func toolCallToDomain(c *contextdv1.ToolCall) (eventlog.Block, error) {
 	if err := checkNames(named{"call_id", c.GetCallId()}, named{"name", c.GetName()}); err != nil {
 		return nil, err
 	}
-	// What a model writes need not be JSON. That it is no text it cannot have written, and
-	// no format could show it.
+	// Models may write arguments that are not JSON. Invalid UTF-8 cannot come from a model, and no format
+	// could represent it.
 	if !utf8.Valid(c.GetArgumentsJson()) {
 		return nil, invalid("arguments_json", "must be UTF-8")
 	}
@@ -72,7 +72,7 @@ func toolResultToDomain(r *contextdv1.ToolResult) (eventlog.Block, error) {
 		switch b.GetKind().(type) {
 		case *contextdv1.Block_Text, *contextdv1.Block_Media, *contextdv1.Block_Provider:
 		default:
-			// Refused before it is converted, so that nesting never goes deeper.
+			// Refuse it before converting it, so that nesting is bounded.
 			return nil, invalid(fmt.Sprintf("content[%d]", i), "a tool result holds text, media and provider blocks only")
 		}
 	}

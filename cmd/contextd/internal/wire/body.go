@@ -157,7 +157,7 @@ func decisionToProto(d *eventlog.Decision) *contextdv1.CompactionDecision {
 	return out
 }
 
-// SeqsToProto converts places in the log.
+// SeqsToProto converts positions in the log.
 func SeqsToProto(all []eventlog.Seq) []uint64 {
 	var out []uint64
 	for _, seq := range all {
@@ -198,7 +198,7 @@ func customToDomain(c *contextdv1.CustomEvent) (*eventlog.Custom, error) {
 	return &eventlog.Custom{Type: c.GetType(), JSON: string(c.GetJson())}, nil
 }
 
-// TriggerToDomain converts a trigger that validation let through.
+// TriggerToDomain converts a trigger that was validated.
 func TriggerToDomain(t contextdv1.CompactionTrigger) eventlog.CompactionTrigger {
 	return triggersToDomain[t]
 }

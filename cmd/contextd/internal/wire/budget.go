@@ -8,10 +8,9 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// BudgetToDomain converts the first budget of a chain that is not nil: the
-// request's, the session's, the daemon's. Model and tokenizer are those of the
-// first that names either, so that a session is counted by one gauge unless a
-// request asks for another.
+// BudgetToDomain converts the first budget of a chain that is not nil: the request's, else the session's,
+// else the daemon's. Model and tokenizer come from the first budget that sets either, so that a session keeps
+// its gauge unless a request names another.
 func BudgetToDomain(chain ...*contextdv1.Budget) budget.Spec {
 	var out budget.Spec
 	if at := slices.IndexFunc(chain, func(b *contextdv1.Budget) bool { return b != nil }); at >= 0 {

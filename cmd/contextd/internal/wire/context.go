@@ -12,8 +12,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// InjectionsToDomain converts the injections of a request. Errors name the field
-// from "injections[i]" on.
+// InjectionsToDomain converts the injections of a request. Errors name the field, beginning with
+// "injections[i]".
 func InjectionsToDomain(all []*contextdv1.Injection) ([]render.Injection, error) {
 	var out []render.Injection
 	for i, in := range all {
@@ -30,7 +30,7 @@ func InjectionsToDomain(all []*contextdv1.Injection) ([]render.Injection, error)
 	return out, nil
 }
 
-// HaveToDomain converts what the caller holds; nil is nothing.
+// HaveToDomain converts what the caller holds; nil means nothing.
 func HaveToDomain(h *contextdv1.Have) assemble.Have {
 	return assemble.Have{MessageCount: int(h.GetMessageCount()), PrefixHash: h.GetPrefixHash()}
 }
@@ -44,13 +44,13 @@ func AsOfToDomain(seq *uint64) *eventlog.Seq {
 	return &out
 }
 
-// Brief leaves out of a header what grows with the session though nothing is new.
+// Brief removes from a header the parts that grow with the session even if nothing changed.
 func Brief(h *contextdv1.ContextHeader) {
 	h.SessionId, h.Projection = "", nil
 	h.GetBudget().TierTokens = nil
 }
 
-// HeaderToProto converts everything about a context but its messages.
+// HeaderToProto converts everything of a context except its messages.
 func HeaderToProto(c *assemble.Context) *contextdv1.ContextHeader {
 	out := &contextdv1.ContextHeader{
 		SessionId:       c.SessionID,
@@ -85,7 +85,7 @@ func HeaderToProto(c *assemble.Context) *contextdv1.ContextHeader {
 	return out
 }
 
-// TrailerToProto converts what closes a context.
+// TrailerToProto converts the end of a context.
 func TrailerToProto(c *assemble.Context) *contextdv1.ContextTrailer {
 	return &contextdv1.ContextTrailer{MessageCount: uint32(c.MessageCount), ContextHash: c.ContextHash}
 }
@@ -100,8 +100,8 @@ var originsToProto = map[render.Origin]contextdv1.Origin{
 	render.Injected: contextdv1.Origin_ORIGIN_INJECTION,
 }
 
-// RenderedToProto converts the message at a place in the whole context, in the form that
-// was asked for. The result shares m's JSON.
+// RenderedToProto converts the message at an index of the whole context, in the requested form. The result
+// shares m's JSON.
 func RenderedToProto(index int, m assemble.Message, form contextdv1.MessageForm) *contextdv1.RenderedMessage {
 	out := &contextdv1.RenderedMessage{
 		Index:  uint32(index),
@@ -122,11 +122,10 @@ func RenderedToProto(index int, m assemble.Message, form contextdv1.MessageForm)
 	return out
 }
 
-// RequestDigest identifies what a request with an idempotency key asks for; nil without
-// one. It leaves out the session and the key, by which it is found, and how the answer is
-// sent: two requests of the same digest lead to the same projection. What the daemon adds
-// of its own configuration is not in it, so that a request may be repeated after that has
-// changed.
+// RequestDigest identifies what a request with an idempotency key asks for; nil if it has no key. Requests
+// with the same digest lead to the same projection. It omits the session and the key, which are used to look
+// it up, and options for how the answer is sent. It also omits the daemon's configuration, so that a request
+// may be repeated after that has changed.
 func RequestDigest(req *contextdv1.AssembleContextRequest) ([]byte, error) {
 	if req.GetIdempotencyKey() == "" {
 		return nil, nil

@@ -10,8 +10,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Under returns err as seen from the message that holds the one it speaks of:
-// where err names a field, the path before it is added.
+// Under adapts err for the message that contains the converted one: if err names a field, path is put before
+// it.
 func Under(path string, err error) error {
 	if err == nil {
 		return nil
@@ -26,8 +26,8 @@ func invalid(field, format string, args ...any) error {
 	return &eventlog.InvalidError{Field: field, Reason: fmt.Sprintf(format, args...)}
 }
 
-// named is a field that identifies something: it is shown in tables, compared
-// and used in keys, where a NUL is never meant.
+// named is a field that identifies something. Names are shown in tables, compared and used in keys, where a
+// NUL is never intended.
 type named struct{ field, value string }
 
 func checkNames(all ...named) error {
@@ -48,8 +48,7 @@ func checkNameList(field string, all []string) error {
 	return nil
 }
 
-// checkJSON accepts nothing or one JSON value in UTF-8. The bytes are carried as
-// they are, so this is the last time that anybody can refuse them.
+// checkJSON accepts an empty value, or one JSON value in UTF-8. Later stages pass the bytes on unchecked.
 func checkJSON(field string, b []byte) error {
 	switch {
 	case len(b) == 0:

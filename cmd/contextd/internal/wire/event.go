@@ -12,7 +12,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// EventsToDomain converts a batch. Errors name the field from "events[i]" on.
+// EventsToDomain converts a batch. Errors name the field, beginning with "events[i]".
 func EventsToDomain(events []*contextdv1.Event) ([]eventlog.Event, error) {
 	out := make([]eventlog.Event, len(events))
 	for i, e := range events {
@@ -25,9 +25,9 @@ func EventsToDomain(events []*contextdv1.Event) ([]eventlog.Event, error) {
 	return out, nil
 }
 
-// EventToDomain converts an event that is to be appended: seq and turn are the
-// log's to give and are left out. An absent time or event_id stays absent. The
-// result shares the message's labels, which must not change afterwards.
+// EventToDomain converts an event that will be appended. It ignores seq and turn, which the log assigns. An
+// absent time or event_id stays absent. The result shares the message's labels, which must not change
+// afterwards.
 func EventToDomain(e *contextdv1.Event) (eventlog.Event, error) {
 	out := eventlog.Event{ID: e.GetEventId(), Labels: e.GetLabels()}
 	if err := checkNames(named{"event_id", e.GetEventId()}); err != nil {

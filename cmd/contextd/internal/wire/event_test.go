@@ -20,8 +20,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// TestEventsRoundTrip sends every event that a log can hold over the wire. What
-// the API refuses must be refused for a reason that the test finds as well.
+// TestEventsRoundTrip sends every event that a log can hold over the wire. Where the API refuses one, faultOf
+// must find a reason too.
 func TestEventsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		for _, e := range logtest.GenLog(1, 12).Draw(t, "log") {
@@ -59,7 +59,7 @@ func TestEventsRoundTrip(t *testing.T) {
 	})
 }
 
-// faultOf says what the API must refuse in an event that a log holds.
+// faultOf is why the API must refuse an event of a log; empty if it must not.
 func faultOf(e eventlog.Event) string {
 	names, texts, written := []string{e.ID}, []string{}, []string{}
 	for k, v := range e.Labels {
@@ -99,7 +99,7 @@ func faultOf(e eventlog.Event) string {
 		return "a provider block without JSON"
 	case strings.Contains(strings.Join(names, "|"), "\x00"):
 		return "a NUL in a name"
-	case !utf8.ValidString(strings.Join(written, "|")): // two that are none may make one
+	case !utf8.ValidString(strings.Join(written, "|")): // two invalid texts may form a valid one when joined
 		return "arguments that are no text"
 	}
 	for _, text := range texts {
@@ -172,7 +172,7 @@ func TestRefusedFields(t *testing.T) {
 	}
 }
 
-// TestCarriedAsItCame holds arguments to their bytes, JSON or not.
+// TestCarriedAsItCame checks that arguments keep their bytes, whether they are JSON or not.
 func TestCarriedAsItCame(t *testing.T) {
 	for _, arguments := range []string{
 		"{ \"b\":1.0, \"a\" : 9007199254740993, \"x\":\"\\u00e9\\/\" , \"e\":1e400}",

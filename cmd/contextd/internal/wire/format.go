@@ -11,7 +11,7 @@ import (
 
 const formatPrefix = "FORMAT_"
 
-// FormatToDomain returns the format of an enum's value, which is named after it.
+// FormatToDomain returns the format for an enum value, by the value's name.
 func FormatToDomain(f contextdv1.Format) (*render.Format, error) {
 	name := render.NameContextd
 	if f != contextdv1.Format_FORMAT_UNSPECIFIED {
@@ -24,8 +24,8 @@ func FormatToDomain(f contextdv1.Format) (*render.Format, error) {
 	return format, nil
 }
 
-// formatToProto is the enum's value of a format's name; that of contextd's own format,
-// FORMAT_UNSPECIFIED, where there is none.
+// formatToProto returns the enum value for a format's name; FORMAT_UNSPECIFIED if there is none, as for
+// contextd's own format.
 func formatToProto(name string) contextdv1.Format {
 	return contextdv1.Format(contextdv1.Format_value[formatPrefix+strings.ToUpper(name)])
 }

@@ -6,8 +6,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// CallToDomain converts the report of a model call. It refuses a prompt with more
-// cached tokens than tokens: who counts those apart would teach that estimates are
+// CallToDomain converts the report of a model call. It refuses more cached tokens than input tokens. A client
+// that reports cached tokens separately from its input would make the calibration conclude that estimates are
 // far too high.
 func CallToDomain(r *contextdv1.RecordModelCallRequest) (records.Call, error) {
 	if err := checkNames(

@@ -14,8 +14,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// PolicyToDomain converts what a message says of a policy; nil says nothing. Errors name
-// the field, which is under at.
+// PolicyToDomain converts the fields that a message sets of a policy; nil sets none. Errors name the field,
+// with at before it.
 func PolicyToDomain(m *contextdv1.Policy, at string) (policy.Overlay, error) {
 	out, err := overlay(m)
 	if err != nil {
@@ -85,8 +85,8 @@ func overlay(m *contextdv1.Policy) (out policy.Overlay, err error) {
 	return out, nil
 }
 
-// part is what a message says of a part of a policy. Whether it is wrong does not depend on
-// the built-in policy below.
+// part converts the message of one part of a policy. Errors do not depend on the built-in policy that is
+// filled in below it.
 func part[M, T any](m M, convert func(M, T) (T, error), builtIn T) (policy.Part[T], error) {
 	if _, err := convert(m, builtIn); err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func toolResults(t *contextdv1.ToolResultRetention, d reduce.ToolResults) (out r
 	return out, nil
 }
 
-// retention takes an absent measure from fallback.
+// retention converts a retention; if it has no measure, that of fallback applies.
 func retention(r *contextdv1.Retention, fallback reduce.Retention) (reduce.Retention, error) {
 	out := reduce.Retention{MinTokens: uint64(r.GetMinTokens())}
 	switch keep := r.GetKeep().(type) {
@@ -134,8 +134,8 @@ func retention(r *contextdv1.Retention, fallback reduce.Retention) (reduce.Reten
 		out.Turns = withOwn(keep.Turns)
 	case *contextdv1.Retention_Last:
 		if out.Last = keep.Last; keep.Last == 0 {
-			// The domain's zero is "no such rule". None at all still means that the
-			// model sees each result once.
+			// The domain's zero means that the rule is absent. Keeping the last 0 results still shows each
+			// result once.
 			out.Turns = withOwn(0)
 		}
 	case *contextdv1.Retention_NeverEvict:
@@ -149,8 +149,7 @@ func retention(r *contextdv1.Retention, fallback reduce.Retention) (reduce.Reten
 	return out, nil
 }
 
-// withOwn turns "turns after its own" into the domain's count, which includes
-// the turn itself.
+// withOwn converts the API's "turns after its own" to the domain's count, which includes the own turn.
 func withOwn(turns uint32) uint32 {
 	if turns == math.MaxUint32 {
 		return turns
@@ -175,7 +174,7 @@ func collapse(s *contextdv1.Summarization, d reduce.Collapse) reduce.Collapse {
 	return out
 }
 
-// summaries says how summaries are made.
+// summaries converts how summaries are written.
 func summaries(s *contextdv1.Summarization) *decide.SummaryPolicy {
 	return &decide.SummaryPolicy{
 		Summarizer:     s.GetSummarizer(),
@@ -185,7 +184,7 @@ func summaries(s *contextdv1.Summarization) *decide.SummaryPolicy {
 	}
 }
 
-// checkSummarization refuses what has no effect where nothing is summarised ahead of need.
+// checkSummarization refuses fields that have no effect where no summaries are written ahead of need.
 func checkSummarization(s *contextdv1.Summarization) error {
 	switch {
 	case !s.GetEnabled() && s.GetStartAt() > 0:
@@ -197,7 +196,7 @@ func checkSummarization(s *contextdv1.Summarization) error {
 	}
 }
 
-// CheckInstructions refuses to replace the default instructions by nothing.
+// CheckInstructions refuses to replace the default instructions by an empty text.
 func CheckInstructions(text, mode string) error {
 	if prompt.Mode(mode) == prompt.Replace && strings.TrimSpace(text) == "" {
 		return invalid("instructions", "must not be empty where instructions_mode is replace")

@@ -28,7 +28,7 @@ func turns(n uint32) *contextdv1.Retention {
 	return &contextdv1.Retention{Keep: &contextdv1.Retention_Turns{Turns: n}}
 }
 
-// TestOverlay changes one part at a time and expects all others as they were.
+// TestOverlay changes one part at a time, and checks that all others stay unchanged.
 func TestOverlay(t *testing.T) {
 	base := assemble.Policy{Reduction: reduce.DefaultPolicy()}
 	d := reduce.DefaultPolicy()
@@ -185,8 +185,7 @@ func TestRefusedPolicies(t *testing.T) {
 	}
 }
 
-// policies are named policies, and resolve what a request comes to, as configuration and
-// server have it.
+// policies makes named policies, and resolve resolves a request's, as configuration and server do.
 func policies(named map[string]*contextdv1.Policy, fallback string) (policy.Set, error) {
 	overlays := map[string]policy.Overlay{}
 	for name, m := range named {
@@ -268,7 +267,7 @@ func TestNamedPolicies(t *testing.T) {
 	}
 }
 
-// What a part leaves out is that of the built-in policy below, whoever names it.
+// TestPartsOverPresets: fields that a part omits come from the built-in policy below, whoever sets the part.
 func TestPartsOverPresets(t *testing.T) {
 	set, err := policies(map[string]*contextdv1.Policy{"frugal-like": {Summarization: &contextdv1.Summarization{KeepLastTurns: 9}}}, "")
 	if err != nil {

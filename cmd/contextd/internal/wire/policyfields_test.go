@@ -25,15 +25,15 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// fieldEffect shows that a field of a policy has an effect: the policy in JSON with either
-// value in place of %s is not the same. In each of the refused policies it would have none.
+// fieldEffect shows that a field of a policy has an effect: with either value in place of %s in the JSON of
+// in, the outcome differs. The policies in refused would ignore the field, so they must refuse it.
 type fieldEffect struct {
 	in, one, other string
 	refused        []string
 }
 
-// shows is a fieldEffect of a projection policy's field. Every policy that is not one of
-// these refuses it.
+// shows is the fieldEffect of a projection policy's field. Policies other than the given ones must refuse the
+// field.
 func shows(field, value string, beside string, policies ...string) fieldEffect {
 	in := func(policy, rest string) string {
 		return fmt.Sprintf(`{"projection":{"policy":%q%s}}`, policy, rest)
@@ -52,7 +52,7 @@ func shows(field, value string, beside string, policies ...string) fieldEffect {
 	return e
 }
 
-// projectionPolicies are those that the API knows.
+// projectionPolicies are the projection policies of the API.
 func projectionPolicies() []string {
 	field := (&contextdv1.ProjectionPolicy{}).ProtoReflect().Descriptor().Fields().ByName("policy")
 	rules, err := protovalidate.ResolveFieldRules(field)
@@ -74,7 +74,7 @@ func retentionEffects(at, in string) map[string]fieldEffect {
 	}
 }
 
-// fieldEffects are those of every field of a policy, by path.
+// fieldEffects are the effects of every field of a policy, by path.
 func fieldEffects() map[string]fieldEffect {
 	cleaning := []string{projection.CleanToolRepair, projection.SquashFailed, projection.SummaryPrefix, projection.ReachabilityGC, projection.CustomExpression}
 	const gc, barrier = projection.ReachabilityGC, `,"min_chars":0,"root_window":0,"clear_at_least_tokens":0,"require_write_barrier":true`
@@ -179,8 +179,8 @@ func fieldEffects() map[string]fieldEffect {
 	return all
 }
 
-// TestEveryPolicyFieldHasAnEffect goes over the message, so that a new field has to say
-// here what it is for.
+// TestEveryPolicyFieldHasAnEffect goes over all fields of the message, so that a new field needs an entry
+// here.
 func TestEveryPolicyFieldHasAnEffect(t *testing.T) {
 	effects := fieldEffects()
 	for _, path := range leaves((&contextdv1.Policy{}).ProtoReflect().Descriptor(), "") {
@@ -213,7 +213,7 @@ func TestEveryPolicyFieldHasAnEffect(t *testing.T) {
 	}
 }
 
-// leaves are the paths of a message's fields, and of those of its parts.
+// leaves are the paths of a message's fields, including those of nested messages.
 func leaves(m protoreflect.MessageDescriptor, at string) []string {
 	var out []string
 	for i := range m.Fields().Len() {
@@ -231,8 +231,8 @@ func leaves(m protoreflect.MessageDescriptor, at string) []string {
 	return out
 }
 
-// decidedBy is what a policy in JSON decides: its fingerprint, how summaries are made, what
-// the record says, and the context of a log in which calls were made for needles.
+// decidedBy is the outcome of a policy in JSON: its fingerprint, how summaries are written, what is recorded,
+// and the context of a log whose calls search for needles.
 func decidedBy(text string) (string, error) {
 	m := &contextdv1.Policy{}
 	if err := errors.Join(protojson.Unmarshal([]byte(text), m), protovalidate.Validate(m)); err != nil {
@@ -281,7 +281,7 @@ func needles() []eventlog.Event {
 	return append(all, say(eventlog.RoleAssistant, eventlog.Text{Text: "Done."}))
 }
 
-// TestPolicyFromDomain has every field that a policy may say come back.
+// TestPolicyFromDomain checks that every field of a policy survives the conversion to the domain and back.
 func TestPolicyFromDomain(t *testing.T) {
 	set, err := policy.NewSet(nil, "", policy.Summarizers{Names: []string{"extractive", "cheap", "good"}, Default: "extractive"})
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// PolicyFromDomain converts a policy, all but its projection, to a message that says all of it. The
-// one limit of clipping that no message can say is the default, so it is absent.
+// PolicyFromDomain converts a policy, without its projection, to a message that sets all fields. One limit of
+// clipping has no field in the message; it is the default, so it stays absent.
 func PolicyFromDomain(r reduce.Policy, s decide.SummaryPolicy) *contextdv1.Policy {
 	out := &contextdv1.Policy{
 		ToolResults: &contextdv1.ToolResultRetention{

@@ -11,7 +11,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// BriefProjectionToProto converts a record without what grows with its session.
+// BriefProjectionToProto converts a record without the parts that grow with its session.
 func BriefProjectionToProto(r records.Projection) *contextdv1.Projection {
 	kept := r.Kept.Len()
 	redacted := r.Redacted.Len()
@@ -22,7 +22,7 @@ func BriefProjectionToProto(r records.Projection) *contextdv1.Projection {
 	return out
 }
 
-// RecordedToProto converts what is recorded of a projection, and the facts of its pointers.
+// RecordedToProto converts a recorded projection; facts describe its pointers.
 func RecordedToProto(r records.Projection, facts []pointers.Facts) *contextdv1.Projection {
 	out := ProjectionToProto(r, facts)
 	out.Budget, out.MessageCount = BudgetReportToProto(assemble.Recorded(r)), uint32(r.MessageCount)
@@ -32,7 +32,7 @@ func RecordedToProto(r records.Projection, facts []pointers.Facts) *contextdv1.P
 	return out
 }
 
-// ProjectionToProto converts a projection that was just decided, and the facts of its pointers.
+// ProjectionToProto converts a projection that was just decided; facts describe its pointers.
 func ProjectionToProto(r records.Projection, facts []pointers.Facts) *contextdv1.Projection {
 	out := &contextdv1.Projection{
 		ProjectionId: r.ID,
@@ -41,7 +41,7 @@ func ProjectionToProto(r records.Projection, facts []pointers.Facts) *contextdv1
 		Format:       formatToProto(r.Budget.Format),
 		PrefixHash:   r.PrefixHash,
 		AsOfSeq:      uint64(r.AsOf),
-		// In the record, what is shown in part is not kept; in the API it is.
+		// The record does not list events that are shown in part as kept; the API does.
 		KeptSeqs:                   merged(seqs(r.Kept), seqs(r.Redacted)),
 		DroppedSeqs:                seqs(r.Dropped),
 		RedactedSeqs:               seqs(r.Redacted),
@@ -84,7 +84,7 @@ func ProjectionToProto(r records.Projection, facts []pointers.Facts) *contextdv1
 	return out
 }
 
-// ShadowToProto converts what another policy would have sent.
+// ShadowToProto converts a shadow projection.
 func ShadowToProto(s records.Shadow) *contextdv1.ShadowProjection {
 	return &contextdv1.ShadowProjection{
 		Policy: s.Policy, Tokens: s.Tokens, MessageCount: uint32(s.Messages), StableTokens: s.StableTokens,
@@ -92,7 +92,7 @@ func ShadowToProto(s records.Shadow) *contextdv1.ShadowProjection {
 	}
 }
 
-// why is why the policy did not do all that was asked, or else why the caller chose it.
+// why is why the projection policy was not followed in full, or else why the caller chose it.
 func why(r records.Projection) string {
 	if r.Reverted != "" {
 		return r.Reverted
@@ -100,7 +100,7 @@ func why(r records.Projection) string {
 	return r.Reason
 }
 
-// decisions say what was done to a block.
+// decisions are the API's names for what was done to a block.
 var decisions = map[reduce.EditKind]string{
 	reduce.Stubbed: "stubbed", reduce.Clipped: "clipped", reduce.Omitted: "omitted", reduce.Redacted: "redacted",
 }

@@ -9,8 +9,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// projectionPolicy converts a projection policy. A field that the policy would not look at
-// is refused, because whoever set it meant something. Errors name the field.
+// projectionPolicy converts a projection policy. It refuses fields that the chosen policy ignores, since
+// their setter expects an effect. Errors name the field.
 func projectionPolicy(p *contextdv1.ProjectionPolicy) (projection.Options, error) {
 	o := projection.Options{
 		Name:                p.GetPolicy(),
@@ -50,7 +50,7 @@ func projectionPolicy(p *contextdv1.ProjectionPolicy) (projection.Options, error
 	return o, nil
 }
 
-// projectionField is a field that only some policies look at.
+// projectionField is a field that only some projection policies use.
 type projectionField struct {
 	name string
 	set  bool

@@ -10,15 +10,14 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// Settings are what a session is made with beside its labels. Both may be nil.
+// Settings are what a session is created with in addition to its labels. Both may be nil.
 type Settings struct {
 	Policy *contextdv1.Policy
 	Budget *contextdv1.Budget
 }
 
-// Encode returns the bytes that the log keeps with the session. They are the
-// policy and budget of a CreateSessionRequest, so that what could be asked for
-// can be kept; nothing compares or hashes them.
+// Encode returns the bytes that the log stores with the session: a CreateSessionRequest with only policy and
+// budget, so that any request can be stored. Nothing compares or hashes them.
 func (s Settings) Encode() ([]byte, error) {
 	if s.Policy == nil && s.Budget == nil {
 		return nil, nil
@@ -45,7 +44,7 @@ func DecodeSettings(b []byte) (Settings, error) {
 // CheckLabels refuses labels that no session can carry.
 func CheckLabels(labels map[string]string) error { return checkLabels(labels) }
 
-// ChainHead names the hash of a chain; none is empty.
+// ChainHead is the name of a chain's hash; "" if there is none.
 func ChainHead(chain []byte) string {
 	if len(chain) == 0 {
 		return ""
@@ -53,7 +52,7 @@ func ChainHead(chain []byte) string {
 	return records.HashName(chain)
 }
 
-// MarkToProto is what a client may know of a log that it appended to.
+// MarkToProto converts the position that a client may name later to detect a lost log.
 func MarkToProto(s eventlog.Session) *contextdv1.LogMark {
 	return &contextdv1.LogMark{Incarnation: s.IncarnationName(), HeadSeq: uint64(s.Head)}
 }
