@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,40 +15,75 @@ import (
 	"github.com/contextd/contextd/internal/log/pglog"
 )
 
-// blocks counts the blocks of the database that statements touch, by having the server explain each before it is made.
-type blocks struct {
-	t       *testing.T
-	conn    *pgx.Conn
-	touched int
+// work counts the blocks and rows of the database that statements go over, by having the server explain each before it
+// is made.
+type work struct {
+	t    *testing.T
+	conn *pgx.Conn
+	n    int
 }
 
-func (b *blocks) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
-	tx, err := b.conn.Begin(ctx)
-	if err != nil {
-		b.t.Error(err)
-		return ctx
+// node is a part of a plan that was carried out.
+type node struct {
+	Hit     int     `json:"Shared Hit Blocks"`
+	Read    int     `json:"Shared Read Blocks"`
+	Rows    float64 `json:"Actual Rows"`
+	Loops   float64 `json:"Actual Loops"`
+	Removed float64 `json:"Rows Removed by Filter"`
+	Apart   float64 `json:"Rows Removed by Join Filter"`
+	Plans   []node
+}
+
+func (n node) rows() int {
+	sum := int((n.Rows + n.Removed + n.Apart) * n.Loops)
+	for _, p := range n.Plans {
+		sum += p.rows()
 	}
-	var text string
-	err = tx.QueryRow(ctx, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+q.SQL, q.Args...).Scan(&text)
-	if undone := tx.Rollback(ctx); err != nil || undone != nil {
-		b.t.Errorf("explain %s: %v, %v", q.SQL, err, undone)
-		return ctx
-	}
-	var out []struct {
-		Plan struct {
-			Hit  int `json:"Shared Hit Blocks"`
-			Read int `json:"Shared Read Blocks"`
+	return sum
+}
+
+func (w *work) explain(ctx context.Context, sql string, args []any) {
+	for _, locking := range []string{"begin", "commit", "UPDATE contextd_sessions SET version", "SELECT 1 FROM contextd_sessions", "DELETE FROM contextd_sessions", "SELECT pg_notify"} {
+		if strings.HasPrefix(sql, locking) {
+			return // it goes by keys, would wait for the one that is explained, or is made beside it
 		}
 	}
-	if err := json.Unmarshal([]byte(text), &out); err != nil {
-		b.t.Error(err)
-		return ctx
+	tx, err := w.conn.Begin(ctx)
+	if err != nil {
+		w.t.Error(err)
+		return
 	}
-	b.touched += out[0].Plan.Hit + out[0].Plan.Read
+	var text string
+	err = tx.QueryRow(ctx, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+sql, args...).Scan(&text)
+	if undone := tx.Rollback(ctx); err != nil || undone != nil {
+		w.t.Errorf("explain %s: %v, %v", sql, err, undone)
+		return
+	}
+	var out []struct{ Plan node }
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
+		w.t.Error(err)
+		return
+	}
+	w.n += out[0].Plan.Hit + out[0].Plan.Read + out[0].Plan.rows()
+}
+
+func (w *work) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	w.explain(ctx, q.SQL, q.Args)
 	return ctx
 }
 
-func (*blocks) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+func (*work) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (w *work) TraceBatchStart(ctx context.Context, _ *pgx.Conn, b pgx.TraceBatchStartData) context.Context {
+	for _, q := range b.Batch.QueuedQueries {
+		w.explain(ctx, q.SQL, q.Arguments)
+	}
+	return ctx
+}
+
+func (*work) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+func (*work) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
 // manySessions are copies of a session that has a few events and artifacts.
 const manySessions = `WITH o AS (SELECT incarnation AS i FROM contextd_sessions WHERE id = 'small'),
@@ -94,9 +130,8 @@ func TestPlans(t *testing.T) {
 	before := touched(t, dsn, few)
 	fill("large", few, many)
 	for what, n := range touched(t, dsn, many) {
-		t.Logf("%s: %d blocks beside %d rows, %d beside %d", what, before[what], few, n, many)
 		if n > before[what]*3/2+20 {
-			t.Errorf("%s touches %d blocks of a session with %d rows, and %d with %d", what, before[what], few, n, many)
+			t.Errorf("%s goes over %d blocks and rows of a session with %d events, and %d with %d", what, before[what], few, n, many)
 		}
 	}
 }
@@ -107,7 +142,8 @@ func event(id string, i int) eventlog.Event {
 	return e
 }
 
-// touched is how many blocks calls for the session large, with n events and artifacts, touch, and then for a fork of it.
+// touched is how many blocks and rows calls for the session large, with n events and artifacts, go over, and then for a
+// fork of it.
 func touched(t *testing.T, dsn string, n int) map[string]int {
 	t.Helper()
 	ctx := t.Context()
@@ -119,17 +155,17 @@ func touched(t *testing.T, dsn string, n int) map[string]int {
 	out := map[string]int{}
 	count := func(what string, call func(s *pglog.Store) error) {
 		t.Helper()
-		b := &blocks{t: t, conn: conn}
-		s := open(t, dsn, pglog.Options{Tracer: b}) // a new one remembers nothing
+		w := &work{t: t, conn: conn}
+		s := open(t, dsn, pglog.Options{Tracer: w}) // a new one remembers nothing
 		if err := call(s); err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
-		out[what] = b.touched
+		out[what] = w.n
 		closeStore(t, s)
 	}
 	fork := fmt.Sprint("fork-", n)
 	count("a fork", func(s *pglog.Store) error {
-		_, err := s.Fork(ctx, eventlog.ForkRequest{ParentID: "large", At: eventlog.Seq(n), NewID: fork, Time: time.Unix(2, 0)})
+		_, err := s.Fork(ctx, eventlog.ForkRequest{ParentID: "large", At: eventlog.Seq(n - 10), NewID: fork, Time: time.Unix(2, 0)})
 		return err
 	})
 	for _, id := range []string{"large", fork} {
@@ -169,4 +205,59 @@ func touched(t *testing.T, dsn string, n int) map[string]int {
 		})
 	}
 	return out
+}
+
+// TestDeleteOfMany: to delete a fork takes as much beside many other forks of the session as beside a few.
+func TestDeleteOfMany(t *testing.T) {
+	needServer(t)
+	dsn := server.Schema(t)
+	filling := open(t, dsn, pglog.Options{})
+	t.Cleanup(func() { closeStore(t, filling) })
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	head, forks := 0, 0
+	grow := func(to int) {
+		t.Helper()
+		for ; forks < to; forks++ {
+			for range 4 {
+				head++
+				if _, err := appendTo(t, filling, "s", event("s", head)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			all := []eventlog.Artifact{{Kind: "k", Seq: eventlog.Seq(head), ID: "a"}, {Kind: "l", Seq: eventlog.Seq(head), ID: "a"}, {Kind: "m", Seq: eventlog.Seq(head), ID: "a"}}
+			if err := filling.PutArtifacts(t.Context(), "s", all...); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := filling.Fork(t.Context(), eventlog.ForkRequest{ParentID: "s", At: eventlog.Seq(head), NewID: fmt.Sprint("f", forks), Time: time.Unix(2, 0)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	remove := func(id string) int {
+		t.Helper()
+		w := &work{t: t, conn: conn}
+		s := open(t, dsn, pglog.Options{Tracer: w})
+		if err := s.DeleteSession(t.Context(), id, 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		closeStore(t, s)
+		return w.n
+	}
+	if _, err := appendTo(t, filling, "small", event("small", 1), event("small", 2)); err != nil {
+		t.Fatal(err)
+	}
+	if err := filling.PutArtifacts(t.Context(), "small", eventlog.Artifact{Kind: "k", Seq: 1, ID: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	server.Exec(t, dsn, manySessions+"; ANALYZE contextd_sessions, contextd_shares, contextd_events, contextd_artifacts")
+	grow(50)
+	few := remove("f1")
+	grow(200)
+	if many := remove("f2"); many > 6*few { // of four times as many artifacts
+		t.Errorf("to delete a fork goes over %d blocks and rows beside 50 forks, and %d beside 200", few, many)
+	}
 }
