@@ -16,7 +16,10 @@ import (
 )
 
 // asked counts the statements that ask for the head of one session and those for all that are waited for.
-type asked struct{ single, all atomic.Int64 }
+type asked struct {
+	single, all atomic.Int64
+	changed     chan struct{} // has an entry after one was counted
+}
 
 func (a *asked) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
 	switch {
@@ -24,6 +27,10 @@ func (a *asked) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQue
 		a.single.Add(1)
 	case strings.Contains(q.SQL, "head FROM contextd_sessions WHERE incarnation = ANY"):
 		a.all.Add(1)
+	}
+	select {
+	case a.changed <- struct{}{}:
+	default:
 	}
 	return ctx
 }
@@ -34,7 +41,7 @@ func (*asked) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {
 // sessions asked the database 2,000 times a second.
 func TestManyWait(t *testing.T) {
 	needServer(t)
-	a := &asked{}
+	a := &asked{changed: make(chan struct{}, 1)}
 	s := open(t, server.Schema(t), pglog.Options{Tracer: a, Poll: time.Millisecond})
 	defer closeStore(t, s)
 	const sessions, each = 5, 4
@@ -52,8 +59,8 @@ func TestManyWait(t *testing.T) {
 		})
 	}
 	until := func(done func() bool) {
-		for !done() && t.Context().Err() == nil {
-			time.Sleep(time.Millisecond) // nothing reports it
+		for !done() {
+			<-a.changed
 		}
 	}
 	until(func() bool { return a.single.Load() >= sessions*each })
