@@ -3,6 +3,7 @@ package assemble_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"math"
 	"reflect"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/records"
+	"github.com/contextd/contextd/internal/summarize"
 )
 
 // wide is a budget that the test sessions stay within, for a model with a name.
@@ -146,6 +148,45 @@ func TestACallNamesTheSummaryInForce(t *testing.T) {
 	}
 	if in := all[1].InForce; in.SummaryID != summary.ID || in.SummaryVersion != summary.Version || in.SummaryVersion == 0 || in.CollapsedThrough == 0 {
 		t.Errorf("after the compaction there is %+v, want %s of version %d", in, summary.ID, summary.Version)
+	}
+}
+
+// withoutSummaries fails the test where the session's summaries are read.
+type withoutSummaries struct {
+	eventlog.Store
+	t *testing.T
+}
+
+func (s withoutSummaries) Artifacts(ctx context.Context, id string, q eventlog.ArtifactQuery) iter.Seq2[eventlog.Artifact, error] {
+	if q.Kind == summarize.ArtifactKind {
+		s.t.Error("all summaries were read")
+	}
+	return s.Store.Artifacts(ctx, id, q)
+}
+
+// TestACallReadsNoSummaries: its record has what there is to say of the one in force.
+func TestACallReadsNoSummaries(t *testing.T) {
+	store := memlog.New()
+	defer closeStore(t, store)
+	push(t, store, "s", opening()...)
+	sent := mustAssemble(t, newEngine(t, store), wide("m")).Projection
+	sent.After.Summary, sent.SummaryVersion = "s9-0000", 3
+	var err error
+	if sent.ID, err = records.NextID(t.Context(), store, "s", sent.AsOf); err != nil {
+		t.Fatal(err)
+	}
+	all, err := sent.Prepare(t.Context(), store, "s", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.PutArtifacts(t.Context(), "s", all...); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := records.Report(t.Context(), withoutSummaries{store, t}, 0, sent.AsOf, records.Call{SessionID: "s", ProjectionID: sent.ID, InputTokens: 9}, time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if in := mustCalls(t, store, "s")[0].InForce; in.SummaryID != "s9-0000" || in.SummaryVersion != 3 {
+		t.Errorf("in force is %+v", in)
 	}
 }
 

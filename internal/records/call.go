@@ -70,10 +70,14 @@ type InForce struct {
 
 // inForce reads the decisions out of a record.
 func inForce(ctx context.Context, store eventlog.Artifacts, sessionID string, r Projection) (InForce, error) {
-	in := InForce{SummaryID: r.After.Summary, CollapsedThrough: r.After.CollapsedThrough, EvictedAsOf: r.After.EvictedAsOf}
-	if in.SummaryID == "" {
+	in := InForce{
+		SummaryID: r.After.Summary, SummaryVersion: r.SummaryVersion,
+		CollapsedThrough: r.After.CollapsedThrough, EvictedAsOf: r.After.EvictedAsOf,
+	}
+	if in.SummaryID == "" || in.SummaryVersion != 0 {
 		return in, nil
 	}
+	// The record does not say it.
 	all, err := summarize.Load(ctx, store, sessionID, r.AsOf)
 	if at := slices.IndexFunc(all, func(s summarize.Summary) bool { return s.ID == in.SummaryID }); at >= 0 {
 		in.SummaryVersion = all[at].Version

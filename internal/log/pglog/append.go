@@ -188,9 +188,11 @@ type finding struct {
 }
 
 const (
-	findFor = `, ` + sessionColumns + `, e.id_hash, e.seq, e.digest, e.record FROM contextd_sessions s LEFT JOIN
-		(contextd_shares h JOIN contextd_events e ON e.segment = h.segment AND e.seq <= h.up_to AND e.id_hash = ANY($2))
-		ON h.incarnation = s.incarnation WHERE s.id = $1`
+	// The subquery with a limit is looked up in the index for each event: see moveSession.
+	findFor = `, ` + sessionColumns + `, f.id_hash, f.seq, f.digest, f.record FROM contextd_sessions s LEFT JOIN LATERAL (
+		SELECT w.id_hash, e.seq, e.digest, e.record FROM contextd_shares h CROSS JOIN unnest($2::bytea[]) AS w (id_hash) CROSS JOIN LATERAL
+			(SELECT x.seq, x.digest, x.record FROM contextd_events x WHERE x.segment = h.segment AND x.id_hash = w.id_hash LIMIT 1) AS e
+		WHERE h.incarnation = s.incarnation AND e.seq <= h.up_to) AS f ON true WHERE s.id = $1`
 	findOnly       = `SELECT ` + standbys + ` <> ''` + findFor
 	findAndConfirm = `SELECT ` + confirming + findFor
 )

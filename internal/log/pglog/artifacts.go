@@ -233,16 +233,21 @@ func (s *Store) artifactPage(ctx context.Context, id string, of, version *int64,
 		beyond = ""
 	}
 	// Of the versions that the session shows, that of the newest segment counts, and in it the newest.
-	sql := `SELECT s.incarnation, s.version, p.seq, p.id, p.value FROM contextd_sessions s LEFT JOIN LATERAL (
-			SELECT a.seq, a.id, a.value FROM contextd_shares h
-			JOIN contextd_artifacts a ON a.segment = h.segment AND a.seq <= h.up_to AND a.put <= h.puts
-			WHERE h.incarnation = s.incarnation AND a.kind = $3 AND a.seq >= $4 AND a.seq <= $5` + beyond + `
-			AND NOT EXISTS (SELECT 1 FROM contextd_shares g
-				JOIN contextd_artifacts n ON n.segment = g.segment AND n.seq <= g.up_to AND n.put <= g.puts
-				WHERE g.incarnation = s.incarnation AND n.kind = a.kind AND n.seq = a.seq AND n.id = a.id
-				AND (n.segment > a.segment OR n.segment = a.segment AND n.put > a.put))
-			ORDER BY a.seq ` + order + `, a.id ` + order + ` LIMIT $6
-		) p ON true WHERE s.id = $1 AND ($2 = 0 OR s.incarnation = $2) ORDER BY p.seq ` + order + `, p.id ` + order
+	// Each segment has its first ones looked up in the index, and the values are read of those alone that
+	// come first of all. OFFSET keeps the server from making a join of the older versions, which would go
+	// over all artifacts of the kind.
+	sql := `SELECT s.incarnation, s.version, p.seq, p.id, (SELECT v.value FROM contextd_artifacts v
+			WHERE v.segment = p.segment AND v.kind = $3 AND v.seq = p.seq AND v.id = p.id AND v.put = p.put)
+		FROM contextd_sessions s LEFT JOIN LATERAL (
+			SELECT DISTINCT ON (o.seq, o.id) h.segment, o.seq, o.id, o.put FROM contextd_shares h CROSS JOIN LATERAL (
+				SELECT a.seq, a.id, a.put FROM contextd_artifacts a
+				WHERE a.segment = h.segment AND a.kind = $3 AND a.seq >= $4 AND a.seq <= LEAST($5, h.up_to) AND a.put <= h.puts` + beyond + `
+				AND NOT EXISTS (SELECT 1 FROM contextd_artifacts n WHERE n.segment = a.segment AND n.kind = $3
+					AND n.seq = a.seq AND n.id = a.id AND n.put > a.put AND n.put <= h.puts OFFSET 0)
+				ORDER BY a.seq ` + order + `, a.id ` + order + ` LIMIT $6
+			) o WHERE h.incarnation = s.incarnation
+			ORDER BY o.seq ` + order + `, o.id ` + order + `, h.segment DESC LIMIT $6
+		) p ON true WHERE s.id = $1 AND ($2 = 0 OR s.incarnation = $2) ORDER BY p.seq ` + order + `, p.id ` + order + ``
 	rows, _ := s.pool.Query(limited, sql, args...) // the error is the rows' as well
 	var page []eventlog.Artifact
 	var seq *int64

@@ -68,8 +68,8 @@ func (s *session) share(at eventlog.Seq) (shared []link) {
 
 // DeleteSession removes a session and every row that no fork shows. Unlike other writes it locks
 // rows while it works: those of the sessions that write the segments which it shows, so that none
-// puts an artifact meanwhile, and the shares in them, so that of two deletions the later one sees
-// what the earlier one left.
+// puts an artifact meanwhile, and a share, so that of two deletions the later one sees what the
+// earlier one left.
 func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation, head *eventlog.Seq) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -132,16 +132,21 @@ func remove(ctx context.Context, tx pgx.Tx, found *session, head *eventlog.Seq) 
 		return err
 	}
 	b := &pgx.Batch{}
-	b.Queue(`SELECT 1 FROM contextd_shares WHERE segment = ANY($1) ORDER BY segment, incarnation FOR UPDATE`, segments)
+	// All that show one of the segments show the first, so who has its first share is alone.
+	b.Queue(`SELECT 1 FROM contextd_shares WHERE segment = $1 ORDER BY incarnation LIMIT 1 FOR UPDATE`, segments[0])
 	b.Queue(`DELETE FROM contextd_shares WHERE incarnation = $1`, own)
 	b.Queue(`UPDATE contextd_sessions SET version = `+nextVersion+` WHERE incarnation = ANY($1)`, segments)
-	for _, segment := range segments {
+	for _, l := range links {
 		b.Queue(`DELETE FROM contextd_events WHERE segment = $1
-			AND seq > (SELECT COALESCE(MAX(up_to), 0) FROM contextd_shares WHERE segment = $1)`, segment)
+			AND seq > (SELECT COALESCE(MAX(up_to), 0) FROM contextd_shares WHERE segment = $1)`, l.segment)
+		if l.puts == 0 {
+			continue // it showed none
+		}
+		// An artifact is shown by who has its put and not that of the next version.
 		b.Queue(`DELETE FROM contextd_artifacts a WHERE segment = $1 AND NOT EXISTS (
-			SELECT 1 FROM contextd_shares h WHERE h.segment = a.segment AND h.up_to >= a.seq AND h.puts >= a.put AND NOT EXISTS (
-				SELECT 1 FROM contextd_artifacts n WHERE n.segment = a.segment AND n.kind = a.kind AND n.seq = a.seq AND n.id = a.id
-				AND n.put > a.put AND n.put <= h.puts))`, segment)
+			SELECT 1 FROM contextd_shares h WHERE h.segment = $1 AND h.up_to >= a.seq AND h.puts >= a.put
+			AND h.puts <= COALESCE((SELECT n.put - 1 FROM contextd_artifacts n WHERE n.segment = $1 AND n.kind = a.kind
+				AND n.seq = a.seq AND n.id = a.id AND n.put > a.put ORDER BY n.put LIMIT 1), h.puts) OFFSET 0)`, l.segment)
 	}
 	return tx.SendBatch(ctx, b).Close()
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ArtifactKinds returns the kinds of the session's artifacts. Of each kind one row is looked for.
+// ArtifactKinds returns the kinds of the session's artifacts. Of each kind one row of each segment is looked up in the index.
 func (s *Store) ArtifactKinds(ctx context.Context, id string) ([]string, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -18,11 +18,12 @@ func (s *Store) ArtifactKinds(ctx context.Context, id string) ([]string, error) 
 	}
 	limited, cancel := s.reading(ctx)
 	defer cancel()
-	const sql = `SELECT (SELECT a.kind FROM contextd_shares h JOIN contextd_artifacts a ON a.segment = h.segment AND a.seq <= h.up_to AND a.put <= h.puts
-			WHERE h.incarnation = s.incarnation AND ($2::bytea IS NULL OR a.kind > $2) ORDER BY a.kind LIMIT 1)
+	const sql = `SELECT (SELECT k.kind FROM contextd_shares h CROSS JOIN LATERAL (SELECT a.kind FROM contextd_artifacts a
+			WHERE a.segment = h.segment AND a.seq <= h.up_to AND a.put <= h.puts AND a.kind > $2 ORDER BY a.kind LIMIT 1) AS k
+			WHERE h.incarnation = s.incarnation ORDER BY k.kind LIMIT 1)
 		FROM contextd_sessions s WHERE s.incarnation = $1`
 	var kinds []string
-	for after := []byte(nil); ; {
+	for after := []byte{}; ; { // no kind is empty
 		var kind []byte
 		err := s.pool.QueryRow(limited, sql, found.incarnation(), after).Scan(&kind)
 		switch {

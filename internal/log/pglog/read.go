@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"google.golang.org/protobuf/proto"
@@ -114,20 +115,20 @@ func (s *Store) eventPage(ctx context.Context, of *session, from, to int64) ([]s
 		return nil, err
 	}
 	defer s.leave()
-	page, err := s.events(ctx, of, `e.seq >= $2 AND e.seq <= $3`, from, to)
+	const sql = `SELECT e.seq, e.record, e.head, e.chain FROM contextd_shares h JOIN contextd_events e ON e.segment = h.segment AND e.seq <= h.up_to
+		WHERE h.incarnation = $1 AND e.seq >= $2 AND e.seq <= $3 ORDER BY e.seq`
+	page, err := s.events(ctx, sql, of.incarnation(), from, to)
 	if err == nil && len(page) == 0 {
 		err = s.missing(ctx, of, from, notThere)
 	}
 	return page, err
 }
 
-// events are those of a session for which a condition holds, in order.
-func (s *Store) events(ctx context.Context, of *session, condition string, arguments ...any) ([]storedEvent, error) {
+// events are those that a query yields.
+func (s *Store) events(ctx context.Context, sql string, arguments ...any) ([]storedEvent, error) {
 	limited, cancel := s.reading(ctx)
 	defer cancel()
-	const sql = `SELECT e.seq, e.record, e.head, e.chain FROM contextd_shares h JOIN contextd_events e ON e.segment = h.segment AND e.seq <= h.up_to
-		WHERE h.incarnation = $1 AND `
-	rows, _ := s.pool.Query(limited, sql+condition+` ORDER BY e.seq`, append([]any{of.incarnation()}, arguments...)...) // the error is the rows' as well
+	rows, _ := s.pool.Query(limited, sql, arguments...) // the error is the rows' as well
 	page, err := pgx.CollectRows(rows, pgx.RowToStructByPos[storedEvent])
 	if err != nil {
 		return nil, failure(ctx, err)
@@ -204,7 +205,17 @@ func (s *Store) runsPage(ctx context.Context, of *session, seqs []int64) ([]stor
 		return nil, err
 	}
 	defer s.leave()
-	return s.events(ctx, of, `e.seq = ANY($2)`, seqs)
+	links := of.links()
+	segments := make([]int64, len(seqs))
+	for i, seq := range seqs {
+		segments[i] = links[slices.IndexFunc(links, func(l link) bool { return seq <= l.upTo })].segment
+	}
+	// The subquery with a limit is looked up in the index for each event: see moveSession.
+	const sql = `SELECT e.seq, e.record, e.head, e.chain FROM unnest($2::bigint[], $3::bigint[]) AS w (segment, seq)
+		JOIN contextd_shares h ON h.incarnation = $1 AND h.segment = w.segment AND w.seq <= h.up_to CROSS JOIN LATERAL
+			(SELECT x.seq, x.record, x.head, x.chain FROM contextd_events x WHERE x.segment = w.segment AND x.seq = w.seq LIMIT 1) AS e
+		ORDER BY e.seq`
+	return s.events(ctx, sql, of.incarnation(), segments, seqs)
 }
 
 // ChainHead returns the chain after an event.

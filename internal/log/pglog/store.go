@@ -26,8 +26,8 @@ type Options struct {
 	Migrate bool
 	// Attempts is how often a write that lost against another writer is made; 0 is 16.
 	Attempts int
-	// Poll is after how long a waiter asks for the head although it was notified of no change; 0 is
-	// half a second.
+	// Poll is how often the heads are asked for that are waited for, whatever is notified; 0 is every
+	// half second.
 	Poll time.Duration
 	// Tracer, if set, sees the statements that calls make.
 	Tracer pgx.QueryTracer

@@ -3,6 +3,9 @@ package pglog
 import (
 	"context"
 	"errors"
+	"maps"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,7 +24,8 @@ const channel = "contextd"
 const notifiedAtOnce = 256
 
 // watch wakes those who wait for sessions to move. What other processes write it learns of by
-// notifications, which are sent after the write and may be lost; so waiters ask again now and then.
+// notifications, which are sent after the write and may be lost; so it asks now and then, for all
+// waiters at once.
 type watch struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -41,6 +45,8 @@ type watch struct {
 type signal struct {
 	moved   chan struct{} // closed when the session moves
 	waiters int
+	// seen is the least head that a waiter found, math.MaxInt64 before one has looked.
+	seen int64
 }
 
 func (w *watch) init() {
@@ -53,6 +59,7 @@ func (w *watch) start(s *Store, config *pgx.ConnConfig) {
 	w.cancel = cancel
 	w.running.Go(func() { w.notify(ctx, s) })
 	w.running.Go(func() { w.listen(ctx, s, config) })
+	w.running.Go(func() { w.ask(ctx, s) })
 }
 
 func (w *watch) stop() {
@@ -210,6 +217,43 @@ func (w *watch) notify(ctx context.Context, s *Store) {
 	}
 }
 
+// ask wakes those who wait for sessions that have moved without a word. Where the database does not
+// answer it wakes all, who find that out themselves.
+func (w *watch) ask(ctx context.Context, s *Store) {
+	for pause(ctx, s.opts.Poll); ctx.Err() == nil; pause(ctx, s.opts.Poll) {
+		w.mu.Lock()
+		waited := make(map[int64]int64, len(w.waiting))
+		for of, at := range w.waiting {
+			waited[int64(of)] = at.seen
+		}
+		w.mu.Unlock()
+		if len(waited) == 0 {
+			continue
+		}
+		still, err := s.unmoved(ctx, waited)
+		for of := range waited {
+			if err != nil || !still[of] {
+				w.wake(eventlog.Incarnation(of))
+			}
+		}
+	}
+}
+
+// unmoved returns which sessions, by incarnation, have no greater heads than these.
+func (s *Store) unmoved(ctx context.Context, heads map[int64]int64) (map[int64]bool, error) {
+	limited, cancel := s.reading(ctx)
+	defer cancel()
+	rows, _ := s.pool.Query(limited, `SELECT incarnation, head FROM contextd_sessions WHERE incarnation = ANY($1)`,
+		slices.Collect(maps.Keys(heads))) // the error is the rows' as well
+	still := make(map[int64]bool, len(heads))
+	var of, head int64
+	_, err := pgx.ForEachRow(rows, []any{&of, &head}, func() error {
+		still[of] = head <= heads[of]
+		return nil
+	})
+	return still, err
+}
+
 // hear takes what notify sent.
 func (w *watch) hear(payload string) {
 	for name := range strings.FieldsSeq(payload) {
@@ -246,7 +290,7 @@ func (w *watch) join(of eventlog.Incarnation) *signal {
 	defer w.mu.Unlock()
 	at, ok := w.waiting[of]
 	if !ok {
-		at = &signal{moved: make(chan struct{})}
+		at = &signal{moved: make(chan struct{}), seen: math.MaxInt64}
 		w.waiting[of] = at
 	}
 	at.waiters++
@@ -259,6 +303,12 @@ func (w *watch) leave(of eventlog.Incarnation, at *signal) {
 	if at.waiters--; at.waiters == 0 && w.waiting[of] == at {
 		delete(w.waiting, of)
 	}
+}
+
+func (w *watch) saw(at *signal, head int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at.seen = min(at.seen, head)
 }
 
 func (w *watch) healthy() error {
@@ -285,7 +335,7 @@ func (s *Store) WaitPast(ctx context.Context, id string, seq eventlog.Seq) (even
 	}
 }
 
-// waitOnce returns the head, after a move of the session, or a while, if it is not past seq.
+// waitOnce returns the head, after a move of the session if it is not past seq.
 func (s *Store) waitOnce(ctx context.Context, id string, of eventlog.Incarnation, seq eventlog.Seq) (eventlog.Seq, error) {
 	next := s.watch.join(of) // before looking
 	defer s.watch.leave(of, next)
@@ -293,12 +343,11 @@ func (s *Store) waitOnce(ctx context.Context, id string, of eventlog.Incarnation
 	if err != nil || head > seq {
 		return head, err
 	}
-	limited, cancel := context.WithTimeout(ctx, s.opts.Poll)
-	defer cancel()
+	s.watch.saw(next, int64(head))
 	select {
 	case <-next.moved:
 	case <-s.closing:
-	case <-limited.Done():
+	case <-ctx.Done():
 	}
 	return head, ctx.Err()
 }

@@ -49,6 +49,9 @@ func (r *artifactRows) add(a eventlog.Artifact, put int64) {
 	r.sizes = append(r.sizes, int64(eventlog.Artifact{Kind: a.Kind, ID: a.ID}.Size()))
 }
 
+// What is looked for by its key is looked for in a subquery with a limit, or OFFSET 0, which the server does not make a
+// join of. How many rows a session has it takes from the mean of all: beside many small sessions it would rather go
+// over all rows of a session than look up a few of them, in each write to a large one.
 const (
 	// moveSession yields a row only where the session is at the version that was known, and has
 	// nothing that the write's conditions exclude. A server that has to wait for another writer looks
@@ -56,7 +59,8 @@ const (
 	moveSession = `UPDATE contextd_sessions SET version = ` + nextVersion + `, head = $3, state = $4, puts = $5, artifact_bytes = artifact_bytes + $6`
 	ofVersion   = ` WHERE incarnation = $1 AND version = $2`
 	// noneOf excludes events with the same ids in the session's own segment.
-	noneOf = ` AND NOT EXISTS (SELECT 1 FROM contextd_events WHERE segment = $1 AND id_hash = ANY($8))`
+	noneOf = ` AND NOT EXISTS (SELECT 1 FROM unnest($8::bytea[]) AS w (id_hash) CROSS JOIN LATERAL
+		(SELECT 1 FROM contextd_events x WHERE x.segment = $1 AND x.id_hash = w.id_hash LIMIT 1) AS x)`
 	// makeSession yields a row only where no session has the id.
 	makeSession = `INSERT INTO contextd_sessions (id, incarnation, version, info, head, state, puts, artifact_bytes)
 		VALUES ($1, nextval('contextd_incarnations'), ` + firstVersion + `, $2, $3, $4, $5, $6)
@@ -71,16 +75,15 @@ const (
 	artifacts = `wanted AS (SELECT * FROM unnest($14::bytea[], $15::bigint[], $16::bytea[], $17::bigint[], $18::bytea[], $19::boolean[], $20::bigint[])
 			AS w (kind, seq, id, put, value, is_new, size))`
 	// replaced are the versions in the session's own segment whose place is taken.
-	replaced = `replaced AS (SELECT a.kind, a.seq, a.id, a.put, octet_length(a.value) + w.size AS size FROM wanted w
-			JOIN contextd_artifacts a ON a.segment = $1 AND a.kind = w.kind AND a.seq = w.seq AND a.id = w.id
-			WHERE NOT EXISTS (SELECT 1 FROM contextd_artifacts n
-				WHERE n.segment = a.segment AND n.kind = a.kind AND n.seq = a.seq AND n.id = a.id AND n.put > a.put)
-			AND NOT EXISTS (SELECT 1 FROM contextd_shares o
-				WHERE o.segment = a.segment AND o.incarnation <> $1 AND o.up_to >= a.seq AND o.puts >= a.put))`
+	replaced = `replaced AS (SELECT a.kind, a.seq, a.id, a.put, a.size + w.size AS size FROM wanted w CROSS JOIN LATERAL
+				(SELECT a.kind, a.seq, a.id, a.put, octet_length(a.value) AS size FROM contextd_artifacts a
+				WHERE a.segment = $1 AND a.kind = w.kind AND a.seq = w.seq AND a.id = w.id ORDER BY a.put DESC LIMIT 1) AS a
+			WHERE NOT EXISTS (SELECT 1 FROM contextd_shares o
+				WHERE o.segment = $1 AND o.incarnation <> $1 AND o.up_to >= a.seq AND o.puts >= a.put OFFSET 0))`
 	lessReplaced = ` - COALESCE((SELECT SUM(size) FROM replaced), 0)::bigint`
-	noneNew      = ` AND NOT EXISTS (SELECT 1 FROM wanted w JOIN contextd_shares h ON h.incarnation = $1
-			JOIN contextd_artifacts v ON v.segment = h.segment AND v.kind = w.kind AND v.seq = w.seq AND v.id = w.id
-			AND v.seq <= h.up_to AND v.put <= h.puts WHERE w.is_new)`
+	noneNew      = ` AND NOT EXISTS (SELECT 1 FROM wanted w JOIN contextd_shares h ON h.incarnation = $1 CROSS JOIN LATERAL
+			(SELECT 1 FROM contextd_artifacts v WHERE v.segment = h.segment AND v.kind = w.kind AND v.seq = w.seq AND v.id = w.id
+			AND v.seq <= h.up_to AND v.put <= h.puts LIMIT 1) AS v WHERE w.is_new)`
 	removeReplaced = `removed AS (DELETE FROM contextd_artifacts a USING moved m, replaced r
 			WHERE a.segment = m.incarnation AND a.kind = r.kind AND a.seq = r.seq AND a.id = r.id AND a.put = r.put)`
 	storeArtifacts = `kept AS (INSERT INTO contextd_artifacts (segment, kind, seq, id, put, value)

@@ -94,7 +94,7 @@ func (c *client) completeProjection(cmd *cobra.Command, args []string, _ string)
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return c.asking(cmd, func(ctx context.Context, api api) ([]string, error) {
-		page, err := api.ListProjections(ctx, &contextdv1.ListProjectionsRequest{SessionId: args[0]})
+		page, err := api.ListProjections(ctx, &contextdv1.ListProjectionsRequest{SessionId: args[0], Brief: true})
 		var ids []string
 		for _, p := range page.GetProjections() {
 			ids = append(ids, p.GetProjectionId())

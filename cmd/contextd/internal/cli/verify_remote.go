@@ -107,7 +107,7 @@ func (r remoteSource) chain(ctx context.Context, id string, seq uint64) (string,
 
 func (r remoteSource) projections(ctx context.Context, id string) ([]string, error) {
 	var ids []string
-	req := &contextdv1.ListProjectionsRequest{SessionId: id}
+	req := &contextdv1.ListProjectionsRequest{SessionId: id, Brief: true} // what a record lists grows with the log
 	for {
 		page, err := r.api.ListProjections(ctx, req)
 		if err != nil {

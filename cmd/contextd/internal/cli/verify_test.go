@@ -15,12 +15,14 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/gauges"
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
 // makeStore writes a session and a projection of it into a store.
@@ -236,4 +238,28 @@ func (quiet) Infof(string, ...any)  {}
 func (quiet) Errorf(string, ...any) {}
 func (quiet) Fatalf(format string, args ...any) {
 	panic(fmt.Sprintf(format, args...))
+}
+
+// briefly is a daemon that has many projections, of which it may be asked for what does not grow with the log alone.
+type briefly struct {
+	contextdv1.ContextServiceClient
+	t *testing.T
+}
+
+func (b briefly) ListProjections(_ context.Context, req *contextdv1.ListProjectionsRequest, _ ...grpc.CallOption) (*contextdv1.ListProjectionsResponse, error) {
+	if !req.GetBrief() {
+		b.t.Error("the projections were asked for with all that they list")
+	}
+	if req.GetPageToken() == "" {
+		return &contextdv1.ListProjectionsResponse{Projections: []*contextdv1.Projection{{ProjectionId: "p1-0001"}}, NextPageToken: "more"}, nil
+	}
+	return &contextdv1.ListProjectionsResponse{Projections: []*contextdv1.Projection{{ProjectionId: "p2-0001"}}}, nil
+}
+
+// TestVerifyListsIDs: the ids of 6,000 projections of a long session came with 75 MB of what they had dropped.
+func TestVerifyListsIDs(t *testing.T) {
+	ids, err := remoteSource{api{ContextServiceClient: briefly{t: t}}}.projections(t.Context(), "s")
+	if err != nil || !slices.Equal(ids, []string{"p1-0001", "p2-0001"}) {
+		t.Errorf("ids %v, %v", ids, err)
+	}
 }
