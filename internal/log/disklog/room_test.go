@@ -303,9 +303,9 @@ func TestSnapshotWithoutReserve(t *testing.T) {
 // What is removed under the store takes nothing in: what was written there could not be read again.
 func TestDirectoryIsRemoved(t *testing.T) {
 	for what, remove := range map[string]func(dir string) error{
-		"removed":      os.RemoveAll,
-		"moved":        func(dir string) error { return os.Rename(dir, dir+"-elsewhere") },
-		"its database": func(dir string) error { return os.RemoveAll(filepath.Join(dir, dataDir)) },
+		"removed":       os.RemoveAll,
+		"moved":         func(dir string) error { return os.Rename(dir, dir+"-elsewhere") },
+		"its database":  func(dir string) error { return os.RemoveAll(filepath.Join(dir, dataDir)) },
 		"its lock file": func(dir string) error { return os.Remove(filepath.Join(dir, lockFile)) },
 		"another in its place": func(dir string) error {
 			return errors.Join(os.CopyFS(dir+"-copy", os.DirFS(dir)), os.Rename(dir, dir+"-elsewhere"), os.Rename(dir+"-copy", dir))
