@@ -152,7 +152,7 @@ export class Client {
   /** Ends the connection and the calls that are open. */
   close(): void {
     this.#patience.end();
-    this.#connection.abort();
+    this.#connection.close();
   }
 
   [Symbol.dispose](): void {

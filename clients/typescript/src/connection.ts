@@ -1,4 +1,5 @@
 import type { ClientHttp2Session, ClientHttp2Stream, ClientSessionRequestOptions, OutgoingHttpHeaders } from "node:http2";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { Http2SessionManager } from "@connectrpc/connect-node";
 
 /**
@@ -8,6 +9,13 @@ import { Http2SessionManager } from "@connectrpc/connect-node";
  */
 export class Connection extends Http2SessionManager {
   readonly #heard = new WeakSet<ClientHttp2Session>();
+  #closed = false;
+
+  /** Ends what is open, and refuses what is called later, which would connect again and keep the process. */
+  close(): void {
+    this.#closed = true;
+    this.abort();
+  }
 
   override async request(
     method: string,
@@ -15,6 +23,7 @@ export class Connection extends Http2SessionManager {
     headers: OutgoingHttpHeaders,
     options: Omit<ClientSessionRequestOptions, "signal">,
   ): Promise<ClientHttp2Stream> {
+    if (this.#closed) throw new ConnectError("the client is closed", Code.Canceled);
     const stream = await super.request(method, path, headers, options);
     const session = stream.session as ClientHttp2Session | undefined;
     if (session && !this.#heard.has(session)) {

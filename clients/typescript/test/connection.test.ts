@@ -29,6 +29,16 @@ test("a request after GOAWAY does not end the process", async (t) => {
   assert.notEqual(await ask(), session, "the session that was ended is used again");
 });
 
+test("a client that is closed calls no more", async (t) => {
+  const server = createServer();
+  let streams = 0;
+  server.on("stream", () => streams++);
+  const client = new contextd.Client(await listening(t, server));
+  client.close();
+  await assert.rejects(client.session("s").get(), { code: "CANCELLED", message: "the client is closed" });
+  assert.equal(streams, 0);
+});
+
 test("a stream that a daemon refuses as it stops is tried again", async (t) => {
   const server = createServer();
   let streams = 0;
