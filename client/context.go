@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -44,6 +45,7 @@ type heldKey struct {
 // have, known and message_form of the request are the client's. Set brief where nobody reads
 // header.projection, which grows with the session.
 func (c *Client) Assemble(ctx context.Context, req *contextdv1.AssembleContextRequest) (*Context, error) {
+	req = cmp.Or(req, &contextdv1.AssembleContextRequest{})
 	key := heldKey{req.GetSessionId(), req.GetFormat()}
 	held := c.held.get(key)
 	own := proto.CloneOf(req)
@@ -72,7 +74,7 @@ func (c *Client) Assemble(ctx context.Context, req *contextdv1.AssembleContextRe
 // Project returns the context of events that are in no log, as Assemble makes it of a log. Nothing
 // is stored. message_form of the request is the client's.
 func (c *Client) Project(ctx context.Context, req *contextdv1.ProjectTranscriptRequest) (*Context, error) {
-	own := proto.CloneOf(req)
+	own := proto.CloneOf(cmp.Or(req, &contextdv1.ProjectTranscriptRequest{}))
 	own.MessageForm = contextdv1.MessageForm_MESSAGE_FORM_JSON
 	parts, err := all(ctx, c.patience, func(ctx context.Context) (grpc.ServerStreamingClient[contextdv1.ProjectTranscriptResponse], error) {
 		return c.ProjectTranscript(ctx, own)

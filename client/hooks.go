@@ -1,7 +1,9 @@
 package client
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -87,6 +89,9 @@ func (h *Hooks) call(ctx context.Context, call *contextdv1.HookCall) (*contextdv
 // or the daemon refuses. An error of write is reported to the daemon as the task's. Where the
 // connection breaks it leases again.
 func (c *Client) RunSummaries(ctx context.Context, req *contextdv1.LeaseSummaryTasksRequest, write func(context.Context, *contextdv1.SummaryTask) (*contextdv1.CompleteSummaryTaskRequest, error)) (failed error) {
+	if write == nil {
+		return errors.New("the function that writes summaries must not be nil")
+	}
 	resuming(ctx, c.patience, func(ctx context.Context) (grpc.ServerStreamingClient[contextdv1.LeaseSummaryTasksResponse], error) {
 		return c.LeaseSummaryTasks(ctx, req)
 	}, func(part *contextdv1.LeaseSummaryTasksResponse) bool {
@@ -94,6 +99,7 @@ func (c *Client) RunSummaries(ctx context.Context, req *contextdv1.LeaseSummaryT
 		if err != nil {
 			done = &contextdv1.CompleteSummaryTaskRequest{Error: err.Error()}
 		}
+		done = cmp.Or(done, &contextdv1.CompleteSummaryTaskRequest{}) // refused as an empty summary
 		done.TaskId = part.GetTask().GetTaskId()
 		_, failed = c.CompleteSummaryTask(ctx, done)
 		return failed == nil

@@ -1,7 +1,9 @@
 package client
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/google/uuid"
@@ -55,6 +57,7 @@ func (c *Client) Append(ctx context.Context, sessionID string, events ...*contex
 // AppendEvents is Append for those who set more, such as expected_head. A known mark that is
 // set is sent instead of the client's own.
 func (c *Client) AppendEvents(ctx context.Context, req *contextdv1.AppendEventsRequest, opts ...grpc.CallOption) (*contextdv1.AppendEventsResponse, error) {
+	req = cmp.Or(req, &contextdv1.AppendEventsRequest{})
 	own := &contextdv1.AppendEventsRequest{
 		SessionId: req.GetSessionId(), Events: make([]*contextdv1.Event, len(req.GetEvents())),
 		ExpectedHead: req.ExpectedHead, Known: req.GetKnown(),
@@ -143,10 +146,7 @@ func textOf(b *contextdv1.Block) string {
 // one, in a copy, so that a repetition counts nothing twice.
 func (c *Client) RecordModelCall(ctx context.Context, req *contextdv1.RecordModelCallRequest, opts ...grpc.CallOption) (*contextdv1.RecordModelCallResponse, error) {
 	if req.GetIdempotencyKey() == "" {
-		req = proto.CloneOf(req)
-		if req == nil {
-			req = &contextdv1.RecordModelCallRequest{}
-		}
+		req = proto.CloneOf(cmp.Or(req, &contextdv1.RecordModelCallRequest{}))
 		req.IdempotencyKey = uuid.NewString()
 	}
 	return c.ContextServiceClient.RecordModelCall(ctx, req, opts...)
@@ -155,7 +155,10 @@ func (c *Client) RecordModelCall(ctx context.Context, req *contextdv1.RecordMode
 // Record says what the provider counted for the call that a context was made for: counted has
 // the numbers, and perhaps the model. The answer is real tokens / estimated tokens from now on.
 func (c *Client) Record(ctx context.Context, of *Context, counted *contextdv1.RecordModelCallRequest) (calibration float64, err error) {
-	own := proto.CloneOf(counted)
+	if of == nil {
+		return 0, errors.New("the context that the model was called with must not be nil")
+	}
+	own := proto.CloneOf(cmp.Or(counted, &contextdv1.RecordModelCallRequest{}))
 	own.SessionId, own.ProjectionId = of.SessionID, of.Header.GetProjectionId()
 	resp, err := c.RecordModelCall(ctx, own)
 	return resp.GetCalibration(), err

@@ -1,8 +1,10 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -27,7 +29,7 @@ func (c *Client) RecallTools(ctx context.Context, req *contextdv1.ListRecallTool
 	if err != nil {
 		return nil, err
 	}
-	return &RecallTools{Schemas: resp.GetToolsJson(), Tools: resp.GetTools(), client: c, asked: req}, nil
+	return &RecallTools{Schemas: resp.GetToolsJson(), Tools: resp.GetTools(), client: c, asked: cmp.Or(req, &contextdv1.ListRecallToolsRequest{})}, nil
 }
 
 // Has reports whether a model's call is of one of the tools.
@@ -38,6 +40,9 @@ func (t *RecallTools) Has(name string) bool {
 // Call runs a model's call with the arguments as it wrote them. What it did wrong is in the
 // result's text, for the model.
 func (t *RecallTools) Call(ctx context.Context, name string, arguments []byte) (*contextdv1.CallRecallToolResponse, error) {
+	if t.client == nil {
+		return nil, errors.New("these recall tools are of no client: Client.RecallTools makes them")
+	}
 	return t.client.CallRecallTool(ctx, &contextdv1.CallRecallToolRequest{
 		SessionId: t.asked.GetSessionId(), Name: name, ArgumentsJson: arguments, RecallTool: t.asked.RecallTool,
 	})

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -17,7 +18,7 @@ import (
 // until ctx ends. After an error there are no more events.
 func (c *Client) Events(ctx context.Context, req *contextdv1.ReadEventsRequest) iter.Seq2[*contextdv1.Event, error] {
 	return func(yield func(*contextdv1.Event, error) bool) {
-		rest := proto.CloneOf(req)
+		rest := proto.CloneOf(cmp.Or(req, &contextdv1.ReadEventsRequest{}))
 		resuming(ctx, c.patience, func(ctx context.Context) (grpc.ServerStreamingClient[contextdv1.ReadEventsResponse], error) {
 			return c.ReadEvents(ctx, rest)
 		}, func(part *contextdv1.ReadEventsResponse) (more bool) {
@@ -37,7 +38,7 @@ func (c *Client) Events(ctx context.Context, req *contextdv1.ReadEventsRequest) 
 // what happens from then on. It ends with ctx, or after an error.
 func (c *Client) Watch(ctx context.Context, req *contextdv1.WatchLifecycleRequest) iter.Seq2[*contextdv1.LifecycleEvent, error] {
 	return func(yield func(*contextdv1.LifecycleEvent, error) bool) {
-		rest := proto.CloneOf(req)
+		rest := proto.CloneOf(cmp.Or(req, &contextdv1.WatchLifecycleRequest{}))
 		resuming(ctx, c.patience, func(ctx context.Context) (grpc.ServerStreamingClient[contextdv1.WatchLifecycleResponse], error) {
 			return c.WatchLifecycle(ctx, rest)
 		}, func(part *contextdv1.WatchLifecycleResponse) (more bool) {
@@ -118,7 +119,7 @@ func receive[T any](ctx context.Context, open func(context.Context) (grpc.Server
 
 // Sessions returns all sessions, page by page; the request's page_token is where it begins.
 func (c *Client) Sessions(ctx context.Context, req *contextdv1.ListSessionsRequest) iter.Seq2[*contextdv1.Session, error] {
-	return pages(proto.CloneOf(req), func(req *contextdv1.ListSessionsRequest) ([]*contextdv1.Session, string, error) {
+	return pages(proto.CloneOf(cmp.Or(req, &contextdv1.ListSessionsRequest{})), func(req *contextdv1.ListSessionsRequest) ([]*contextdv1.Session, string, error) {
 		resp, err := c.ListSessions(ctx, req)
 		return resp.GetSessions(), resp.GetNextPageToken(), err
 	}, func(req *contextdv1.ListSessionsRequest, token string) { req.PageToken = token })
@@ -126,7 +127,7 @@ func (c *Client) Sessions(ctx context.Context, req *contextdv1.ListSessionsReque
 
 // Projections returns the recorded projections of a session, oldest first.
 func (c *Client) Projections(ctx context.Context, req *contextdv1.ListProjectionsRequest) iter.Seq2[*contextdv1.Projection, error] {
-	return pages(proto.CloneOf(req), func(req *contextdv1.ListProjectionsRequest) ([]*contextdv1.Projection, string, error) {
+	return pages(proto.CloneOf(cmp.Or(req, &contextdv1.ListProjectionsRequest{})), func(req *contextdv1.ListProjectionsRequest) ([]*contextdv1.Projection, string, error) {
 		resp, err := c.ListProjections(ctx, req)
 		return resp.GetProjections(), resp.GetNextPageToken(), err
 	}, func(req *contextdv1.ListProjectionsRequest, token string) { req.PageToken = token })
@@ -134,7 +135,7 @@ func (c *Client) Projections(ctx context.Context, req *contextdv1.ListProjection
 
 // ModelCalls returns the recorded model calls of a session, oldest first.
 func (c *Client) ModelCalls(ctx context.Context, req *contextdv1.ListModelCallsRequest) iter.Seq2[*contextdv1.ModelCall, error] {
-	return pages(proto.CloneOf(req), func(req *contextdv1.ListModelCallsRequest) ([]*contextdv1.ModelCall, string, error) {
+	return pages(proto.CloneOf(cmp.Or(req, &contextdv1.ListModelCallsRequest{})), func(req *contextdv1.ListModelCallsRequest) ([]*contextdv1.ModelCall, string, error) {
 		resp, err := c.ListModelCalls(ctx, req)
 		return resp.GetCalls(), resp.GetNextPageToken(), err
 	}, func(req *contextdv1.ListModelCallsRequest, token string) { req.PageToken = token })

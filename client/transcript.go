@@ -11,9 +11,14 @@ import (
 // uploadBytes is how much of a transcript one message holds.
 const uploadBytes = 256 << 10
 
+var errNoTranscript = errors.New("what a transcript is read from or written to must not be nil")
+
 // Import makes events of a harness's transcript. It is not repeated where it fails, since the
 // transcript has been read by then; importing the same again appends nothing twice.
 func (c *Client) Import(ctx context.Context, header *contextdv1.ImportHeader, transcript io.Reader) (*contextdv1.ImportTranscriptResponse, error) {
+	if transcript == nil {
+		return nil, errNoTranscript
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := c.ImportTranscript(ctx)
@@ -62,6 +67,9 @@ func upload(from io.Reader, send func([]byte) error) error {
 // Export writes a session as the transcript that a harness resumes from. It is not repeated
 // where it fails, since a part of it may have been written.
 func (c *Client) Export(ctx context.Context, req *contextdv1.ExportTranscriptRequest, to io.Writer) (*contextdv1.ExportReport, error) {
+	if to == nil {
+		return nil, errNoTranscript
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := c.ExportTranscript(ctx, req)
@@ -73,6 +81,9 @@ func (c *Client) Export(ctx context.Context, req *contextdv1.ExportTranscriptReq
 
 // Convert writes a transcript of one harness as one of another, and stores nothing.
 func (c *Client) Convert(ctx context.Context, header *contextdv1.ConvertHeader, from io.Reader, to io.Writer) (*contextdv1.ExportReport, error) {
+	if from == nil || to == nil {
+		return nil, errNoTranscript
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := c.ConvertTranscript(ctx)

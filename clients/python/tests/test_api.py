@@ -7,6 +7,7 @@ import functools
 import inspect
 import io
 import json
+import re
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from conftest import Daemon
 import contextd_client
 import contextd_client.aio
 from contextd_client import Budget, errors, events
+from contextd_client.v1.assembly_pb2 import ContextHeader
 from contextd_client.v1.compaction_pb2 import SummaryTask
 from contextd_client.v1.hooks_pb2 import HookCall, HookReply
 
@@ -323,6 +325,10 @@ async def test_tools_take_room(either: Either, session_id: str) -> None:
         await either.assemble(session_id, "anthropic", tools=[schema])
 
 
+def conversation_context() -> contextd_client.Context:
+    return contextd_client.Context("s", "anthropic", ContextHeader(), (), 0, True)
+
+
 WRONG: dict[str, tuple[str, Callable[[Either], Any]]] = {
     "no session": ("session_id: must be str, not None", lambda c: c.append(None)),
     "a session as a number": ("session_id: must be str, not 5", lambda c: c.get_session(5)),
@@ -373,11 +379,39 @@ WRONG: dict[str, tuple[str, Callable[[Either], Any]]] = {
         lambda c: c.run_summaries(print, worker_id="w", lease="1m"),
     ),
     "a hook": ("pre_compact: must be a function", lambda c: c.run_hooks(pre_compact=True)),
+    "a usage": (
+        "usage: must be Usage, not",
+        lambda c: c.record_model_call(conversation_context(), usage={"input_tokens": 5}),
+    ),
+    "a model": (
+        "model: must be str, not 5",
+        lambda c: c.append_messages("s", [{"role": "user", "content": "x"}], "anthropic", model=5),
+    ),
     "tools": (
         "tools: must be a list",
         lambda c: c.assemble("s", "gemini", budget=BUDGET, tools={"a": 1}),
     ),
 }
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "timeout: must be seconds, not '60'": {"timeout": "60"},
+    "timeout: must be seconds, not True": {"timeout": True},
+    "timeout: must be more than 0, is -1": {"timeout": -1},
+    "timeout: must be more than 0, is 0": {"timeout": 0},
+    "timeout: must be more than 0, is nan": {"timeout": float("nan")},
+    "held_contexts: must be a number, not 'a'": {"held_contexts": "a"},
+    "held_contexts: must not be negative, is -1": {"held_contexts": -1},
+    "address: must be str, not 7171": {"address": 7171},
+    "credentials: must be Credentials, not {}": {"credentials": {}},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("message", OPTIONS)
+def test_wrong_options(kind: str, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=f"^{re.escape(message)}"):
+        KINDS[kind](**OPTIONS[message])
 
 
 @pytest.mark.parametrize("case", WRONG)

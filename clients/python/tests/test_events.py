@@ -37,6 +37,12 @@ def test_wrong_result(content: Any) -> None:
         events.tool_result("c", content)
 
 
+def test_message_of_a_text() -> None:
+    """A string is one text, not one for each letter."""
+    said = events.message(events.ASSISTANT, "hello")
+    assert [block.text.text for block in said.message.blocks] == ["hello"]
+
+
 def test_wrong_arguments() -> None:
     """Each error names the argument."""
     wrong: list[tuple[Callable[..., Any], dict[str, Any], str]] = [
@@ -47,6 +53,10 @@ def test_wrong_arguments() -> None:
         (events.reminder, {"body": "b", "ttl_turns": -1}, "ttl_turns: "),
         (events.reminder, {"body": "b", "event_id": 5}, "event_id: must be str, not 5"),
         (events.message, {"role": "robot", "content": ["x"]}, "role: must be int, not 'robot'"),
+        (events.message, {"role": 1, "content": None}, "content: must be str, or a list"),
+        (events.message, {"role": 1, "content": {"a": 1}}, "content: must be str, or a list"),
+        (events.text, {"value": None}, "value: must be str, not None"),
+        (events.provider_block, {"provider": "p", "value": "x"}, "value: must be bytes, not 'x'"),
     ]
     for make, arguments, error in wrong:
         with pytest.raises((TypeError, ValueError), match=f"^{error}"):

@@ -1,8 +1,9 @@
 import { connect as connectSocket } from "node:net";
 import type { Client as Stub } from "@connectrpc/connect";
-import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import type { ContextService } from "./gen/contextd/v1/context_service_pb.js";
 import { type BudgetInit, budget, withTools } from "./budget.js";
+import { Connection } from "./connection.js";
 import { Context } from "./context.js";
 import { bearer, type Credentials, credentialsOfEnvironment, tlsOptions } from "./credentials.js";
 import { Delta } from "./delta.js";
@@ -32,7 +33,7 @@ export interface ClientOptions extends RetryOptions {
 export class Client {
   /** Every RPC, without what this package adds. */
   readonly services: Services;
-  readonly #connection: Http2SessionManager;
+  readonly #connection: Connection;
   readonly #patience: Patience;
 
   /**
@@ -51,7 +52,7 @@ export class Client {
     const path = /^unix:(?:\/\/)?(\/.*)$/.exec(address)?.[1];
     const baseUrl = path ? "http://localhost" : `${secured ? "https" : "http"}://${address}`;
     const socket = path ? { createConnection: () => connectSocket(path) } : {};
-    this.#connection = new Http2SessionManager(baseUrl, {}, secured ?? socket);
+    this.#connection = new Connection(baseUrl, {}, secured ?? socket);
     const interceptors = credentials.tokenFile ? [bearer(credentials.tokenFile)] : [];
     this.services = services(createGrpcTransport({ baseUrl, interceptors, sessionManager: this.#connection }));
   }
@@ -151,7 +152,7 @@ export class Client {
   /** Ends the connection and the calls that are open. */
   close(): void {
     this.#patience.end();
-    this.#connection.abort();
+    this.#connection.close();
   }
 
   [Symbol.dispose](): void {

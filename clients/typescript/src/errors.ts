@@ -149,11 +149,12 @@ function codeName(code: Code): string {
 }
 
 /**
- * Whether there was no connection, or it broke. Connect says the latter as if somebody had ended
- * the call, and of a socket that is not there as if something were wrong in itself.
+ * Whether there was no connection, or it broke, or takes no more calls because the daemon stops. Connect
+ * says the second as if somebody had ended the call, and of the third, as of a socket that is not there,
+ * as if something were wrong in itself.
  */
 function broken({ code, rawMessage }: ConnectError): boolean {
-  return code === Code.Aborted || (code === Code.Canceled && rawMessage.startsWith("http/2 stream closed")) || /^connect E[A-Z]+ /.test(rawMessage);
+  return code === Code.Aborted || (code === Code.Canceled && rawMessage.startsWith("http/2 stream closed")) || rawMessage.endsWith("NGHTTP2_REFUSED_STREAM") || /^connect E[A-Z]+ /.test(rawMessage);
 }
 
 /** Turns what a call to an address threw into a ContextdError. What no call threw comes back as it is. */

@@ -116,10 +116,32 @@ func (w *writer) custom(e *eventlog.Event, c *eventlog.Custom) {
 	case transcript.Own(Name, c) && transcript.Valid([]byte(c.JSON)):
 		w.state.begun = w.state.begun || w.own
 		w.state.reply = ""
-		w.write(transcript.Compacted([]byte(c.JSON)))
+		w.write(w.renamed(transcript.Compacted([]byte(c.JSON))))
 	case e.Labels[transcript.LabelPromptTokens] == "": // else it counts a reply
 		w.lost["custom events of others"]++
 	}
+}
+
+// renamed is a record with the id that the file gives its session, where it is the session's
+// session_meta: that of another one is there in what was forked from it.
+func (w *writer) renamed(raw []byte) []byte {
+	was := w.session.Labels[transcript.LabelSessionID]
+	var rec record
+	if was == "" || was == w.around.sessionID || transcript.Decode(raw, &rec) != nil || rec.Type != itemMeta {
+		return raw
+	}
+	return transcript.Rewrite(raw, func(name string, value []byte) []byte {
+		var meta sessionMeta
+		if name != "payload" || transcript.Decode(value, &meta) != nil || meta.ID != was {
+			return value
+		}
+		return transcript.Rewrite(value, func(name string, value []byte) []byte {
+			if name == "id" {
+				return []byte(transcript.Quote(w.around.sessionID))
+			}
+			return value
+		})
+	})
 }
 
 // imported writes a message that was read from a record of the harness, and

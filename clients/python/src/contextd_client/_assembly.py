@@ -36,6 +36,10 @@ class Held:
     """
 
     def __init__(self, limit: int) -> None:
+        if isinstance(limit, bool) or not isinstance(limit, int):
+            raise TypeError(f"held_contexts: must be a number, not {limit!r:.60}")
+        if limit < 0:
+            raise ValueError(f"held_contexts: must not be negative, is {limit}")
         self._limit = limit
         self._contexts: OrderedDict[tuple[str, FormatName], Context] = OrderedDict()
         self._lock = threading.Lock()

@@ -9,7 +9,7 @@ import grpc
 
 from contextd_client._calls import address_or_default
 from contextd_client._channel import connect
-from contextd_client._patience import Patience, patience_or_default
+from contextd_client._patience import Patience, patience_or_default, timeout_or_none
 from contextd_client.credentials import Credentials
 from contextd_client.v1.compaction_service_pb2_grpc import CompactionServiceStub
 from contextd_client.v1.context_service_pb2_grpc import ContextServiceStub
@@ -42,7 +42,7 @@ class Caller:
         """The service of compactions itself."""
         self.transcript_stub: TranscriptServiceStub = TranscriptServiceStub(channel)
         """The service of transcripts itself."""
-        self._timeout = timeout
+        self._timeout = timeout_or_none(timeout)
         self._sleep = sleep
 
     # Every call ends in one of these.

@@ -39,6 +39,8 @@ DEFAULT_ADDRESS = "127.0.0.1:7171"
 
 def address_or_default(address: str | None) -> str:
     """The address, or else CONTEXTD_ADDR, or else where the daemon listens by default."""
+    if address is not None and not isinstance(address, str):
+        raise TypeError(f"address: must be str, not {address!r:.60}")
     return address or os.environ.get("CONTEXTD_ADDR") or DEFAULT_ADDRESS
 
 
@@ -65,6 +67,8 @@ def record_request(
     """What the provider counted for a context's call; it can be sent twice, as it has a key."""
     if not isinstance(context, Context):
         raise TypeError(f"context: must be a Context that was assembled, not {context!r:.60}")
+    if usage is not None and not isinstance(usage, Usage):
+        raise TypeError(f"usage: must be Usage, not {usage!r:.60}")
     if usage is None:
         usage = Usage() if response is None else usage_of(response)
     request = checked(

@@ -60,6 +60,8 @@ def _resolve(
     target = address_or_default(address)
     if ":" not in target or target.startswith(("http://", "https://")):
         raise ValueError(f"address: {target!r} must be host:port or unix:///path")
+    if credentials is not None and not isinstance(credentials, Credentials):
+        raise TypeError(f"credentials: must be Credentials, not {credentials!r:.60}")
     proof = Credentials.from_environment() if credentials is None else credentials
     return target, proof, proof.for_channel(target)
 

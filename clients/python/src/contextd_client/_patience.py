@@ -39,6 +39,17 @@ def patience_or_default(given: float | None) -> float:
     return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(duration))
 
 
+def timeout_or_none(given: float | None) -> float | None:
+    """Seconds for each try; None: no limit."""
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise TypeError(f"timeout: must be seconds, not {given!r:.60}")
+    if not given > 0:
+        raise ValueError(f"timeout: must be more than 0, is {given!r}")
+    return float(given)
+
+
 class Patience:
     """What one call still waits for.
 

@@ -57,6 +57,8 @@ class Tools:
         if isinstance(arguments, str):
             arguments = arguments.encode("utf-8", "replace")
         elif not isinstance(arguments, bytes):
+            if not isinstance(arguments, Mapping):
+                raise TypeError(f"arguments: must be a dict or its JSON, not {arguments!r:.60}")
             arguments = dumps(dict(arguments)).encode()
         return checked(
             CallRecallToolRequest, session_id=self._request.session_id, name=name,

@@ -62,7 +62,7 @@ def tool_result(
 
 def message(
     role: Role.ValueType,
-    content: Iterable[Content],
+    content: str | Iterable[Content],
     *,
     model: str = "",
     event_id: str = "",
@@ -103,6 +103,8 @@ def custom(type: str, value: Any = None, *, event_id: str = "") -> Event:
 
 def text(value: str) -> Block:
     """A text. Half a surrogate pair, which UTF-8 does not have, is U+FFFD."""
+    if not isinstance(value, str):
+        raise TypeError(f"value: must be str, not {value!r:.60}")
     return Block(text=Text(text=mended(value)))
 
 
@@ -120,11 +122,6 @@ def result_block(
     call_id: str, content: str | Iterable[Content], *, is_error: bool = False, tool_name: str = ""
 ) -> Block:
     """The result of a call as a block; a tool's message may hold several."""
-    if isinstance(content, str):
-        content = [content] if content else []
-    if not isinstance(content, Iterable) or isinstance(content, bytes | Mapping):
-        # The items of a bytes or a dict would be numbers or keys.
-        raise TypeError(f"content: must be str, or a list of str and Block, not {content!r:.60}")
     result = checked(
         ToolResult,
         call_id=call_id,
@@ -143,10 +140,17 @@ def media(*, data: bytes = b"", uri: str = "", mime_type: str = "", tokens: int 
 
 def provider_block(provider: str, value: bytes) -> Block:
     """A provider's own block, carried as it came."""
+    if not isinstance(value, bytes):
+        raise TypeError(f"value: must be bytes, not {value!r:.60}")
     return Block(provider=ProviderBlock(provider=provider, json=value))
 
 
-def _blocks(content: Iterable[Content]) -> list[Block]:
+def _blocks(content: str | Iterable[Content]) -> list[Block]:
+    if isinstance(content, str):
+        content = [content] if content else []
+    if not isinstance(content, Iterable) or isinstance(content, bytes | Mapping):
+        # The items of a bytes or a dict would be numbers or keys.
+        raise TypeError(f"content: must be str, or a list of str and Block, not {content!r:.60}")
     return [_block(c) for c in content]
 
 

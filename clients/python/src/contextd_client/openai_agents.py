@@ -74,7 +74,7 @@ class ContextdModel(Model):
         async for event in self._wrapped.stream_response(
             system_instructions, cast("Any", context.messages()), *args, **kwargs
         ):
-            if event.type == "response.completed":
+            if event.type in ("response.completed", "response.incomplete"):
                 await self._conversation.record(context, usage_of(event.response))
             yield event
 

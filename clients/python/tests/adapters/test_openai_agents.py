@@ -26,6 +26,7 @@ from openai.types.responses import (  # noqa: E402
     Response,
     ResponseCompletedEvent,
     ResponseFunctionToolCall,
+    ResponseIncompleteEvent,
     ResponseOutputMessage,
     ResponseOutputText,
     ResponseReasoningItem,
@@ -75,14 +76,18 @@ class Scripted(Model):
             ]  # fmt: skip
         return ModelResponse(output=output, usage=USAGE, response_id=None)
 
+    cut = False
+    """Whether answers that stream end at the limit of tokens."""
+
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         made = await self.get_response(*args, **kwargs)
-        yield ResponseCompletedEvent(
-            type="response.completed",
+        end = "incomplete" if self.cut else "completed"
+        yield (ResponseIncompleteEvent if self.cut else ResponseCompletedEvent)(
+            type=f"response.{end}",
             sequence_number=0,
             response=Response(
                 id="resp_1", created_at=0, model="gpt-5", object="response", output=made.output,
-                parallel_tool_calls=True, tool_choice="auto", tools=[], status="completed",
+                parallel_tool_calls=True, tool_choice="auto", tools=[], status=end,
                 usage=ResponseUsage(
                     input_tokens=100, output_tokens=5, total_tokens=105,
                     input_tokens_details={"cached_tokens": 60, "cache_write_tokens": 0},
@@ -262,6 +267,18 @@ async def test_model_in_a_long_run(
     for given in script.given:
         paired(given)
     await counted(aclient, session_id, calls=rounds)
+
+
+async def test_answer_that_was_cut_off_is_counted(
+    aclient: contextd_client.aio.Client, session_id: str
+) -> None:
+    script = Scripted()
+    script.cut = True
+    model = ContextdModel(script, aclient, session_id, budget=BUDGET)
+    settings: list[Any] = [agents.ModelSettings(), [], None, [], agents.ModelTracing.DISABLED]
+    async for _ in model.stream_response("Be brief.", "How is it?", *settings):
+        pass
+    await counted(aclient, session_id, calls=1)
 
 
 async def test_model_goes_on_in_another_process(

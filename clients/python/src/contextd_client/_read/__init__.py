@@ -53,6 +53,8 @@ def message_events(messages: Any, format: FormatName, model: str = "") -> list[E
     The model is the one that wrote those of the assistant that name none. What cannot be
     read is an error: nothing of what was said is left out without a word.
     """
+    if not isinstance(model, str):
+        raise TypeError(f"model: must be str, not {model!r:.60}")
     events = _message_events(messages, format)
     for event in events:
         if event.message.role == ROLE_ASSISTANT and not event.message.model:

@@ -11,7 +11,7 @@ import grpc.aio
 
 from contextd_client._calls import address_or_default
 from contextd_client._channel import connect, connect_aio
-from contextd_client._patience import Patience, patience_or_default
+from contextd_client._patience import Patience, patience_or_default, timeout_or_none
 from contextd_client.credentials import Credentials
 from contextd_client.v1.compaction_service_pb2_grpc import CompactionServiceStub
 from contextd_client.v1.context_service_pb2_grpc import ContextServiceStub
@@ -46,7 +46,7 @@ class Caller:
             self._open = connect_aio(address, credentials)
         else:
             self._channel = channel
-        self._timeout = timeout
+        self._timeout = timeout_or_none(timeout)
         self._sleep = sleep
 
     @cached_property
