@@ -92,7 +92,7 @@ func (c *Client) Project(ctx context.Context, req *contextdv1.ProjectTranscriptR
 
 // all returns what a stream sends, whole.
 func all[T any](ctx context.Context, patience patience, open func(context.Context) (grpc.ServerStreamingClient[T], error)) (parts []*T, err error) {
-	err = patience.repeat(ctx, func() error {
+	err = patience.repeat(ctx, (*Error).mayPass, func() error {
 		parts = nil
 		_, err := receive(ctx, open, func(part *T) bool {
 			parts = append(parts, part)

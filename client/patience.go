@@ -10,6 +10,8 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"google.golang.org/grpc"
+
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
 // Pauses between two tries where nobody says how long.
@@ -18,9 +20,11 @@ const (
 	longestPause = 2 * time.Second
 )
 
-// patientConn repeats calls that the daemon asks to repeat or that no daemon answered. A call
-// may be repeated since events have ids and reports of model calls have keys, and what does
-// neither only reads, or is refused the second time. Streams are repeated by what reads them.
+// patientConn repeats calls that the daemon asks to repeat or that no daemon answered. A call may be repeated
+// since events have ids and reports of model calls have keys; other calls only read, or are refused the
+// second time. To revert the newest compaction is the exception: if only the answer was lost, a second call
+// would revert the one before. It is repeated only where the daemon asks for it. Streams are repeated by
+// what reads them.
 type patientConn struct {
 	conn     grpc.ClientConnInterface
 	address  string
@@ -29,7 +33,11 @@ type patientConn struct {
 
 // Invoke implements grpc.ClientConnInterface.
 func (p *patientConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	return p.patience.repeat(ctx, func() error {
+	again := (*Error).mayPass
+	if undo, ok := args.(*contextdv1.UndoCompactionRequest); ok && undo.GetCompactionSeq() == 0 {
+		again = func(err *Error) bool { return err.RetryAfter > 0 }
+	}
+	return p.patience.repeat(ctx, again, func() error {
 		return p.converted(p.conn.Invoke(ctx, method, args, reply, opts...))
 	})
 }
@@ -84,9 +92,9 @@ func patienceFromEnv() (time.Duration, error) {
 	return d, nil
 }
 
-// repeat calls until the answer is none that another try may change, or waiting for the next
-// one would take longer than what is left of the patience. The error is the last try's.
-func (p patience) repeat(ctx context.Context, call func() error) error {
+// repeat calls until there is an answer, an error after which another try is of no use by again, or waiting
+// for the next try would take longer than the rest of the patience. The error is that of the last try.
+func (p patience) repeat(ctx context.Context, again func(*Error) bool, call func() error) error {
 	var last error
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval = firstPause, longestPause
@@ -96,7 +104,7 @@ func (p patience) repeat(ctx context.Context, call func() error) error {
 		switch {
 		case last == nil:
 			return struct{}{}, nil
-		case p < 0 || !errors.As(last, &refused) || !refused.mayPass():
+		case p < 0 || !errors.As(last, &refused) || !again(refused):
 			return struct{}{}, backoff.Permanent(last)
 		case refused.RetryAfter > 0:
 			return struct{}{}, &backoff.RetryAfterError{Duration: refused.RetryAfter}

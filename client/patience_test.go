@@ -105,6 +105,29 @@ func TestPatience(t *testing.T) {
 }
 
 // A report of a model call that is repeated has one key, the caller's or one of its own.
+// A call to revert the newest compaction that got no answer may have been done: another would revert the
+// one before. One that names the compaction is repeated, and so is one that the daemon refused for now.
+func TestTheNewestCompactionIsUndoneOnce(t *testing.T) {
+	lost, draining := refusal(codes.Unavailable, "", 0), refusal(codes.Unavailable, "DRAINING", time.Second)
+	for _, test := range []struct {
+		seq   uint64
+		err   error
+		calls int
+	}{{0, lost, 1}, {7, lost, 2}, {0, draining, 2}} {
+		synctest.Test(t, func(t *testing.T) {
+			conn := &refusing{errs: []error{test.err}}
+			c, err := New(Options{Conn: conn})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = c.UndoCompaction(t.Context(), &contextdv1.UndoCompactionRequest{SessionId: "s", CompactionSeq: test.seq})
+			if len(conn.calls) != test.calls || (err == nil) != (test.calls == 2) {
+				t.Errorf("compaction %d: %d calls, want %d, after %v: %v", test.seq, len(conn.calls), test.calls, test.err, err)
+			}
+		})
+	}
+}
+
 func TestARepeatedReportHasOneKey(t *testing.T) {
 	for _, own := range []string{"", "own"} {
 		synctest.Test(t, func(t *testing.T) {

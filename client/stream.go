@@ -77,7 +77,7 @@ func advance(req *contextdv1.WatchLifecycleRequest, e *contextdv1.LifecycleEvent
 func resuming[T any](ctx context.Context, patience patience, open func(context.Context) (grpc.ServerStreamingClient[T], error), take func(*T) bool, fail func(error)) {
 	for {
 		var progress bool
-		err := patience.repeat(ctx, func() error {
+		err := patience.repeat(ctx, (*Error).mayPass, func() error {
 			var err error
 			progress, err = receive(ctx, open, take)
 			if progress {

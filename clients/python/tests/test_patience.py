@@ -173,6 +173,14 @@ def test_waits_as_long_as_it_is_told(busy: tuple[Busy, str], run: Any) -> None:
 
 
 @both
+@pytest.mark.parametrize("seq", [0, 7])
+def test_the_newest_compaction_is_undone_once(run: Any, seq: int) -> None:
+    answer, waited = run("127.0.0.1:1", lambda c: c.undo_compaction("s", compaction_seq=seq))
+    assert isinstance(answer, errors.ApiError)
+    assert bool(waited) == (seq > 0), "a repetition might revert another compaction"
+
+
+@both
 @pytest.mark.parametrize("settings", [{}, {"idempotency_key": "own"}])
 def test_a_repeated_report_has_one_key(
     busy: tuple[Busy, str], run: Any, settings: dict[str, str]

@@ -18,7 +18,8 @@ const longest = 2000;
 
 /**
  * Repeats calls. A call can be repeated because events have ids and reports of model calls have
- * keys; the others only read, or are refused the second time.
+ * keys; the others only read, or are refused the second time. To revert the newest compaction is
+ * the exception: if only the answer was lost, a second call would revert the one before.
  */
 export class Patience {
   readonly #ms: number;
@@ -40,15 +41,15 @@ export class Patience {
     this.#ended = true;
   }
 
-  /** What the call gives, or the ContextdError of its last try. */
-  async call<T>(once: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  /** What the call gives, or the ContextdError of its last try. Without `unanswered` a call that got no answer is not repeated. */
+  async call<T>(once: () => Promise<T>, signal?: AbortSignal, unanswered = true): Promise<T> {
     const begun = performance.now();
     for (let tries = 0; ; tries++) {
       try {
         return await once();
       } catch (cause) {
         const err = toError(cause, this.#address);
-        const wait = waitMs(err, tries);
+        const wait = waitMs(err, tries, unanswered);
         if (wait === undefined || this.#ended || performance.now() - begun + wait > this.#ms) throw err;
         await this.#sleep(wait, signal);
       }
@@ -79,9 +80,9 @@ export class Patience {
 }
 
 /** How long to wait before the next try; undefined where that does not help. */
-function waitMs(err: unknown, tries: number): number | undefined {
+function waitMs(err: unknown, tries: number, unanswered: boolean): number | undefined {
   if (!(err instanceof ContextdError)) return undefined;
-  return err.retryAfterMs ?? (err.unanswered ? Math.min(first * 2 ** tries, longest) : undefined);
+  return err.retryAfterMs ?? (unanswered && err.unanswered ? Math.min(first * 2 ** tries, longest) : undefined);
 }
 
 /** Waits by a timer. Where the signal ends it early, the next try says so. */

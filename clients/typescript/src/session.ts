@@ -245,10 +245,14 @@ export class Session {
     return await this.#patience.call(() => this.#services.compactions.compactSession(request, control), control.signal);
   }
 
-  /** Reverts a compaction and all later ones, by default the newest. */
+  /**
+   * Reverts a compaction and all later ones, by default the newest. Without its seq a call that
+   * got no answer is not repeated: it may have been done.
+   */
   async undoCompaction(compactionSeq = 0n, options?: CallControl): Promise<UndoCompactionResponse> {
     const request = { sessionId: this.id, compactionSeq };
-    return await this.#patience.call(() => this.#services.compactions.undoCompaction(request, options), options?.signal);
+    const undo = () => this.#services.compactions.undoCompaction(request, options);
+    return await this.#patience.call(undo, options?.signal, compactionSeq > 0n);
   }
 
   /** The summaries, newest first. */

@@ -113,6 +113,20 @@ test("waits as long as the daemon says, and appends the same event", async () =>
   assert.notEqual(ids[0], "");
 });
 
+for (const seq of [0n, 7n]) {
+  test(`reverts compaction ${seq} ${seq ? "" : "not "}again where no answer came`, async () => {
+    const { waited, sleep, stop } = clock();
+    const client = new contextd.Client("127.0.0.1:1", { sleep });
+    try {
+      await assert.rejects(client.session("s").undoCompaction(seq), contextd.ContextdError);
+      assert.equal(waited.length > 0, seq > 0n, "a repetition might revert another compaction");
+    } finally {
+      stop();
+      client.close();
+    }
+  });
+}
+
 test("a report that is repeated has one key", async () => {
   const busy = new Busy();
   busy.waits = [1, 2];

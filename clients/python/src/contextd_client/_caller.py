@@ -48,12 +48,17 @@ class Caller:
     # Every call ends in one of these.
 
     def _call(
-        self, method: grpc.UnaryUnaryMultiCallable[Request, Answer], request: Request
+        self,
+        method: grpc.UnaryUnaryMultiCallable[Request, Answer],
+        request: Request,
+        *,
+        unanswered: bool = True,
     ) -> Answer:
-        return self._repeat(lambda: method(request, timeout=self._timeout))
+        patience = self._patience(unanswered=unanswered)
+        return self._repeat(lambda: method(request, timeout=self._timeout), patience)
 
-    def _repeat(self, call: Callable[[], Answer]) -> Answer:
-        patience = self._patience()
+    def _repeat(self, call: Callable[[], Answer], patience: Patience | None = None) -> Answer:
+        patience = patience or self._patience()
         while True:
             try:
                 return call()
@@ -80,5 +85,5 @@ class Caller:
                 if isinstance(call, grpc.RpcContext):
                     call.cancel()  # of a stream that is not read to its end
 
-    def _patience(self) -> Patience:
-        return Patience(self._patience_seconds, self._address)
+    def _patience(self, *, unanswered: bool = True) -> Patience:
+        return Patience(self._patience_seconds, self._address, unanswered=unanswered)

@@ -53,14 +53,19 @@ def timeout_or_none(given: float | None) -> float | None:
 class Patience:
     """What one call still waits for.
 
-    A call can be repeated because events have ids and reports of model calls have keys; what does
-    neither only reads, or is refused the second time.
+    A call can be repeated because events have ids and reports of model calls have keys; other calls
+    only read, or are refused the second time. To revert the newest compaction is the exception: if
+    only the answer was lost, a second call would revert the one before.
     """
 
-    def __init__(self, seconds: float, address: str) -> None:
-        """Wait as long as the next try begins within `seconds` from now."""
+    def __init__(self, seconds: float, address: str, *, unanswered: bool = True) -> None:
+        """Wait as long as the next try begins within `seconds` from now.
+
+        Without `unanswered` a call that got no answer is not repeated.
+        """
         self._seconds = seconds
         self._address = address
+        self._unanswered = unanswered
         self.begin()
 
     def begin(self) -> None:
@@ -72,7 +77,7 @@ class Patience:
         """Seconds until the next try after an error. Raises it where there is to be none."""
         refused = from_rpc(error, self._address)
         seconds = refused.retry_after
-        if seconds is None and refused.unanswered:
+        if seconds is None and refused.unanswered and self._unanswered:
             seconds, self._pause = self._pause, min(2 * self._pause, _LONGEST)
         if seconds is None or monotonic() - self._begun + seconds > self._seconds:
             raise refused from error

@@ -73,12 +73,17 @@ class Caller:
     # Every call ends in one of these.
 
     async def _call(
-        self, method: grpc.aio.UnaryUnaryMultiCallable[Request, Answer], request: Request
+        self,
+        method: grpc.aio.UnaryUnaryMultiCallable[Request, Answer],
+        request: Request,
+        *,
+        unanswered: bool = True,
     ) -> Answer:
-        return await self._repeat(lambda: method(request, timeout=self._timeout))
+        patience = self._patience(unanswered=unanswered)
+        return await self._repeat(lambda: method(request, timeout=self._timeout), patience)
 
-    async def _repeat(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
-        patience = self._patience()
+    async def _repeat(self, call: Callable[[], Awaitable[Answer]], patience: Patience | None = None) -> Answer:
+        patience = patience or self._patience()
         while True:
             try:
                 return await call()
@@ -122,5 +127,5 @@ class Caller:
                 if isinstance(call, grpc.aio.Call):
                     call.cancel()  # of a stream that is not read to its end
 
-    def _patience(self) -> Patience:
-        return Patience(self._patience_seconds, self._address)
+    def _patience(self, *, unanswered: bool = True) -> Patience:
+        return Patience(self._patience_seconds, self._address, unanswered=unanswered)

@@ -60,11 +60,15 @@ class Compactions(Caller):
     async def undo_compaction(
         self, session_id: str, *, compaction_seq: int = 0
     ) -> UndoCompactionResponse:
-        """Revert a compaction and all later ones; 0: the newest."""
+        """Revert a compaction and all later ones; 0: the newest.
+
+        With 0 a call that got no answer is not repeated: it may have been done.
+        """
         request = checked(
             UndoCompactionRequest, session_id=session_id, compaction_seq=compaction_seq
         )
-        return await self._call(self.compaction_stub.UndoCompaction, request)
+        known = compaction_seq > 0
+        return await self._call(self.compaction_stub.UndoCompaction, request, unanswered=known)
 
     async def list_summaries(self, session_id: str) -> Sequence[Summary]:
         """The summaries of a session, newest first."""
