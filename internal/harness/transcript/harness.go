@@ -60,7 +60,7 @@ type Boundary struct {
 type Branches struct {
 	// Left returns those among the events, by id.
 	Left func([]eventlog.Event) map[string]bool
-	// Follows reports whether an event may change the result of Left of the messages before it.
+	// Follows reports whether an event may change the result of Left for the messages before it.
 	Follows func(eventlog.Event) bool
 }
 
