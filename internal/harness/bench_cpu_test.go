@@ -17,10 +17,9 @@ import (
 	"github.com/contextd/contextd/internal/harness"
 )
 
-// BenchmarkAgainstDecoding gives the speed of reading as a share of that of decoding
-// the same bytes into plain Go values with the library that the readers use: in CPU
-// time, turn and turn about, and of the best turn of each, so that a machine that
-// does other things too gives much the same figure.
+// BenchmarkAgainstDecoding compares the readers with decoding the same bytes into plain Go values by the
+// library that they use. It alternates the two and takes the best CPU time of each, so that the ratio is much
+// the same on a busy machine.
 func BenchmarkAgainstDecoding(b *testing.B) {
 	for _, name := range benchFiles {
 		data := corpusFile(b, name)
@@ -52,7 +51,7 @@ func decodeAll(data []byte) error {
 	}
 }
 
-// cpu is how many seconds of CPU time the process spent meanwhile.
+// cpu is how many seconds of CPU time the process spends while do runs.
 func cpu(b *testing.B, do func() error) float64 {
 	b.Helper()
 	before := spent(b)

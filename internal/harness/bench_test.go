@@ -10,7 +10,7 @@ import (
 	"github.com/contextd/contextd/internal/harness"
 )
 
-// benchFiles is one large session of each container: lines, and one document.
+// benchFiles are large sessions of each kind of file: JSON Lines, and one document.
 var benchFiles = []string{
 	"entireio__cli/7eb280e769-12__full.jsonl.gz",
 	"EntityProcess__agentv/34f597b72d-1__full.jsonl.gz",

@@ -12,8 +12,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// TestCodexBoundary: the replacement of what was dropped is what the list that replaced the
-// prompt holds, and the summary only where there is no list or the list has it.
+// TestCodexBoundary: in the place of what was dropped the model reads the list that replaced the prompt; the
+// summary counts only where there is no list, or where the list has it.
 func TestCodexBoundary(t *testing.T) {
 	const (
 		secret  = `{"type":"compaction","encrypted_content":"gAAA"}`
@@ -39,9 +39,9 @@ func TestCodexBoundary(t *testing.T) {
 	}
 }
 
-// TestUnreadBoundary: where a compaction has no summary, the harness that resumes from the
-// file must go on with all that was said. So none of the marks by which it takes the
-// session from the model is there, and the reader finds the compaction all the same.
+// TestUnreadBoundary: where a compaction has no summary, a harness that resumes from the file must show the
+// model the whole conversation. So the file has none of the marks by which the harness drops messages, and
+// yet the reader finds the compaction.
 func TestUnreadBoundary(t *testing.T) {
 	events := []eventlog.Event{
 		{ID: "u1", Body: &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: "First."}}}},

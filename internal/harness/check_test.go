@@ -11,15 +11,14 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// reporter is a test, or a try of a property test.
+// reporter is a *testing.T or a *rapid.T.
 type reporter interface {
 	Helper()
 	Errorf(format string, args ...any)
 }
 
-// checkTranscript holds a transcript to what every one must be: admitted by the
-// log in batches of any size, with ids that are unique, strings that the wire can
-// carry and JSON that is JSON.
+// checkTranscript checks what must hold for every transcript: the log admits it in batches of any size, ids
+// are unique, strings can be sent over the wire, and JSON is valid.
 func checkTranscript(t reporter, tr harness.Transcript) {
 	t.Helper()
 	suffixes := map[string]bool{}

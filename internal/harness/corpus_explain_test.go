@@ -10,8 +10,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// explain adds to the counts of a session what the index counts otherwise, each with
-// its reason. What is not explained here must be equal.
+// explain corrects the counts of a session where the index counts in another way, each with its reason. After
+// these corrections the counts must be equal.
 func explain(x corpusEntry, c counts, tr harness.Transcript) counts {
 	s := tr.Sessions[0]
 	switch x.Format {
@@ -148,8 +148,8 @@ func (c *counts) explainTau2(s harness.Session) {
 	}
 }
 
-// checkExplained: each explanation has a real difference, so that none hides a reader's
-// mistake once the difference is gone.
+// checkExplained: each explanation is needed for some session, so that none hides a reader's mistake after
+// the difference is gone.
 func checkExplained(t *testing.T, differs map[string]bool) {
 	t.Helper()
 	for _, format := range []string{"claude-code", "codex-rollout", "copilot-cli", "opencode", "pi", "swe-agent", "tau2-bench", "openhands"} {

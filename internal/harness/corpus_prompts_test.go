@@ -11,8 +11,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// TestCorpusPrompts: what humans said in real sessions, as another reading of the files finds
-// it, is in messages of users that are labelled as nobody else's.
+// TestCorpusPrompts: each human prompt that an independent reading of the file finds is in a user message
+// without the label for injected ones.
 func TestCorpusPrompts(t *testing.T) {
 	found := map[string]int{}
 	for _, x := range corpus(t) {
@@ -89,7 +89,7 @@ func (o object) list(name string) []object {
 	return all
 }
 
-// texts are the texts of a content, whether a string or parts of the type.
+// texts are the texts of a content, which is a string or a list with parts of the type.
 func (o object) texts(name, part string) []string {
 	if text := o.text(name); text != "" {
 		return []string{text}
@@ -122,8 +122,8 @@ func document(data []byte) object {
 	return o
 }
 
-// notHuman are the beginnings of what Claude Code writes in the user's name, and of reports
-// of commands: of these the arguments are the user's.
+// notHuman matches the beginnings of what Claude Code writes in the user's name, and of reports of commands;
+// of a command only its arguments are the user's.
 var (
 	notHuman    = regexp.MustCompile(`^\s*(<local-command-|<system-reminder>|<task-notification>|\[Request interrupted|Caveat: )`)
 	commandArgs = regexp.MustCompile(`(?s)<command-args>(.*?)</command-args>`)

@@ -20,8 +20,8 @@ var readerOf = map[string]string{
 	"tau-bench": "chat", "tau2-bench": "chat", "aider-md": "aider",
 }
 
-// TestCorpus reads every real session and compares what came out with the counts of
-// the corpus' index, which were taken by other means.
+// TestCorpus reads every real session and compares the result with the counts in the corpus' index, which
+// another program took.
 func TestCorpus(t *testing.T) {
 	differs := map[string]bool{}
 	listed, ran := 0, 0
@@ -72,8 +72,8 @@ func TestCorpusOtherFiles(t *testing.T) {
 	}
 }
 
-// TestCorpusGrowth: a file that has grown since it was read gives the same events
-// with more after them, so that it can be imported again.
+// TestCorpusGrowth: a file that has grown since it was read gives the events of before and then more, so that
+// it can be imported again.
 func TestCorpusGrowth(t *testing.T) {
 	lined := map[string]bool{"claude": true, "codex": true, "pi": true, "copilot": true, "aider": true}
 	for _, x := range corpus(t) {
@@ -93,7 +93,7 @@ func TestCorpusGrowth(t *testing.T) {
 				continue
 			}
 			for i, s := range early.Sessions {
-				// A compaction at the very end may lack its summary yet.
+				// The summary of a compaction at the very end may not be written yet.
 				n := len(s.Events) - 1
 				if !reflect.DeepEqual(s.Events[:n], whole.Sessions[i].Events[:n]) {
 					t.Errorf("%s: the first %d lines give other events than the whole", x.File, part)
@@ -186,8 +186,8 @@ func customsOf(s harness.Session, kind string) []string {
 	return found
 }
 
-// checkBytes holds arguments and signatures to the bytes of the file, where the
-// format writes them without escapes and spaces between tokens.
+// checkBytes checks that arguments and signatures have the bytes of the file, where the format writes them
+// without escapes and without spaces between tokens.
 func checkBytes(t *testing.T, x corpusEntry, data []byte, tr harness.Transcript) {
 	t.Helper()
 	var models []string

@@ -9,7 +9,7 @@ import (
 	"github.com/contextd/contextd/internal/harness/harnesstest"
 )
 
-// corpusDir holds real sessions beside the repository; they are not part of it.
+// corpusDir holds real sessions next to the repository; they are not part of it.
 const corpusDir = "../../../shared/corpus"
 
 // corpusEntry is what the corpus' index says of a file.

@@ -8,8 +8,8 @@ import (
 	"github.com/contextd/contextd/internal/harness"
 )
 
-// TestDetectsItsOwn: a file is recognised by what only its harness writes, and not by what
-// programs that are unknown here have in common with it.
+// TestDetectsItsOwn: a file is recognised by what only its harness writes, not by what files of unknown
+// programs may have as well.
 func TestDetectsItsOwn(t *testing.T) {
 	const sqlite = "SQLite format 3\x00"
 	for _, tc := range []struct{ name, file, want string }{
@@ -44,7 +44,7 @@ func TestDetectsItsOwn(t *testing.T) {
 	}
 }
 
-// TestNothingIsOfNoFormat: an empty file is no file of a wrong format.
+// TestNothingIsOfNoFormat: the error for an empty file says that it is empty, not that its format is wrong.
 func TestNothingIsOfNoFormat(t *testing.T) {
 	for _, file := range []string{"", "\n", "\xef\xbb\xbf \n"} {
 		if _, err := harness.Read(strings.NewReader(file), ""); err == nil || !strings.HasSuffix(err.Error(), "there is nothing in it") {
@@ -53,7 +53,8 @@ func TestNothingIsOfNoFormat(t *testing.T) {
 	}
 }
 
-// TestNamesTheOtherFile: a file that a harness writes for its user's eyes says which one to read.
+// TestNamesTheOtherFile: the error for a file that a harness writes only for display names the file to
+// import.
 func TestNamesTheOtherFile(t *testing.T) {
 	for _, file := range []string{
 		`[{"ts":1770577372307,"type":"say","say":"task","text":"Look.","images":[]},{"ts":1770577372309,"type":"ask","ask":"followup","text":"Where?"}]`,
@@ -84,8 +85,8 @@ func namesOther(t *testing.T, file, want string) {
 	}
 }
 
-// TestDetectsBehindTrajectory: SWE-agent writes its steps before its history, each with the whole
-// prompt, so that no beginning of the file holds a message.
+// TestDetectsBehindTrajectory: SWE-agent writes its steps, each with the whole prompt, before its history, so
+// that the beginning of the file holds no message.
 func TestDetectsBehindTrajectory(t *testing.T) {
 	const step = `{"action":"ls","observation":"a","response":"I look.","thought":"I look.","state":{},"query":[`
 	query := strings.Repeat(`{"role":"user","content":"Fix it."},`, 2000)

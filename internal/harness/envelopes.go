@@ -12,19 +12,18 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// EnvelopeKind is the kind of artifact that holds an envelope. Its Seq is the event that the
-// envelope is kept with, so that a fork has those of the events that it shares; 0 is the
-// session as a whole.
+// EnvelopeKind is the kind of the artifacts that hold an envelope. Their Seq is that of the envelope's event,
+// so that a fork has the envelopes of the events that it shares; it is 0 for an envelope of the session as a
+// whole.
 const EnvelopeKind = "transcript_envelope"
 
 const envelopeVersion = 1
 
-// maxEnvelope is how many bytes of a difference one artifact holds.
+// maxEnvelope is how many bytes of a difference one artifact holds; a longer one takes several.
 const maxEnvelope = 256 << 10
 
-// PutEnvelopes stores envelopes of events, which have their seqs in the log, and of the
-// session; durable on return. Where again is set some may be stored already, and are not
-// written once more.
+// PutEnvelopes stores envelopes; they are durable on return. seqs gives the seq of each envelope's event by
+// its id. With again set, some may be stored already: those with equal bytes are not written once more.
 func PutEnvelopes(ctx context.Context, store eventlog.Artifacts, sessionID string, of eventlog.Incarnation, all []Envelope, seqs map[string]eventlog.Seq, again bool) error {
 	var put []eventlog.Artifact
 	values := map[string][]byte{}
@@ -57,12 +56,12 @@ func PutEnvelopes(ctx context.Context, store eventlog.Artifacts, sessionID strin
 	return store.PutArtifacts(ctx, sessionID, put...)
 }
 
-// firstEnvelope ends the id of the first artifact of an envelope.
+// firstEnvelope is the end of the id of an envelope's first artifact.
 const firstEnvelope = "/0000"
 
 func envelopeID(e Envelope, n int) string { return fmt.Sprintf("%s/%s/%04d", e.Harness, e.Part, n) }
 
-// storedEnvelope cuts an envelope into what one artifact holds.
+// storedEnvelope splits an envelope into messages that fit into one artifact each.
 func storedEnvelope(e Envelope) (all []*storagev1.TranscriptEnvelope) {
 	for rest := []byte(e.Difference); ; rest = rest[maxEnvelope:] {
 		m := &storagev1.TranscriptEnvelope{
@@ -75,19 +74,18 @@ func storedEnvelope(e Envelope) (all []*storagev1.TranscriptEnvelope) {
 	}
 }
 
-// Envelopes returns the envelopes that are stored with the events, which are those of the
-// log from the first on. One that cannot be read is an *eventlog.CorruptError or an
-// *artifact.VersionError.
+// Envelopes returns the stored envelopes of the events, which must be the session's log from seq 1 on. The
+// error for an envelope that cannot be read is an *eventlog.CorruptError or an *artifact.VersionError.
 func Envelopes(ctx context.Context, store eventlog.Artifacts, sessionID string, events []eventlog.Event) ([]Envelope, error) {
 	var all []Envelope
-	var whole []byte // the newest of them, as far as it was read
+	var whole []byte // the difference of the last envelope, as far as it was read
 	continues := false
 	for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: EnvelopeKind}) {
 		if err != nil {
 			return nil, err
 		}
 		if a.Seq > eventlog.Seq(len(events)) {
-			break // it was imported meanwhile
+			break // of an event that was imported after events was read
 		}
 		m := &storagev1.TranscriptEnvelope{}
 		if err := artifact.Decode(a, m, envelopeVersion); err != nil {
@@ -105,7 +103,7 @@ func Envelopes(ctx context.Context, store eventlog.Artifacts, sessionID string, 
 				all[len(all)-1].Difference = string(whole)
 			}
 		default:
-			continue // of a longer one that was stored before
+			continue // remains of a longer envelope, which a shorter one replaced
 		}
 		continues = m.GetContinues()
 	}

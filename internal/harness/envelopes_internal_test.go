@@ -67,8 +67,8 @@ func (c *counted) PutArtifacts(ctx context.Context, id string, all ...eventlog.A
 	return c.Store.PutArtifacts(ctx, id, all...)
 }
 
-// TestEnvelopes: what is put is read, of any length; what is put again is not written, and
-// what is put for it takes its place.
+// TestEnvelopes: envelopes of any length are read as they were stored; an equal one is not written again, and
+// another one for the same event and part replaces it.
 func TestEnvelopes(t *testing.T) {
 	store, events, seqs := logged(t, "a", "b", "c")
 	counting := &counted{Store: store}

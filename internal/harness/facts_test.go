@@ -9,17 +9,17 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// dimensions are what facts say about a session. Positions and turns count what was said,
-// called and answered: neither thinking, which some harnesses cannot keep of others, nor
-// system messages. Results are in the order of their calls. Inputs are compared byte for
-// byte but for whitespace between tokens, and spaces are those that have some.
+// dimensions are the aspects in which sessions are compared. Positions and turns count texts, calls and
+// results only: some harnesses cannot keep the thinking of others, or system messages. Results are in the
+// order of their calls. inputs are compared without the whitespace between tokens; spaces are the inputs that
+// have such whitespace.
 var dimensions = []string{
 	"system", "turns", "roles", "text", "calls", "inputs", "spaces", "results", "errors", "thinking", "signatures", "media",
 	"models", "usage", "boundaries", "triggers", "summaries", "kept", "parents",
 }
 
-// facts are what a transcript says, by dimension, without regard to how a harness
-// splits messages into entries: the parts of one reply are together.
+// facts are what a transcript says, by dimension. The parts of a reply are joined, because harnesses split
+// messages into entries in different ways.
 type facts map[string][]string
 
 // factsOf reads the facts of a transcript's first session, and which calls began
@@ -58,7 +58,7 @@ type factReader struct {
 	// calls are in their order, and results by their ids.
 	calls   []string
 	results map[string]eventlog.ToolResult
-	// group is the reply that speaks, if one does.
+	// group is the reply whose blocks are being read, if speaking is set.
 	group    string
 	speaking bool
 	// counted is the group whose usage comes last.
@@ -92,8 +92,8 @@ func (r *factReader) event(e eventlog.Event) {
 	}
 }
 
-// usage takes the last count of a reply that said something: of others some
-// harnesses keep nothing that it could be with.
+// usage records the last count of a reply that has content: some harnesses have no entry to keep the count of
+// an empty one with.
 func (r *factReader) usage(e eventlog.Event, group string) {
 	if prompt := e.Labels[transcript.LabelPromptTokens]; prompt == "" || prompt == "0" {
 		return
@@ -152,7 +152,7 @@ func replyOf(event string, m *eventlog.Message) string {
 	return "group " + m.GroupID
 }
 
-// speaks notes whose block it is, and whether a reply begins with it.
+// speaks records the role of a block, and whether a reply begins with it.
 func (r *factReader) speaks(id string, m *eventlog.Message, b eventlog.Block) {
 	if _, ok := b.(eventlog.ToolResult); ok {
 		r.add("roles", "tool")

@@ -13,8 +13,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// foreign is a session that no harness wrote: what a runtime appends by itself,
-// with a compaction of contextd's own.
+// foreign is a session that no harness wrote: a runtime appended its events by the API, and contextd
+// compacted it.
 func foreign() transcript.Transcript {
 	at := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 	var events []eventlog.Event
@@ -52,8 +52,8 @@ func foreign() transcript.Transcript {
 	return transcript.Transcript{Sessions: []transcript.Session{{Events: events}}, Compactions: 2}
 }
 
-// TestForeign: a session of contextd's own becomes a file of each harness that reads as the
-// same session, and that is stable from then on.
+// TestForeign: a session that no harness wrote becomes a file of each harness. Read again it is the same
+// session, and written again the same file.
 func TestForeign(t *testing.T) {
 	for _, h := range harness.All() {
 		if h.Write == nil {

@@ -11,9 +11,8 @@ import (
 	"github.com/contextd/contextd/internal/harness"
 )
 
-// fuzzReader feeds a reader anything, beginning with the golden inputs of all
-// readers: every answer is a transcript that holds, or a *FormatError, and the same
-// each time.
+// fuzzReader gives a reader arbitrary bytes, with the golden inputs of all readers as seeds. Each answer is a
+// valid transcript or a *FormatError, and the same each time.
 func fuzzReader(f *testing.F, name string) {
 	f.Helper()
 	seed(f)
@@ -60,8 +59,7 @@ func FuzzAider(f *testing.F)     { fuzzReader(f, "aider") }
 func FuzzQwen(f *testing.F)      { fuzzReader(f, "qwen") }
 func FuzzAtif(f *testing.F)      { fuzzReader(f, "atif") }
 
-// FuzzDetect: an answer is one of the names, it does not change when asked again,
-// and Read takes it.
+// FuzzDetect: an answer is one of Names, is the same each time, and Read takes it.
 func FuzzDetect(f *testing.F) {
 	seed(f)
 	names := map[string]bool{}

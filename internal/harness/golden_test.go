@@ -17,9 +17,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files anew")
 
-// TestGolden reads the small transcripts in the readers' testdata, which show every
-// shape of their format, recognising the format by itself, and compares what comes
-// out with the text beside them.
+// TestGolden reads the small transcripts in the readers' testdata, which show every shape of their format. It
+// does not name the format, and compares the dump with the text file next to the input.
 func TestGolden(t *testing.T) {
 	inputs, err := filepath.Glob("*/testdata/*.in.*")
 	if err != nil || len(inputs) < len(harness.Names()) {
@@ -96,7 +95,7 @@ func dump(tr harness.Transcript) string {
 	return b.String()
 }
 
-// besides writes what is kept with an event, or with the session.
+// besides writes the envelopes of an event, or of the session.
 func besides(b *strings.Builder, s harness.Session, event string) {
 	for _, e := range s.Envelopes {
 		if e.Event == event {

@@ -25,46 +25,45 @@ type (
 	Envelope = transcript.Envelope
 	// Warning is something in the file that could not be read unchanged.
 	Warning = transcript.Warning
-	// FormatError says that the input is in no format, or not in the one named.
+	// FormatError says that the input is in no known format, or not in the one that the caller named.
 	FormatError = transcript.FormatError
-	// LimitError says that the input is more than is read.
+	// LimitError says that the input exceeds a limit of what is read.
 	LimitError = transcript.LimitError
-	// Memory is what transcripts that are being read may take together.
+	// Memory is the budget of bytes that all transcripts being read share.
 	Memory = transcript.Memory
-	// Account is what one of them takes.
+	// Account is what one transcript takes of a Memory.
 	Account = transcript.Account
-	// Boundary is how a harness goes on after a compaction.
+	// Boundary is what a harness shows the model after a compaction.
 	Boundary = transcript.Boundary
-	// WriteOptions say what a transcript to be written does not.
+	// WriteOptions give what a file needs and the transcript may lack.
 	WriteOptions = transcript.WriteOptions
-	// WriteReport says what became of a transcript that was written.
+	// WriteReport says what was written and what was lost.
 	WriteReport = transcript.WriteReport
 )
 
-// NewMemory has so many bytes.
+// NewMemory returns a budget of limit bytes.
 func NewMemory(limit uint64) *Memory { return transcript.NewMemory(limit) }
 
-// detectBytes is how much of a file is looked at to recognise its format.
+// detectBytes is how much of a file is read to recognise its format.
 const detectBytes = 1 << 20
 
-// readers are used again: none of a transcript's bytes are theirs.
+// readers holds the buffers of input for reuse: no transcript keeps bytes of them.
 var readers sync.Pool
 
 var bom = []byte("\xEF\xBB\xBF")
 
-// Read reads a whole transcript. The harness is one of Names, or another name that
-// its users know it by, or empty to recognise the format. The same bytes give the
-// same transcript, and a file that grew gives the same events with more after
-// them.
+// Read reads a whole transcript. The harness is one of Names, an alias of one, or empty to recognise the
+// format. Reading is deterministic, and stable under growth: a file that grew gives the events of before, and
+// more after them.
 //
-// Problems inside a file are warnings. The error is a *FormatError if the input is
-// not in the format, or the input's own error.
+// Problems inside a file are warnings. The error is a *FormatError if the input is not in the format, or the
+// input's own error.
 func Read(r io.Reader, harness string) (Transcript, error) {
 	return ReadWithin(r, harness, nil)
 }
 
-// ReadWithin is Read within the memory of an account; nil is no limit of it. What is over
-// a limit is a *LimitError.
+// ReadWithin is Read with the memory that an account allows; a nil account sets no limit. Where a limit is
+// exceeded, the error is a *LimitError.
 func ReadWithin(r io.Reader, harness string, account *Account) (Transcript, error) {
 	in, ok := readers.Get().(*bufio.Reader)
 	if !ok {
@@ -108,9 +107,9 @@ func ReadWithin(r io.Reader, harness string, account *Account) (Transcript, erro
 	return t, nil
 }
 
-// Write writes a transcript for a harness, by one of the names that Read takes, so
-// that it can resume from the file. What the harness cannot hold is in the report's
-// warnings. The error is a *FormatError if there is no writer, or w's own.
+// Write writes a transcript as a file from which a harness, by one of the names that Read takes, can resume.
+// What the harness cannot hold is in the report's warnings. The error is a *FormatError if there is no
+// writer, or w's own.
 func Write(w io.Writer, t Transcript, harness string, o WriteOptions) (WriteReport, error) {
 	h, err := writerOf(harness)
 	if err != nil {

@@ -40,8 +40,8 @@ func TestReadByName(t *testing.T) {
 	}
 }
 
-// TestReadStreams: how the input comes makes no difference, nor does a byte order
-// mark; and an error of the input is not taken for its end.
+// TestReadStreams: neither the sizes of the input's reads nor a byte order mark change the result, and an
+// error of the input is not taken for its end.
 func TestReadStreams(t *testing.T) {
 	inputs, err := filepath.Glob("*/testdata/*.in.*")
 	if err != nil {

@@ -99,7 +99,7 @@ func matrixFiles(t *testing.T, name string) (files map[string][]byte, whole bool
 
 type matrix struct {
 	data matrixData
-	// seen are the dimensions that a harness's files had something in.
+	// seen are the dimensions of which some file of a harness had facts.
 	seen map[string]map[string]bool
 	// lost counts the files that lost something, by pair and dimension.
 	lost map[string]int
@@ -160,8 +160,7 @@ func (m *matrix) allowed(of, via, dimension string) int {
 	return n
 }
 
-// complete checks that nothing passed for lack of something to compare, and that
-// every exemption is needed.
+// complete checks that each dimension was compared for some file, and that every exemption is needed.
 func (m *matrix) complete(t *testing.T, of string) {
 	t.Helper()
 	for _, d := range dimensions {

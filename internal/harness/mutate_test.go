@@ -17,9 +17,9 @@ import (
 	"github.com/contextd/contextd/internal/harness"
 )
 
-// TestMutations changes the golden inputs in ways that leave them JSON: members of
-// other types, missing ones, records and elements that occur twice or elsewhere,
-// ids that are the same. Whatever a reader makes of that, the log admits it.
+// TestMutations changes the golden inputs in ways that keep them valid JSON: members of other types or
+// missing, records and elements that are repeated or moved, ids that are the same. The log must admit what a
+// reader makes of them.
 func TestMutations(t *testing.T) {
 	inputs, err := filepath.Glob("*/testdata/*.in.json*")
 	if err != nil {
@@ -53,8 +53,8 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// TestLineMutations changes the golden inputs that are text: lines that are missing, that occur
-// twice or elsewhere, that are cut, or that lack the spaces at their end.
+// TestLineMutations changes the golden inputs that are text: lines are dropped, repeated, moved or cut, or
+// lose the spaces at their end.
 func TestLineMutations(t *testing.T) {
 	inputs, err := filepath.Glob("*/testdata/*.in.md")
 	if err != nil || len(inputs) == 0 {
@@ -92,8 +92,7 @@ func TestLineMutations(t *testing.T) {
 	}
 }
 
-// TestRepeatedMembers gives every object of the golden inputs, and of what is in them, each of
-// its members twice.
+// TestRepeatedMembers writes each member of every object in the golden inputs twice, at each depth in turn.
 func TestRepeatedMembers(t *testing.T) {
 	inputs, err := filepath.Glob("*/testdata/*.in.json*")
 	if err != nil || len(inputs) == 0 {
@@ -118,7 +117,7 @@ func TestRepeatedMembers(t *testing.T) {
 	}
 }
 
-// twice encodes a value with the members of its objects at the depth twice.
+// twice encodes a value, with the members of objects at the given depth twice.
 func twice(t *testing.T, v any, depth int) []byte {
 	t.Helper()
 	var parts [][]byte

@@ -11,22 +11,21 @@ import (
 // labelSummary is "true" on a message that holds the summary of the compaction before it.
 const labelSummary = "harness.summary"
 
-// standingSummary is what such a message is about, until a newer one does.
+// standingSummary is the standing name of such a message: a newer one replaces it.
 const standingSummary = "summary"
 
-// Summarizes reports whether an event is the message that holds the summary of a compaction
-// with which its transcript begins.
+// Summarizes reports whether an event is the message that withPast made of the summary of a compaction.
 func Summarizes(e, compaction eventlog.Event) bool {
 	return e.Labels[labelSummary] == "true" && e.ID == pastID(compaction.ID)
 }
 
 func pastID(compaction string) string { return compaction + "/past" }
 
-// withPast adds to the events of a session that begins with a compaction its summary as a
-// message: a compaction is no part of a context, and of what it replaced nothing else is in
-// the file.
+// withPast adds a message with the summary after each compaction at the beginning of a session. Without it a
+// context would have nothing of what the compaction replaced: the file holds only the summary, and contexts
+// do not show compaction events.
 func withPast(events []eventlog.Event) []eventlog.Event {
-	var told []eventlog.Event
+	var out []eventlog.Event
 	from := 0
 	for i, e := range events {
 		c, ok := e.Body.(*eventlog.Compaction)
@@ -37,17 +36,18 @@ func withPast(events []eventlog.Event) []eventlog.Event {
 			continue
 		}
 		if blocks := BoundaryOf(c).Blocks; len(blocks) > 0 {
-			told = append(append(told, events[from:i+1]...), pastOf(e, blocks))
+			out = append(append(out, events[from:i+1]...), pastOf(e, blocks))
 			from = i + 1
 		}
 	}
-	if told == nil {
+	if out == nil {
 		return events
 	}
-	return append(told, events[from:]...)
+	return append(out, events[from:]...)
 }
 
-// speaks reports whether an event is of the conversation of which the file has all.
+// speaks reports whether an event belongs to the conversation that the file holds in full: not a system
+// message, nor one that the harness put in or that is listed by a compaction.
 func speaks(e eventlog.Event) bool {
 	m, ok := e.Body.(*eventlog.Message)
 	return ok && m.Role != eventlog.RoleSystem && !e.Injected() && e.Labels[transcript.LabelReplaced] == ""
@@ -63,10 +63,10 @@ func pastOf(compaction eventlog.Event, blocks []eventlog.Block) eventlog.Event {
 	}
 }
 
-// withoutPast leaves out what withPast added: the file of every harness has it in the
-// compaction. A later compaction that kept the message has its words in its summary. Where own
-// is false, what comes before the compaction follows it, so that the file of another harness
-// begins with it too.
+// withoutPast removes the messages that withPast added, because every harness's file has the summary in the
+// compaction. A later compaction that kept such a message gets its text in its own summary. If the session is
+// not the harness's own, messages before the last such summary are moved after it, so that the new file
+// begins with the compaction too.
 func withoutPast(events []eventlog.Event, own bool) []eventlog.Event {
 	past := map[string]string{}
 	begins := 0
@@ -80,16 +80,16 @@ func withoutPast(events []eventlog.Event, own bool) []eventlog.Event {
 		return events
 	}
 	out := make([]eventlog.Event, 0, len(events))
-	var behind []eventlog.Event
+	var moved []eventlog.Event
 	for i, e := range events {
 		switch b := e.Body.(type) {
 		case *eventlog.Message:
-			if _, left := past[e.ID]; left {
+			if _, added := past[e.ID]; added {
 				break
 			}
 			if i < begins && !own && b.Role != eventlog.RoleSystem {
-				past[e.ID] = "" // no compaction keeps what follows it
-				behind = append(behind, e)
+				past[e.ID] = "" // a compaction must not list it as kept if it is moved after that
+				moved = append(moved, e)
 				break
 			}
 			out = append(out, e)
@@ -100,8 +100,8 @@ func withoutPast(events []eventlog.Event, own bool) []eventlog.Event {
 			out = append(out, e)
 		}
 		if i == begins {
-			out = append(out, behind...)
-			for _, e := range behind {
+			out = append(out, moved...)
+			for _, e := range moved {
 				delete(past, e.ID)
 			}
 		}
@@ -109,7 +109,8 @@ func withoutPast(events []eventlog.Event, own bool) []eventlog.Event {
 	return out
 }
 
-// withWords is the compaction without the messages that it kept, and with their words.
+// withWords returns the compaction without the ids in past among its kept events, and with their texts before
+// its summary.
 func withWords(c *eventlog.Compaction, past map[string]string) *eventlog.Compaction {
 	kept := slices.DeleteFunc(slices.Clone(c.KeptEventIDs), func(id string) bool { _, ok := past[id]; return ok })
 	if len(kept) == len(c.KeptEventIDs) {

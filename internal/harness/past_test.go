@@ -51,7 +51,7 @@ var beginnings = map[string]string{
 `,
 }
 
-// spoken are the messages that users and the model said, with a "!" before those of no human.
+// spoken are the messages of users and the model, with a "!" before those that no human wrote.
 func spoken(s harness.Session) []string {
 	var all []string
 	for _, e := range s.Events {
@@ -73,8 +73,8 @@ func spoken(s harness.Session) []string {
 	return all
 }
 
-// TestBeginsCompacted: the summary with which a transcript begins is a message of no human, it
-// goes into every other harness's file, and its own is written unchanged.
+// TestBeginsCompacted: the summary at the beginning of a transcript becomes an injected message. It is in the
+// files written for all other harnesses, and the harness's own file is written unchanged.
 func TestBeginsCompacted(t *testing.T) {
 	for name, file := range beginnings {
 		t.Run(name, func(t *testing.T) {
@@ -128,8 +128,8 @@ func warned(tr harness.Transcript, of string) bool {
 	return slices.ContainsFunc(tr.Warnings, func(w harness.Warning) bool { return strings.Contains(w.Message, of) })
 }
 
-// TestBeginsCompactedAndCompacted: a later compaction that keeps the first summary has its
-// words, whatever the harness.
+// TestBeginsCompactedAndCompacted: a later compaction that keeps the first summary has its text, whatever the
+// harness.
 func TestBeginsCompactedAndCompacted(t *testing.T) {
 	tr, err := harness.Read(strings.NewReader(beginnings["claude"]), "claude")
 	if err != nil {

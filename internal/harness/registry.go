@@ -23,8 +23,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// registry has all that is known of each harness. A file is shown to them in this order: the
-// ones with the most telling marks come first.
+// registry lists the harnesses. Detect asks them in this order: those with the most distinctive formats come
+// first.
 var registry = []transcript.Harness{
 	claude.Harness,
 	codex.Harness,
@@ -106,10 +106,10 @@ func Detect(prefix []byte) (string, bool) {
 	return "", false
 }
 
-// archives are what packed files begin with, and what they are.
+// archives maps the magic bytes of packed files to what the user reads about them.
 var archives = map[string]string{"PK\x03\x04": "a zip archive", "\x28\xb5\x2f\xfd": "compressed by zstd", "BZh": "compressed by bzip2", "\xfd7zXZ": "compressed by xz"}
 
-// unknown says why a file that begins so is not read.
+// unknown returns the reason why a file with this prefix is not read.
 func unknown(prefix []byte) string {
 	for magic, what := range archives {
 		if bytes.HasPrefix(prefix, []byte(magic)) {
@@ -129,7 +129,8 @@ func unknown(prefix []byte) string {
 		`; sessions of other programs are read as messages with "role" and "content", in a list or one a line`
 }
 
-// DatabaseOf recognises a database, which is read through its Open; nil if the file is none.
+// DatabaseOf recognises a database by its magic bytes; nil if the file is none. The caller reads it through
+// Database.Open.
 func DatabaseOf(file io.ReaderAt) *transcript.Database {
 	for _, h := range registry {
 		if h.Database == nil {
@@ -143,8 +144,9 @@ func DatabaseOf(file io.ReaderAt) *transcript.Database {
 	return nil
 }
 
-// FolderOf recognises a folder whose files may be one transcript, by its name and theirs: the harness
-// that wrote it, and those files in their order, of which each is a line.
+// FolderOf recognises a folder whose files together may be one transcript, by its name and theirs. It returns
+// the harness that wrote it and those files in the order in which they are read, each as one line of the
+// transcript.
 func FolderOf(name string, files []string) (harness string, in []string) {
 	for _, h := range registry {
 		if h.Folder == nil {
@@ -157,8 +159,8 @@ func FolderOf(name string, files []string) (harness string, in []string) {
 	return "", nil
 }
 
-// BoundaryOf says how the harness that wrote a compaction goes on after it: what the
-// model reads is Blocks, the events that were kept, and what came since.
+// BoundaryOf returns what the harness that wrote a compaction shows the model after it: Blocks in place of
+// what was dropped, together with the events that were kept and those after the compaction.
 func BoundaryOf(c *eventlog.Compaction) Boundary {
 	for _, h := range registry {
 		if h.Boundary == nil {
@@ -184,7 +186,8 @@ func Seen(e eventlog.Event) bool {
 	return true
 }
 
-// Sent is an event as its harness sends it, with the words that it puts around a message.
+// Sent is an event as its harness sends it to the model, with the words that the harness puts around a
+// message.
 func Sent(e eventlog.Event) eventlog.Event {
 	m, ok := e.Body.(*eventlog.Message)
 	for i := range registry {
@@ -198,8 +201,8 @@ func Sent(e eventlog.Event) eventlog.Event {
 	return e
 }
 
-// Left are the messages among the events, by id, that their harness shows to no model any
-// more because it went on without them.
+// Left are the messages, by id, of abandoned branches: their harness went on without them and no longer shows
+// them to a model.
 func Left(events []eventlog.Event) map[string]bool {
 	for _, h := range registry {
 		if h.Branches == nil {
@@ -212,8 +215,8 @@ func Left(events []eventlog.Event) map[string]bool {
 	return nil
 }
 
-// Follows reports whether an event may change which messages before it are shown, its own apart:
-// which are Left, or that a boundary shows what it says.
+// Follows reports whether an event may change which earlier messages are shown: it may change the result of
+// Left, or it is a message that repeats what a boundary shows.
 func Follows(e eventlog.Event) bool {
 	for i := range registry {
 		if b := registry[i].Branches; b != nil && b.Follows(e) {
@@ -223,8 +226,8 @@ func Follows(e eventlog.Event) bool {
 	return e.Labels[labelSummary] == "true"
 }
 
-// SubagentOf is the harness's id of the session that began this one, where a subagent's
-// transcript is a file of its own; "" if this is none, or does not say whose.
+// SubagentOf returns the harness's id of the parent session, where s is a subagent's transcript in a file of
+// its own. It is "" if s is none, or does not name its parent.
 func SubagentOf(s Session) string {
 	if subagents := subagentsOf(s); subagents == nil || s.Suffix != "" {
 		return ""
@@ -232,8 +235,8 @@ func SubagentOf(s Session) string {
 	return s.Labels[transcript.LabelSessionID]
 }
 
-// subagentsOf is how the harness of a subagent's session recognises subagents; nil if the
-// session is none.
+// subagentsOf returns the subagent rules of the harness that wrote s, if s is a subagent's session; otherwise
+// nil.
 func subagentsOf(s Session) *transcript.Subagents {
 	for _, h := range registry {
 		if h.Subagents != nil && h.Subagents.Is(s) {
@@ -243,8 +246,8 @@ func subagentsOf(s Session) *transcript.Subagents {
 	return nil
 }
 
-// BeganBy reports whether an event of the session that SubagentOf names holds the call that
-// began the subagent: the one whose prompt is the subagent's first message.
+// BeganBy reports whether e, an event of the parent session that SubagentOf names, holds the call that began
+// the subagent: the one whose prompt is the subagent's first message.
 func BeganBy(subagent Session, e eventlog.Event) (callID string, ok bool) {
 	m, isMessage := e.Body.(*eventlog.Message)
 	prompt, subagents := firstText(subagent), subagentsOf(subagent)
@@ -259,7 +262,7 @@ func BeganBy(subagent Session, e eventlog.Event) (callID string, ok bool) {
 	return "", false
 }
 
-// firstText is what the first message of a session says.
+// firstText is the text of a session's first message; "" if that is no user's text.
 func firstText(s Session) string {
 	for _, e := range s.Events {
 		m, ok := e.Body.(*eventlog.Message)

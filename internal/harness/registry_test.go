@@ -19,8 +19,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestRegistry: every entry has what a reader needs, names that are its own, fixtures, and a
-// page and a row of docs/harness that say what the entry says.
+// TestRegistry: every entry has what a reader needs, names that no other has, fixtures, and a page and a row
+// in docs/harness that agree with it.
 func TestRegistry(t *testing.T) {
 	index := page(t, "README")
 	names := map[string]string{}
@@ -51,7 +51,7 @@ func TestRegistry(t *testing.T) {
 	checkFolders(t)
 }
 
-// checkRow looks for a line of the page that begins and ends so, and has the middle in it.
+// checkRow looks for a line of the page with the given beginning, middle and end.
 func checkRow(t *testing.T, page, begin, middle, end string) {
 	t.Helper()
 	begin = strings.ReplaceAll(begin, "|  |", "| |")
@@ -88,7 +88,7 @@ func checkNotKept(t *testing.T, h transcript.Harness) {
 	}
 }
 
-// checkFolders: no folder of a harness was forgotten.
+// checkFolders: every folder with testdata has an entry in the registry.
 func checkFolders(t *testing.T) {
 	t.Helper()
 	folders, err := filepath.Glob("*/testdata")

@@ -17,11 +17,11 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// resumable are the harnesses whose writers must hold to any input of their readers.
+// resumable are the harnesses whose writers are tested with whatever their readers accept.
 var resumable = []string{"claude", "codex"}
 
-// checkResume: whatever a reader makes of a file, its harness's writer writes, and
-// the reader makes the same of that.
+// checkResume: the harness's own writer writes what its reader made of a file, and the reader makes the same
+// of the new file.
 func checkResume(t reporter, tr harness.Transcript) {
 	t.Helper()
 	var file bytes.Buffer
@@ -65,7 +65,7 @@ func sameFacts(t reporter, of string, was, is harness.Transcript) {
 	}
 }
 
-// TestMutationsResume changes fixtures as TestMutations does.
+// TestMutationsResume runs checkResume on fixtures that are changed as in TestMutations.
 func TestMutationsResume(t *testing.T) {
 	for _, name := range resumable {
 		inputs, err := filepath.Glob(name + "/testdata/*.in.jsonl")
@@ -99,8 +99,8 @@ func TestMutationsResume(t *testing.T) {
 	}
 }
 
-// TestResumeBoundaries reads files in which records are between a boundary and its
-// summary, and those of a subagent where the session's own must not look at them.
+// TestResumeBoundaries reads files with records between a boundary and its summary, and with a subagent's
+// records in places where the session's own records must ignore them.
 func TestResumeBoundaries(t *testing.T) {
 	at := func(minute int, sidechain bool, record string) string {
 		return fmt.Sprintf(`{"sessionId":"s","timestamp":"2026-04-01T10:%02d:00.000Z","isSidechain":%v,%s}`, minute, sidechain, record)
@@ -179,8 +179,8 @@ func TestResumeBoundaries(t *testing.T) {
 	}
 }
 
-// TestResumeSidechains reads files in which records of subagents come before those that
-// they follow.
+// TestResumeSidechains reads files in which a subagent's records come before those that they name as their
+// parents.
 func TestResumeSidechains(t *testing.T) {
 	side := func(second int, uuid, parent string) string {
 		return fmt.Sprintf(`{"sessionId":"s","timestamp":"2026-04-01T10:00:%02d.000Z","isSidechain":true,"type":"user","uuid":%q,"parentUuid":%q,"message":{"role":"user","content":"It is %s."}}`, second, uuid, parent, uuid)
@@ -215,8 +215,8 @@ func TestResumeSidechains(t *testing.T) {
 	}
 }
 
-// TestResumeBareItems reads a rollout of an old version in which a message's parts are none
-// that anybody knows: its record has to come out all the same.
+// TestResumeBareItems reads a rollout of an old version with a message whose parts have no known type: the
+// writer must write its record unchanged.
 func TestResumeBareItems(t *testing.T) {
 	const said = `{"content":[{"text":"Go."},{"text":"On."}],"role":"assistant","type":"message"}`
 	const file = said + "\n" + `{"id":"old-1","instructions":"Old prompt.","timestamp":"2025-05-01T00:00:00.000Z"}` + "\n"
@@ -234,7 +234,7 @@ func TestResumeBareItems(t *testing.T) {
 	}
 }
 
-// FuzzResume is TestMutationsResume on anything.
+// FuzzResume is TestMutationsResume with arbitrary bytes.
 func FuzzResume(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -246,8 +246,7 @@ func FuzzResume(f *testing.F) {
 	})
 }
 
-// TestWriteByName: writers are found by all the names of their harness, and others
-// are refused.
+// TestWriteByName: Write takes every name of a harness, and refuses unknown names.
 func TestWriteByName(t *testing.T) {
 	tr := foreign()
 	for _, name := range []string{"claude", "claude-code", "codex", "codex-rollout"} {
@@ -264,7 +263,7 @@ func TestWriteByName(t *testing.T) {
 	}
 }
 
-// TestWriteOptions: a session id and a working directory are in the file.
+// TestWriteOptions: the file has the session id and the working directory of the options.
 func TestWriteOptions(t *testing.T) {
 	const id, dir = "11111111-2222-4333-8444-555555555555", "/elsewhere"
 	for _, name := range resumable {

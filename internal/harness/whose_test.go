@@ -7,8 +7,8 @@ import (
 	"github.com/contextd/contextd/internal/harness"
 )
 
-// TestWhoseWords: every reader distinguishes what the harness added from what a human
-// wrote, by the fields of an entry, or else by its text as a whole.
+// TestWhoseWords: every reader distinguishes what the harness put in from what a human wrote: by the fields
+// of the entry, or else by its whole text.
 func TestWhoseWords(t *testing.T) {
 	opencode := func(parts string) string {
 		return `{"info":{"id":"s","projectID":"p","directory":"/src"},"messages":[{"info":{"id":"m","role":"user","sessionID":"s","time":{"created":1}},"parts":[` + parts + `]}]}`

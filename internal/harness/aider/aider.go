@@ -1,5 +1,5 @@
-// Package aider reads the chat history of aider: Markdown, to which every chat in a folder is
-// appended. docs/harness/aider.md describes the format and the mapping.
+// Package aider reads the chat history of aider: a Markdown file with all chats of a folder.
+// docs/harness/aider.md describes the format and the mapping.
 package aider
 
 import (
@@ -19,10 +19,10 @@ const Name = "aider"
 // Harness is aider.
 var Harness = transcript.Harness{Name: Name, Aliases: []string{"aider-md"}, Detect: detect, Read: read}
 
-// labelStarted is when a chat began, on a clock of which the file does not say the zone.
+// labelStarted is when a chat began, in local time: the file does not name the zone.
 const labelStarted = "aider.started"
 
-// What lines begin with.
+// The prefixes of lines.
 const (
 	chatMark   = "# aider chat started at "
 	userMark   = "#### "
@@ -31,7 +31,7 @@ const (
 
 func detect(p transcript.Probe) bool { return strings.HasPrefix(p.Line, chatMark) }
 
-// asking are the commands that give the rest of their line to the model.
+// asking are the commands whose arguments aider sends to the model as a prompt.
 var asking = transcript.Tags("/ask", "/code", "/architect", "/context")
 
 var (
@@ -48,13 +48,13 @@ type reader struct {
 	session *transcript.SessionBuilder
 	chats   int
 	model   string
-	// mark begins the lines of the entry that is being read; "" are those of a reply.
+	// mark is the prefix of the lines of the current entry; "" for a reply.
 	mark  string
 	first int
 	text  []byte
-	// open is set within what aider says on several lines.
+	// open is set within an output of aider that spans several lines.
 	open bool
-	// fence ends the block of code that a reply is in; "" outside.
+	// fence is the fence that ends the current code block of a reply; "" outside of one.
 	fence string
 }
 
@@ -66,7 +66,7 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	return r.out.Finish(err)
 }
 
-// line takes in a line, and returns how many bytes its entry has so far.
+// line reads a line, and returns how many bytes its entry has so far.
 func (r *reader) line(number int, text string) int {
 	text = strings.TrimSuffix(text, "\r")
 	mark := r.markOf(text)
@@ -89,20 +89,20 @@ func (r *reader) line(number int, text string) int {
 	return len(r.text)
 }
 
-// markOf is what a line is of. aider ends what it and the user say with two spaces, which
-// distinguishes it from headings and quotations of the model; what aider says on several lines is
-// marked on the first of them and ended on the last. In a block of code all lines are the
-// model's, until the user speaks or aider counts the reply or was interrupted.
+// markOf is the prefix of the entry to which a line belongs. aider ends its own lines and the user's with two
+// spaces; headings and quotations of the model do not end so. An output of aider that spans lines has the
+// prefix on the first and the two spaces on the last. In a code block all lines are the model's, until a
+// prompt of the user, aider's token count, or an interruption.
 func (r *reader) markOf(text string) string {
 	ended := strings.HasSuffix(text, "  ") && strings.TrimSpace(text) != ""
-	behind := r.mark == userMark || r.mark == outputMark // without a blank line between
+	following := r.mark == userMark || r.mark == outputMark // directly after such a line
 	mark := ""
 	switch {
 	case begins.MatchString(text):
 		mark = chatMark
 	case ended && strings.HasPrefix(text, userMark):
 		mark = userMark
-	case strings.HasPrefix(text, outputMark) && (ended || behind), r.open:
+	case strings.HasPrefix(text, outputMark) && (ended || following), r.open:
 		mark = outputMark
 	}
 	r.open = mark == outputMark && !ended
@@ -132,7 +132,7 @@ func (r *reader) begin(started string) {
 	r.session.Label(labelStarted, started)
 }
 
-// flush makes an event of the entry that was read.
+// flush makes an event of the current entry.
 func (r *reader) flush() {
 	text := strings.Trim(string(r.text), "\n")
 	mark, entry := r.mark, transcript.Entry{Line: r.first, ID: fmt.Sprintf("line-%d", r.first)}
@@ -173,7 +173,8 @@ func (r *reader) custom(entry transcript.Entry, kind, text string) {
 	r.session.Custom(entry, kind)
 }
 
-// output keeps what aider put out, with what it says of the reply before and of the chat.
+// output keeps an output of aider as a custom event, and reads from it the model, the version, the changed
+// files, and the usage of the reply before.
 func (r *reader) output(entry transcript.Entry, text string) {
 	var changed []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -197,7 +198,7 @@ func (r *reader) output(entry transcript.Entry, text string) {
 	r.custom(entry, "output", text)
 }
 
-// count reads a number as aider rounds it, such as 8,985 or 9.3k.
+// count parses a number as aider writes it, such as 8,985 or 9.3k.
 func count(number, unit string) transcript.Count {
 	n, err := strconv.ParseFloat(strings.ReplaceAll(number, ",", ""), 64)
 	if err != nil {

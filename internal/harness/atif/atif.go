@@ -1,5 +1,5 @@
-// Package atif reads trajectories in the Agent Trajectory Interchange Format, into which benchmarks
-// turn the sessions of many agents. docs/harness/atif.md describes the format and the mapping.
+// Package atif reads trajectories in the Agent Trajectory Interchange Format, to which benchmarks convert the
+// sessions of many agents. docs/harness/atif.md describes the format and the mapping.
 package atif
 
 import (
@@ -24,7 +24,7 @@ const Name = "atif"
 // labelAgent is the name of the agent that ran.
 const labelAgent = Name + ".agent"
 
-// Harness is what writes trajectories in the format.
+// Harness is for all programs that write trajectories in the format.
 var Harness = transcript.Harness{Name: Name, Aliases: []string{"harbor"}, Detect: detect, Read: read}
 
 // detect recognises a trajectory by the version of its format, or by its steps.
@@ -39,11 +39,11 @@ func detect(p transcript.Probe) bool {
 
 type reader struct {
 	out *transcript.Builder
-	// runs is how many trajectories there were, and agents how many of them were of subagents.
+	// runs counts the trajectories of the file; agents counts those of subagents inside them.
 	runs, agents int
 }
 
-// read reads a trajectory, or several.
+// read reads one or several trajectories.
 func read(in io.Reader) (transcript.Transcript, error) {
 	r := &reader{out: transcript.NewBuilder(Name, in)}
 	doc := transcript.NewDocument(in, r.out.Warn)
@@ -67,7 +67,8 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	}
 }
 
-// trajectory is one run. Its steps wait until it is known whose they are.
+// trajectory is one run. Its steps are kept until its other members, which the session needs first, are
+// known.
 type trajectory struct {
 	id    string
 	agent agent
@@ -117,7 +118,7 @@ func (t *trajectory) field(name string, value jsontext.Value, line int) {
 	}
 }
 
-// emit makes a session of a trajectory, and one of each that it holds.
+// emit makes a session of a trajectory, and one of each subagent's trajectory in it.
 func (r *reader) emit(t *trajectory, suffix string) {
 	run := &run{out: r.out, session: r.out.Session(suffix), model: string(t.agent.Model)}
 	run.session.Label(transcript.LabelHarness, Name)
@@ -139,7 +140,7 @@ func (r *reader) emit(t *trajectory, suffix string) {
 	}
 }
 
-// subagent reads a trajectory that another holds.
+// subagent reads a trajectory inside another.
 func (r *reader) subagent(raw jsontext.Value, line int) {
 	var members map[string]jsontext.Value
 	var steps []jsontext.Value
@@ -202,7 +203,7 @@ func (r *run) step(entry transcript.Entry) {
 	r.observe(entry, &s)
 }
 
-// observe appends what came back: results of calls, and else what the agent's surroundings said.
+// observe appends an observation: results of calls, or else a message of the agent's environment.
 func (r *run) observe(entry transcript.Entry, s *step) {
 	id, answers := entry.ID, s.answers()
 	for i, result := range s.Observation.Results {

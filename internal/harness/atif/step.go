@@ -8,7 +8,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// step is what a user, the system or the agent said, and what came back.
+// step is a message of a user, the system or the agent, and the observation after it.
 type step struct {
 	Timestamp   transcript.Word           `json:"timestamp"`
 	Source      string                    `json:"source"`
@@ -33,7 +33,7 @@ type observation struct {
 type result struct {
 	CallID  transcript.Word `json:"source_call_id"`
 	Content jsontext.Value  `json:"content"`
-	// Subagents are where the trajectories of subagents are whose work the result is.
+	// Subagents names the trajectories of the subagents that produced the result.
 	Subagents jsontext.Value `json:"subagent_trajectory_ref"`
 	IsError   bool           `json:"is_error"`
 	Extra     transcript.Maybe[struct {
@@ -51,7 +51,7 @@ func (m metrics) labels() map[string]string {
 	return transcript.Usage{Prompt: m.Prompt, CacheRead: m.Cached, Output: m.Completion}.Labels()
 }
 
-// reply is what the agent's model wrote: what it thought, said and called.
+// reply returns the blocks of the model's reply: its thinking, its texts and its calls.
 func (s *step) reply(said []eventlog.Block) (blocks []eventlog.Block) {
 	if s.Reasoning != "" {
 		blocks = append(blocks, eventlog.Thinking{Text: string(s.Reasoning)})
@@ -64,11 +64,11 @@ func (s *step) reply(said []eventlog.Block) (blocks []eventlog.Block) {
 	return blocks
 }
 
-// answers reports whether results that name no call are of the step's.
+// answers reports whether results that name no call answer calls of this step.
 func (s *step) answers() bool { return s.Source == "agent" && len(s.Calls) > 0 }
 
-// unanswered are empty results of the calls from the n-th on: what came back, which names no call,
-// is the answer to all of them.
+// unanswered returns empty results for the calls from index n on: a result that names no call answers them
+// all.
 func (s *step) unanswered(n int) (results []eventlog.Block) {
 	for _, c := range s.Calls[min(n, len(s.Calls)):] {
 		results = append(results, eventlog.ToolResult{CallID: string(c.ID)})
@@ -86,8 +86,8 @@ func (r *result) blocks() ([]eventlog.Block, error) {
 	return blocks, err
 }
 
-// parts reads a content: a text, or a list of texts and images, which are files beside the
-// trajectory. Other JSON is what a tool gave.
+// parts reads a content: a text, or a list of texts and images, which are files next to the trajectory. Any
+// other JSON is a tool's result, and becomes a text.
 func parts(raw jsontext.Value) ([]eventlog.Block, error) {
 	var list []struct {
 		Type   string          `json:"type"`

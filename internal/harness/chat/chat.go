@@ -20,7 +20,7 @@ import (
 // Name of the harness.
 const Name = "chat"
 
-// The lists of messages by the member of the object that holds them.
+// The members of an object that may hold the list of messages.
 const (
 	inMessages = "messages"
 	inTraj     = "traj"          // tau-bench
@@ -31,19 +31,19 @@ const (
 	inClient   = "clientHistory" // Gemini CLI's checkpoints, beside a history for the user's eyes
 )
 
-// nested are the members of an object that list objects with messages.
+// nested are members that list objects which hold messages themselves.
 var nested = []string{"samples", "simulations"} // Inspect, tau2-bench
 
-// trajectory is the member in which SWE-agent repeats its history, a step with the whole prompt
-// in each element: too much for one value.
+// trajectory is the member in which SWE-agent repeats its history. Each element is a step with the whole
+// prompt, so that the member is too large to be read as one value.
 const trajectory = "trajectory"
 
-// Harness is all that writes lists of chat messages.
+// Harness is for all programs that write lists of chat messages.
 var Harness = transcript.Harness{
 	Name: Name, Aliases: []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent"}, Detect: detect, Instead: shownByCline, Read: read,
 }
 
-// detect recognises lists of messages by the role of their messages, or what they have in its place.
+// detect recognises a list of messages by their roles, or by the members that some programs write instead.
 func detect(p transcript.Probe) bool {
 	return p.Has("[].role", "[].content") || p.Has("[].role", "[].tool_calls") ||
 		oneOf(p.Records) || slices.ContainsFunc(p.Records, withoutRoles) ||
@@ -56,8 +56,7 @@ func detect(p transcript.Probe) bool {
 		p.Is("trajectory_format", "mini-swe-agent-1", "mini-swe-agent-1.1")
 }
 
-// withoutRoles reports whether a record holds messages in Google's form, or of LangChain, or OpenAI's
-// items.
+// withoutRoles reports whether a record holds messages in Google's form, in LangChain's, or OpenAI's items.
 func withoutRoles(record map[string]string) bool {
 	for _, at := range []string{"", "[].", inContents + "[].", inHistory + "[].", inClient + "[].", "[]." + inContents + "[]."} {
 		if recordInGoogle(record, at) {
@@ -76,11 +75,11 @@ func withoutRoles(record map[string]string) bool {
 	return false
 }
 
-// roles are those of messages.
+// roles are the roles that a message may have.
 var roles = []string{"system", "developer", "user", "assistant", "model", "tool", "function"}
 
-// oneOf reports whether a message is among the records of a file of lines. Other programs' events
-// have roles as well.
+// oneOf reports whether one of the records, each a line, is a message. A role alone is not enough, because
+// other programs' events have roles too.
 func oneOf(records []map[string]string) bool {
 	for _, r := range records {
 		_, content := r["content"]
@@ -94,13 +93,12 @@ func oneOf(records []map[string]string) bool {
 
 type reader struct {
 	out *transcript.Builder
-	// loose is the session of messages that are in the file without a container.
+	// loose is the conversation of messages that are not inside an object.
 	loose    *conversation
 	sessions int
 }
 
-// read reads a file of messages: a list of them, one a line, or inside an object
-// or several.
+// read reads a file of messages: a list, one message a line, or lists inside one or several objects.
 func read(in io.Reader) (transcript.Transcript, error) {
 	r := &reader{out: transcript.NewBuilder(Name, in)}
 	buffered := transcript.Ahead(in, 4096)
@@ -128,7 +126,7 @@ func oneALine(start []byte) bool {
 	return ok || itemTypes[kind] || langChainRoles[kind] != ""
 }
 
-// document reads values that may be large, one message at a time.
+// document reads large values, one message at a time.
 func (r *reader) document(doc *transcript.Document) error {
 	return doc.Each(func(kind byte) (bool, error) {
 		switch kind {
@@ -142,7 +140,7 @@ func (r *reader) document(doc *transcript.Document) error {
 	})
 }
 
-// element is a message, or an object that holds messages.
+// element reads a message, or an object that holds messages.
 func (r *reader) element(raw jsontext.Value, line int) {
 	var kind struct {
 		Role     jsontext.Value `json:"role"`
@@ -176,8 +174,8 @@ func (r *reader) element(raw jsontext.Value, line int) {
 	r.loose.add(raw, line)
 }
 
-// object reads an object that holds messages. Members beside them may come in any
-// order, so the messages wait until all are known.
+// object reads an object that holds messages. The messages are kept until all other members are known,
+// because members may come in any order.
 func (r *reader) object(doc *transcript.Document) error {
 	c := &container{each: r.element}
 	var damage error

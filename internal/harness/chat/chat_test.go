@@ -22,7 +22,7 @@ func read(t *testing.T, in string) transcript.Transcript {
 	return tr
 }
 
-// TestContainers: the same two messages in every container they come in.
+// TestContainers: the same two messages are read from every kind of container.
 func TestContainers(t *testing.T) {
 	const hi, ho = `{"role":"user","content":"hi"}`, `{"role":"assistant","content":"ho"}`
 	want := []eventlog.Event{
@@ -89,8 +89,8 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestSWEAgentActions: in the older style the next user message is the result,
-// unless the session ends or the model speaks first.
+// TestSWEAgentActions: in the older style the next user message is an action's result, unless the session
+// ends or the model writes before it.
 func TestSWEAgentActions(t *testing.T) {
 	tr := read(t, `{"history":[
 		{"role":"assistant","content":"Go.\n<command>\nls\n</command>","thought":"Go.","action":"ls"},
@@ -134,8 +134,8 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// TestMiniWithoutFunctions: what follows a text that holds no one command is the agent's,
-// except where the user interrupted it; then nothing answers a command either.
+// TestMiniWithoutFunctions: the message after a text without exactly one command is the agent's own, unless
+// the user interrupted it; after an interruption a command has no result.
 func TestMiniWithoutFunctions(t *testing.T) {
 	const command = "\"Look.\\n```bash\\nls\\n```\""
 	for _, tt := range []struct{ said, extra, want string }{

@@ -8,9 +8,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// answered takes the texts out of a user's message in which Cline answers calls: such a text
-// begins with the name of its call in brackets. They come in the order of the calls, before
-// what else the message says. There are none beside results that are no texts.
+// answered separates the results, which Cline writes as texts in a user message, from the rest of it. Such a
+// text begins with the name of its call in brackets; they come in the order of the calls, before the rest. A
+// message with real results has no such texts.
 func answered(calls []eventlog.ToolCall, blocks []eventlog.Block) (results, rest []eventlog.Block) {
 	if slices.ContainsFunc(blocks, func(b eventlog.Block) bool { _, ok := b.(eventlog.ToolResult); return ok }) {
 		return nil, blocks
@@ -38,7 +38,7 @@ func answered(calls []eventlog.ToolCall, blocks []eventlog.Block) (results, rest
 	return results, rest
 }
 
-// shownByCline recognises what Cline, and those that come from it, show to their user.
+// shownByCline recognises the files that Cline, and programs derived from it, write for display only.
 func shownByCline(p transcript.Probe) string {
 	if p.Has("[].ts", "[].type", "[].say") || p.Has("[].ts", "[].type", "[].ask") {
 		return "this is what Cline shows to its user, not what its model saw: import api_conversation_history.json of the same folder"
@@ -46,10 +46,10 @@ func shownByCline(p transcript.Probe) string {
 	return ""
 }
 
-// noTool is how Cline answers a reply that calls no tool, in the user's name.
+// noTool begins the user message with which Cline answers a reply that calls no tool.
 const noTool = "[ERROR] You did not use a tool in your previous response!"
 
-// withoutTool reports whether Cline answers a reply that calls no tool.
+// withoutTool reports whether a message is Cline's answer to a reply that calls no tool.
 func withoutTool(blocks []eventlog.Block) bool {
 	return slices.ContainsFunc(blocks, func(b eventlog.Block) bool {
 		text, ok := b.(eventlog.Text)
@@ -57,10 +57,10 @@ func withoutTool(blocks []eventlog.Block) bool {
 	})
 }
 
-// additions are how the texts begin that Cline says itself.
+// additions are the beginnings of texts that Cline adds itself.
 var additions = []string{"<environment_details>", "# TODO LIST", "# task_progress", noTool}
 
-// surroundings reports whether what Cline says itself is all that there is.
+// surroundings reports whether Cline added all blocks itself.
 func surroundings(blocks []eventlog.Block) bool {
 	for _, b := range blocks {
 		text, ok := b.(eventlog.Text)

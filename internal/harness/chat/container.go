@@ -11,19 +11,18 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// container is an object that holds a list of messages, and what its other members
-// say about them.
+// container is an object that holds a list of messages; its other members describe the conversation.
 type container struct {
 	in       string // the member that holds the messages
 	messages []element
-	// each is given the objects with messages that a member lists, and nests says that there is one.
+	// each reads an object with messages that a nested member lists; nests is set if there is such a member.
 	each   func(jsontext.Value, int)
 	nests  bool
 	fields []string
 	system element
 	google bool // the system prompt is in Google's form
 	reply  element
-	last   element // of a trajectory
+	last   element // step of the trajectory
 	tools  element
 	model  string
 	format string // trajectory_format
@@ -69,9 +68,9 @@ func (c *container) member(doc *transcript.Document) error {
 	return nil
 }
 
-// lists reports whether a member of a kind holds the messages, or more of them.
+// lists reports whether a member, by its name and the kind of its value, holds messages of the list.
 func (c *container) lists(key string, kind byte) bool {
-	if key == inMessages && c.in == inInput { // Inspect begins with what it was asked
+	if key == inMessages && c.in == inInput { // Inspect writes its task first, and the messages contain it
 		c.in, c.messages, c.fields = "", nil, append(c.fields, inInput)
 	}
 	switch key {
@@ -126,7 +125,7 @@ func (c *container) dialect() string {
 	return ""
 }
 
-// emit gives the conversation its messages, the system prompt first.
+// emit appends the messages to a conversation, the system prompt first.
 func (c *container) emit(to *conversation, out *transcript.Builder) {
 	to.dialect = c.dialect()
 	to.model = c.model
@@ -165,15 +164,15 @@ func (c *container) emit(to *conversation, out *transcript.Builder) {
 	}
 }
 
-// skip counts the members that are not read.
+// skip counts the members that are not read, for the warning at the end.
 func (c *container) skip(out *transcript.Builder) {
 	for _, name := range c.fields {
 		out.Skip("member " + name)
 	}
 }
 
-// observed is what SWE-agent's last action gave, in a message as those before it are: the history
-// ends with the action. nil if the last step of the trajectory is of another.
+// observed is the result of SWE-agent's last action as a message, because the history ends with the action
+// itself. It is nil if the last step of the trajectory has another action.
 func (c *container) observed() jsontext.Value {
 	var said message
 	var step struct {
@@ -187,8 +186,8 @@ func (c *container) observed() jsontext.Value {
 	return transcript.Object("role", "user", "content", step.Observation)
 }
 
-// replyIn is the message in what a provider answered, which follows those of the request; nil if
-// there is none.
+// replyIn is the message in a provider's response, which follows the messages of the request; nil if there is
+// none.
 func replyIn(response jsontext.Value) jsontext.Value {
 	var r struct {
 		Role    string         `json:"role"`

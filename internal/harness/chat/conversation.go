@@ -13,7 +13,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// The dialects that need a rule of their own.
+// The dialects that need special rules.
 const (
 	tauBench     = "tau-bench"
 	tau2Bench    = "tau2-bench"
@@ -27,19 +27,20 @@ type conversation struct {
 	session *transcript.SessionBuilder
 	suffix  string // of the session
 	dialect string
-	model   string // of the messages that do not name theirs
+	model   string // for messages that name none
 	count   int
-	// pending is set while an action that is no call in the file waits for its observation,
-	// and refused while a text of mini-swe-agent's model that holds none waits for a word.
+	// pending is set while an action that is no call in the file waits for its observation. refused is set
+	// after a text of mini-swe-agent's model without a command, until the next message answers it.
 	pending, refused bool
-	// asked are the calls of the message before, which Cline answers in texts.
+	// asked are the calls of the message before; Cline writes their results as texts.
 	asked []eventlog.ToolCall
 	open  open
-	// staying are the messages that no summary of Roo Code replaced.
+	// staying are the ids of messages that no summary of Roo Code replaced.
 	staying []string
-	// reply is the id of the first of OpenAI's items that the model wrote last; empty after others.
+	// reply is the id of the first in a sequence of OpenAI's items that the model wrote; empty if the last
+	// message was none.
 	reply string
-	sides map[string]*conversation // those of subagents, by their ids
+	sides map[string]*conversation // the conversations of subagents, by their ids
 }
 
 func (c *conversation) add(raw jsontext.Value, line int) {
@@ -136,8 +137,8 @@ func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.R
 	return nil
 }
 
-// byAgent reports whether the agent wrote to the model in the user's name, which
-// mini-swe-agent does where it cannot run what the model asked for.
+// byAgent reports whether the agent wrote a user message itself, as mini-swe-agent does where it cannot run
+// what the model asked for.
 func (m *message) byAgent() bool {
 	if m.Extra == nil {
 		return false
@@ -164,8 +165,7 @@ func (c *conversation) user(entry transcript.Entry, m *message) error {
 		return c.tool(entry, m)
 	}
 	if len(m.ToolCalls) > 0 {
-		// The simulated user of tau2-bench has tools of its own, which the agent does
-		// not see.
+		// The simulated user of tau2-bench has tools of its own, which the agent does not see.
 		c.session.Custom(entry, "user-tools")
 		if m.Content == nil || string(m.Content) == "null" || string(m.Content) == `""` {
 			return nil
@@ -218,8 +218,8 @@ func (c *conversation) assistant(entry transcript.Entry, m *message) error {
 	return nil
 }
 
-// action makes a call of what SWE-agent's older style writes at the end of the
-// text: the thought stays text, and the next user message is the call's result.
+// action makes a call of the command that SWE-agent's older style writes at the end of the text. The thought
+// stays text, and the next user message is the call's result.
 func action(m *message, blocks []eventlog.Block) []eventlog.Block {
 	call := eventlog.ToolCall{Name: "command", Arguments: transcript.Wrap("command", string(m.Action))}
 	if len(blocks) == 1 && m.Thought != "" {
@@ -261,7 +261,7 @@ func (c *conversation) tool(entry transcript.Entry, m *message) error {
 	}
 	blocks := []eventlog.Block{result}
 	if len(m.ToolCallIDs) > 0 && result.CallID == "" {
-		// One observation may answer several calls: the first of them holds it.
+		// One observation may answer several calls: only the first result has its content.
 		blocks = blocks[:0]
 		for _, id := range m.ToolCallIDs {
 			result.CallID = id

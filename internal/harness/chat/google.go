@@ -12,8 +12,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// inGoogle reports whether a message is in Google's form: its parts say by their names what they
-// are, and not by a type.
+// inGoogle reports whether a message is in Google's form: its parts have no type, but members by which they
+// are recognised.
 func (m *message) inGoogle() bool {
 	var parts []struct {
 		Type string `json:"type"`
@@ -39,13 +39,13 @@ func recordInGoogle(record map[string]string, at string) bool {
 		!has("parts[].type", "parts[].part_kind")
 }
 
-// inParts reports whether the first of the messages is in that form.
+// inParts reports whether the first message is in Google's form.
 func inParts(messages []element) bool {
 	var m message
 	return len(messages) > 0 && transcript.Decode(messages[0].raw, &m) == nil && m.inGoogle()
 }
 
-// googleSystem reads a system prompt in that form: a text, or a content with parts.
+// googleSystem reads a system prompt in Google's form: a text, or a content with parts.
 func googleSystem(raw jsontext.Value) ([]eventlog.Block, error) {
 	var c struct {
 		Parts jsontext.Value `json:"parts"`
@@ -56,7 +56,7 @@ func googleSystem(raw jsontext.Value) ([]eventlog.Block, error) {
 	return content.GoogleBlocks(raw)
 }
 
-// google reads a message in Google's form, in which neither calls nor results need ids.
+// google reads a message in Google's form, in which calls and results may have no ids.
 func (c *conversation) google(entry transcript.Entry, m *message) error {
 	blocks, err := content.GoogleBlocks(m.Parts)
 	if err != nil {
@@ -83,10 +83,10 @@ func (c *conversation) google(entry transcript.Entry, m *message) error {
 	return nil
 }
 
-// open are calls in Google's form without a result yet.
+// open has the calls in Google's form that have no result yet.
 type open struct {
-	ids map[string][]string // by the names of the calls, oldest first
-	// answered are the ids that results named.
+	ids map[string][]string // by tool name, oldest first
+	// answered are the ids of calls that results named.
 	answered map[string]bool
 }
 
@@ -106,7 +106,7 @@ func (c *conversation) name(id string, blocks []eventlog.Block) {
 	}
 }
 
-// pair gives results that name no call the id of the first open one with their name.
+// pair gives a result that names no call the id of the first open call of the same tool.
 func (c *conversation) pair(blocks []eventlog.Block) {
 	for i, b := range blocks {
 		result, ok := b.(eventlog.ToolResult)
@@ -122,7 +122,7 @@ func (c *conversation) pair(blocks []eventlog.Block) {
 	}
 }
 
-// first takes the first call of a name out; "" if there is none.
+// first removes and returns the first open call of a tool; "" if there is none.
 func (o open) first(name string) string {
 	for len(o.ids[name]) > 0 {
 		id := o.ids[name][0]
@@ -134,7 +134,7 @@ func (o open) first(name string) string {
 	return ""
 }
 
-// geminiTags are the elements that Gemini CLI writes in the user's name.
+// geminiTags are the elements that Gemini CLI writes in user messages.
 var geminiTags = transcript.Tags("session_context", "hook_context", "state_snapshot", "system-reminder")
 
 // geminiWrote reports whether Gemini CLI wrote all of a message.

@@ -13,8 +13,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// item is one of OpenAI's Responses API that is no message. What a model writes in one reply is
-// several of them.
+// item is an item of OpenAI's Responses API that is no message. One reply of a model is several items.
 type item struct {
 	ID        string         `json:"id"`
 	CallID    string         `json:"call_id"`
@@ -29,7 +28,7 @@ type item struct {
 	Encrypted transcript.Word `json:"encrypted_content"`
 }
 
-// itemTypes are those of items that are the model's, and of what answers them.
+// itemTypes are the types of items that the model writes, and of those that answer them.
 var itemTypes = map[string]bool{
 	"reasoning": true, "function_call": true, "custom_tool_call": true, "local_shell_call": true,
 	"function_call_output": true, "custom_tool_call_output": true, "local_shell_call_output": true,
@@ -37,16 +36,16 @@ var itemTypes = map[string]bool{
 	"mcp_call": true, "mcp_list_tools": true,
 }
 
-// isItem reports whether a message is an item.
+// isItem reports whether a message is one of those items.
 func (m *message) isItem() bool { return m.Role == "" && itemTypes[m.Type] }
 
-// ofReply reports whether a message of the model's is an item, which may be a part of a reply.
+// ofReply reports whether an assistant message is an item, which may be one of several in a reply.
 func (m *message) ofReply() bool {
 	return m.Type == "message" && bytes.Contains(m.Content, []byte(`"output_text"`))
 }
 
-// response appends the items of a whole answer of the Responses API, as mini-swe-agent keeps it in the
-// place of a message.
+// response appends the items of a whole response of the Responses API, which mini-swe-agent stores in place
+// of a message.
 func (c *conversation) response(entry transcript.Entry, m *message) error {
 	var items []jsontext.Value
 	var counted struct {
@@ -110,7 +109,7 @@ func (c *conversation) item(entry transcript.Entry, m *message) error {
 		}}
 		c.session.Append(entry)
 		return nil
-	default: // the provider ran it and answered itself
+	default: // the provider ran the tool itself
 		block = eventlog.ProviderBlock{Provider: content.OpenAI, JSON: transcript.Compact(entry.Native)}
 	}
 	c.reply = cmp.Or(c.reply, entry.ID)
@@ -124,7 +123,7 @@ func (c *conversation) item(entry transcript.Entry, m *message) error {
 	return nil
 }
 
-// reasoning is what the model thought, as it is or summed up.
+// reasoning is the model's thinking: the summary of it, or else its text.
 func (it *item) reasoning(m *message) eventlog.Block {
 	thinking := eventlog.Thinking{EncryptedContent: string(it.Encrypted)}
 	var texts []string

@@ -8,14 +8,14 @@ import (
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
-// langChainRoles are the roles of LangChain's messages, by what these have as their type.
+// langChainRoles maps the types of LangChain's messages to roles.
 var langChainRoles = map[string]string{
 	"system": "system", "human": "user", "ai": "assistant", "tool": "tool", "function": "tool",
 	"SystemMessage": "system", "HumanMessage": "user", "AIMessage": "assistant", "AIMessageChunk": "assistant", "ToolMessage": "tool",
 }
 
-// ofLangChain gives a message of LangChain's its role. As its programs store them, the members may
-// be in another, beside the type or the path of the class.
+// ofLangChain sets the role of a LangChain message. Some programs store the message's members in an inner
+// object, next to the type or to the path of the class.
 func (m *message) ofLangChain(raw jsontext.Value) {
 	if m.Role != "" || itemTypes[m.Type] {
 		return

@@ -12,8 +12,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// message is one message of a list, with the members that the benchmarks and
-// agents add to it.
+// message is one message of a list, with the members that benchmarks and agents add.
 type message struct {
 	Role         string          `json:"role"`
 	Type         string          `json:"type"` // in its place: of LangChain's messages and OpenAI's items
@@ -32,9 +31,9 @@ type message struct {
 	ReasoningContent string `json:"reasoning_content"`
 	// Reasoning is a text in some dialects and an object in others.
 	Reasoning transcript.Word `json:"reasoning"`
-	// thoughts are what the content has instead.
+	// thoughts are thinking that was found in the content.
 	thoughts []string
-	// partFailed says that a content that is one part is a result that failed.
+	// partFailed says that the content is a single part, a result that is an error.
 	partFailed bool
 
 	Timestamp jsontext.Value `json:"timestamp"`
@@ -72,7 +71,7 @@ type function struct {
 	Arguments jsontext.Value `json:"arguments"`
 }
 
-// UnmarshalJSON reads a function, or the name of one, as Inspect writes it.
+// UnmarshalJSON reads a function or, as Inspect writes it, only its name.
 func (f *function) UnmarshalJSON(value []byte) error {
 	if name, ok := transcript.Text(value); ok {
 		f.Name = name
@@ -90,7 +89,7 @@ type customCall struct {
 type extra struct {
 	ReturnCode *int           `json:"returncode"`
 	Timestamp  jsontext.Value `json:"timestamp"`
-	// Interrupt is the reason that the agent gave the model for an interruption.
+	// Interrupt is the reason for an interruption that the agent gave to the model.
 	Interrupt transcript.Word `json:"interrupt_type"`
 	Response  *struct {
 		Model string `json:"model"`
@@ -132,7 +131,7 @@ func (u *usage) labels() map[string]string {
 	return transcript.Usage{Prompt: u.Prompt, CacheRead: cached, Output: u.Completion}.Labels()
 }
 
-// call gives the call and whether its arguments were JSON.
+// call returns the call, and whether its arguments are JSON.
 func (c *toolCall) call() (eventlog.ToolCall, bool) {
 	name, arguments := c.Name, c.Arguments
 	if len(arguments) == 0 {
@@ -155,7 +154,7 @@ func (m *message) failed() bool {
 	return m.partFailed || m.Status == "error" || bytes.Equal(m.Error, []byte("true")) || len(m.Error) > 0 && m.Error[0] == '{' || (m.Extra != nil && m.Extra.ReturnCode != nil && *m.Extra.ReturnCode != 0)
 }
 
-// wrong is what Inspect says went wrong with a call.
+// wrong is Inspect's description of what went wrong with a call.
 func (m *message) wrong() string {
 	var said struct {
 		Message string `json:"message"`
@@ -180,8 +179,8 @@ func (m *message) time() time.Time {
 	return t
 }
 
-// parseTime reads a time as text, with or without a zone (then it is UTC), or as
-// seconds or milliseconds of the epoch; the zero time if it is none of these.
+// parseTime reads a time as text, in which a missing zone means UTC, or as seconds or milliseconds of the
+// epoch; for anything else it returns the zero time.
 func parseTime(raw jsontext.Value) time.Time {
 	if text, ok := transcript.Text(raw); ok {
 		return transcript.ParseTime(text)

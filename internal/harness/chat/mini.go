@@ -9,15 +9,15 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// The texts of mini-swe-agent where its model calls no functions: a command is between
-// fences, and its return code begins what comes back.
+// The texts of mini-swe-agent if its model calls no functions: a command is between fences, and the result
+// begins with its return code.
 var (
 	fenced     = regexp.MustCompile("(?s)```(?:bash|mswea_bash_command)\\s*\n(.*?)\n```")
 	returnCode = regexp.MustCompile(`^<returncode>(-?\d+)</returncode>`)
 )
 
-// fencedCall makes a call of the one command that a text has between fences; what is
-// around it stays text. The agent runs nothing where there is none, or more than one.
+// fencedCall makes a call of the one command between fences in a text; the text around it stays. If there is
+// none, or more than one, the agent runs nothing and ok is false.
 func fencedCall(blocks []eventlog.Block) ([]eventlog.Block, bool) {
 	if len(blocks) == 0 {
 		return blocks, false

@@ -13,8 +13,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// part is a part of a content as programs write it that convert transcripts: what the model
-// thought, called and got back are parts like its texts.
+// part is a part of a content in the form of programs that convert transcripts: thinking, calls and results
+// are parts, like texts.
 type part struct {
 	Type       string         `json:"type"`
 	ID         string         `json:"id"`
@@ -39,21 +39,22 @@ type part struct {
 	Failed   bool           `json:"isError"`
 }
 
-// metadata is what they say of a message besides.
+// metadata is what these programs add to a message.
 type metadata struct {
 	Timestamp jsontext.Value `json:"timestamp"`
-	// Role is that of a message whose own names a subagent.
+	// Role is the message's own role, if the role member names a subagent.
 	Role transcript.Word `json:"original_role"`
 }
 
-// Such a part has one of these in it. Looking for them spares decoding most contents twice.
+// A content with such parts contains one of these marks. Searching for them avoids decoding most contents
+// twice.
 var (
 	marksOfReplies = [][]byte{[]byte(`"tool_call"`), []byte(`"tool_use"`), []byte(`"tool-call"`), []byte(`"reasoning"`), []byte(`"thinking"`)}
 	marksOfOutputs = [][]byte{[]byte(`"tool_output"`)}
 	marksOfResults = [][]byte{[]byte(`"tool-result"`)}
 )
 
-// parts are those of a list in which there may be one; nil of all other contents.
+// parts decodes a list that contains one of the marks; both results are nil for any other content.
 func parts(content jsontext.Value, marks [][]byte) (raw []jsontext.Value, read []part) {
 	if len(content) == 0 || content[0] != '[' || !slices.ContainsFunc(marks, func(mark []byte) bool { return bytes.Contains(content, mark) }) {
 		return nil, nil
@@ -71,7 +72,8 @@ func parts(content jsontext.Value, marks [][]byte) (raw []jsontext.Value, read [
 	return raw, read
 }
 
-// unwrap makes a list of a content that is one part, and the content of a result of one that is one.
+// unwrap puts a content that is a single part into a list. Of a single part that is a result it keeps the
+// output as the content.
 func (m *message) unwrap() {
 	var p part
 	if len(m.Content) == 0 || m.Content[0] != '{' || transcript.Decode(m.Content, &p) != nil {
@@ -85,8 +87,8 @@ func (m *message) unwrap() {
 	}
 }
 
-// takeCalls takes the calls out of the content of a reply. Most are in tool_calls as well, which
-// gets the others.
+// takeCalls moves the calls in a reply's content to ToolCalls. Most are there already; these are only removed
+// from the content.
 func (m *message) takeCalls() {
 	raw, read := parts(m.Content, marksOfReplies)
 	if raw == nil {
@@ -118,7 +120,7 @@ func (m *message) takeCalls() {
 	m.Content = transcript.List(rest...)
 }
 
-// arguments are those of a call that is no block of Anthropic's.
+// arguments are those of a call in this form; nil for a block of Anthropic's.
 func (p *part) arguments() jsontext.Value {
 	switch {
 	case len(p.Arguments) > 0:
@@ -131,7 +133,7 @@ func (p *part) arguments() jsontext.Value {
 	return nil
 }
 
-// results are those that a tool message of the AI SDK lists; nil of all other contents.
+// results are the results that a tool message of the AI SDK lists; nil for any other content.
 func results(list jsontext.Value) (out []eventlog.Block) {
 	_, read := parts(list, marksOfResults)
 	for _, p := range read {
@@ -158,7 +160,7 @@ func results(list jsontext.Value) (out []eventlog.Block) {
 	return out
 }
 
-// outputs are the contents of a result without the parts around them.
+// outputs is a result's content without the tool_output parts around the contents.
 func outputs(content jsontext.Value) jsontext.Value {
 	raw, read := parts(content, marksOfOutputs)
 	if raw == nil {

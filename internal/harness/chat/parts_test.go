@@ -9,7 +9,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// said is what each message of a session says, block by block.
+// said returns what each message of a session says, block by block.
 func said(events []eventlog.Event) (lines []string) {
 	for _, e := range events {
 		m, ok := e.Body.(*eventlog.Message)
@@ -50,7 +50,7 @@ func block(b eventlog.Block) string {
 	return "?"
 }
 
-// TestOnePart: a content may be one part without a list around it.
+// TestOnePart: a content may be a single part without a list around it.
 func TestOnePart(t *testing.T) {
 	tr := read(t, `{"role":"user","content":{"type":"text","text":"Look."}}
 		{"role":"assistant","content":{"type":"thinking","text":"Hm."}}
@@ -72,8 +72,8 @@ func TestOnePart(t *testing.T) {
 	}
 }
 
-// TestPartsThatAreCalls: a call that is in tool_calls and in the content is one call, one that is
-// in the content alone is no less a call, and what came back is text.
+// TestPartsThatAreCalls: a call that is in tool_calls and in the content is one call, a call that is only in
+// the content is read too, and results are texts.
 func TestPartsThatAreCalls(t *testing.T) {
 	const calls = `"tool_calls":[{"id":"a","type":"function","function":{"name":"ls","arguments":"{\"path\":\"/\"}"}}]`
 	const answer = `{"role":"tool","tool_call_id":"a","content":`

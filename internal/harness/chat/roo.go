@@ -9,8 +9,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// roo is what Roo Code says of a message beside it: whether it sums up those before, and which
-// summary, or which cut, took the place of it.
+// roo has the members that Roo Code adds to a message: whether it is the summary of those before, and the id
+// of the summary, or of the truncation, that replaced it.
 type roo struct {
 	IsSummary bool            `json:"isSummary"`
 	IsCut     bool            `json:"isTruncationMarker"`
@@ -18,10 +18,10 @@ type roo struct {
 	Truncated transcript.Word `json:"truncationParent"`
 }
 
-// gone reports whether the message is not sent any more.
+// gone reports whether Roo Code no longer sends the message.
 func (r roo) gone() bool { return r.Condensed != "" || r.Truncated != "" }
 
-// summary makes a compaction of a message that sums up those before it, of which some stay.
+// summary makes a compaction of a message that sums up those before it. It kept the messages in staying.
 func (c *conversation) summary(entry transcript.Entry, m *message) error {
 	blocks, err := content.ChatBlocks(m.Content)
 	if err != nil {
@@ -33,7 +33,8 @@ func (c *conversation) summary(entry transcript.Entry, m *message) error {
 	return nil
 }
 
-// stays takes note of the events of a message, from a position on, that no summary replaced.
+// stays adds the messages that m became, from index from on, to staying, unless a summary or a truncation
+// replaced m.
 func (c *conversation) stays(m *message, from int) {
 	for _, e := range c.session.Since(from) {
 		if _, ok := e.Body.(*eventlog.Message); ok && !m.gone() {

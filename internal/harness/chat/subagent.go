@@ -9,15 +9,14 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// subagentRole begins the role of a subagent's messages where programs put them between those of
-// the agent that began it; its id follows.
+// subagentRole is the prefix of the role that some programs give a subagent's messages, which they write
+// among those of the main agent; the subagent's id follows.
 const subagentRole = "assistant-subagent-"
 
-// labelAgent is the id of a session's subagent.
+// labelAgent is the id of the subagent whose session it is.
 const labelAgent = Name + ".agent"
 
-// subagent gives a message to the conversation of the subagent that its role names, and reports
-// whether it did.
+// subagent appends a message to the conversation of the subagent that its role names; false if it names none.
 func (c *conversation) subagent(entry transcript.Entry, m *message) (bool, error) {
 	id, ok := strings.CutPrefix(m.Role, subagentRole)
 	if !ok || id == "" {
@@ -40,7 +39,7 @@ func (c *conversation) subagent(entry transcript.Entry, m *message) (bool, error
 	return true, side.message(entry, m)
 }
 
-// begin begins the conversation of a subagent with its first message.
+// begin starts the conversation of a subagent with its first message.
 func (c *conversation) begin(id string, m *message) *conversation {
 	suffix := fmt.Sprintf("sidechain-%d", len(c.sides)+1)
 	if c.suffix != "" {
@@ -53,7 +52,7 @@ func (c *conversation) begin(id string, m *message) *conversation {
 		c.sides = map[string]*conversation{}
 	}
 	c.sides[id] = side
-	// Only the first conversation of a file is one that a subagent can be said to be of.
+	// A subagent's session can only name a call of the file's first conversation.
 	if blocks, err := content.ChatBlocks(m.Content); err == nil && c.suffix == "" && m.Role == "user" {
 		said, _ := first(blocks)
 		side.session.SetParentCall(c.callWith(said))
@@ -61,7 +60,7 @@ func (c *conversation) begin(id string, m *message) *conversation {
 	return side
 }
 
-// callWith is the id of the newest call with the prompt; "" if there is none.
+// callWith is the id of the newest call with this prompt; "" if there is none.
 func (c *conversation) callWith(prompt string) (id string) {
 	if prompt == "" {
 		return ""

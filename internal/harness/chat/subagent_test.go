@@ -8,8 +8,8 @@ import (
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
-// TestSubagents: messages whose role names a subagent are sessions of their own, begun by the call
-// that has their first message for its prompt. What cannot be a part of one stays where it was.
+// TestSubagents: messages whose role names a subagent are a session of their own, begun by the call whose
+// prompt is their first message. Other messages stay in the main session.
 func TestSubagents(t *testing.T) {
 	const (
 		user  = `{"role":"user","content":"Fix it."}`

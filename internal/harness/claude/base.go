@@ -21,9 +21,8 @@ const (
 	labelProgress = "claude.progress"
 )
 
-// envelope is what every record of a session says alike. The reader takes it from
-// the first record and writes the difference of each to it, so that it must not
-// come to depend on anything but the session's labels.
+// envelope has the fields that all records of a session share. Envelopes that are stored are differences from
+// records made of it: so it must depend on nothing but the session's labels.
 type envelope struct {
 	progress                                            bool
 	sidechain                                           bool
@@ -40,7 +39,7 @@ func envelopeOf(labels map[string]string) envelope {
 	}
 }
 
-// record makes a record that follows another; it has more members than these.
+// record makes a record with the given parent, these fields and more.
 func (e *envelope) record(kind, parent string, more ...any) jsontext.Value {
 	follows := transcript.Null
 	if parent != "" {
@@ -52,7 +51,7 @@ func (e *envelope) record(kind, parent string, more ...any) jsontext.Value {
 		"gitBranch", transcript.Optional(e.gitBranch), "agentId", transcript.Optional(e.agent), "type", kind), more...)
 }
 
-// of makes the record that a whole message is in.
+// of makes the record of a message that is one record.
 func (e *envelope) of(event *eventlog.Event, m *eventlog.Message) jsontext.Value {
 	switch event.Labels[labelQueued] {
 	case queuedAttachment:
@@ -64,8 +63,7 @@ func (e *envelope) of(event *eventlog.Event, m *eventlog.Message) jsontext.Value
 	return e.message(event, m, m.Blocks, event.Labels[labelParent])
 }
 
-// message makes the record of a message with the blocks, which may be a part of
-// the event's.
+// message makes the record of a message with these blocks, which may be only some of the event's.
 func (e *envelope) message(event *eventlog.Event, m *eventlog.Message, blocks []eventlog.Block, parent string) jsontext.Value {
 	kind, meta := "user", any(nil)
 	var body jsontext.Value
@@ -83,7 +81,8 @@ func (e *envelope) message(event *eventlog.Event, m *eventlog.Message, blocks []
 	return e.record(kind, parent, "isMeta", meta, "message", body, "uuid", event.ID, "timestamp", transcript.Stamp(event.Time))
 }
 
-// carried is what of a record is in the progress record that carries it.
+// carried reduces a record to the fields that it has inside a progress record, if the session came in such
+// records.
 func (e *envelope) carried(record jsontext.Value) jsontext.Value {
 	if !e.progress {
 		return record
@@ -97,14 +96,14 @@ func (e *envelope) carried(record jsontext.Value) jsontext.Value {
 	})
 }
 
-// summary makes the record that comes after a boundary.
+// summary makes the record with the summary, which follows the record of the boundary.
 func (e *envelope) summary(event *eventlog.Event, text string) jsontext.Value {
 	return e.record("user", event.ID, "message", transcript.Object("role", "user", "content", text),
 		"isVisibleInTranscriptOnly", true, "isCompactSummary", true,
 		"uuid", transcript.UUID(e.sessionID, event.ID, "summary"), "timestamp", transcript.Stamp(event.Time))
 }
 
-// usageOf is nil if nothing was counted.
+// usageOf is the usage of a request, or nil if nothing was counted.
 func usageOf(labels map[string]string) jsontext.Value {
 	if _, err := strconv.ParseUint(labels[transcript.LabelPromptTokens], 10, 64); err != nil {
 		return nil

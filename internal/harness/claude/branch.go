@@ -8,18 +8,17 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// parents knows what each record follows, to find what the records that are not
-// kept came after, and chains that do not hold.
+// parents knows the parent of each record. It finds kept ancestors, and reports chains that are broken.
 type parents struct {
-	of   map[string]string // parent by uuid; "" begins a chain
-	line map[string]int
-	gone map[string]bool // uuids of records that are not kept
-	// within is `of` for each session: where the records of one are among those of another is
-	// not kept.
+	of   map[string]string // parent by uuid; "" for the first record of a chain
+	line map[string]int    // of the file, by uuid
+	gone map[string]bool   // uuids of records that are not kept
+	// within is the parent by uuid for each session separately: the order of records across sessions is not
+	// kept.
 	within map[string]map[string]string
 	// passing are the records that are not kept, by session and uuid.
 	passing map[[2]string]bool
-	// preserved are the lines of the boundaries that kept records, by the uuids of these.
+	// preserved has, by uuid, each record that a boundary kept, with the boundary's line.
 	preserved map[string]int
 }
 
@@ -27,9 +26,8 @@ func (p *parents) init() {
 	*p = parents{of: map[string]string{}, line: map[string]int{}, gone: map[string]bool{}, passing: map[[2]string]bool{}, within: map[string]map[string]string{}, preserved: map[string]int{}}
 }
 
-// note remembers a record of the session with the key. Of records with the same uuid
-// the first counts.
-func (p *parents) note(session string, rec *record, line int) {
+// add adds a record of the session with the key. Of records with the same uuid the first counts.
+func (p *parents) add(session string, rec *record, line int) {
 	if rec.UUID == "" {
 		return
 	}
@@ -57,20 +55,20 @@ func (p *parents) note(session string, rec *record, line int) {
 	}
 }
 
-// holds reports whether a session has had a record that is kept.
+// holds reports whether the session already has this record, as one that is kept.
 func (p *parents) holds(session, uuid string) bool {
 	_, came := p.within[session][uuid]
 	return came && !p.passing[[2]string{session, uuid}]
 }
 
-// preserve notes that a boundary kept a record.
+// preserve records that the boundary in a line kept a record.
 func (p *parents) preserve(uuid string, line int) {
 	if _, seen := p.preserved[uuid]; !seen && uuid != "" {
 		p.preserved[uuid] = line
 	}
 }
 
-// kept returns the parent, or its nearest ancestor that is kept if it is not.
+// kept returns the record itself if it is kept, otherwise its nearest kept ancestor.
 func (p *parents) kept(parent string) string {
 	at := parent
 	for n := 0; p.gone[at] && n <= len(p.gone); n++ {
@@ -93,10 +91,10 @@ func (p *parents) chain(session, head, tail string) []string {
 	return nil
 }
 
-// report warns of parents and of kept records that are not in the file, and of chains that close.
+// report warns of parents and of kept records that are not in the file, and of cycles.
 func (p *parents) report(warn transcript.Warn) {
 	var dangling, cyclic tally
-	// settled are the records whose chain ends, or was reported.
+	// settled are the records whose chain was followed to its end or to a cycle.
 	settled := map[string]bool{}
 	for uuid, parent := range p.of {
 		if _, known := p.of[parent]; parent != "" && !known {
@@ -146,12 +144,11 @@ func (t *tally) add(line int) {
 	t.count++
 }
 
-// labelParent is, on a message, the uuid of the record that it follows; empty where it begins
-// a chain.
+// labelParent, on a message, is the uuid of the record that it follows; empty if it begins a chain.
 const labelParent = "claude.parent"
 
-// follows reports whether an event says which other it follows, as those do that were read
-// from the harness's own files.
+// follows reports whether an event comes from one of the harness's own files, where records name their
+// parents.
 func follows(e eventlog.Event) bool {
 	_, now := e.Labels[labelParent]
 	_, once := e.Labels[transcript.EntryLabel(Name)]
@@ -162,12 +159,11 @@ func follows(e eventlog.Event) bool {
 	return ok && transcript.Own(Name, c)
 }
 
-// left are the messages among the events, by id, that the harness does not go on from: those
-// that no chain reaches which ends in the newest. Of one reply all lines go on, and the
-// results of all its calls. What does not say what it follows, follows the message before.
-// A chain ends in a record without a parent, and in one whose parent is not among the events:
-// the harness, too, goes on from there alone. Where it closes a circle, or no message names what
-// it follows, nothing is left.
+// left returns the messages, by id, of abandoned branches: those that are not on the chain of parents from
+// the newest message. All lines of a reply on the chain, and all results of its calls, belong to the chain.
+// An event that names no parent follows the message before it. The chain ends at a record without a parent,
+// or with a parent that is not among the events, as for the harness itself. Where the chain is a cycle, or no
+// message names its parent, no message counts as abandoned.
 func left(events []eventlog.Event) map[string]bool {
 	if !slices.ContainsFunc(events, follows) {
 		return nil
@@ -178,7 +174,7 @@ func left(events []eventlog.Event) map[string]bool {
 	if !held {
 		return nil
 	}
-	t.beside(on)
+	t.addRelated(on)
 	t.operations(on)
 	gone := map[string]bool{}
 	for i := range events {
@@ -189,18 +185,17 @@ func left(events []eventlog.Event) map[string]bool {
 	return gone
 }
 
-// tree holds what follows what.
+// tree holds the parents of records.
 type tree struct {
 	all     []eventlog.Event
 	parents map[string]string // uuids by uuid
-	event   map[string]string // the newest event of a uuid
+	event   map[string]string // the newest event by uuid
 	newest  string            // the uuid of the newest message
-	// named is set once a message names what it follows. Those of subagents that came in
-	// progress records never do.
+	// named is set once a message names its parent. Subagents' messages in progress records never do.
 	named bool
 }
 
-// repeated is what distinguishes events whose records had one uuid.
+// repeated matches the suffix that distinguishes events whose records have the same uuid.
 var repeated = regexp.MustCompile(`#\d+$`)
 
 func (t *tree) read(around transcript.Envelopes) {
@@ -209,7 +204,7 @@ func (t *tree) read(around transcript.Envelopes) {
 		switch b := e.Body.(type) {
 		case *eventlog.Message:
 			if e.Labels[labelQueued] == queuedRemoval {
-				continue // no record follows it
+				continue // it has no uuid, so that no record names it as its parent
 			}
 			uuid := repeated.ReplaceAllString(e.ID, "")
 			parent := t.newest
@@ -232,7 +227,7 @@ func (t *tree) read(around transcript.Envelopes) {
 	}
 }
 
-// record takes in a record that is no message.
+// record adds the parent of a record that is no message.
 func (t *tree) record(raw string) {
 	var rec record
 	if transcript.Decode([]byte(raw), &rec) == nil && rec.UUID != "" {
@@ -240,9 +235,8 @@ func (t *tree) record(raw string) {
 	}
 }
 
-// parentIn is the parent that the difference names which builds before there was labelParent
-// kept, or the message before where the record had
-// no member for one; a record whose parent is null begins a chain.
+// parentIn returns the parent for events of builds that had no labelParent: that in the stored difference, or
+// the message before if the record had no parentUuid. A record whose parent is null begins a chain.
 func (t *tree) parentIn(difference string) string {
 	var d struct {
 		Set struct {
@@ -260,7 +254,8 @@ func (t *tree) parentIn(difference string) string {
 	return d.Set.Parent
 }
 
-// chain are the events on the way back from the newest; it holds if there is one that ends.
+// chain returns the events from the newest back to the first of its chain; held is false for a cycle, or if
+// no message names its parent.
 func (t *tree) chain() (on map[string]bool, held bool) {
 	if !t.named {
 		return nil, false
@@ -273,7 +268,7 @@ func (t *tree) chain() (on map[string]bool, held bool) {
 			break
 		}
 		if n > len(t.parents) {
-			return nil, false // a circle
+			return nil, false // a cycle
 		}
 		if id := t.event[at]; id != "" {
 			on[id] = true
@@ -283,8 +278,8 @@ func (t *tree) chain() (on map[string]bool, held bool) {
 	return on, len(on) > 0
 }
 
-// operations adds the prompts that came from the queue without a record of the tree: they go
-// the way of the message before.
+// operations adds the prompts that came in records of the queue, which have no parent: each is on the chain
+// if the message before it is.
 func (t *tree) operations(on map[string]bool) {
 	before := true
 	for i := range t.all {
@@ -299,8 +294,9 @@ func (t *tree) operations(on map[string]bool) {
 	}
 }
 
-// beside adds what is next to the chain and belongs to it.
-func (t *tree) beside(on map[string]bool) {
+// addRelated adds what belongs to the chain but is not on it: the other lines of its replies, and the results
+// of its calls.
+func (t *tree) addRelated(on map[string]bool) {
 	replies, calls := map[string]bool{}, map[string]bool{}
 	for i := range t.all {
 		if m, ok := t.all[i].Body.(*eventlog.Message); ok && on[t.all[i].ID] && m.GroupID != "" {

@@ -10,8 +10,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// TestLeft: what the newest message does not go back to is left, but for what belongs to
-// the replies on the way.
+// TestLeft: messages are abandoned if they are not on the chain of the newest one and do not belong to
+// replies on it.
 func TestLeft(t *testing.T) {
 	asks := func(uuid, parent string) string {
 		return fmt.Sprintf(`{"type":"user","uuid":%q,"parentUuid":%q,"message":{"role":"user","content":%q}}`, uuid, parent, uuid)

@@ -17,7 +17,7 @@ import (
 // Name of the harness.
 const Name = "claude"
 
-// format is what LabelHarness says of the harness's own sessions.
+// format is the value of LabelHarness in the harness's own sessions.
 const format = "claude-code"
 
 // Harness is Claude Code.
@@ -41,7 +41,7 @@ func detect(p transcript.Probe) bool {
 		(p.Has("messageId") || p.Has("leafUuid") || p.Has("sessionId"))
 }
 
-// instead is said of what the harness keeps of all that was typed.
+// instead recognises the history of prompts that the harness keeps for its user.
 func instead(p transcript.Probe) string {
 	if p.Has("display", "pastedContents") {
 		return "this is what users typed into Claude Code, not what its model saw: import projects/ of the same folder"
@@ -51,7 +51,8 @@ func instead(p transcript.Probe) string {
 
 const syntheticModel = "<synthetic>"
 
-// known are the types of record that no model ever saw and that are small.
+// known are the types of small records that no model sees and that are kept as custom events; other types
+// give a warning.
 var known = map[string]bool{
 	"system": true, "attachment": true, "summary": true, "queue-operation": true, "last-prompt": true,
 	"custom-title": true, "ai-title": true, "mode": true, "permission-mode": true, "pr-link": true,
@@ -67,33 +68,32 @@ type reader struct {
 	notes    restorer
 	sessions map[*transcript.SessionBuilder]*progress
 	unknown  map[string]bool
-	version  string // of the last record that names one
-	// lost are the results that wait for records which may turn out not to be kept, by the
-	// uuids of these.
+	version  string // the harness's, from the last record that names one
+	// lost are early results that wait for a record which may turn out to be one that is not kept, by that
+	// record's uuid.
 	lost map[string][]*earlyResult
 }
 
-// progress is how far one session was read. Records of several may be in turns.
+// progress is the state of the reader for one session. Records of several sessions may alternate.
 type progress struct {
-	// begun is set once the first record was read.
+	// begun is set once the session's first record was read.
 	begun bool
 	// events are the ids of messages' events by the uuids of their records.
 	events map[string]string
-	// pending is a compaction boundary whose summary has not come yet.
+	// pending is a compaction boundary whose summary was not read yet.
 	pending *boundary
-	// last is the boundary that was put into the session last, and since has the uuids of
-	// the messages after it.
+	// last is the newest boundary in the session; since has the uuids of the messages after it.
 	last  *boundary
 	since map[string]bool
 	// summaries are the contents of summaries by uuid.
 	summaries map[string]string
-	// local is set while commands that ran only in the terminal are reported.
+	// local is set while the records report commands that ran only in the terminal.
 	local bool
 	queue queue
 	early early
 }
 
-// of returns how far a session was read.
+// of returns the state for a session.
 func (r *reader) of(session *transcript.SessionBuilder) *progress {
 	p := r.sessions[session]
 	if p == nil {
@@ -103,8 +103,7 @@ func (r *reader) of(session *transcript.SessionBuilder) *progress {
 	return p
 }
 
-// read reads a whole transcript. Memory grows with the conversation, not with the
-// records around it.
+// read reads a whole transcript. Its memory grows with the conversation, not with records that are not kept.
 func read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name, in)
 	r := &reader{
@@ -131,19 +130,20 @@ func (r *reader) record(line transcript.Record) {
 		entry.ID = transcript.PositionID(line)
 		n := r.main.Len()
 		r.main.Unreadable(entry, err)
-		r.between(r.main, n)
+		r.markBetween(r.main, n)
 		return
 	}
 	entry.ID, entry.Time = cmp.Or(rec.UUID, transcript.PositionID(line)), transcript.ParseTime(rec.Timestamp)
 	if r.tooEarly(&rec, entry) {
 		return
 	}
-	r.before(&rec)
+	r.releaseBefore(&rec)
 	key := r.chains.key(&rec)
 	r.entry(&rec, entry)
-	// What a boundary kept comes before it, and what comes was not known yet.
-	r.parents.note(key, &rec, line.Line)
-	r.after(&rec)
+	// Only now: what a boundary kept comes before it, and the calls above ask which records came before this
+	// one.
+	r.parents.add(key, &rec, line.Line)
+	r.releaseAfter(&rec)
 }
 
 func (r *reader) entry(rec *record, entry transcript.Entry) {
@@ -171,7 +171,7 @@ func (r *reader) entry(rec *record, entry transcript.Entry) {
 	}
 }
 
-// keep records what is no conversation, for the harness to find it again.
+// keep appends a record that is not conversation as a custom event, because the harness may need it again.
 func (r *reader) keep(to *transcript.SessionBuilder, rec *record, entry transcript.Entry) {
 	kind := rec.Type
 	if rec.Subtype != "" {
@@ -180,18 +180,18 @@ func (r *reader) keep(to *transcript.SessionBuilder, rec *record, entry transcri
 	entry.Native = r.native(rec, entry.Native)
 	n := to.Len()
 	to.Record(entry, kind)
-	r.between(to, n)
+	r.markBetween(to, n)
 }
 
-// between marks the event at the position, if there is one, where it is between a
-// boundary and its summary.
-func (r *reader) between(session *transcript.SessionBuilder, n int) {
+// markBetween labels the event at index n, if there is one, where it is between a boundary and its summary.
+func (r *reader) markBetween(session *transcript.SessionBuilder, n int) {
 	if r.of(session).pending != nil && session.Len() > n {
 		session.Annotate(n, labelBetween, "true")
 	}
 }
 
-// native is the record without what is not kept, and with a parent that is.
+// native is the record without the fields that are not kept. A parent that is not kept is replaced by its
+// nearest kept ancestor.
 func (r *reader) native(rec *record, line []byte) []byte {
 	parent := r.parents.kept(rec.ParentUUID)
 	moved := parent != rec.ParentUUID
@@ -220,14 +220,14 @@ func (r *reader) conversation(rec *record, entry transcript.Entry) {
 	}
 	events := r.of(session).events
 	if _, again := events[rec.UUID]; !again {
-		r.flush(session) // what is written again may come before the summary
+		r.flush(session) // a repeated record may come between a boundary and its summary
 	}
 	if rec.UUID != "" && events[rec.UUID] == "" {
 		events[rec.UUID] = "" // even if it makes no event
 	}
 	entry.Native = r.native(rec, entry.Native)
 	if rec.IsAPIErrorMessage {
-		// The harness reports to the user that a request failed; no model wrote it.
+		// The harness shows its user that a request failed; no model wrote this.
 		session.Custom(entry, "api-error")
 		return
 	}
@@ -256,17 +256,18 @@ func (r *reader) conversation(rec *record, entry transcript.Entry) {
 	entry.Labels = transcript.WithFilesChanged(entry.Labels, r.filesChanged(blocks))
 	r.chains.note(rec, session == r.main, blocks)
 	if r.append(session, rec, entry) != "" && m.Role == eventlog.RoleAssistant {
-		clear(at.queue.given) // the model spoke, and not in a record that is repeated
+		clear(at.queue.given) // a new message of the model
 	}
 }
 
-// editors are the harness's own, and those of iFlow CLI.
+// editors are Claude Code's own, and those of iFlow CLI.
 var editors = transcript.Editors{
 	"Edit": {"file_path"}, "MultiEdit": {"file_path"}, "Write": {"file_path"}, "NotebookEdit": {"file_path", "notebook_path"},
 	"replace": {"file_path"}, "write_file": {"file_path"},
 }
 
-// filesChanged are the files that the results among the blocks say were changed.
+// filesChanged returns the files that the successful edits among the results changed. It records the calls
+// among the blocks.
 func (r *reader) filesChanged(blocks []eventlog.Block) (changed []string) {
 	for _, b := range blocks {
 		switch b := b.(type) {
@@ -281,8 +282,7 @@ func (r *reader) filesChanged(blocks []eventlog.Block) (changed []string) {
 	return changed
 }
 
-// append makes the event, and keeps with it what its record says besides. It returns the
-// event's id, or "" if it made none.
+// append appends a message with an envelope. It returns the event's id, or "" if there is none.
 func (r *reader) append(session *transcript.SessionBuilder, rec *record, entry transcript.Entry) string {
 	if parent, ok := r.follows(rec, entry.Native); ok {
 		entry.Label(labelParent, transcript.Clean(parent))
@@ -294,7 +294,7 @@ func (r *reader) append(session *transcript.SessionBuilder, rec *record, entry t
 	})
 	seen := r.of(session).events
 	switch session.Len() {
-	case n: // it was there before
+	case n: // a duplicate
 		r.replayed(session, rec.UUID)
 	case n + 1:
 		if id != "" && rec.UUID != "" && seen[rec.UUID] == "" {
@@ -307,8 +307,8 @@ func (r *reader) append(session *transcript.SessionBuilder, rec *record, entry t
 	return id
 }
 
-// follows is the uuid of what a record follows, as far as it is kept; ok is false if the record
-// does not say.
+// follows returns the uuid of a record's parent, or of its nearest kept ancestor; ok is false if the record
+// names none, or one too long for a label.
 func (r *reader) follows(rec *record, native []byte) (parent string, ok bool) {
 	if parent = r.parents.kept(rec.ParentUUID); parent == "" {
 		_, ok = transcript.MemberOf(native, "parentUuid")
@@ -317,7 +317,7 @@ func (r *reader) follows(rec *record, native []byte) (parent string, ok bool) {
 	return parent, len(parent) <= transcript.MaxLabelValue
 }
 
-// begin takes from a session's first record what most of its records repeat.
+// begin sets the session's labels from its first record; most other records repeat these fields.
 func (r *reader) begin(session *transcript.SessionBuilder, rec *record) {
 	if r.of(session).begun {
 		return
@@ -330,7 +330,7 @@ func (r *reader) begin(session *transcript.SessionBuilder, rec *record) {
 	session.Label(labelUserType, rec.UserType)
 }
 
-// role distinguishes a user's message from one with only results.
+// role is RoleTool for a user record with nothing but results.
 func role(kind string, blocks []eventlog.Block) eventlog.Role {
 	if kind == "assistant" {
 		return eventlog.RoleAssistant
@@ -346,7 +346,7 @@ func role(kind string, blocks []eventlog.Block) eventlog.Role {
 	return eventlog.RoleTool
 }
 
-// session says which conversation a record belongs to.
+// session returns the session that a record belongs to.
 func (r *reader) session(rec *record) *transcript.SessionBuilder {
 	if !rec.IsSidechain {
 		return r.main

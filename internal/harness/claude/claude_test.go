@@ -22,7 +22,7 @@ func read(t *testing.T, lines ...string) transcript.Transcript {
 	return tr
 }
 
-// user and assistant write a line; extra are further members of the record.
+// user and assistant return a line; extra has further members of the record.
 func user(uuid, content, extra string) string {
 	return fmt.Sprintf(`{"type":"user","uuid":%q,"timestamp":"2026-03-01T10:00:00Z","message":{"role":"user","content":%s}%s}`, uuid, content, extra)
 }
@@ -172,8 +172,7 @@ func TestSidechains(t *testing.T) {
 	}
 }
 
-// TestArgumentsAsTheyStand: the bytes of a tool's input go through unchanged, but
-// for the spaces between tokens.
+// TestArgumentsAsTheyStand: a tool's input keeps its bytes, except for the whitespace between tokens.
 func TestArgumentsAsTheyStand(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"b":1.0,"a":-0.0,"c":1e400,"d":9007199254740993,"e":123456789012345678901234567890}`: "",
@@ -219,7 +218,7 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// TestUnreadable: a record of another shape is kept whole, and the rest is read.
+// TestUnreadable: a record of an unexpected shape is kept whole, and the rest is read.
 func TestUnreadable(t *testing.T) {
 	for _, bad := range []string{
 		`{"type":"user","uuid":"b","message":{"role":"user","content":7}}`,

@@ -6,43 +6,45 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// labelBetween is "true" on records that are between a boundary and its summary:
-// they are events before the compaction.
+// labelBetween is "true" on events whose record is between a boundary and its summary in the file. In the log
+// they come before the compaction.
 const labelBetween = "claude.between"
 
-// labelReplayed is "true" on compactions after which messages from before them are written
-// again: that the harness kept these, no more than that says.
+// labelReplayed is "true" on a compaction after which the harness wrote earlier messages again. Only that
+// repetition says that these were kept.
 const labelReplayed = "claude.replayed"
 
-// The subtypes of markers: of the harness's own, and of what contextd writes for one of
-// another maker's that has no summary.
+// The subtypes of the records that mark a boundary: the harness's own, and the one that contextd writes for a
+// compaction without a summary that the harness did not make.
 const (
 	boundarySubtype = "compact_boundary"
 	unreadSubtype   = "contextd_boundary"
 )
 
-// boundary is a compaction on its way to the session that it is in.
+// boundary is a compaction that is being read, or was.
 type boundary struct {
 	entry transcript.Entry
 	body  *eventlog.Compaction
-	// kept lists the events of the session that it kept, once all before it are known.
+	// kept returns the ids of the events that the compaction kept. It must be called when all records before
+	// the boundary were read.
 	kept func() []string
-	// since are events that come before it and that the harness gave to the model after it.
+	// since are the events of queued prompts between the boundary and its summary: they come before it in the
+	// log, but the harness gave them to the model after it.
 	since []string
-	// lists reports that the marker has a place for the messages that were kept. A summary
-	// without a marker has none: what is written again after it cannot be said of it.
+	// lists is set if the marker has a list for kept messages. A summary without a marker has none, so that
+	// messages which are written again after it cannot be recorded as kept.
 	lists bool
-	// replayed are the events that come before it and were written again after it.
+	// replayed are earlier events that the harness wrote again between the boundary and its summary.
 	replayed []string
 	// summary is the record that holds the summary.
 	summary []byte
-	// place is the position of its event, once that is in the session.
+	// place is the index of its event, once that is in the session.
 	place int
-	// has are the kept events, once they were replayed.
+	// has are the ids in KeptEventIDs; nil until keep is first called.
 	has map[string]bool
 }
 
-// keep adds events to those that stayed.
+// keep adds events to those that the compaction kept, and reports whether any was new.
 func (b *boundary) keep(ids ...string) (more bool) {
 	if b.has == nil {
 		b.has = map[string]bool{}
@@ -59,7 +61,7 @@ func (b *boundary) keep(ids ...string) (more bool) {
 	return more
 }
 
-// replayed takes a message that is written again for one that the compaction before it kept.
+// replayed handles a message that is written again: the compaction before it kept it.
 func (r *reader) replayed(session *transcript.SessionBuilder, uuid string) {
 	at := r.of(session)
 	id := at.events[uuid]
@@ -74,8 +76,7 @@ func (r *reader) replayed(session *transcript.SessionBuilder, uuid string) {
 	}
 }
 
-// compaction holds a boundary back until its summary has come: the two are one
-// event.
+// compaction makes a boundary pending until its summary is read, because the two become one event.
 func (r *reader) compaction(rec *record, entry transcript.Entry) {
 	session := r.session(rec)
 	r.flush(session)
@@ -89,8 +90,9 @@ func (r *reader) compaction(rec *record, entry transcript.Entry) {
 	r.of(session).pending = &boundary{entry: entry, body: body, kept: r.kept(rec, session, entry.Line), lists: rec.CompactMetadata != nil}
 }
 
-// kept finds the events of the session whose messages stayed in the prompt. What the harness
-// wrote again of them before the boundary was dropped: it has their ids.
+// kept returns a function that finds the events of the session that a compaction kept. Where the harness
+// wrote such messages again before the boundary, the repetitions were dropped: the ids are those of the
+// first.
 func (r *reader) kept(rec *record, session *transcript.SessionBuilder, line int) func() []string {
 	m, key := rec.CompactMetadata, r.chains.key(rec)
 	switch {
@@ -114,7 +116,7 @@ func (r *reader) kept(rec *record, session *transcript.SessionBuilder, line int)
 	return nil
 }
 
-// eventsOf are the events of the session's messages with the uuids, in their order.
+// eventsOf returns the ids of the messages with these uuids, in the session's order.
 func (r *reader) eventsOf(session *transcript.SessionBuilder, uuids []string) []string {
 	wanted := map[string]bool{}
 	events := r.of(session).events
@@ -146,8 +148,8 @@ func trigger(s string) eventlog.CompactionTrigger {
 	}
 }
 
-// summary is the text that replaced the conversation. One without a boundary, as
-// old versions wrote it, makes a compaction of its own.
+// summary reads the record with the summary. One without a boundary before it, as old versions wrote it,
+// makes a compaction of its own.
 func (r *reader) summary(session *transcript.SessionBuilder, rec *record, entry transcript.Entry) {
 	native := string(r.native(rec, entry.Native))
 	at := r.of(session)
@@ -173,7 +175,7 @@ func (r *reader) summary(session *transcript.SessionBuilder, rec *record, entry 
 	r.flush(session)
 }
 
-// flush puts a boundary that waits for its summary into its session.
+// flush appends the pending boundary to its session, with or without a summary.
 func (r *reader) flush(session *transcript.SessionBuilder) {
 	p := r.of(session).pending
 	if p == nil {

@@ -10,8 +10,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// TestReplayedMessagesAreKept: what Claude Code writes again after a boundary was kept by the
-// compaction, which says so, and says it again when it is written and read.
+// TestReplayedMessagesAreKept: messages that Claude Code writes again after a boundary are kept events of the
+// compaction, and still are after the session was written and read.
 func TestReplayedMessagesAreKept(t *testing.T) {
 	first, second, reply := user("u", `"Hi."`, ""), user("v", `"Go on."`, ""), assistant("a", "m", hello, "")
 	auto, summed := boundary("c", "auto"), user("s", `"sum"`, isSummary)

@@ -21,8 +21,8 @@ func TestCorpusConformance(t *testing.T) {
 	harnesstest.Run(t, suite(harnesstest.Corpus(t, "../../..", "claude-code")))
 }
 
-// entries are the lines of a file, where a record that follows one that is not kept
-// follows that one's nearest ancestor that is.
+// entries are the lines of a file. As in the reader, a parent that is not kept is replaced by its nearest
+// kept ancestor.
 func entries(file []byte) ([]harnesstest.Entry, error) {
 	parent := map[string]any{}
 	gone := map[string]bool{}

@@ -9,21 +9,20 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// early are a session's results whose calls have not come. Claude Code may write a result
-// before the record that it follows, which has the call.
+// early are a session's results that come before their calls: Claude Code may write a result before its
+// parent, the record with the call. Such a result is held back.
 //
-// What ends the wait is in the records that come and never in how many: a file that is
-// written from the events, in which the result has its place after the call, must be read
-// as the one that they came from. For the same reason a record counts only where it makes
-// an event, and nothing ends at the end of the file: there may be more of it later.
+// Only the records that follow may end the wait, never their number. A file written from the events, in which
+// the result comes after its call, must be read as the same session. For that reason, too, a record counts
+// only where it makes an event, and the end of the file ends no wait: the file may grow.
 type early struct {
 	all     []*earlyResult
-	waiting int // how many of them wait still
-	// by are those that a call or a record ends the wait of.
+	waiting int // how many were not released yet
+	// by has the results by each arrival that ends their wait.
 	by map[arrival][]*earlyResult
 }
 
-// arrival is what a result waits for.
+// arrival is something that a result waits for.
 type arrival struct {
 	kind arrivalKind
 	id   string
@@ -33,22 +32,22 @@ type arrivalKind uint8
 
 const (
 	arrivedCall   arrivalKind = iota // the call with the id
-	arrivedParent                    // the record that the result follows
-	arrivedChild                     // a message that follows the result
-	arrivedSelf                      // a message whose record has the uuid of the result's
+	arrivedParent                    // the result's parent
+	arrivedChild                     // a message whose parent is the result
+	arrivedSelf                      // a message with the uuid of the result's record
 )
 
 type earlyResult struct {
 	rec   record
 	entry transcript.Entry
-	key   string // of its session
-	// parent is the record that it waits for, which the one that it follows may lead to.
+	key   string // that sidechains.key gives for its session
+	// parent is the record that it waits for: its parent, or an ancestor if the parent is not kept.
 	parent string
 	in     *early
 	done   bool
 }
 
-// existing is the session of a record, if it has begun and the record itself says which it is.
+// existing is the session of a record, if it has begun and if the record itself identifies it; otherwise nil.
 func (r *reader) existing(rec *record) *transcript.SessionBuilder {
 	switch {
 	case !rec.IsSidechain:
@@ -59,8 +58,8 @@ func (r *reader) existing(rec *record) *transcript.SessionBuilder {
 	return nil
 }
 
-// tooEarly holds a record back if it is of results alone, none of whose calls has come, and
-// follows a record that has not come either. It reports whether it did.
+// tooEarly holds a record back, and reports true, if it has only results, no call of theirs was read, and its
+// parent was not read either.
 func (r *reader) tooEarly(rec *record, entry transcript.Entry) bool {
 	session := r.existing(rec)
 	if session == nil || !rec.speaks() || rec.Type != "user" || rec.UUID == "" {
@@ -100,7 +99,7 @@ func (r *reader) tooEarly(rec *record, entry transcript.Entry) bool {
 	return true
 }
 
-// waitFor has a result wait for the record that it follows.
+// waitFor makes a result wait for the record with the uuid parent.
 func (r *reader) waitFor(held *earlyResult, parent string) {
 	held.parent = parent
 	held.in.wait(held, arrivedParent, parent)
@@ -110,8 +109,8 @@ func (r *reader) waitFor(held *earlyResult, parent string) {
 	r.lost[parent] = append(r.lost[parent], held)
 }
 
-// passedOver has the results that wait for a record which is not kept wait for the one that
-// this follows.
+// passedOver handles the arrival of a record that is not kept: results that wait for it now wait for its
+// parent.
 func (r *reader) passedOver(uuid string) {
 	all := r.lost[uuid]
 	if len(all) == 0 || !r.parents.gone[uuid] {
@@ -130,8 +129,8 @@ func (r *reader) passedOver(uuid string) {
 	}
 }
 
-// lasting is a record of a message that none of the file's bytes, which are used again, are
-// in.
+// lasting returns a copy of a message's record without references to the line's bytes, which the reader
+// reuses.
 func (rec *record) lasting() record {
 	out, message := *rec, *rec.Message
 	message.Content = bytes.Clone(message.Content)
@@ -144,23 +143,23 @@ func (e *early) wait(held *earlyResult, kind arrivalKind, id string) {
 	e.by[arrival{kind, id}] = append(e.by[arrival{kind, id}], held)
 }
 
-// take removes the results that wait for something.
-func (e *early) take(kind arrivalKind, id string) []*earlyResult {
+// remove removes and returns the results that wait for an arrival.
+func (e *early) remove(kind arrivalKind, id string) []*earlyResult {
 	held := e.by[arrival{kind, id}]
 	delete(e.by, arrival{kind, id})
 	return held
 }
 
-// speaks reports whether a record holds a message.
+// speaks reports whether a record is a message of the conversation.
 func (rec *record) speaks() bool {
 	return (rec.Type == "user" || rec.Type == "assistant") && rec.Message != nil && rec.Notes == nil &&
 		!rec.IsCompactSummary && !rec.IsAPIErrorMessage
 }
 
-// before ends the wait of results whose calls cannot come after a record: Claude Code takes a
-// human's next prompt, and has the model go on from a result, only once all that led there was
-// written. A compaction ends nothing: what comes after its record may be before it in the session.
-func (r *reader) before(rec *record) {
+// releaseBefore releases, before a record is read, the results whose calls cannot follow any more: Claude
+// Code writes a human's next prompt, and a record that follows a result, only after all records that led
+// there. A compaction releases nothing, because records after it may come before it in the session.
+func (r *reader) releaseBefore(rec *record) {
 	session := r.existing(rec)
 	if session == nil || rec.UUID == "" || r.of(session).early.waiting == 0 || !rec.speaks() {
 		return
@@ -176,13 +175,13 @@ func (r *reader) before(rec *record) {
 	case role(rec.Type, blocks) == eventlog.RoleUser && !rec.injected(blocks, false):
 		r.release(at.early.all)
 	default:
-		r.release(at.early.take(arrivedChild, r.parents.kept(rec.ParentUUID)))
+		r.release(at.early.remove(arrivedChild, r.parents.kept(rec.ParentUUID)))
 	}
 }
 
-// after ends the wait of results that have their calls now, or whose record before them came
-// without.
-func (r *reader) after(rec *record) {
+// releaseAfter releases, after a record was read, the results whose call is now in the session, or whose
+// parent came without it.
+func (r *reader) releaseAfter(rec *record) {
 	r.passedOver(rec.UUID)
 	session := r.existing(rec)
 	if session == nil || r.of(session).early.waiting == 0 {
@@ -193,20 +192,20 @@ func (r *reader) after(rec *record) {
 		blocks, err := content.AnthropicBlocks(rec.Message.Content)
 		for _, b := range blocks {
 			if c, ok := b.(eventlog.ToolCall); ok && err == nil && (session.Called(c.CallID) || session.Called(r.notes.own(c.CallID))) {
-				r.release(at.early.take(arrivedCall, c.CallID))
+				r.release(at.early.remove(arrivedCall, c.CallID))
 			}
 		}
 	}
 	if _, again := at.events[rec.UUID]; again {
-		r.release(at.early.take(arrivedSelf, rec.UUID))
+		r.release(at.early.remove(arrivedSelf, rec.UUID))
 	}
 	if rec.UUID != "" && !transcript.Drops(notKept, rec.Type) {
-		all := at.early.take(arrivedParent, rec.UUID)
+		all := at.early.remove(arrivedParent, rec.UUID)
 		r.release(slices.DeleteFunc(all, func(held *earlyResult) bool { return held.parent != rec.UUID }))
 	}
 }
 
-// release reads records that were held back.
+// release reads the records of results that were held back.
 func (r *reader) release(all []*earlyResult) {
 	for _, held := range all {
 		if held.done {
@@ -217,18 +216,18 @@ func (r *reader) release(all []*earlyResult) {
 			*held.in = early{}
 		}
 		r.conversation(&held.rec, held.entry)
-		r.parents.note(held.key, &held.rec, held.entry.Line)
-		r.after(&held.rec)
+		r.parents.add(held.key, &held.rec, held.entry.Line)
+		r.releaseAfter(&held.rec)
 	}
 }
 
-// reportEarly warns of the results that still wait at the end of the file.
+// reportEarly warns of results that are still held back at the end of the file.
 func (r *reader) reportEarly(session *transcript.SessionBuilder) {
 	var waiting tally
 	for _, held := range r.of(session).early.all {
 		if !held.done {
 			waiting.add(held.entry.Line)
-			r.parents.note(held.key, &held.rec, held.entry.Line)
+			r.parents.add(held.key, &held.rec, held.entry.Line)
 		}
 	}
 	if waiting.count > 0 {

@@ -14,8 +14,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// genEarly draws a line in which ids are few, so that records follow, answer and repeat others
-// in every order.
+// genEarly draws a line with one of few ids, so that records follow, answer and repeat each other in every
+// order.
 func genEarly() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		uuid := rapid.SampledFrom([]string{"1", "2", "3", "4", "5", "6", "7", "8"})
@@ -46,7 +46,7 @@ func genEarly() *rapid.Generator[string] {
 	})
 }
 
-// shown are the messages and the results without calls of each session.
+// shown are the messages of each session, and its results without calls.
 func shown(tr transcript.Transcript) map[string][]string {
 	out := map[string][]string{}
 	for _, s := range tr.Sessions {
@@ -65,13 +65,13 @@ func shown(tr transcript.Transcript) map[string][]string {
 	return out
 }
 
-// TestEarlyResultsAnyOrder: what was read from a part of a file is the beginning of what is read
-// from the whole, and what is written of it is read as the same.
+// TestEarlyResultsAnyOrder: the events of a part of a file are the first ones of the whole file; and a file
+// that is written from events is read as the same session.
 func TestEarlyResultsAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOfN(genEarly(), 1, 14).Draw(t, "lines")
-		// One boundary: a message that is written again with other content between two has another
-		// place the second time.
+		// At most one boundary: between two, a message that is written again with other content is at another
+		// place in the second reading.
 		boundaries := 0
 		lines = slices.DeleteFunc(lines, func(line string) bool {
 			if strings.Contains(line, "compact_boundary") {

@@ -35,8 +35,7 @@ func eventIDs(tr transcript.Transcript) string {
 	return strings.Join(ids, " ")
 }
 
-// TestEarlyResults reads files in which results come before their calls, as far as each line,
-// and writes them again.
+// TestEarlyResults reads files with results before their calls, up to each line, and writes them again.
 func TestEarlyResults(t *testing.T) {
 	begin := user("u", `"go"`, "")
 	for name, c := range map[string]struct {

@@ -11,8 +11,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// TestFrames: what Claude Code puts around words depends on who sent them, on how they came and
-// on its version; the words themselves stay the message.
+// TestFrames: the frame depends on who sent a message, how it came, and the version of Claude Code. It is not
+// part of the logged message.
 func TestFrames(t *testing.T) {
 	const (
 		task    = `,"origin":{"kind":"task-notification"}`

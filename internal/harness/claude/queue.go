@@ -11,8 +11,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// labelQueued says which record gave a message to the model that was sent while the agent
-// worked: none of the type "user" does.
+// labelQueued is on messages that were sent while the agent worked and came from the queue, not in a record
+// of the type "user". It says in which kind of record they came.
 const labelQueued = "claude.queued"
 
 // The values of labelQueued.
@@ -25,13 +25,13 @@ const (
 	attachmentType = "attachment"
 	operationType  = "queue-operation"
 	queuedCommand  = "queued_command"
-	// removed takes a prompt out of the queue. It went to the model in the middle of its
-	// turn unless a reason says otherwise; versions before 2.1.246 give none.
+	// removed is the operation that takes a prompt out of the queue. The prompt went to the model within its
+	// turn, unless a reason says otherwise; versions before 2.1.246 write no reason.
 	removed        = "remove"
 	reasonAbsorbed = "absorbed_mid_turn"
 )
 
-// attachment is what a record of the type "attachment" carries of a queued prompt.
+// attachment is a queued prompt in a record of the type "attachment".
 type attachment struct {
 	Type        string         `json:"type"`
 	Prompt      jsontext.Value `json:"prompt"` // a text, or blocks
@@ -41,16 +41,17 @@ type attachment struct {
 	SourceUUID  word           `json:"source_uuid"`
 }
 
-// queue follows what was sent to a session while its agent worked. A prompt that waits for the end of the
-// turn comes back as a record of the type "user"; one that goes to the model at once comes as
-// an attachment, as an operation that takes it out of the queue, or as both, in either order.
+// queue follows the prompts that were sent to a session while its agent worked. One that waits for the end of
+// the turn later comes as a record of the type "user". One that goes to the model at once comes as an
+// attachment, as an operation that removes it from the queue, or as both, in either order.
 type queue struct {
-	waiting []string
-	// attached and taken are the prompts that came one way and not the other yet.
+	waiting []string // oldest first
+	// attached and taken count, by text, the prompts that came as an attachment, or as an operation, and not
+	// yet as the other.
 	attached, taken map[string]int
-	// given are the prompts that came since the model last spoke.
+	// given are the prompts that the queue gave since the model last spoke.
 	given map[string]bool
-	// sources are the uuids of the records that attached prompts would have been.
+	// sources are the uuids that attached prompts would have as records of the type "user".
 	sources map[string]bool
 }
 
@@ -58,7 +59,7 @@ func newQueue() queue {
 	return queue{attached: map[string]int{}, taken: map[string]int{}, given: map[string]bool{}, sources: map[string]bool{}}
 }
 
-// operation follows the queue, and returns what one operation gave to the model.
+// operation applies one operation to the queue. given says that the prompt went to the model.
 func (q *queue) operation(rec *record) (prompt string, given bool) {
 	text, named := "", false
 	if blocks, err := content.AnthropicBlocks(rec.Content); err == nil && len(blocks) > 0 {
@@ -74,18 +75,19 @@ func (q *queue) operation(rec *record) (prompt string, given bool) {
 			q.waiting = nil
 			break
 		}
-		q.take(text)
+		q.remove(text)
 	case "dequeue", removed:
 		if !named {
 			text, named = q.next()
 		}
-		q.take(text)
+		q.remove(text)
 		given = rec.Operation == removed && named && (rec.Reason == "" || rec.Reason == reasonAbsorbed)
 	}
 	return text, given && strings.TrimSpace(text) != "" && !taskBegins(text)
 }
 
-// next is the oldest prompt that waits. Notifications leave the queue without a record.
+// next is the oldest waiting prompt, those of humans first: notifications leave the queue without a record of
+// their own.
 func (q *queue) next() (string, bool) {
 	i := slices.IndexFunc(q.waiting, func(text string) bool { return !byHarness(text) })
 	if i < 0 {
@@ -97,13 +99,14 @@ func (q *queue) next() (string, bool) {
 	return q.waiting[i], true
 }
 
-func (q *queue) take(text string) {
+func (q *queue) remove(text string) {
 	if i := slices.Index(q.waiting, text); i >= 0 {
 		q.waiting = slices.Delete(q.waiting, i, i+1)
 	}
 }
 
-// pair notes that a prompt came one way, and reports whether it had come the other.
+// pair counts a prompt that came in one kind of record. If it came in the other before, it uncounts that and
+// returns true.
 func pair(other, one map[string]int, text string) bool {
 	if other[text] > 0 {
 		other[text]--
@@ -113,18 +116,18 @@ func pair(other, one map[string]int, text string) bool {
 	return false
 }
 
-// byHarness reports whether a queued text is no human's.
+// byHarness reports whether a queued text was written by the harness.
 func byHarness(text string) bool { return notification(text) || taskBegins(text) }
 
-// taskBegins reports whether a queued text says that a command or a subagent began, which is for
-// the program that runs the harness: no prompt after it holds it.
+// taskBegins reports whether a queued text says that a command or a subagent began. Such texts are for the
+// program that runs the harness; the model never gets them.
 func taskBegins(text string) bool { return strings.HasPrefix(text, `{"task_id":`) }
 
 // said joins the texts among the blocks.
 func said(blocks []eventlog.Block) string { return strings.Join(transcript.Texts(blocks), "\n") }
 
-// queued reads a record that gives a prompt from the queue to the model, and reports whether
-// it did. What came before by another record is not said again.
+// queued reads a record by which the queue gives a prompt to the model, and reports whether it appended one.
+// A prompt that came in the other kind of record before is not appended again.
 func (r *reader) queued(rec *record, entry transcript.Entry) bool {
 	switch rec.Type {
 	case operationType:
@@ -162,7 +165,7 @@ func (r *reader) attached(rec *record, entry transcript.Entry, a *attachment, bl
 			return false
 		}
 		if pair(at.queue.taken, at.queue.attached, text) {
-			// The operation held the words alone.
+			// The operation had the text, but no other blocks.
 			blocks = slices.DeleteFunc(blocks, func(b eventlog.Block) bool { _, isText := b.(eventlog.Text); return isText })
 		}
 	}
@@ -190,7 +193,7 @@ func (a *attachment) injected(text string) bool {
 	return byHarness(text)
 }
 
-// give appends a queued prompt as the message of the user that it was for the model.
+// give appends a queued prompt as a user message, at the place where the model got it.
 func (r *reader) give(rec *record, entry transcript.Entry, blocks []eventlog.Block, by, frame string, injected bool) {
 	session := r.session(rec)
 	_, again := r.of(session).events[rec.UUID]
@@ -213,7 +216,7 @@ func (r *reader) give(rec *record, entry transcript.Entry, blocks []eventlog.Blo
 	}
 }
 
-// report warns of what waits at the end of the file.
+// report warns of prompts that still wait at the end of the file.
 func (q *queue) report(warn transcript.Warn) {
 	n := 0
 	for _, text := range q.waiting {
@@ -226,12 +229,12 @@ func (q *queue) report(warn transcript.Warn) {
 	}
 }
 
-// givenBefore reports whether the user's record says what the queue gave to the model just before.
+// givenBefore reports whether a user's record repeats what the queue gave to the model just before.
 func (q *queue) givenBefore(rec *record, blocks []eventlog.Block) bool {
 	if rec.Type == "assistant" {
 		return false
 	}
 	text := said(blocks)
-	q.take(text)
+	q.remove(text)
 	return q.sources[rec.UUID] || q.given[text]
 }

@@ -13,7 +13,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// operation and attached write records of the queue; extra are further members.
+// operation and attached return records of the queue; extra has further members.
 func operation(kind, extra string) string {
 	return fmt.Sprintf(`{"type":"queue-operation","operation":%q%s}`, kind, extra)
 }
@@ -22,7 +22,7 @@ func attached(uuid, prompt, extra string) string {
 	return fmt.Sprintf(`{"type":"attachment","uuid":%q,"attachment":{"type":"queued_command","prompt":%s%s}}`, uuid, prompt, extra)
 }
 
-// users are the messages of the user, with a "!" before those that no human wrote.
+// users are the user messages, with a "!" before those that no human wrote.
 func users(tr transcript.Transcript) []string {
 	var all []string
 	for _, e := range tr.Sessions[0].Events {
@@ -57,8 +57,8 @@ const (
 	picture   = `[{"type":"text","text":"Fix it."},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAEC"}}]`
 )
 
-// TestQueue: what the user says while the agent works is a message where it was given to the
-// model, once, however many records are about it.
+// TestQueue: a prompt that is sent while the agent works is one message, at the place where the model got it,
+// however many records mention it.
 func TestQueue(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lines []string
@@ -106,7 +106,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestQueueOfSubagents: what a subagent was given says nothing of what the session was given.
+// TestQueueOfSubagents: a prompt that a subagent got does not count as given to the main session.
 func TestQueueOfSubagents(t *testing.T) {
 	side := strings.TrimSuffix(attached("s", `"Fix it."`, fromHuman), "}") + sidechain + "}"
 	tr := read(t, user("first", `"Hi."`, ""), side, operation("remove", fix))
@@ -115,7 +115,7 @@ func TestQueueOfSubagents(t *testing.T) {
 	}
 }
 
-// TestQueueBetween: what was sent while the harness compacted stays after the boundary.
+// TestQueueBetween: a prompt that was sent during a compaction is kept by it.
 func TestQueueBetween(t *testing.T) {
 	lines := []string{
 		user("u", `"Hi."`, ""), boundary("c", "auto"), operation("remove", fix), attached("q", `"Then stop."`, fromHuman),
@@ -129,7 +129,7 @@ func TestQueueBetween(t *testing.T) {
 	harnesstest.RoundTrip(t, suite(nil), []byte(strings.Join(lines, "\n")+"\n"), tr)
 }
 
-// TestQueueReport: what waits at the end of the file is reported.
+// TestQueueReport: a warning counts the prompts that still wait at the end of the file.
 func TestQueueReport(t *testing.T) {
 	tr := read(t, user("u", `"Hi."`, ""), operation("enqueue", fix))
 	for _, w := range tr.Warnings {
@@ -140,8 +140,8 @@ func TestQueueReport(t *testing.T) {
 	t.Errorf("no warning among %v", tr.Warnings)
 }
 
-// TestInjected: what the harness wrote is distinguished from what a human wrote, by the
-// record, or else by the text as a whole.
+// TestInjected: what the harness wrote is distinguished from what a human wrote, by the record's fields, or
+// else by its whole text.
 func TestInjected(t *testing.T) {
 	const caveat = `"<local-command-caveat>x</local-command-caveat>"`
 	for _, tc := range []struct {

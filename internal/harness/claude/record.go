@@ -6,8 +6,7 @@ import (
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
-// record is one line of a transcript: the envelope and, for conversation, an
-// Anthropic message.
+// record is one line of a transcript: the fields of every record and, for conversation, an Anthropic message.
 type record struct {
 	Type              string         `json:"type"`
 	Subtype           string         `json:"subtype"`
@@ -41,7 +40,7 @@ type record struct {
 	Content      jsontext.Value `json:"content"`
 }
 
-// word is a text; records of other types use the members for other things.
+// word is a text; records of other types use the same members for other values.
 type word = transcript.Word
 
 // origin says who wrote a prompt.
@@ -49,17 +48,16 @@ type origin = transcript.Maybe[struct {
 	Kind string `json:"kind"`
 }]
 
-// notes are in records that contextd wrote of sessions which were not the
-// harness's own: what the API would refuse in them, as it was.
+// notes are in records that contextd wrote for sessions of other origin. They hold the original of what had
+// to be changed, because the API would refuse it.
 type notes struct {
-	// Calls are the ids of tool calls, by the ids that are in their place.
+	// Calls are the original ids of tool calls, by the ids written instead.
 	Calls map[string]string `json:"calls,omitempty"`
-	// Wrapped are the ids (those of the record) of calls whose arguments are no
-	// object and are in one as text.
+	// Wrapped are the ids, as written, of calls whose arguments are no object and were wrapped in one.
 	Wrapped []string `json:"wrapped,omitempty"`
-	// Spaced are arguments with whitespace between their tokens, by the ids of calls.
+	// Spaced are the original arguments that had whitespace between tokens, by the calls' ids as written.
 	Spaced map[string]string `json:"spaced,omitempty"`
-	// Interrupted is set on a result that no one gave, and that is none in the log.
+	// Interrupted is set on a result that contextd wrote for a call without one. It is not in the log.
 	Interrupted bool `json:"interrupted,omitzero"`
 }
 
@@ -81,7 +79,7 @@ type usage struct {
 type compact struct {
 	Trigger   string  `json:"trigger"`
 	PreTokens *uint64 `json:"preTokens"`
-	// What follows is written by newer versions only.
+	// Only newer versions write the fields below.
 	PostTokens *uint64            `json:"postTokens"`
 	Segment    *preservedSegment  `json:"preservedSegment"`
 	Messages   *preservedMessages `json:"preservedMessages"`
@@ -105,7 +103,7 @@ type preservedMessages struct {
 type agentProgress struct {
 	Type    string         `json:"type"`
 	AgentID string         `json:"agentId"`
-	Message jsontext.Value `json:"message"` // a record without most of its envelope
+	Message jsontext.Value `json:"message"` // a record with only some of the shared fields
 }
 
 func (u usage) labels() map[string]string {

@@ -13,7 +13,7 @@ func isSubagent(s transcript.Session) bool {
 	return own(s) && s.Labels[labelSidechain] == "true"
 }
 
-// prompt is the prompt of the subagent that a call begins; "" if it begins none.
+// prompt returns the prompt of the subagent that a call begins; "" if it begins none.
 func prompt(c eventlog.ToolCall) string {
 	if c.Name != "Task" && c.Name != "Agent" {
 		return ""
@@ -27,8 +27,8 @@ func prompt(c eventlog.ToolCall) string {
 	return input.Prompt
 }
 
-// sidechains keeps the conversations of subagents apart. A record names its
-// subagent, or else belongs where its parent does.
+// sidechains separates the conversations of subagents. A record belongs to the subagent that it names, or
+// else to that of its parent.
 type sidechains struct {
 	out     *transcript.Builder
 	byKey   map[string]*transcript.SessionBuilder
@@ -70,8 +70,8 @@ func (c *sidechains) session(rec *record) *transcript.SessionBuilder {
 	return s
 }
 
-// note learns which call began which sidechain: from the call's prompt, which is
-// the sidechain's first message, and from the result, which names the subagent.
+// note finds the call that began a sidechain: by the call's prompt, which is the sidechain's first message,
+// or by the call's result, which names the subagent.
 func (c *sidechains) note(rec *record, main bool, blocks []eventlog.Block) {
 	for _, b := range blocks {
 		switch b := b.(type) {
@@ -145,19 +145,19 @@ func (r *reader) subagent(rec *record, entry transcript.Entry) bool {
 	}
 	entry.Native = data.Message
 	if session.Labels()[labelProgress] == "" {
-		// From here on it is as one that came as a record, which it will be written as.
+		// The session began with records of its own: this one is read, and later written, as one too.
 		entry.Native = asRecord(data.Message, carried.AgentID)
 		if r.tooEarly(&carried, entry) {
 			return true
 		}
-		r.before(&carried)
-		defer r.after(&carried)
+		r.releaseBefore(&carried)
+		defer r.releaseAfter(&carried)
 	}
 	r.conversation(&carried, entry)
 	return true
 }
 
-// asRecord makes a record of its own of a message in a progress record.
+// asRecord turns a message in a progress record into a record of its own.
 func asRecord(message []byte, agent string) []byte {
 	rest := transcript.Rewrite(message, func(name string, value []byte) []byte {
 		if name == "isSidechain" || name == "agentId" {

@@ -10,8 +10,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// writtenVersion is the version that wrote the files after which records of other
-// sessions are made.
+// writtenVersion is the version of Claude Code whose files the records of foreign sessions imitate.
 const writtenVersion = "2.1.17"
 
 type writer struct {
@@ -21,13 +20,12 @@ type writer struct {
 	lost transcript.Tally
 	// agents are the subagents' ids by the calls of the main session that began them.
 	agents map[string]string
-	// through is how many of the main session's records there are up to the one with a call,
-	// or none where its result is first.
+	// through is, by call, the number of the main session's records up to the one with the call; 0 if the
+	// result comes first.
 	through map[string]int
 }
 
-// waiting are the records of a session, of which none comes before so many of the main
-// session's.
+// waiting are a session's records. None may be written before so many records of the main session were.
 type waiting struct {
 	lines []line
 	after int
@@ -39,9 +37,8 @@ type line struct {
 	json []byte
 }
 
-// write writes the first session as Claude Code's, and subagents' sessions as its
-// sidechains. What was read from Claude Code is written unchanged, but for
-// NotKept.
+// write writes the first session as Claude Code's, and subagents' sessions as its sidechains. Sessions that
+// were read from Claude Code are written unchanged except for NotKept.
 func write(w io.Writer, t transcript.Transcript, o transcript.WriteOptions) (transcript.WriteReport, error) {
 	out := &writer{o: o, lost: transcript.Tally{}, agents: map[string]string{}, through: map[string]int{}}
 	var queues []waiting
@@ -92,8 +89,8 @@ func (w *writer) sessionID(s transcript.Session) string {
 	return transcript.SessionID(s)
 }
 
-// link notes which calls began sidechains that the reader would not find again by
-// itself.
+// link records the calls that began a sidechain which the reader would not connect to them without an agent
+// id.
 func (w *writer) link(sidechains []transcript.Session) {
 	for _, s := range sidechains {
 		if s.ParentCallID != "" && s.Labels[labelProgress] == "" {
@@ -104,8 +101,8 @@ func (w *writer) link(sidechains []transcript.Session) {
 	}
 }
 
-// mention notes the calls of an event of the main session, of which there are so many records
-// by now.
+// mention records the calls and results in an event of the main session, of which so many records were
+// written.
 func (w *writer) mention(e *eventlog.Event, records int) {
 	m, ok := e.Body.(*eventlog.Message)
 	if !ok {
@@ -132,10 +129,9 @@ func agentOf(s transcript.Session) string {
 	return s.Suffix
 }
 
-// inOrder merges the sessions' records by time, each in its own order. From the first
-// sidechain on they begin in their order, whatever their times: a record that comes before
-// the one it follows is the first of a sidechain for the reader. The reader has to know the
-// call that began a sidechain.
+// inOrder merges the sessions' records by time, but keeps the order within a session. Sidechains begin in
+// their order, from index first on, whatever their times: to the reader, a record that comes before its
+// parent is the first of a sidechain. A sidechain begins after the call that began it.
 func inOrder(queues []waiting, first int) func(func(line) bool) {
 	return func(yield func(line) bool) {
 		for begin, main := first, 0; ; {

@@ -13,11 +13,11 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// acceptable are the ids of calls that the API takes.
+// acceptable matches the ids of calls that the API accepts.
 var acceptable = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// foreign writes a message that was not read from a record of the harness: a reply's blocks
-// one a record, as the harness writes them.
+// foreign writes a message that was not read from a record of the harness. Each block of a reply is a record
+// of its own, as in the harness's files.
 func (s *sessionWriter) foreign(i int, e *eventlog.Event, m *eventlog.Message) {
 	if m.Role == eventlog.RoleSystem {
 		s.lost["system messages"]++
@@ -51,13 +51,13 @@ func (s *sessionWriter) foreign(i int, e *eventlog.Event, m *eventlog.Message) {
 	}
 }
 
-// speakable are the blocks that the harness can say again.
+// speakable are the blocks that the harness can send to its model.
 func (s *sessionWriter) speakable(m *eventlog.Message) []eventlog.Block {
 	var blocks []eventlog.Block
 	for _, b := range m.Blocks {
 		switch c := b.(type) {
 		case eventlog.Thinking:
-			// The API refuses what it did not sign.
+			// The API refuses thinking without its own signature.
 			if !strings.Contains(m.Model, "claude") || (c.Signature == "" && c.RedactedData == "") {
 				s.lost["thinking that Anthropic did not sign"]++
 				continue
@@ -73,8 +73,8 @@ func (s *sessionWriter) speakable(m *eventlog.Message) []eventlog.Block {
 	return blocks
 }
 
-// accept makes of calls and results what the API takes, and says what they were; nil if
-// they were that.
+// accept changes calls and results so that the API accepts them. The notes hold the originals; nil if nothing
+// was changed.
 func (s *sessionWriter) accept(blocks []eventlog.Block) ([]eventlog.Block, jsontext.Value) {
 	out := make([]eventlog.Block, len(blocks))
 	n := notes{Calls: map[string]string{}, Spaced: map[string]string{}}
@@ -125,7 +125,7 @@ func (s *sessionWriter) uuid(event string, n int) string {
 	return transcript.UUID(s.around.sessionID, event)
 }
 
-// replyUsage is what the reply of the event took. The harness looks for it in every
+// replyUsage returns the usage of the reply that the event is a part of. The harness expects it in every
 // record of a reply.
 func (s *sessionWriter) replyUsage(i int) map[string]string {
 	if s.usage == nil {
@@ -137,8 +137,8 @@ func (s *sessionWriter) replyUsage(i int) map[string]string {
 	return map[string]string{transcript.LabelPromptTokens: "0"}
 }
 
-// importedBoundary writes a compaction that was read from records of the harness,
-// and reports whether it was one.
+// importedBoundary writes a compaction that was read from records of the harness, and returns false for any
+// other.
 func (s *sessionWriter) importedBoundary(e *eventlog.Event, c *eventlog.Compaction) bool {
 	var native record
 	if c.NativeJSON == "" || transcript.Decode([]byte(c.NativeJSON), &native) != nil {
@@ -161,7 +161,8 @@ func (s *sessionWriter) importedBoundary(e *eventlog.Event, c *eventlog.Compacti
 	}
 	summary := s.importedSummary(e, c, native.UUID)
 	if meta, ok := transcript.MemberOf(raw, "compactMetadata"); ok && e.Labels[labelReplayed] != "" {
-		// What was written again is written once.
+		// The messages that the harness wrote again are written once, so the list must say that they were
+		// kept.
 		kept, _ := s.kept(c)
 		raw = transcript.Rewrite(raw, func(name string, value []byte) []byte {
 			if name == "compactMetadata" {
@@ -194,9 +195,9 @@ func (s *sessionWriter) importedSummary(e *eventlog.Event, c *eventlog.Compactio
 	return s.around.summary(&event, c.Summary)
 }
 
-// boundary writes a compaction of contextd's or of another harness: the marker, and
-// the record that holds the summary. After a marker without a summary the harness would
-// have nothing of the session left; it does not know the other, and goes on as before.
+// boundary writes a compaction that the harness did not make: a marker and the record with the summary. If
+// there is no summary, the marker is one that the harness does not know, so that it goes on with the whole
+// session; after its own marker it would drop all of it.
 func (s *sessionWriter) boundary(e *eventlog.Event, c *eventlog.Compaction) {
 	event := *e
 	event.ID, event.Time = s.uuid(e.ID, 0), transcript.OrEpoch(s.at)
@@ -228,7 +229,8 @@ func (s *sessionWriter) metadata(c *eventlog.Compaction, anchor string) jsontext
 	return preserving(meta, anchor, kept)
 }
 
-// kept are the records of the messages that stayed, and whether they are next to each other.
+// kept are the records of the messages that the compaction kept; together says that they are next to each
+// other.
 func (s *sessionWriter) kept(c *eventlog.Compaction) (uuids []string, together bool) {
 	together = true
 	for _, id := range c.KeptEventIDs {
@@ -245,7 +247,7 @@ func (s *sessionWriter) kept(c *eventlog.Compaction) (uuids []string, together b
 	return uuids, together
 }
 
-// preserving adds to the metadata of a boundary what was kept.
+// preserving adds the list of kept messages to a boundary's metadata.
 func preserving(meta jsontext.Value, anchor string, kept []string) jsontext.Value {
 	if len(kept) == 0 {
 		return meta
@@ -253,11 +255,11 @@ func preserving(meta jsontext.Value, anchor string, kept []string) jsontext.Valu
 	return transcript.With(meta, "preservedMessages", transcript.Object("anchorUuid", anchor, "uuids", kept, "allUuids", kept))
 }
 
-// restorer undoes what a writer did to calls that the API would refuse.
+// restorer restores the originals of what accept changed. It knows the original ids of calls by those that
+// were written.
 type restorer struct{ calls map[string]string }
 
-// restore gives the calls and results among the blocks their own ids and arguments
-// back.
+// restore restores the ids and arguments of the calls and results among the blocks.
 func (r *restorer) restore(n *notes, blocks []eventlog.Block) {
 	if n != nil {
 		for written, id := range n.Calls {

@@ -11,8 +11,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// TestOpenCalls: a call that nothing answers gets a result where the session goes on, which
-// is none when the file is read, and is still there when it is written again.
+// TestOpenCalls: a call without a result gets one where the session goes on. The reader skips that result,
+// and it is written again.
 func TestOpenCalls(t *testing.T) {
 	says := func(id, group string, blocks ...eventlog.Block) eventlog.Event {
 		return eventlog.Event{ID: id, Body: &eventlog.Message{Role: eventlog.RoleAssistant, GroupID: group, Blocks: blocks}}

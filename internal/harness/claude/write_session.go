@@ -17,19 +17,19 @@ type sessionWriter struct {
 	envelopes transcript.Envelopes
 	main      bool
 	lines     []line
-	// between are records that are between a boundary and its summary.
+	// between are records to be written between a boundary and its summary.
 	between [][]byte
-	// held are messages whose record is in a custom event.
+	// held are custom events with a whole record, by the id of the message that is a part of it.
 	held map[string]*eventlog.Custom
-	// uuids are the records of each event.
+	// uuids are the uuids of each event's records.
 	uuids map[string][]string
-	// place is where in lines a record is.
+	// place is the index in lines of a record, by uuid.
 	place map[string]int
-	// open are the calls of the newest reply, of the group, that have no result.
+	// open are the calls without a result in the newest reply, whose group is group.
 	open     []string
 	group    string
 	answered map[string]bool
-	// usage is made when first needed.
+	// usage is filled when first needed.
 	usage map[int]map[string]string
 	at    time.Time
 }
@@ -68,7 +68,7 @@ func (s *sessionWriter) custom(e *eventlog.Event, c *eventlog.Custom) {
 	case s.envelopes.Holds(c):
 		return
 	case !transcript.Own(Name, c), !transcript.Valid([]byte(c.JSON)):
-		if e.Labels[transcript.LabelPromptTokens] == "" { // else it counts a reply
+		if e.Labels[transcript.LabelPromptTokens] == "" { // otherwise it only has a reply's usage
 			s.lost["custom events of others"]++
 		}
 		return
@@ -82,7 +82,7 @@ func (s *sessionWriter) custom(e *eventlog.Event, c *eventlog.Custom) {
 	s.write(e.ID, raw)
 }
 
-// flushBetween writes what a boundary was expected after, and none came.
+// flushBetween writes the records between a boundary and its summary; also where the boundary does not come.
 func (s *sessionWriter) flushBetween() {
 	for _, raw := range s.between {
 		s.write("", raw)
@@ -90,7 +90,7 @@ func (s *sessionWriter) flushBetween() {
 	s.between = nil
 }
 
-// write takes a record as it is to be in the file.
+// write adds a record of an event to the file, with the session id of the new file.
 func (s *sessionWriter) write(event string, raw []byte) {
 	if id := s.session.Labels[transcript.LabelSessionID]; id != s.around.sessionID && raw[0] == '{' {
 		raw = transcript.Rewrite(raw, func(name string, value []byte) []byte {
@@ -121,7 +121,7 @@ func uuidOf(raw []byte) string {
 	return r.UUID
 }
 
-// leaf is the newest record that another can follow.
+// leaf is the uuid of the newest record that has one, which the next record follows.
 func (s *sessionWriter) leaf() string {
 	for i := len(s.lines) - 1; i >= 0; i-- {
 		if uuid := uuidOf(s.lines[i].json); uuid != "" {
@@ -131,7 +131,7 @@ func (s *sessionWriter) leaf() string {
 	return ""
 }
 
-// progress makes the record that carries a subagent's.
+// progress makes the progress record that carries a subagent's record.
 func (s *sessionWriter) progress(inner []byte) []byte {
 	around := s.around
 	around.sidechain = false
@@ -141,8 +141,7 @@ func (s *sessionWriter) progress(inner []byte) []byte {
 		"uuid", transcript.UUID(s.around.sessionID, string(inner)), "timestamp", transcript.Stamp(s.at))
 }
 
-// imported writes a message that was read from a record of the harness, and
-// reports whether it was one.
+// imported writes a message that was read from a record of the harness, and returns false for any other.
 func (s *sessionWriter) imported(e *eventlog.Event, m *eventlog.Message) bool {
 	d, ok := s.envelopes.Entries[e.ID]
 	if !ok || !own(s.session) {
@@ -162,7 +161,7 @@ func (s *sessionWriter) imported(e *eventlog.Event, m *eventlog.Message) bool {
 	return true
 }
 
-// linked adds to the record of a result which subagent it comes from.
+// linked adds to the record of a result the id of the subagent that its call began.
 func (s *sessionWriter) linked(m *eventlog.Message, raw []byte) []byte {
 	if !s.main || len(s.agents) == 0 {
 		return raw
@@ -175,13 +174,12 @@ func (s *sessionWriter) linked(m *eventlog.Message, raw []byte) []byte {
 	return raw
 }
 
-// interruptedText is in the place of a result that the log does not have.
+// interruptedText replaces a result that the log does not have.
 const interruptedText = "[contextd: this call was interrupted; the log holds no result for it]"
 
-// interrupt writes results for the calls of the reply before that have none, as soon as the
-// session goes on after it: the harness leaves such a call out. The reader passes them
-// over. The harness gives a result of its own to calls that a session ends in, and what it
-// wrote itself stays unchanged.
+// interrupt writes results for calls of the newest reply that have none, once the session goes on after it:
+// the harness would drop such a call. The reader skips these results. Calls at the very end get none, because
+// the harness answers those itself. Sessions of the harness's own are written unchanged.
 func (s *sessionWriter) interrupt(e *eventlog.Event, m *eventlog.Message) {
 	if own(s.session) {
 		return
@@ -202,7 +200,7 @@ func (s *sessionWriter) interrupt(e *eventlog.Event, m *eventlog.Message) {
 	}
 }
 
-// close writes the results that are still missing where the event is to be.
+// close writes the missing results before the record of an event.
 func (s *sessionWriter) close(e *eventlog.Event) {
 	for n, id := range s.open {
 		s.interrupted(e, n, id)
@@ -220,7 +218,7 @@ func (s *sessionWriter) interrupted(e *eventlog.Event, n int, call string) {
 	s.write("", transcript.With(v, "contextd", transcript.JSON(notes{Interrupted: true})))
 }
 
-// results are the calls that a session has results for.
+// results are the ids of the calls for which a session has results.
 func results(events []eventlog.Event) map[string]bool {
 	ids := map[string]bool{}
 	for _, e := range events {

@@ -10,9 +10,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// envelope is what the records of a session need of its labels. The reader writes
-// the difference of each record to what is made here, so that it must not come to
-// depend on anything else.
+// envelope has the fields that records take from a session's labels. Envelopes that are stored are
+// differences from records made of it: so it must depend on nothing but these labels.
 type envelope struct {
 	bare                    bool
 	sessionID, version, cwd string
@@ -26,7 +25,7 @@ func envelopeOf(labels map[string]string) *envelope {
 	}
 }
 
-// record puts a payload into its envelope.
+// record wraps a payload in a record; early versions have no wrapper.
 func (e *envelope) record(at time.Time, kind string, payload jsontext.Value) jsontext.Value {
 	if e.bare {
 		return payload
@@ -34,7 +33,7 @@ func (e *envelope) record(at time.Time, kind string, payload jsontext.Value) jso
 	return transcript.Object("timestamp", transcript.Stamp(at), "type", kind, "payload", payload)
 }
 
-// line makes the record of an event that one item gave.
+// line makes the record of an event that is one item.
 func (e *envelope) line(event *eventlog.Event, m *eventlog.Message) jsontext.Value {
 	kind := event.Labels[labelItem]
 	if kind == itemMeta {
@@ -50,7 +49,8 @@ func (e *envelope) line(event *eventlog.Event, m *eventlog.Message) jsontext.Val
 	return e.record(event.Time, "response_item", payload)
 }
 
-// meta makes the record that begins a session, with members more where it has an envelope.
+// meta makes the head of a session; more are further members of its payload, unless it is one of an early
+// version.
 func (e *envelope) meta(event *eventlog.Event, instructions string, more ...any) jsontext.Value {
 	v := transcript.Object("id", transcript.Optional(e.sessionID), "timestamp", transcript.Stamp(event.Time))
 	if e.bare {
@@ -63,7 +63,7 @@ func (e *envelope) meta(event *eventlog.Event, instructions string, more ...any)
 	return e.record(event.Time, "session_meta", transcript.With(v, more...))
 }
 
-// itemOf makes an item of the blocks: several only if they are a message's.
+// itemOf makes an item of the blocks. Only those of a message may be several.
 func itemOf(role eventlog.Role, blocks []eventlog.Block, kind string) jsontext.Value {
 	switch b := blocks[0].(type) {
 	case eventlog.Thinking:
@@ -104,7 +104,7 @@ func reasoningOf(t eventlog.Thinking) jsontext.Value {
 
 func callOf(c eventlog.ToolCall, kind string) jsontext.Value {
 	if !eventlog.IsJSONObject(c.Arguments) {
-		kind = "" // the others take an object, or what one holds
+		kind = "" // the other kinds take an object, or a member of one
 	}
 	switch kind {
 	case "custom_tool_call":

@@ -1,6 +1,5 @@
-// Package codex reads and writes the rollouts of Codex CLI: JSON Lines of response
-// items and what is between them. docs/harness/codex.md describes the format
-// and the mapping.
+// Package codex reads and writes the rollouts of Codex CLI: JSON Lines with response items and records
+// between them. docs/harness/codex.md describes the format and the mapping.
 package codex
 
 import (
@@ -17,7 +16,7 @@ import (
 // Name of the harness.
 const Name = "codex"
 
-// format is what LabelHarness says of the harness's own sessions.
+// format is the value of LabelHarness in the harness's own sessions.
 const format = "codex-rollout"
 
 // labelBare is "true" on sessions of early versions, whose items have no envelope.
@@ -40,12 +39,12 @@ type reader struct {
 	out     *transcript.Builder
 	session *transcript.SessionBuilder
 	model   string
-	// reply is the group of the model's items; empty before its next item.
+	// reply is the group of the model's current reply; empty if its next item begins another.
 	reply string
 	meter meter
-	// items are the ids of events by what their items say, for compactions to name.
+	// items are the ids of events by the key of their item, to find what a compaction lists.
 	items map[string]string
-	// asked are the user's messages that are in the prompt.
+	// asked are the user's messages that are in the prompt now.
 	asked []asked
 	heard heard
 }
@@ -103,15 +102,14 @@ func (r *reader) record(line transcript.Record) {
 	}
 }
 
-// append makes an event of a record and keeps with it what the record says besides.
-// It returns the event's id, or "" if it made none.
+// append appends a record as a message with an envelope. It returns the event's id, or "" if there is none.
 func (r *reader) append(entry transcript.Entry) string {
 	return r.session.AppendRead(entry, func(event *eventlog.Event, m *eventlog.Message) jsontext.Value {
-		return envelopeOf(r.session.Labels()).line(event, m) // null of blocks that make no item
+		return envelopeOf(r.session.Labels()).line(event, m) // null for blocks that make no item
 	})
 }
 
-// turn begins a turn of the user.
+// turn handles the record that begins a turn of the user.
 func (r *reader) turn(c *turnContext) {
 	r.reply = ""
 	if c.Model != "" {
@@ -119,7 +117,7 @@ func (r *reader) turn(c *turnContext) {
 	}
 }
 
-// meta begins the session, once; a resumed rollout repeats it.
+// meta reads the head of a session. Only the first counts; a resumed rollout repeats it.
 func (r *reader) meta(entry transcript.Entry, payload jsontext.Value) error {
 	var m sessionMeta
 	if err := transcript.Decode(payload, &m); err != nil {
@@ -145,8 +143,7 @@ func (r *reader) meta(entry transcript.Entry, payload jsontext.Value) error {
 	return nil
 }
 
-// event reads what the terminal showed. Nearly all of it says again what the response items
-// say.
+// event reads a record of what the terminal showed. Nearly all of them repeat response items.
 func (r *reader) event(entry transcript.Entry, payload jsontext.Value) error {
 	var e eventMessage
 	if err := transcript.Decode(payload, &e); err != nil {
@@ -174,8 +171,8 @@ func (r *reader) event(entry transcript.Entry, payload jsontext.Value) error {
 	return nil
 }
 
-// group is the model call that an item of the model belongs to: everything from
-// the model between two things that are not.
+// group returns the group of an item of the model's. Items of the model between two others belong to one
+// model call.
 func (r *reader) group(entry transcript.Entry) string {
 	if r.reply == "" {
 		r.reply = "reply-" + strconv.Itoa(entry.Line)
@@ -183,7 +180,7 @@ func (r *reader) group(entry transcript.Entry) string {
 	return r.reply
 }
 
-// counts are one request's or the whole session's tokens.
+// counts are the tokens of one request, or of the whole session.
 type counts struct {
 	// Input is the whole prompt, the cached part included.
 	Input      transcript.Count `json:"input_tokens"`
@@ -197,16 +194,15 @@ type tokenInfo struct {
 	Last  *counts `json:"last_token_usage"`
 }
 
-// meter makes the usage of each request out of running totals, which are written
-// again whenever something else in the record changes.
+// meter derives the usage of each request from running totals. The harness repeats a total whenever something
+// else in the record changes.
 type meter struct {
 	total counts
 	last  counts
 	begun bool
 }
 
-// read returns the usage labels of the requests since the last count; counted is
-// false if there were none.
+// read returns the usage labels for the requests since the total before; counted is false if there were none.
 func (m *meter) read(info jsontext.Value) (labels map[string]string, counted bool) {
 	var i tokenInfo
 	if len(info) == 0 || transcript.Decode(info, &i) != nil || (i.Total == nil && i.Last == nil) {
@@ -225,7 +221,7 @@ func (m *meter) read(info jsontext.Value) (labels map[string]string, counted boo
 	case m.grew(*i.Total):
 		used = i.Total.minus(m.total)
 		m.total = *i.Total
-	default: // the count began again
+	default: // the total was reset
 		used = *i.Total
 		if i.Last != nil {
 			used = *i.Last
@@ -236,7 +232,7 @@ func (m *meter) read(info jsontext.Value) (labels map[string]string, counted boo
 	return transcript.Usage{Prompt: used.Input, CacheRead: used.Cached, CacheWrite: used.CacheWrite, Output: used.Output}.Labels(), true
 }
 
-// grew reports whether the total can have grown into t.
+// grew reports whether t may be a later state of the total.
 func (m *meter) grew(t counts) bool {
 	return t.Input >= m.total.Input && t.Cached >= m.total.Cached && t.CacheWrite >= m.total.CacheWrite && t.Output >= m.total.Output
 }

@@ -12,8 +12,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// compacted is the boundary: its list replaced the prompt so far. The summary may
-// be the provider's secret; then only the marker holds it.
+// compacted reads a compaction, whose list replaced the prompt before it. The summary may be encrypted by the
+// provider; then only the compaction's native JSON holds it.
 func (r *reader) compacted(entry transcript.Entry, payload jsontext.Value, n *notes) error {
 	var c compacted
 	if err := transcript.Decode(payload, &c); err != nil {
@@ -52,7 +52,7 @@ func (r *reader) compacted(entry transcript.Entry, payload jsontext.Value, n *no
 	return nil
 }
 
-// begins reports whether nobody but the harness has spoken yet.
+// begins reports whether the session has no message of a human or the model yet.
 func (r *reader) begins() bool {
 	return !slices.ContainsFunc(r.session.Since(0), func(e eventlog.Event) bool {
 		m, ok := e.Body.(*eventlog.Message)
@@ -60,8 +60,8 @@ func (r *reader) begins() bool {
 	})
 }
 
-// replaced appends a message of a conversation that the file does not have, before the
-// compaction that lists it.
+// replaced appends an item that a compaction lists, but that has no record in the file, as a message before
+// the compaction.
 func (r *reader) replaced(entry transcript.Entry, it *item, i int) {
 	blocks, err := content.ChatBlocks(it.Content)
 	if err != nil {
@@ -77,8 +77,8 @@ func (r *reader) replaced(entry transcript.Entry, it *item, i int) {
 	case "developer", "system":
 		m.Role = eventlog.RoleSystem
 	}
-	if tells, ok := it.injected(); ok && m.Role != eventlog.RoleAssistant || m.Role == eventlog.RoleSystem {
-		injectedLabels(entry.Labels, tells)
+	if about, ok := it.injected(); ok && m.Role != eventlog.RoleAssistant || m.Role == eventlog.RoleSystem {
+		injectedLabels(entry.Labels, about)
 	}
 	if id := r.session.Append(entry); id != "" {
 		r.note(it, id)
@@ -88,18 +88,18 @@ func (r *reader) replaced(entry transcript.Entry, it *item, i int) {
 	}
 }
 
-// asked is a message of the user's.
+// asked is a message of the user.
 type asked struct {
 	event string
 	bytes int
 }
 
-// keptBytes is how much of the user's messages stays where a compaction has no list of
-// what does: the harness counts four bytes a token, up to 20,000.
+// keptBytes is how much of the user's messages a compaction without a list keeps: the harness counts four
+// bytes as a token, and keeps up to 20,000 tokens.
 const keptBytes = 4 * 20_000
 
-// newest are the user's messages that stay then. The harness cuts the oldest of them to
-// what is left; it is kept whole here.
+// newest are the user's messages that such a compaction keeps. The harness truncates the oldest of them to
+// the limit; here it is kept whole.
 func newest(all []asked) []asked {
 	i := len(all)
 	for left := keptBytes; i > 0 && left > 0; i-- {
@@ -108,8 +108,8 @@ func newest(all []asked) []asked {
 	return all[i:]
 }
 
-// unread is the boundary of another maker's that has no summary: the harness goes on as if
-// it were not there.
+// unread reads a boundary that contextd wrote for a compaction without a summary. The harness ignores the
+// record.
 func (r *reader) unread(entry transcript.Entry, n *compactionNotes) {
 	body := &eventlog.Compaction{NativeJSON: transcript.Compact(entry.Native)}
 	n.into(body)
@@ -127,9 +127,9 @@ func (r *reader) unread(entry transcript.Entry, n *compactionNotes) {
 	r.session.Boundary(entry, body)
 }
 
-// boundary finds what takes the place of what was dropped in the list that replaced the
-// prompt: the summary as a text, or items that only the provider can read. Where there is
-// such a list Codex reads that alone; where there is none, the summary follows what it kept.
+// boundary returns what the model reads in place of what was dropped. If the compaction has a list, Codex
+// reads only that: blocks are the summary in it, or items that only the provider can decrypt. If there is
+// none, the summary follows the kept messages.
 func boundary(c *eventlog.Compaction) (b transcript.Boundary, ok bool) {
 	var native struct {
 		Type    string `json:"type"`
@@ -165,12 +165,12 @@ func boundary(c *eventlog.Compaction) (b transcript.Boundary, ok bool) {
 	return b, true
 }
 
-// key distinguishes items by what they say; empty for one that nothing can name.
+// key identifies an item by its content; empty for one that no compaction can refer to.
 func (it *item) key() string {
 	switch {
 	case it.Type == "message":
 		return it.Role + "\n" + textOf(it.Content)
-	case it.Type == agentMessage: // where nothing is known but its event, it is written as a message
+	case it.Type == agentMessage: // made from an event alone, it is written as a message
 		return "user\n" + textOf(it.Content)
 	case it.Type == "reasoning" && it.EncryptedContent != "":
 		return it.Type + "\n" + it.EncryptedContent
@@ -184,13 +184,12 @@ func (it *item) key() string {
 	return ""
 }
 
-// compactionNotes is what a boundary of another maker says that this harness does
-// not.
+// compactionNotes are the fields of a compaction that the harness did not make and has no place for.
 type compactionNotes struct {
 	transcript.Provenance
 	PreTokens  *uint64 `json:"pre_tokens,omitzero"`
 	PostTokens *uint64 `json:"post_tokens,omitzero"`
-	// Kept are the lines of the items that stayed, where the record has no list of them.
+	// Kept are the lines of the items that were kept, if the record has no list of them.
 	Kept []int `json:"kept,omitzero"`
 }
 

@@ -11,8 +11,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// TestKeptWithoutList: where a compaction has no list of what stays, the user's newest
-// messages do, of what was in the prompt until then.
+// TestKeptWithoutList: a compaction without a list of kept messages keeps the newest user messages among
+// those in the prompt.
 func TestKeptWithoutList(t *testing.T) {
 	asks := func(text string) string {
 		return fmt.Sprintf(`{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":%q}]}}`, text)
@@ -56,8 +56,8 @@ func TestKeptWithoutList(t *testing.T) {
 	}
 }
 
-// TestPartsStayAroundACompaction: a reply's parts are together in the file, but none of them
-// passes a compaction.
+// TestPartsStayAroundACompaction: the parts of a reply are joined in the file, but none is moved across a
+// compaction.
 func TestPartsStayAroundACompaction(t *testing.T) {
 	say := func(id, group string) eventlog.Event {
 		return eventlog.Event{ID: id, Body: &eventlog.Message{

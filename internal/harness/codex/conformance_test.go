@@ -19,8 +19,7 @@ func TestCorpusConformance(t *testing.T) {
 	harnesstest.Run(t, suite(harnesstest.Corpus(t, "../../..", "codex-rollout")))
 }
 
-// entries are the lines of a file. Their kind is the record's type and the
-// payload's.
+// entries are the lines of a file. Their kind is made of the types of the record and of its payload.
 func entries(file []byte) ([]harnesstest.Entry, error) {
 	all, err := harnesstest.LineEntries(file)
 	for i := range all {

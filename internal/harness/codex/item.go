@@ -11,12 +11,11 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// labelItemID is the provider's id of an item. That of reasoning, which the provider
-// wants back with it, is the thinking's signature instead.
+// labelItemID is the provider's id of an item. For reasoning with encrypted content, which the provider needs
+// again with its id, the id is the thinking's signature instead.
 const labelItemID = "codex.item_id"
 
-// labelItem is the type of an item, or itemMeta, where the event alone would give
-// another.
+// labelItem is the type of an item, or itemMeta, if that does not follow from the event.
 const labelItem = "codex.item"
 
 const itemMeta = "session_meta"
@@ -65,7 +64,7 @@ func (r *reader) responseItem(entry transcript.Entry, payload jsontext.Value, n 
 	case "tool_search_output":
 		return r.result(entry, &it, jsontext.Value(transcript.Quote(transcript.Compact(it.Tools))), n)
 	case "web_search_call":
-		// The provider ran it and answered itself.
+		// The provider ran the tool itself.
 		r.fromModel(entry, &it, eventlog.ProviderBlock{Provider: content.OpenAI, JSON: transcript.Compact(payload)})
 	case agentMessage:
 		r.fromAgent(entry, &it)
@@ -93,8 +92,8 @@ func (r *reader) fromModel(entry transcript.Entry, it *item, b eventlog.Block) {
 // agentMessage is the type of an item with what another agent wrote to this one.
 const agentMessage = "agent_message"
 
-// fromAgent makes a message of what another agent wrote. Of that the provider alone can read a
-// part, which only an item of this type may hold.
+// fromAgent makes a message of what another agent wrote. A part of it may be encrypted by the provider; only
+// an item of this type can hold that part.
 func (r *reader) fromAgent(entry transcript.Entry, it *item) {
 	var blocks []eventlog.Block
 	for _, text := range textsOf(it.Content) {
@@ -110,7 +109,7 @@ func (r *reader) fromAgent(entry transcript.Entry, it *item) {
 	r.note(it, r.append(entry))
 }
 
-// note remembers which event an item became.
+// note records the event that an item became.
 func (r *reader) note(it *item, id string) {
 	if key := it.key(); id != "" && key != "" {
 		r.items[key] = id
@@ -133,8 +132,8 @@ func (r *reader) message(entry transcript.Entry, it *item) error {
 	case "developer", "system":
 		m.Role = eventlog.RoleSystem
 		if r.session.Len() > 0 {
-			tells, _ := it.injected()
-			injectedLabels(entry.Labels, tells)
+			about, _ := it.injected()
+			injectedLabels(entry.Labels, about)
 		}
 	default:
 		m.Role = eventlog.RoleUser
@@ -143,8 +142,8 @@ func (r *reader) message(entry transcript.Entry, it *item) error {
 			r.note(it, event)
 			return nil
 		}
-		if tells, ok := it.injected(); ok {
-			injectedLabels(entry.Labels, tells)
+		if about, ok := it.injected(); ok {
+			injectedLabels(entry.Labels, about)
 		}
 		r.heard.item(textOf(it.Content))
 	}
@@ -201,7 +200,7 @@ func (it *item) reasoning() string {
 // textOf joins the texts of a content.
 func textOf(raw jsontext.Value) string { return strings.Join(textsOf(raw), "\n") }
 
-// filesChanged returns the files that a patch is about, one a line.
+// filesChanged returns the files that a call of apply_patch names, one a line.
 func filesChanged(c eventlog.ToolCall) string {
 	if c.Name != "apply_patch" {
 		return ""
@@ -209,7 +208,7 @@ func filesChanged(c eventlog.ToolCall) string {
 	return transcript.FilesChanged(transcript.PatchFiles(inputOf(c.Arguments)))
 }
 
-// inputOf returns the text that a custom tool was given.
+// inputOf is the text in the arguments of a custom tool's call.
 func inputOf(arguments string) string {
 	var a struct {
 		Input string `json:"input"`
@@ -220,19 +219,18 @@ func inputOf(arguments string) string {
 	return a.Input
 }
 
-// statusLines are how the tools write a command's exit code at the head of their
-// output.
+// statusLines begin the line with a command's exit code near the beginning of an output.
 var statusLines = []string{"Exit code: ", "Process exited with code "}
 
-// statusWithin is how much of an output may come before the exit code.
+// statusWithin is how many bytes of an output are searched for the exit code.
 const statusWithin = 400
 
-// failures are how outputs begin that have no exit code: of a patch, of a program that calls
-// tools, of a command that could not be started.
+// failures are the beginnings of outputs without an exit code that report a failure: of a patch, of a program
+// that calls tools, of a command that could not be started.
 var failures = []string{"apply_patch verification failed", "Script failed\n", "execution error: "}
 
-// exitedWithError reports whether an output says that its command failed. Codex
-// has no other sign of it.
+// exitedWithError reports whether an output says that its command failed. Codex records failures in no other
+// way.
 func exitedWithError(output string) bool {
 	if strings.HasPrefix(output, "{") {
 		var o struct {

@@ -6,8 +6,7 @@ import (
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
-// record is one line of a rollout. Rollouts of early versions hold the items
-// themselves, without an envelope.
+// record is one line of a rollout. In rollouts of early versions a line is the payload itself.
 type record struct {
 	Timestamp string         `json:"timestamp"`
 	Type      string         `json:"type"`
@@ -15,10 +14,10 @@ type record struct {
 	Notes     *notes         `json:"contextd"`
 }
 
-// notes are in records that contextd wrote of sessions which were not the
-// harness's own: what it has no place for.
+// notes are in records that contextd wrote for sessions of other origin. They hold what the harness has no
+// place for.
 type notes struct {
-	// IsError says whether a result is of a failure, where its text says otherwise.
+	// IsError says whether a result is an error, if its text suggests otherwise.
 	IsError    *bool            `json:"is_error,omitzero"`
 	Compaction *compactionNotes `json:"compaction,omitzero"`
 }
@@ -26,16 +25,16 @@ type notes struct {
 // compactedType is the type of the record of a compaction.
 const compactedType = "compacted"
 
-// contextCompacted is the type of the event that shows a compaction in the terminal. With
-// notes it is a boundary of another maker without a summary.
+// contextCompacted is the type of the event that shows a compaction in the terminal. With notes it is a
+// compaction without a summary that the harness did not make.
 const contextCompacted = "context_compacted"
 
-// boundary reports whether the record is one of a compaction.
+// boundary reports whether the record is a compaction.
 func (r *record) boundary() bool {
 	return r.Type == compactedType || r.Type == "event_msg" && r.Notes != nil && r.Notes.Compaction != nil
 }
 
-// item is a response item, what goes to the model and comes from it.
+// item is a response item: the unit of what goes to the model and comes from it.
 type item struct {
 	Type             string                         `json:"type"`
 	ID               string                         `json:"id"`
@@ -45,7 +44,7 @@ type item struct {
 	EncryptedContent string                         `json:"encrypted_content"`
 	Name             string                         `json:"name"`
 	Namespace        string                         `json:"namespace"`
-	Arguments        jsontext.Value                 `json:"arguments"` // a string of JSON; of tool_search_call JSON
+	Arguments        jsontext.Value                 `json:"arguments"` // a string with JSON; for tool_search_call JSON itself
 	Input            string                         `json:"input"`
 	Action           jsontext.Value                 `json:"action"`
 	CallID           string                         `json:"call_id"`
@@ -83,7 +82,7 @@ type compacted struct {
 type eventMessage struct {
 	Type string         `json:"type"`
 	Info jsontext.Value `json:"info"`
-	// Message and Kind are of user_message, the latter in early versions.
+	// Message and Kind are fields of user_message; only early versions write Kind.
 	Message transcript.Word `json:"message"`
 	Kind    transcript.Word `json:"kind"`
 }

@@ -10,28 +10,28 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// userMessage is the type of the event that shows in the terminal what the user said. It
-// repeats an item; where there is none, it is all that the file has of the user's words.
+// userMessage is the type of the event that shows a user's message in the terminal. It repeats an item; if
+// there is none, it is the only record of what the user wrote.
 const userMessage = "user_message"
 
-// heard is what the user said since the model spoke last.
+// heard has the user's messages since the model's last item.
 type heard struct {
-	items []string
-	// events are the ids of messages that were read from what the terminal showed.
+	items []string // their texts, by compared
+	// events are the ids of the messages that were read from userMessage events, by compared text.
 	events map[string]string
 }
 
 func (h *heard) clear() { *h = heard{} }
 
-// item takes the text of an item.
+// item adds the text of an item.
 func (h *heard) item(text string) { h.items = append(h.items, compared(text)) }
 
-// compared is a text as two records of it are compared: one of them may hold what the
-// other had to replace.
+// compared normalises a text for comparing two records of it: in one of them characters may have been
+// replaced.
 func compared(text string) string { return strings.TrimSpace(transcript.Clean(text)) }
 
-// said reports whether an item says what the terminal shows. Around the words there may be
-// more in either of the two: the names of files and pictures.
+// said reports whether an item has the text that the terminal shows. Either may have more around it, such as
+// the names of files and pictures.
 func (h *heard) said(text string) bool {
 	for _, item := range h.items {
 		if strings.Contains(item, text) || item != "" && strings.Contains(text, item) {
@@ -41,8 +41,8 @@ func (h *heard) said(text string) bool {
 	return false
 }
 
-// before is the event that says already what an item does; empty if none does, or if the item
-// holds more.
+// before is the id of the message that has the same text as an item's blocks; empty if there is none, or if
+// the item has more blocks.
 func (h *heard) before(blocks []eventlog.Block) string {
 	if len(blocks) != 1 {
 		return ""
@@ -54,8 +54,7 @@ func (h *heard) before(blocks []eventlog.Block) string {
 	return h.events[compared(t.Text)]
 }
 
-// userMessage reads what the user said from what the terminal showed, and reports whether
-// no item said it.
+// userMessage reads a user's message from the event for the terminal, and returns false if an item has it.
 func (r *reader) userMessage(entry transcript.Entry, e *eventMessage) bool {
 	said := string(e.Message)
 	text := compared(said)
@@ -63,8 +62,8 @@ func (r *reader) userMessage(entry transcript.Entry, e *eventMessage) bool {
 		return false
 	}
 	entry.Labels = map[string]string{labelItem: userMessage}
-	if tells, inserted := insertedText(text); inserted || e.Kind != "" && e.Kind != "plain" {
-		injectedLabels(entry.Labels, tells)
+	if about, inserted := insertedText(text); inserted || e.Kind != "" && e.Kind != "plain" {
+		injectedLabels(entry.Labels, about)
 	}
 	entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: said}}}
 	r.reply = ""
@@ -78,12 +77,12 @@ func (r *reader) userMessage(entry transcript.Entry, e *eventMessage) bool {
 	return true
 }
 
-// shownInTerminal makes the record that shows in the terminal what was said.
+// shownInTerminal makes the event that shows a message in the terminal.
 func (e *envelope) shownInTerminal(event *eventlog.Event, kind, said string) jsontext.Value {
 	return e.record(event.Time, "event_msg", transcript.Object("type", kind, "message", said))
 }
 
-// wordsOf are what a message says, without the marks that the harness puts around pictures.
+// wordsOf is the text of a message without the marks that the harness puts around pictures.
 func wordsOf(blocks []eventlog.Block) string {
 	var words []string
 	for _, b := range blocks {
@@ -98,7 +97,7 @@ func wordsOf(blocks []eventlog.Block) string {
 	return strings.Join(words, "\n")
 }
 
-// unmarked is a text without the marks of pictures that it begins or ends with.
+// unmarked is a text without the lines that mark pictures.
 func unmarked(text string) string {
 	if !strings.Contains(text, "<image") && !strings.Contains(text, "</image>") {
 		return text
@@ -114,8 +113,8 @@ func unmarked(text string) string {
 	return strings.TrimSpace(strings.Join(lines, ""))
 }
 
-// standing are the names of what the harness writes in the user's or the developer's name
-// and that is valid until the next one, by their elements.
+// standing maps elements that the harness writes in user or developer messages to a standing name: what they
+// say is valid until the next one.
 var standing = map[string]string{
 	"environment_context": "environment", "user_instructions": "user_instructions", "permissions": "permissions",
 	"INSTRUCTIONS": agentsFile, "collaboration_mode": "collaboration_mode", "model_switch": "model",
@@ -123,7 +122,7 @@ var standing = map[string]string{
 	"apps_context": "app", "personality_spec": "personality", "multi_agent_instructions": "agents",
 }
 
-// passing are the elements of what it writes once.
+// passing are elements that the harness writes once, without a standing name.
 var passing = transcript.Tags(
 	"turn_aborted", "user_shell_command", "skill", "subagent_notification", "hook_prompt", "agent_message",
 	"goal_context", "context_window", "realtime_conversation",
@@ -148,25 +147,26 @@ const (
 // humanKind is the kind of a part of a message that a human wrote.
 const humanKind = "user."
 
-// contentKinds say of each part of a message what it is; early versions do not.
+// contentKinds are the kinds of a message's parts. Early versions do not write them.
 type contentKinds struct {
 	Kinds []string `json:"content_item_kinds"`
 }
 
-// injected reports whether the harness wrote all parts of a message, and what it is about.
-func (it *item) injected() (tells []string, ok bool) {
+// injected reports whether the harness wrote all parts of a message; about are the standing names of its
+// elements.
+func (it *item) injected() (about []string, ok bool) {
 	texts, kinds := textsOf(it.Content), it.Kinds.Value.Kinds
 	for _, text := range texts {
 		of, inserted := insertedText(text)
 		if !inserted && len(kinds) == 0 {
 			return nil, false
 		}
-		tells = append(tells, of...)
+		about = append(about, of...)
 	}
 	if len(kinds) > 0 {
-		return tells, !slices.ContainsFunc(kinds, func(k string) bool { return strings.HasPrefix(k, humanKind) })
+		return about, !slices.ContainsFunc(kinds, func(k string) bool { return strings.HasPrefix(k, humanKind) })
 	}
-	return tells, len(texts) > 0 && !it.pictures()
+	return about, len(texts) > 0 && !it.pictures()
 }
 
 // pictures reports whether the message holds something besides text.
@@ -179,30 +179,30 @@ func (it *item) pictures() bool {
 		slices.ContainsFunc(parts, func(p part) bool { return p.Type == "input_image" })
 }
 
-// insertedText reports whether the harness wrote a text, and what it is about.
-func insertedText(text string) (tells []string, ok bool) {
+// insertedText reports whether the harness wrote a text; about are the standing names of its elements.
+func insertedText(text string) (about []string, ok bool) {
 	text = strings.TrimSpace(text)
 	if rest, agents := strings.CutPrefix(text, agentsHead); agents {
-		_, behind, listed := strings.Cut(rest, "<INSTRUCTIONS>")
+		_, after, listed := strings.Cut(rest, "<INSTRUCTIONS>")
 		if !listed {
 			return []string{agentsFile}, true
 		}
-		text = "<INSTRUCTIONS>" + behind
+		text = "<INSTRUCTIONS>" + after
 	}
 	names, ok := transcript.Elements(text, elements)
 	for _, name := range names {
 		if of := standing[name]; of != "" {
-			tells = append(tells, of)
+			about = append(about, of)
 		}
 	}
-	return tells, ok
+	return about, ok
 }
 
-// injectedLabels are those of a message that the harness wrote.
-func injectedLabels(labels map[string]string, tells []string) {
+// injectedLabels sets the labels of a message that the harness wrote.
+func injectedLabels(labels map[string]string, about []string) {
 	labels[transcript.LabelInjected] = "true"
-	if len(tells) > 0 {
-		labels[transcript.LabelStanding] = strings.Join(slices.Compact(tells), "+")
+	if len(about) > 0 {
+		labels[transcript.LabelStanding] = strings.Join(slices.Compact(about), "+")
 	}
 }
 

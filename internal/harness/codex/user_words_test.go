@@ -11,7 +11,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// asks writes an item of the user's; extra are further members.
+// asks returns an item of the user's; extra has further members.
 func asks(content, extra string) string {
 	return fmt.Sprintf(`{"timestamp":"2026-06-26T12:24:13.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[%s]%s}}`, content, extra)
 }
@@ -27,7 +27,7 @@ const (
 	picture = `{"type":"input_image","image_url":"data:image/png;base64,AAEC"}`
 )
 
-// said are the user's messages, with a "!" before those of no human.
+// said are the user's messages, with a "!" before those that no human wrote.
 func said(tr transcript.Transcript) []string {
 	var all []string
 	for _, e := range tr.Sessions[0].Events {
@@ -44,7 +44,7 @@ func said(tr transcript.Transcript) []string {
 	return all
 }
 
-// TestUserMessage: what the terminal shows as the user's is a message if no item says it.
+// TestUserMessage: a user's message that the terminal shows is appended if no item has it.
 func TestUserMessage(t *testing.T) {
 	for name, tc := range map[string]struct {
 		records []string
@@ -81,8 +81,7 @@ func TestUserMessage(t *testing.T) {
 	}
 }
 
-// TestUserMessageOfPictures: the terminal shows the user's words, not the marks of
-// pictures.
+// TestUserMessageOfPictures: the terminal shows the user's text without the marks of pictures.
 func TestUserMessageOfPictures(t *testing.T) {
 	for name, content := range map[string]string{
 		"marks":          part("<image name=[Image #1]>") + "," + picture + "," + part("</image>") + "," + part("Fix it."),
@@ -104,8 +103,8 @@ func TestUserMessageOfPictures(t *testing.T) {
 	}
 }
 
-// TestInjected: what the harness wrote is recognised by the kinds of a message's parts, or
-// else by all of its texts.
+// TestInjected: what the harness wrote is recognised by the kinds of a message's parts, or else by all its
+// texts.
 func TestInjected(t *testing.T) {
 	kinds := func(all string) string {
 		return `,"internal_chat_message_metadata_passthrough":{"content_item_kinds":[` + all + `]}`

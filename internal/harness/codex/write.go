@@ -11,8 +11,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// writtenVersion is the version that wrote the files after which records of other
-// sessions are made.
+// writtenVersion is the version of Codex whose files the records of foreign sessions imitate.
 const writtenVersion = "0.142.2"
 
 // writer makes the records of one session.
@@ -24,31 +23,30 @@ type writer struct {
 	around    *envelope
 	envelopes transcript.Envelopes
 	own       bool
-	// held are messages whose record is in a custom event.
+	// held are custom events with a whole record, by the id of the message that is a part of it.
 	held map[string]*eventlog.Custom
-	// items are the payloads that each event became, for compactions to repeat.
+	// items are the payloads of each event's items, for compactions to repeat.
 	items map[string][]jsontext.Value
-	// lines are where these are.
+	// lines are the line numbers of each event's items.
 	lines map[string][]int
 	usage map[int]map[string]string
 	at    time.Time
 	state state
 }
 
-// state is what the records so far say to those that follow.
+// state is what later records depend on.
 type state struct {
 	// begun is set once session_meta is written.
 	begun bool
-	// model is that of the last turn_context.
+	// model is the model of the last turn_context.
 	model string
-	// reply is the group whose items come last in the file; empty if something else
-	// does.
+	// reply is the group of the last item in the file; empty if the last record is something else.
 	reply string
 	total counts
 }
 
-// write writes the first session as a rollout: Codex keeps each session in a file
-// of its own. What was read from Codex is written unchanged, but for NotKept.
+// write writes the first session as a rollout; Codex keeps one session in a file. Sessions that were read
+// from Codex are written unchanged except for NotKept.
 func write(w io.Writer, t transcript.Transcript, o transcript.WriteOptions) (transcript.WriteReport, error) {
 	if len(t.Sessions) == 0 {
 		t.Sessions = []transcript.Session{{}}
@@ -95,7 +93,7 @@ func (w *writer) event(i int, e *eventlog.Event) {
 	case *eventlog.Message:
 		if w.own && e.Labels[transcript.LabelReplaced] == "true" {
 			w.items[e.ID] = []jsontext.Value{itemOf(body.Role, body.Blocks, "")}
-			return // the compaction has it
+			return // it is in the compaction's list only
 		}
 		if w.held[e.ID] == nil && !w.imported(e, body) {
 			w.foreign(i, e, body)
@@ -117,13 +115,14 @@ func (w *writer) custom(e *eventlog.Event, c *eventlog.Custom) {
 		w.state.begun = w.state.begun || w.own
 		w.state.reply = ""
 		w.write(w.renamed(transcript.Compacted([]byte(c.JSON))))
-	case e.Labels[transcript.LabelPromptTokens] == "": // else it counts a reply
+	case e.Labels[transcript.LabelPromptTokens] == "": // otherwise it only has a reply's usage
 		w.lost["custom events of others"]++
 	}
 }
 
-// renamed is a record with the id that the file gives its session, where it is the session's
-// session_meta: that of another one is there in what was forked from it.
+// renamed returns a record with the session's id replaced by the one that the file is written for, if the record
+// is the session_meta of this session. A forked session also holds the session_meta of its parent, which keeps
+// its id.
 func (w *writer) renamed(raw []byte) []byte {
 	was := w.session.Labels[transcript.LabelSessionID]
 	var rec record
@@ -144,8 +143,7 @@ func (w *writer) renamed(raw []byte) []byte {
 	})
 }
 
-// imported writes a message that was read from a record of the harness, and
-// reports whether it was one.
+// imported writes a message that was read from a record of the harness, and returns false for any other.
 func (w *writer) imported(e *eventlog.Event, m *eventlog.Message) bool {
 	d, ok := w.envelopes.Entries[e.ID]
 	if !ok || !w.own {
@@ -178,7 +176,6 @@ func (w *writer) imported(e *eventlog.Event, m *eventlog.Message) bool {
 	return true
 }
 
-// write writes a record.
 func (w *writer) write(raw []byte) {
 	w.report.Entries++
 	w.out.Write(raw)

@@ -11,7 +11,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// begin writes the head of a session that has none.
+// begin writes the head of the session, if there is none yet.
 func (w *writer) begin() {
 	if !w.state.begun {
 		w.meta("")
@@ -27,8 +27,7 @@ func (w *writer) meta(instructions string) {
 	w.write(w.around.meta(&eventlog.Event{Time: transcript.OrEpoch(w.at)}, instructions, "originator", "contextd", "source", "cli", "git", git))
 }
 
-// foreign writes a message that was not read from a record of the harness, as the items
-// that the harness would have made of it.
+// foreign writes a message that was not read from a record of the harness, as items in the harness's form.
 func (w *writer) foreign(i int, e *eventlog.Event, m *eventlog.Message) {
 	if m.Role == eventlog.RoleSystem && !w.state.begun && len(m.Blocks) == 1 {
 		if t, ok := m.Blocks[0].(eventlog.Text); ok {
@@ -61,14 +60,14 @@ func (w *writer) foreign(i int, e *eventlog.Event, m *eventlog.Message) {
 	w.count(i, m)
 }
 
-// foreignItem is an item, the blocks it is made of, and what it cannot say.
+// foreignItem is an item, the blocks that it is made of, and notes with what it has no place for.
 type foreignItem struct {
 	payload jsontext.Value
 	blocks  []eventlog.Block
 	notes   *notes
 }
 
-// itemsOf splits a message: texts and images that follow each other are one item.
+// itemsOf splits a message into items. Consecutive texts and images are one item.
 func (w *writer) itemsOf(m *eventlog.Message) []foreignItem {
 	var items []foreignItem
 	var said []eventlog.Block
@@ -112,20 +111,20 @@ func (w *writer) itemsOf(m *eventlog.Message) []foreignItem {
 func (w *writer) resultOf(r eventlog.ToolResult) foreignItem {
 	r.Content = content.Readable(r.Content, content.OpenAI)
 	item := foreignItem{payload: outputOf(r, "")}
-	told := false
+	guessed := false
 	if len(r.Content) > 0 {
 		if t, ok := r.Content[0].(eventlog.Text); ok {
-			told = exitedWithError(t.Text)
+			guessed = exitedWithError(t.Text)
 		}
 	}
-	if told != r.IsError {
+	if guessed != r.IsError {
 		item.notes = &notes{IsError: &r.IsError}
 	}
 	return item
 }
 
-// turn writes the record that names the model, where it is another one or where a
-// reply would run into the one before.
+// turn writes the record that names the model, if the model changes, or if the reader would otherwise join
+// two replies into one.
 func (w *writer) turn(e *eventlog.Event, m *eventlog.Message) {
 	group := cmp.Or(m.GroupID, "event "+e.ID)
 	if m.Model == w.state.model && (w.state.reply == "" || w.state.reply == group) {
@@ -148,7 +147,7 @@ func (w *writer) count(i int, m *eventlog.Message) {
 	for j := i + 1; m.GroupID != "" && j < len(w.session.Events); j++ {
 		if next, ok := w.session.Events[j].Body.(*eventlog.Message); ok && next.Role == eventlog.RoleAssistant {
 			if next.GroupID == m.GroupID {
-				return // it counts there
+				return // its last part counts it
 			}
 			break
 		}
@@ -177,8 +176,8 @@ func (c counts) json() jsontext.Value {
 		"output_tokens", c.Output, "reasoning_output_tokens", 0, "total_tokens", c.Input+c.Output)
 }
 
-// announce writes the record of a message, and its event for the terminal: the harness
-// lists and shows only sessions that have one.
+// announce writes the record of a message by calling write, and the event that shows it in the terminal: the
+// harness lists and shows only sessions with such events.
 func (w *writer) announce(e *eventlog.Event, m *eventlog.Message, write func()) {
 	said := textOfBlocks(m.Blocks)
 	if m.Role == eventlog.RoleUser {
@@ -188,23 +187,23 @@ func (w *writer) announce(e *eventlog.Event, m *eventlog.Message, write func()) 
 		write()
 		return
 	}
-	tell := func(kind string) {
+	show := func(kind string) {
 		w.write(w.around.shownInTerminal(&eventlog.Event{Time: transcript.OrEpoch(w.at)}, kind, said))
 	}
 	switch {
 	case m.Role == eventlog.RoleAssistant:
-		tell("agent_message")
+		show("agent_message")
 		write()
 	case m.Role == eventlog.RoleUser && e.Labels[transcript.LabelInjected] == "":
 		write()
-		tell(userMessage)
+		show(userMessage)
 	default:
 		write()
 	}
 }
 
-// compaction writes a boundary: the harness's own unchanged, and of another maker
-// the messages that stayed and the summary.
+// compaction writes a compaction: the harness's own unchanged, any other as a list of the kept messages and
+// the summary.
 func (w *writer) compaction(c *eventlog.Compaction) {
 	w.state.reply = ""
 	var native record
@@ -229,9 +228,8 @@ func (w *writer) compaction(c *eventlog.Compaction) {
 	w.write(v)
 }
 
-// unread writes a boundary of which nothing can replace what was dropped: as the terminal's
-// event of one, which the harness ignores. A list without a summary would take the session
-// from the model.
+// unread writes a compaction without a summary as the event for the terminal, which the harness ignores. If
+// it wrote a list, the model would no longer see what was dropped, and no summary of it.
 func (w *writer) unread(c *eventlog.Compaction) {
 	v := w.around.record(transcript.OrEpoch(w.at), "event_msg", transcript.Object("type", contextCompacted))
 	n := notesOf(c)

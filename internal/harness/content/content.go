@@ -1,6 +1,5 @@
-// Package content reads the message contents of the model providers' own
-// formats, which the harnesses store inside their transcripts: Anthropic content
-// blocks and OpenAI content parts.
+// Package content reads message contents in the forms of the model providers, which harnesses store inside
+// their transcripts: Anthropic's content blocks, OpenAI's content parts and Google's parts.
 package content
 
 import (
@@ -17,7 +16,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Anthropic names the provider in blocks that are carried as they came.
+// Anthropic is the provider of blocks that are kept in Anthropic's own JSON.
 const Anthropic = "anthropic"
 
 type anthropicBlock struct {
@@ -33,8 +32,8 @@ type anthropicBlock struct {
 	Content   jsontext.Value `json:"content"`
 	IsError   bool           `json:"is_error"`
 	Source    *source        `json:"source"`
-	// Title and Context are a document's, Citations a text's or a document's: they
-	// have no place in our blocks, so that a block with one is carried as it came.
+	// Title and Context are of a document, Citations of a text or a document. The log's blocks have no fields
+	// for them, so that a block with one is kept as a provider block.
 	Title     jsontext.Value `json:"title"`
 	Context   jsontext.Value `json:"context"`
 	Citations jsontext.Value `json:"citations"`
@@ -47,10 +46,9 @@ type source struct {
 	URL       string `json:"url"`
 }
 
-// AnthropicBlocks reads a message's content: a string or a list of blocks.
-// Thinking and its signature stay byte-exact; a tool's input keeps its bytes but
-// for whitespace between tokens; blocks that have no counterpart are carried as
-// they came. An absent or null content gives no blocks.
+// AnthropicBlocks reads a message's content: a string or a list of blocks. Thinking and its signature stay
+// byte-exact; a tool's input loses only the whitespace between tokens; blocks without a counterpart in the
+// log become provider blocks. An absent or null content gives no blocks.
 func AnthropicBlocks(raw jsontext.Value) ([]eventlog.Block, error) {
 	said, list, err := textOrList[anthropicBlock](raw)
 	if err != nil || list == nil {
@@ -104,8 +102,8 @@ func (b *anthropicBlock) block(i int, whole *elements) (eventlog.Block, error) {
 	return eventlog.ProviderBlock{Provider: Anthropic, JSON: transcript.Compact(native)}, nil
 }
 
-// object is a result whose content is an object: a response in Google's form, as iFlow CLI puts it
-// there, or else JSON that a tool gave.
+// object reads a result whose content is an object: a response in Google's form, as iFlow CLI writes it, or
+// any other JSON of a tool.
 func (b *anthropicBlock) object() eventlog.ToolResult {
 	result, ok := googleResult(b.Content)
 	if !ok {
@@ -131,8 +129,8 @@ func (s *source) media() (eventlog.Media, bool) {
 	return eventlog.Media{}, false
 }
 
-// resultContent leaves out empty texts, and carries as a whole what a result
-// cannot hold block by block.
+// resultContent omits empty texts. If a tool result cannot hold one of the blocks, the whole content becomes
+// one provider block.
 func resultContent(blocks []eventlog.Block, raw jsontext.Value) []eventlog.Block {
 	var out []eventlog.Block
 	for _, b := range blocks {
@@ -150,7 +148,7 @@ func resultContent(blocks []eventlog.Block, raw jsontext.Value) []eventlog.Block
 	return out
 }
 
-// elements gives the JSON of a list's elements, read when first asked for.
+// elements decodes a list, when first asked for one, into the JSON of its elements.
 type elements struct {
 	raw  jsontext.Value
 	list []jsontext.Value
@@ -169,8 +167,8 @@ func present(raw jsontext.Value) bool {
 	return len(raw) > 0 && !bytes.Equal(raw, []byte("null")) && !bytes.Equal(raw, []byte("[]"))
 }
 
-// textOrList reads content that is a string, which is a text unless it is empty or absent,
-// or else a list, which is not nil.
+// textOrList reads a content that is either a string or a list. said has the string, unless it is empty or
+// absent; list is not nil if the content is a list.
 func textOrList[T any](raw jsontext.Value) (said []eventlog.Block, list []T, err error) {
 	if len(raw) == 0 || raw[0] == 'n' {
 		return nil, nil, nil
@@ -190,7 +188,7 @@ func textOrList[T any](raw jsontext.Value) (said []eventlog.Block, list []T, err
 	return said, list, nil
 }
 
-// OpenAI and Google name the provider in blocks that are carried as they came.
+// OpenAI and Google are the providers of blocks that are kept in their own JSON.
 const (
 	OpenAI = "openai"
 	Google = "google"
@@ -208,8 +206,7 @@ var anthropicOnly = map[string]bool{
 	"image": true, "document": true, "server_tool_use": true, "web_search_tool_result": true, "tool_reference": true,
 }
 
-// ChatBlocks reads the content of a message in OpenAI's or Anthropic's form: a
-// string, a list of parts, or a list of blocks.
+// ChatBlocks reads a content in OpenAI's or Anthropic's form: a string, a list of parts, or a list of blocks.
 func ChatBlocks(raw jsontext.Value) ([]eventlog.Block, error) {
 	said, list, err := textOrList[openAIPart](raw)
 	if err != nil || list == nil {
@@ -246,8 +243,8 @@ func (p openAIPart) block() (eventlog.Block, bool) {
 	return nil, false
 }
 
-// image reads a data URL or another one. An image with more than its URL, such as
-// a wish for detail, is carried as it came.
+// image reads the URL of an image, which may be a data URL. An image with more fields than its URL, such as
+// the detail wanted, has no counterpart: ok is false.
 func (p openAIPart) image() (eventlog.Block, bool) {
 	var url string
 	if transcript.Decode(p.ImageURL, &url) != nil {
@@ -260,7 +257,7 @@ func (p openAIPart) image() (eventlog.Block, bool) {
 	return DataURL(url)
 }
 
-// DataURL reads an image's URL: the data of a data URL, or else the URL itself.
+// DataURL reads an image's URL: it decodes a data URL, and keeps any other as it is.
 func DataURL(url string) (eventlog.Block, bool) {
 	rest, ok := strings.CutPrefix(url, "data:")
 	if !ok {
@@ -277,7 +274,7 @@ func DataURL(url string) (eventlog.Block, bool) {
 	return eventlog.Media{MIMEType: mime, Data: string(decoded)}, true
 }
 
-// URL is that of an image or another file: its own, or one with its data.
+// URL returns the URL of an image or another file; a data URL if the log has its data.
 func URL(m eventlog.Media) string {
 	if m.Data == "" {
 		return m.URI
@@ -285,7 +282,7 @@ func URL(m eventlog.Media) string {
 	return "data:" + m.MIMEType + ";base64," + base64.StdEncoding.EncodeToString([]byte(m.Data))
 }
 
-// Readable is what a tool gave back, with blocks of other providers as the text of their JSON.
+// Readable returns a tool's result with blocks of other providers replaced by their JSON as text.
 func Readable(blocks []eventlog.Block, provider string) []eventlog.Block {
 	out := make([]eventlog.Block, len(blocks))
 	for i, b := range blocks {
@@ -297,8 +294,7 @@ func Readable(blocks []eventlog.Block, provider string) []eventlog.Block {
 	return out
 }
 
-// ResultContent reads what a tool gave back: a string or a list of parts; empty
-// texts are left out.
+// ResultContent reads what a tool returned: a string, an object or a list of parts; it omits empty texts.
 func ResultContent(raw jsontext.Value) ([]eventlog.Block, error) {
 	if len(raw) > 0 && raw[0] == '{' {
 		return []eventlog.Block{eventlog.Text{Text: transcript.Compact(raw)}}, nil
@@ -310,11 +306,11 @@ func ResultContent(raw jsontext.Value) ([]eventlog.Block, error) {
 	return resultContent(blocks, raw), nil
 }
 
-// longestItemID is the longest id of an item that is taken for the provider's.
+// longestItemID is the length up to which an id may be OpenAI's.
 const longestItemID = 64
 
-// IsReasoningID reports whether an id is OpenAI's for an item of reasoning, which it
-// wants back with what it sealed. It is the signature of such a block.
+// IsReasoningID reports whether an id is OpenAI's for an item of reasoning. OpenAI needs it again together
+// with the encrypted content; it is kept as the block's signature.
 func IsReasoningID(id string) bool {
 	rest, ok := strings.CutPrefix(id, "rs_")
 	return ok && rest != "" && len(id) <= longestItemID && !strings.ContainsFunc(rest, func(r rune) bool {
@@ -322,7 +318,8 @@ func IsReasoningID(id string) bool {
 	})
 }
 
-// MadeUpReasoningID replaces an unknown id of what OpenAI sealed, and is recognised by it.
+// MadeUpReasoningID derives an id from encrypted content whose own id is unknown. The same content always
+// gives the same id, by which a reader recognises it as made up.
 func MadeUpReasoningID(encrypted string) string {
 	sum := sha256.Sum256([]byte(encrypted))
 	return "rs_" + hex.EncodeToString(sum[:12])

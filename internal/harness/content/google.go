@@ -11,7 +11,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// googlePart is a part of a content in Google's form.
+// googlePart is one part of a content in Google's form.
 type googlePart struct {
 	Text       *string         `json:"text"`
 	Thought    bool            `json:"thought"`
@@ -23,7 +23,7 @@ type googlePart struct {
 	googlePartInPython
 }
 
-// googlePartInPython are the names that Google's SDK for Python writes.
+// googlePartInPython has the names of the same fields in files of Google's SDK for Python.
 type googlePartInPython struct {
 	PySignature  string          `json:"thought_signature"`
 	PyInlineData *googleFile     `json:"inline_data"`
@@ -32,7 +32,7 @@ type googlePartInPython struct {
 	PyResponse   *GoogleResponse `json:"function_response"`
 }
 
-// googleFile is media, by its data or its URI.
+// googleFile is media: its data or its URI.
 type googleFile struct {
 	MIMEType   string `json:"mimeType"`
 	PyMIMEType string `json:"mime_type"`
@@ -47,7 +47,7 @@ type googleCall struct {
 	Args jsontext.Value `json:"args"`
 }
 
-// GoogleResponse is what a function gave back.
+// GoogleResponse is the result of a function call.
 type GoogleResponse struct {
 	ID       string         `json:"id"`
 	Name     string         `json:"name"`
@@ -55,9 +55,9 @@ type GoogleResponse struct {
 	Parts    jsontext.Value `json:"parts"`
 }
 
-// GoogleBlocks reads a content in Google's form: a string, a part, or a list of parts. A signature
-// becomes a block before what it seals, as Google's own form is carried, and that of a thought the
-// thought's. Calls and responses need no id there: their blocks have none then.
+// GoogleBlocks reads a content in Google's form: a string, a part, or a list of parts. The signature of a
+// thought is the thinking block's own; any other becomes a provider block before the block that it seals, as
+// in the log's form for Google. Calls and responses may have no id there; then their blocks have none.
 func GoogleBlocks(raw jsontext.Value) ([]eventlog.Block, error) {
 	return googleParts(raw, func(part googlePart, raw jsontext.Value) []eventlog.Block {
 		if part.Thought && part.Text != nil {
@@ -72,7 +72,7 @@ func GoogleBlocks(raw jsontext.Value) ([]eventlog.Block, error) {
 		default:
 			block := part.said(raw)
 			if _, native := block.(eventlog.ProviderBlock); native {
-				return []eventlog.Block{block} // it has its signature
+				return []eventlog.Block{block} // its JSON includes the signature
 			}
 			blocks = []eventlog.Block{block}
 		}
@@ -84,8 +84,8 @@ func GoogleBlocks(raw jsontext.Value) ([]eventlog.Block, error) {
 	})
 }
 
-// GoogleTexts reads a content in Google's form of which calls and responses are kept elsewhere:
-// they are carried as they came, as all is that is neither text nor media.
+// GoogleTexts reads a content in Google's form whose calls and responses the harness also stores elsewhere:
+// all but texts and media become provider blocks.
 func GoogleTexts(raw jsontext.Value) ([]eventlog.Block, error) {
 	return googleParts(raw, func(part googlePart, raw jsontext.Value) []eventlog.Block {
 		return []eventlog.Block{part.said(raw)}
@@ -122,7 +122,7 @@ func googleParts(raw jsontext.Value, blocks func(googlePart, jsontext.Value) []e
 	return out, nil
 }
 
-// said is the text or the media of a part, or else the part as it came.
+// said is the text or the media of a part; any other part becomes a provider block.
 func (p *googlePart) said(raw jsontext.Value) eventlog.Block {
 	if p.Text != nil {
 		return eventlog.Text{Text: *p.Text}
@@ -139,7 +139,7 @@ func (p *googlePart) said(raw jsontext.Value) eventlog.Block {
 	return eventlog.ProviderBlock{Provider: Google, JSON: transcript.Compact(raw)}
 }
 
-// Result is the response as a result.
+// Result returns the response as a tool result.
 func (r *GoogleResponse) Result() eventlog.ToolResult {
 	blocks, failed := r.text()
 	if media, err := GoogleTexts(r.Parts); err == nil {
@@ -148,7 +148,7 @@ func (r *GoogleResponse) Result() eventlog.ToolResult {
 	return eventlog.ToolResult{CallID: r.ID, ToolName: r.Name, Content: blocks, IsError: failed}
 }
 
-// text is that of a response which holds nothing but output or error, else its JSON.
+// text is the text of a response with the single member output or error; for any other response its JSON.
 func (r *GoogleResponse) text() (blocks []eventlog.Block, failed bool) {
 	var members map[string]jsontext.Value
 	if transcript.Decode(r.Response, &members) == nil && len(members) == 1 {
@@ -165,7 +165,7 @@ func (r *GoogleResponse) text() (blocks []eventlog.Block, failed bool) {
 	return []eventlog.Block{eventlog.Text{Text: transcript.Compact(r.Response)}}, false
 }
 
-// googleResult is the result in an object that holds a response, or parts with one.
+// googleResult reads a tool result from an object with a response, or with parts one of which is a response.
 func googleResult(raw jsontext.Value) (result eventlog.ToolResult, ok bool) {
 	var object struct {
 		Response *GoogleResponse `json:"functionResponse"`

@@ -17,7 +17,7 @@ import (
 // Name of the harness.
 const Name = "copilot"
 
-// format is what LabelHarness says of the harness's own sessions.
+// format is the value of LabelHarness in the harness's own sessions.
 const format = "copilot-cli"
 
 // Harness is Copilot CLI.
@@ -105,7 +105,7 @@ func (r *reader) start(data jsontext.Value) error {
 	return nil
 }
 
-// session is the conversation of the subagent that a call began, or the main one.
+// session returns the conversation of the subagent that a call began; the main one if there is no call.
 func (r *reader) session(parentCall string) *transcript.SessionBuilder {
 	if parentCall == "" {
 		return r.main
@@ -137,15 +137,15 @@ func (r *reader) compaction(entry transcript.Entry, data jsontext.Value) error {
 	return nil
 }
 
-// text appends a message of the system or the user as it was sent, which is not
-// always as it was typed.
+// text appends a message of the system or the user in the form that was sent to the model, which may differ
+// from what the user typed.
 func (r *reader) text(entry transcript.Entry, data jsontext.Value, role eventlog.Role) error {
 	var d struct {
 		Content     string           `json:"content"`
 		Transformed string           `json:"transformedContent"`
 		Attachments []jsontext.Value `json:"attachments"`
 		ParentCall  string           `json:"parentToolCallId"`
-		// Source says who sent it: the user where it is absent, or a skill, for instance.
+		// Source is who sent it, such as a skill; it is absent or "user" for the user.
 		Source transcript.Word `json:"source"`
 	}
 	if err := transcript.Decode(data, &d); err != nil {
@@ -206,7 +206,7 @@ func (r *reader) assistant(entry transcript.Entry, data jsontext.Value) error {
 		return nil
 	}
 	entry.Labels = transcript.Usage{Output: d.OutputTokens}.Labels()
-	delete(entry.Labels, transcript.LabelPromptTokens) // the file does not know them
+	delete(entry.Labels, transcript.LabelPromptTokens) // the file does not have these counts
 	delete(entry.Labels, transcript.LabelCacheReadTokens)
 	entry.Body = m
 	session.Append(entry)
@@ -247,7 +247,7 @@ func (r *reader) result(entry transcript.Entry, data jsontext.Value) error {
 	return nil
 }
 
-// editors are Copilot's own.
+// editors are Copilot's own tools that change files.
 var editors = transcript.Editors{"create": {"path"}, "edit": {"path"}, "str_replace_editor": {"path"}}
 
 // filesOf are the files that a call is to change.

@@ -11,8 +11,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// chats makes a session of each chat, the oldest first. Chats of subagents come
-// after the others and know the call that began them.
+// chats makes a session of each chat, the oldest first. Chats of subagents come after all others.
 func (t *table) chats() {
 	var all []*chat
 	seen := map[string]bool{}
@@ -58,8 +57,8 @@ func (t *table) chats() {
 	}
 }
 
-// plainID is an id that can be part of a session's: the chat's own, unless it is
-// none of Cursor's.
+// plainID is an id that can be part of a session's suffix: the chat's own if it is a UUID, otherwise one
+// derived from it.
 func plainID(id string) string {
 	if transcript.IsUUID(id) {
 		return id
@@ -75,7 +74,7 @@ type chat struct {
 	composer composer
 	session  *transcript.SessionBuilder
 	group    string // of the reply that is being read
-	call     string // the model's call whose tools are being read; empty if unknown
+	call     string // id of the model call whose tools are being read; empty if unknown
 	tools    bool   // a tool of the reply has been read
 }
 
@@ -141,16 +140,15 @@ func (c *chat) bubble(r row) {
 	}
 }
 
-// boundary is a compaction whose summary Cursor keeps on its servers: there is
-// nothing to build a context from but that it happened here.
+// boundary appends a compaction. Cursor keeps its summary on its servers, so that the compaction has neither
+// a summary nor kept events.
 func (c *chat) boundary(entry transcript.Entry) {
 	c.group = ""
 	c.session.Boundary(entry, &eventlog.Compaction{NativeJSON: markerOf(entry.Native)})
 }
 
-// reply appends a part of a reply and, if it is a tool's, the result after it. A
-// reply ends where another model call begins: at a text or thought after a tool,
-// or at a tool of another call.
+// reply appends a part of a reply and, if it is a tool call, the result after it. A new reply begins at a
+// text or thought after a tool, or at a tool of another model call.
 func (c *chat) reply(entry transcript.Entry, b *bubble) {
 	call := ""
 	if b.Tool != nil {
@@ -226,7 +224,7 @@ func (c *chat) tool(entry transcript.Entry, b *bubble, m *eventlog.Message) {
 	c.session.Append(answer)
 }
 
-// outcome is what came of a call; done is false while it has not ended.
+// outcome returns a call's result; done is false while the call has not ended.
 func (t *tool) outcome() (content string, failed, done bool) {
 	content = text(t.Result)
 	switch t.Status {
@@ -242,8 +240,8 @@ func (t *tool) outcome() (content string, failed, done bool) {
 	return content, failed || t.Decision == "rejected" || t.Additional.Status == "error", true
 }
 
-// marked are the members of a compaction's bubble that say something of it; the
-// others are empty lists that every bubble has.
+// marked are the members of a compaction's bubble that carry information; the others are empty lists that
+// every bubble has.
 var marked = []string{"_v", "type", "bubbleId", "capabilityType", "createdAt", "text", "serverBubbleId", "requestId"}
 
 func markerOf(native []byte) string {
@@ -256,8 +254,8 @@ func markerOf(native []byte) string {
 	return string(v)
 }
 
-// editors are Cursor's own, with the members of their arguments, as the model or as the
-// tool has them, that name the file.
+// editors are Cursor's own tools that change files. The arguments that name the file have one name as the
+// model wrote them, and another as the tool got them.
 var editors = transcript.Editors{
 	"edit_file":      {"target_file", "relativeWorkspacePath"},
 	"edit_file_v2":   {"target_file", "relativeWorkspacePath"},
@@ -269,8 +267,8 @@ var editors = transcript.Editors{
 	"edit_notebook":  {"target_notebook", "relativeWorkspacePath"},
 }
 
-// filesChanged is the file of a tool that has done its work: as the model named it, or
-// else as the tool took it.
+// filesChanged returns the file that a completed tool changed, as the model named it or else as the tool got
+// it.
 func (t *tool) filesChanged() []string {
 	for _, raw := range [][]byte{t.RawArgs, t.Params} {
 		if files := editors.Files(t.Name, []byte(text(raw))); len(files) > 0 {

@@ -25,7 +25,7 @@ const (
 	bubblePrefix   = "bubbleId:"
 )
 
-// families are the beginnings of the keys of the database's table.
+// families are the prefixes of keys in the database's table.
 var families = []string{
 	composerPrefix, bubblePrefix, "messageRequestContext:", "checkpointId:", "codeBlockDiff:", "agentKv:", "inlineDiffs",
 	"composer.content.", "ofsContent:",
@@ -59,8 +59,8 @@ func detect(p transcript.Probe) bool {
 	return p.Has("role", "message.content[].type") && !p.Has("type", "uuid") && !p.Has("message.role") && !p.Has("sessionId")
 }
 
-// read reads all chats of a file of JSON. A database is read through openDatabase, since
-// its pages are read where they are and not in the order in which they come.
+// read reads all chats of a JSON file. It refuses a database, whose pages must be read at random: that is
+// read through openDatabase.
 func read(in io.Reader) (transcript.Transcript, error) {
 	buffered := transcript.Ahead(in, 64<<10)
 	begin, err := buffered.Peek(len(sqlite.Magic))
@@ -79,7 +79,7 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	return out.Finish(err)
 }
 
-// notKept is what the reader leaves out.
+// notKept lists what the reader omits.
 var notKept = []transcript.NotKept{
 	{Entry: "bubble", Field: "richText", Reason: "the text once more, as the editor holds it"},
 	{Entry: "bubble", Field: "toolFormerData.params", Reason: "the arguments once more, as the tool took them; read where there are no others"},
@@ -92,8 +92,8 @@ var notKept = []transcript.NotKept{
 	{Entry: "row", Field: "", Reason: "rows of other families: checkpoints, diffs, contexts of requests"},
 }
 
-// database is a database of the editor as Read reads it: the rows of its chats as JSON,
-// one a line. Nothing that is in the database is run.
+// database gives the chats of the editor's database in the form that Read takes: rows as JSON, one a line. It
+// runs nothing that the database contains.
 type database struct {
 	line bytes.Buffer
 	next func() (sqlite.Row, error, bool)
@@ -101,14 +101,15 @@ type database struct {
 	warn func(string)
 	// begun is set once a row was read.
 	begun bool
-	err   error // the last one, which stays
+	err   error // the final one, which all later reads return
 }
 
-// databaseTable is where the editor keeps its chats.
+// databaseTable is the table in which the editor keeps its chats.
 const databaseTable = "cursorDiskKV"
 
-// openDatabase reads a database of so many bytes, and the write-ahead log beside it
-// unless it is nil. warn is given damage after the first row, which ends the rows.
+// openDatabase opens a database of size bytes, with the write-ahead log next to it, which may be nil. Damage
+// after the first row ends the rows and is given to warn; damage before it is a *transcript.FormatError of
+// Read.
 func openDatabase(ctx context.Context, in io.ReaderAt, size int64, log io.ReaderAt, warn func(string)) io.ReadCloser {
 	file, err := sqlite.Open(in, size, log)
 	rows := func(yield func(sqlite.Row, error) bool) { yield(sqlite.Row{}, err) }
@@ -120,14 +121,13 @@ func openDatabase(ctx context.Context, in io.ReaderAt, size int64, log io.Reader
 	return d
 }
 
-// Close ends the reading.
 func (d *database) Close() error {
 	d.stop()
 	return nil
 }
 
-// Read gives the next rows. A file that is no database of the editor is a
-// *transcript.FormatError.
+// Read returns the next rows. The error is a *transcript.FormatError if the file is not a database of the
+// editor.
 func (d *database) Read(p []byte) (int, error) {
 	for d.line.Len() == 0 {
 		if d.err == nil {
@@ -140,7 +140,7 @@ func (d *database) Read(p []byte) (int, error) {
 	return d.line.Read(p)
 }
 
-// row goes on to the next row.
+// row reads the next row.
 func (d *database) row() error {
 	row, err, ok := d.next()
 	var damage *sqlite.DamageError
@@ -163,7 +163,7 @@ func (d *database) row() error {
 	return nil
 }
 
-// write writes a row as readRows takes it.
+// write puts a row into line, in the form that readRows takes.
 func (d *database) write(row sqlite.Row) {
 	value := transcript.Clean(string(row.Value))
 	if row.Value == nil {

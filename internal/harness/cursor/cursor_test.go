@@ -19,7 +19,7 @@ import (
 
 const database = "testdata/state.vscdb" // testdata/make.py makes it
 
-// read reads a file of JSON, or a database and its warnings.
+// read reads a JSON file, or a database with its warnings.
 func read(ctx context.Context, data []byte) (tr transcript.Transcript, warnings []string, err error) {
 	if !bytes.HasPrefix(data, []byte(sqlite.Magic)) {
 		tr, err = cursor.Harness.Read(bytes.NewReader(data))
@@ -45,7 +45,7 @@ func TestConformance(t *testing.T) {
 	}}})
 }
 
-// TestDatabase: the database says what its rows say as JSON.
+// TestDatabase: a database gives the same transcript as its rows exported as JSON.
 func TestDatabase(t *testing.T) {
 	exported, err := os.ReadFile("testdata/rows.in.json")
 	if err != nil {
@@ -71,8 +71,7 @@ func TestDatabase(t *testing.T) {
 	}
 }
 
-// TestDatabaseAsStream: a database that comes as a stream is refused, and the answer
-// says what reads it.
+// TestDatabaseAsStream: a database that comes as a stream is refused, and the error says how to import it.
 func TestDatabaseAsStream(t *testing.T) {
 	data, err := os.ReadFile(database)
 	if err != nil {
@@ -85,8 +84,7 @@ func TestDatabaseAsStream(t *testing.T) {
 	}
 }
 
-// TestOtherDatabases: a database without the table, or without chats in it, is none of
-// the editor's.
+// TestOtherDatabases: a database without the table, or without chats in it, is refused.
 func TestOtherDatabases(t *testing.T) {
 	for name, want := range map[string]string{
 		"other.refused.db": "has no table cursorDiskKV", "view.refused.db": "is a \"view\" and not a table", "page-512.plain.db": "no conversation",
@@ -103,8 +101,8 @@ func TestOtherDatabases(t *testing.T) {
 	}
 }
 
-// TestDamagedDatabase: what is cut off or overwritten is an answer without a panic:
-// a transcript with a warning, or that there is none.
+// TestDamagedDatabase: a truncated or overwritten database gives a transcript with a warning, or an error,
+// and never a panic.
 func TestDamagedDatabase(t *testing.T) {
 	data, err := os.ReadFile(database)
 	if err != nil {

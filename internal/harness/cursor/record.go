@@ -9,8 +9,8 @@ import (
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
-// composer is a chat. Its messages are bubbles, named in order; older versions have
-// them inside.
+// composer is a chat. Its messages are bubbles: it lists their ids in order or, in older versions, contains
+// them.
 type composer struct {
 	ID           string           `json:"composerId"`
 	Name         string           `json:"name"`
@@ -98,7 +98,7 @@ type tool struct {
 	} `json:"additionalData"`
 }
 
-// instant is a time: milliseconds of the epoch or text.
+// instant is a time, as milliseconds of the epoch or as text.
 type instant struct{ time.Time }
 
 // UnmarshalJSON never fails.
@@ -115,7 +115,7 @@ func (i *instant) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// directory is where the chat ran, as far as the bubble says.
+// directory is where the chat ran; "" if the bubble does not say.
 func (b *bubble) directory() string {
 	if b.Project != "" {
 		return b.Project
@@ -128,7 +128,7 @@ func (b *bubble) directory() string {
 	return ""
 }
 
-// text is a string unchanged, or other JSON without spaces; null is nothing.
+// text is the text of a JSON string, or any other JSON without whitespace; "" for null.
 func text(raw jsontext.Value) string {
 	if s, ok := transcript.Text(raw); ok {
 		return s

@@ -12,29 +12,28 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// row is a row of the table whose key says that it is part of a chat.
+// row is a row of the table that belongs to a chat.
 type row struct {
 	key   string
 	line  int // 0 in a database
 	value jsontext.Value
 }
 
-// table holds the rows of all chats, in the file's order. Rows come in any order,
-// so that no chat is whole before the end.
+// table holds the rows of all chats, in the file's order. Rows may come in any order, so that chats are read
+// at the end.
 type table struct {
 	out       *transcript.Builder
 	composers []row
 	bubbles   map[string]map[string]row  // by composer and bubble
-	agent     *transcript.SessionBuilder // of an agent's transcript, which has no ids and no times
+	agent     *transcript.SessionBuilder // an agent's transcript, which has neither ids nor times
 }
 
 func newTable(out *transcript.Builder) *table {
 	return &table{out: out, bubbles: map[string]map[string]row{}}
 }
 
-// readRows reads rows as JSON: an object of key and value each, in a list or one a
-// line, or one object with the keys for names. Lines with a role are those of an
-// agent's transcript.
+// readRows reads rows as JSON: objects with a key and a value, in a list or one a line, or a single object
+// that maps keys to values. Lines with a role are an agent's transcript.
 func (t *table) readRows(in io.Reader) error {
 	doc := transcript.NewDocument(in, t.out.Warn)
 	return doc.Each(func(kind byte) (bool, error) {
@@ -65,7 +64,7 @@ func (t *table) object(value jsontext.Value, line int) {
 	t.row(*r.Key, r.Value, line)
 }
 
-// members reads the object that was opened.
+// members reads the open object.
 func (t *table) members(doc *transcript.Document) error {
 	var one bytes.Buffer
 	one.WriteByte('{')
@@ -96,7 +95,7 @@ func (t *table) members(doc *transcript.Document) error {
 	return doc.Close()
 }
 
-// row takes a row; its value is JSON, or a string that holds JSON.
+// row adds a row; its value is JSON, or a string with JSON in it.
 func (t *table) row(key string, value jsontext.Value, line int) {
 	if text, ok := transcript.Text(value); ok {
 		value = jsontext.Value(text)
@@ -162,14 +161,13 @@ func (t *table) line(raw jsontext.Value, line int) {
 	t.agent.Append(entry)
 }
 
-// tags are the elements that Cursor writes in the user's name; the user's own words are in
-// another.
+// tags are the elements that Cursor writes in user messages; the user's own text is in another one.
 var tags = transcript.Tags(
 	"user_info", "git_status", "rules", "agent_skills", "project_layout", "additional_data", "system_reminder",
 	"system_notification", "attached_files", "open_and_recently_viewed_files", "environment_details",
 )
 
-// injected reports whether Cursor wrote all of a message of the user's.
+// injected reports whether Cursor wrote all of a user message.
 func injected(blocks []eventlog.Block) bool {
 	for _, b := range blocks {
 		if t, ok := b.(eventlog.Text); !ok || !transcript.Inserted(t.Text, tags) {
@@ -179,7 +177,7 @@ func injected(blocks []eventlog.Block) bool {
 	return len(blocks) > 0
 }
 
-// queries takes the user's words out of the mark around them.
+// queries removes the element around the user's text.
 func queries(blocks []eventlog.Block) []eventlog.Block {
 	for i, b := range blocks {
 		text, ok := b.(eventlog.Text)

@@ -1,7 +1,7 @@
-// Package gemini reads the chat files of Gemini CLI: one JSON object with a list
-// of messages, or the same as lines that change what comes before them; results
-// are inside their calls. It also reads the events that the CLI prints. docs/harness/gemini.md describes the format and the
-// mapping, and why there is no writer.
+// Package gemini reads the chat files of Gemini CLI: one JSON object with a list of messages, or lines of
+// which later ones change what earlier ones say; results are inside their calls. It also reads the stream of
+// events that the CLI prints. docs/harness/gemini.md describes the formats and the mapping, and why there is
+// no writer.
 package gemini
 
 import (
@@ -19,7 +19,7 @@ import (
 // Name of the harness.
 const Name = "gemini"
 
-// format is what LabelHarness says of the harness's own sessions.
+// format is the value of LabelHarness in the harness's own sessions.
 const format = "gemini-cli"
 
 // Harness is Gemini CLI.
@@ -31,7 +31,7 @@ func detect(p transcript.Probe) bool {
 		(p.Is("type", "gemini") && p.Has("id", "timestamp", "content"))
 }
 
-// instead is said of what the harness keeps of all that was typed.
+// instead recognises the history of prompts that the harness keeps for its user.
 func instead(p transcript.Probe) string {
 	if p.Has("[].sessionId", "[].messageId") {
 		return "this is what a user typed into Gemini CLI, not what its model saw: import chats/ of the same folder"
@@ -96,9 +96,8 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	return out.Finish(err)
 }
 
-// boundary is a place where the harness put another list of messages for the one
-// it had. It does not say what of the new list sums up what: there is nothing to
-// build a context from but that it happened here.
+// boundary appends a compaction where the harness replaced its list of messages. The file does not say which
+// of the new messages replace which old ones, so that the compaction has neither a summary nor kept events.
 func (r *reader) boundary(i item) {
 	r.session.Append(transcript.Entry{
 		Line: i.line, ID: transcript.PositionID(transcript.Record{Line: i.line}) + "/checkpoint",
@@ -147,26 +146,25 @@ func (r *reader) message(raw jsontext.Value, line int) {
 		r.session.Append(entry)
 	case "gemini":
 		r.reply(entry, &m, blocks)
-	default: // info, warning and error are for the user's eyes
+	default: // info, warning and error are only displayed
 		r.session.Keep(entry, m.Type)
 	}
 }
 
-// tags are the elements that the harness writes in the user's name.
+// tags are the elements that the harness writes in user messages.
 var tags = transcript.Tags("session_context", "hook_context", snapshot, "system-reminder")
 
-// snapshot is what replaces the messages that a compression replaced.
+// snapshot is the element with the summary of a compression.
 const snapshot = "state_snapshot"
 
-// goesOn is what it writes to the model where that stopped for no reason.
+// goesOn is what the harness writes to the model if that stopped without a reason.
 const goesOn = "System: Please continue."
 
-// injectedLabels are those of a message of the user's that the harness wrote all of; nil if it
-// did not.
+// injectedLabels are the labels of a user message of which the harness wrote all; nil for any other.
 func injectedLabels(blocks []eventlog.Block) map[string]string {
 	labels := map[string]string{}
 	for _, b := range blocks {
-		t, _ := b.(eventlog.Text) // nothing of another block
+		t, _ := b.(eventlog.Text) // empty for other blocks
 		names, ok := transcript.Elements(t.Text, tags)
 		if !ok && t.Text != goesOn {
 			return nil
@@ -179,7 +177,7 @@ func injectedLabels(blocks []eventlog.Block) map[string]string {
 	return labels
 }
 
-// reply appends the model's message and then the results that its calls hold.
+// reply appends the model's message, and then the results that are inside its calls.
 func (r *reader) reply(entry transcript.Entry, m *message, text []eventlog.Block) {
 	var blocks []eventlog.Block
 	for _, t := range m.Thoughts {
@@ -202,7 +200,7 @@ func (r *reader) reply(entry transcript.Entry, m *message, text []eventlog.Block
 	for i, c := range m.ToolCalls {
 		content, ok := c.content()
 		if !ok {
-			continue // cut off before it answered
+			continue // the session ended before the result
 		}
 		answer := entry
 		answer.ID = entry.ID + "/result-" + strconv.Itoa(i+1)
@@ -217,7 +215,7 @@ func (r *reader) reply(entry transcript.Entry, m *message, text []eventlog.Block
 	}
 }
 
-// notKept is what the reader leaves out.
+// notKept lists what the reader omits.
 var notKept = []transcript.NotKept{
 	{Entry: "gemini", Field: "toolCalls[].resultDisplay", Reason: "what a tool shows the user: whole files before and after, and the output once more"},
 	{Entry: "gemini", Field: "toolCalls[].description", Reason: "a text for the user's eyes"},
@@ -245,7 +243,7 @@ type toolCall struct {
 // editors are Gemini CLI's own.
 var editors = transcript.Editors{"replace": {"file_path"}, "write_file": {"file_path"}}
 
-// labels say which files a call changed.
+// labels are those of a call's result, which say which files the call changed.
 func (c toolCall) labels() map[string]string {
 	if c.Status != "success" {
 		return nil
@@ -255,7 +253,7 @@ func (c toolCall) labels() map[string]string {
 
 func (c toolCall) failed() bool { return c.Status == "error" || c.Status == "cancelled" }
 
-// content is what the model got back; ok is false if it got nothing.
+// content is the result that the model got; ok is false if it got none.
 func (c toolCall) content() (blocks []eventlog.Block, ok bool) {
 	for _, raw := range c.Result {
 		var p struct {

@@ -9,19 +9,18 @@ import (
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
-// history collects the messages of a file before they are read, because a line may
-// give a message again or take messages back.
+// history collects the messages of a file before they become events, because a later line may replace a
+// message or remove several.
 type history struct {
 	out    *transcript.Builder
 	reader *reader
 	items  []item
-	at     map[string]int // where the message of an id is
-	// lines is how many objects the file has held so far.
+	at     map[string]int // index in items by message id
+	// lines is how many objects were read so far.
 	lines int
 }
 
-// item is a message, or a boundary with what is kept of its line. A message that
-// was taken back is nil.
+// item is a message, or a boundary with a short form of its line. raw is nil for a removed message.
 type item struct {
 	id       string
 	raw      jsontext.Value
@@ -60,7 +59,7 @@ func (h *history) object(doc *transcript.Document) error {
 			}
 		}
 		if err != nil {
-			// Half a message is none; what the session is holds all the same.
+			// An incomplete message is dropped; members that describe the session are read.
 			if _, message := values["type"]; !message {
 				h.fields(names, values, first)
 			}
@@ -71,7 +70,7 @@ func (h *history) object(doc *transcript.Document) error {
 	return doc.Close()
 }
 
-// fields takes the members of a line: a change, a message, or what the session is.
+// fields reads the members of a line: a change, a message, or fields of the session.
 func (h *history) fields(names []string, values map[string]jsontext.Value, line int) {
 	if raw, ok := values["$rewindTo"]; ok {
 		id, _ := transcript.Text(raw)
@@ -100,8 +99,8 @@ func (h *history) fields(names []string, values map[string]jsontext.Value, line 
 	}
 }
 
-// message takes a message. On later lines one of an id that is there already takes
-// its place: the harness writes a reply again as it grows.
+// message adds a message. On later lines a message replaces the one with the same id: the harness writes a
+// reply again as it grows.
 func (h *history) message(raw jsontext.Value, line int) {
 	id := ""
 	if value, ok := transcript.MemberOf(raw, "id"); ok {
@@ -116,8 +115,7 @@ func (h *history) message(raw jsontext.Value, line int) {
 	h.items = append(h.items, item{id: id, raw: raw, line: line})
 }
 
-// rewind takes back the message and all after it; one that is not there takes back
-// all.
+// rewind removes the message with the id and all after it; for an unknown id it removes all.
 func (h *history) rewind(id string) {
 	from, ok := h.at[id]
 	if !ok {
@@ -132,8 +130,8 @@ func (h *history) rewind(id string) {
 	}
 }
 
-// set changes what the session is. A list of messages in it takes the place of the
-// one before: what is new in it follows a boundary.
+// set reads changes of the session's fields. A list of messages among them replaces the one before: it adds a
+// boundary, and then those messages that are new.
 func (h *history) set(raw jsontext.Value, line int) {
 	var members map[string]jsontext.Value
 	if err := transcript.Decode(raw, &members); err != nil {

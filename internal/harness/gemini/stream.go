@@ -34,11 +34,11 @@ type streamEvent struct {
 	} `json:"error"`
 }
 
-// streamBytes is how much of a file is looked at for the event that begins a stream. What runs
-// the harness may print before it.
+// streamBytes is how much of a file is searched for the event that begins a stream. The program that runs the
+// harness may print other lines before it.
 const streamBytes = 64 << 10
 
-// streamed reports whether a file is what the harness printed.
+// streamed reports whether a file is the harness's printed output.
 func streamed(in *transcript.Input) (bool, error) {
 	start, err := in.Peek(streamBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -52,7 +52,7 @@ func streamed(in *transcript.Input) (bool, error) {
 	return false, nil
 }
 
-// begins reports whether an event that begins a stream is among the records.
+// begins reports whether one of the records is the event that begins a stream.
 func begins(p transcript.Probe) bool {
 	for _, r := range p.Records {
 		if r["type"] == "init" && r["session_id"] != "" && r["timestamp"] != "" {
@@ -62,19 +62,19 @@ func begins(p transcript.Probe) bool {
 	return false
 }
 
-// stream reads what the harness printed: one conversation for each session that it names.
+// stream reads the harness's printed output; each session that it names becomes a conversation.
 type stream struct {
 	out     *transcript.Builder
 	session *transcript.SessionBuilder
 	runs    int
 	id      string // of the session
 	model   string
-	// reply is the group of what the model says until it gets something back.
+	// reply is the group of the model's messages up to the next result or user message.
 	reply string
-	// said is a text of which more may follow, and entry its first piece.
+	// said is a text that may have more pieces; entry is its first piece.
 	said  strings.Builder
 	entry *transcript.Entry
-	// edits are the calls that may change files, until they have their results.
+	// edits are the unanswered calls that may change files, by their ids.
 	edits map[string]streamEvent
 }
 
@@ -94,7 +94,7 @@ func (s *stream) record(line transcript.Record) {
 	}
 	entry.Time = transcript.ParseTime(e.Timestamp)
 	switch {
-	case e.Timestamp == "": // the harness gives each a time
+	case e.Timestamp == "": // the harness writes a time in each event
 		s.session.Keep(entry, "foreign")
 	case e.Type == "init":
 		s.begin(&e)
@@ -115,7 +115,7 @@ func (s *stream) record(line transcript.Record) {
 	}
 }
 
-// begin begins a session, unless it is the one that is read already.
+// begin starts another session, unless the event names the one that is being read.
 func (s *stream) begin(e *streamEvent) {
 	s.flush()
 	s.reply, s.model = "", e.Model
@@ -143,7 +143,7 @@ func (s *stream) user(entry transcript.Entry, e *streamEvent) {
 	s.session.Append(entry)
 }
 
-// piece takes a text of the model's, or the next piece of one.
+// piece adds a text of the model's, or the next piece of one.
 func (s *stream) piece(entry transcript.Entry, e *streamEvent) {
 	if !e.Delta {
 		s.flush()
@@ -163,7 +163,7 @@ func (s *stream) piece(entry transcript.Entry, e *streamEvent) {
 	}
 }
 
-// flush appends the text that was said.
+// flush appends the text that was collected from pieces.
 func (s *stream) flush() {
 	if s.entry == nil {
 		return

@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// Corpus returns the real sessions of a format, by file. root is the repository's
-// root, seen from the test. Without the corpus beside the repository the test is
-// skipped, which it says.
+// Corpus returns the real sessions of a format, by file name. root is the repository's root, relative to the
+// test. The test is skipped if the corpus is not next to the repository.
 func Corpus(t testing.TB, root, format string) map[string][]byte {
 	t.Helper()
 	dir := filepath.Join(root, "..", "shared", "corpus")
@@ -36,7 +35,7 @@ func Corpus(t testing.TB, root, format string) map[string][]byte {
 	return files
 }
 
-// CorpusFile reads one file of the corpus by the name that its index has.
+// CorpusFile reads one file of the corpus by its name in the index.
 func CorpusFile(t testing.TB, root, name string) []byte {
 	t.Helper()
 	return readFile(t, filepath.Join(root, "..", "shared", "corpus", name))

@@ -15,8 +15,8 @@ import (
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
-// LineEntries splits a JSON Lines file. What is no JSON is no entry. The kind is
-// the member "type", with "/" and the member "subtype" after it if there is one.
+// LineEntries splits a JSON Lines file. What is not JSON is skipped. The kind of an entry is its member
+// "type", followed by "/" and the member "subtype" if there is one.
 func LineEntries(file []byte) ([]Entry, error) {
 	var entries []Entry
 	for line := range bytes.Lines(file) {
@@ -53,13 +53,13 @@ func entryOf(v any) Entry {
 type Comparison struct {
 	// Equal counts the entries that were compared and are equal, by kind.
 	Equal map[string]int
-	// Repeated counts the original entries that occur twice.
+	// Repeated counts the original entries that repeat an earlier one.
 	Repeated    int
 	Differences []string
 }
 
-// CompareEntries compares files entry by entry, in order, but for what the table
-// exempts and for entries of the original that repeat an earlier one.
+// CompareEntries compares two files entry by entry, in order. It ignores what the table exempts, and entries
+// of the original that repeat an earlier one.
 func CompareEntries(original, written []Entry, exempt []transcript.NotKept) Comparison {
 	c := Comparison{Equal: map[string]int{}}
 	want, got := prune(original, exempt), prune(written, exempt)
@@ -88,7 +88,7 @@ func CompareEntries(original, written []Entry, exempt []transcript.NotKept) Comp
 	return c
 }
 
-// prune leaves out what the table exempts. It changes the values.
+// prune removes what the table exempts. It changes the values in place.
 func prune(entries []Entry, exempt []transcript.NotKept) []Entry {
 	var out []Entry
 next:
@@ -142,8 +142,8 @@ func testEntries(t *testing.T, h Subject, data []byte, tr transcript.Transcript)
 	}
 }
 
-// RoundTrip holds the file that is written from the transcript to the one that it
-// was read from, and returns how many entries it compared.
+// RoundTrip compares the file that is written from a transcript with the one that it was read from, and
+// returns how many entries are equal.
 func RoundTrip(t testing.TB, h Subject, data []byte, tr transcript.Transcript) int {
 	t.Helper()
 	split := h.Entries
@@ -174,7 +174,7 @@ func RoundTrip(t testing.TB, h Subject, data []byte, tr transcript.Transcript) i
 		n += k
 	}
 	t.Logf("%d entries are equal: %v; %d stood twice", n, c.Equal, c.Repeated)
-	// The comparison would notice a writer that is wrong.
+	// Check that the comparison detects a wrong file.
 	for name, damage := range map[string]func([]Entry) []Entry{
 		"without an entry": func(e []Entry) []Entry {
 			e = prune(e, h.NotKept)
@@ -193,7 +193,7 @@ func RoundTrip(t testing.TB, h Subject, data []byte, tr transcript.Transcript) i
 	return n
 }
 
-// changed changes the deepest of the last members of a value.
+// changed returns the value with its last, most deeply nested member replaced.
 func changed(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -30,7 +30,7 @@ func testReader(t *testing.T, h Subject, data []byte, tr transcript.Transcript) 
 	}
 }
 
-// Admitted holds a transcript to what the log takes, and to the limits of labels.
+// Admitted checks that the log admits a transcript, and that labels are within their limits.
 func Admitted(t testing.TB, tr transcript.Transcript) {
 	t.Helper()
 	for _, s := range tr.Sessions {
@@ -64,8 +64,8 @@ func checkLabels(t testing.TB, labels map[string]string) {
 	}
 }
 
-// testDamage: a file that is cut off anywhere is a shorter transcript or none, and
-// rubbish in it is a warning.
+// testDamage: a truncated file gives a shorter transcript or a *FormatError, and a line that is not JSON
+// gives a warning.
 func testDamage(t *testing.T, h Subject, data []byte) {
 	t.Helper()
 	var format *transcript.FormatError
@@ -99,10 +99,10 @@ func testDamage(t *testing.T, h Subject, data []byte) {
 	t.Errorf("line %d is no JSON, and no warning says so", half+1)
 }
 
-// large files are not read as often as small ones.
+// large is the size in bytes from which on a file is read less often.
 const large = 200_000
 
-// growthSteps is how many prefixes of a file are read: fewer of a large one.
+// growthSteps is how many prefixes of a file are read; fewer of a large one.
 func growthSteps(data []byte) int {
 	if len(data) > large {
 		return 3
@@ -118,7 +118,7 @@ func testGrowth(t *testing.T, h Subject, data []byte, whole transcript.Transcrip
 		n := len(lines) * i / steps
 		early, err := h.Read(bytes.NewReader(bytes.Join(lines[:n], nil)))
 		if err != nil {
-			continue // nothing was said yet
+			continue // there is no message yet
 		}
 		for _, s := range early.Sessions {
 			if !begins(s, whole) {
@@ -128,8 +128,8 @@ func testGrowth(t *testing.T, h Subject, data []byte, whole transcript.Transcrip
 	}
 }
 
-// begins reports whether the whole has the early events first. A compaction at the
-// very end of a file may lack what is written after it.
+// begins reports whether a session of the whole file begins with the early events. The last of them is
+// ignored if it is a compaction, because what belongs to it may follow in the file.
 func begins(early transcript.Session, whole transcript.Transcript) bool {
 	events := early.Events
 	if _, open := events[len(events)-1].Body.(*eventlog.Compaction); open {
@@ -146,7 +146,7 @@ func begins(early transcript.Session, whole transcript.Transcript) bool {
 	return false
 }
 
-// write writes a transcript twice, the same each time.
+// write writes a transcript twice, and checks that both files are equal.
 func write(t testing.TB, h Subject, tr transcript.Transcript) ([]byte, transcript.WriteReport) {
 	t.Helper()
 	var first, second bytes.Buffer
@@ -185,8 +185,8 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, fmt.Errorf("disk full") }
 
-// plain is a session with its ids replaced by positions: where a format has none,
-// the reader makes them from lines, and what is not kept has moved those.
+// plain returns the sessions with ids replaced by positions: where a format has no ids, the reader derives
+// them from lines, which differ in the written file.
 func plain(tr transcript.Transcript) []transcript.Session {
 	var all []transcript.Session
 	for _, s := range tr.Sessions {

@@ -1,5 +1,4 @@
-// Package harnesstest is the conformance suite of harnesses: what every reader and
-// every writer of transcripts must hold to.
+// Package harnesstest is the conformance suite for every reader and writer of transcripts.
 package harnesstest
 
 import (
@@ -11,22 +10,21 @@ import (
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
-// Subject is what the suite is run on. Where it has no writer, the reader alone is tested.
+// Subject is the harness under test. If it has no writer, only the reader is tested.
 type Subject struct {
 	transcript.Harness
 	// Fixtures are whole files by name. Each must be readable.
 	Fixtures map[string][]byte
-	// Lined says that the harness appends to its files line by line, so that a file
-	// that grew must give the same events with more after them.
+	// Lined says that the harness appends lines to its files, so that a file that grew must give the events
+	// of before and then more.
 	Lined bool
-	// Entries splits a file into what is compared one by one. Nil is LineEntries with
-	// the member "type" as kind and "uuid" or "id" as id.
+	// Entries splits a file into entries to compare. Nil is LineEntries.
 	Entries func(file []byte) ([]Entry, error)
 }
 
 // Entry is one entry of a file.
 type Entry struct {
-	// Kind is what the harness's NotKept names it by.
+	// Kind is the kind by which the harness's NotKept names it.
 	Kind string
 	// ID identifies a repeated entry; empty if it has none.
 	ID string
@@ -34,9 +32,9 @@ type Entry struct {
 	Value any
 }
 
-// Run runs the suite: the reader is deterministic, the log admits what it makes,
-// growth only adds, nothing is fatal that is damage; the writer is deterministic,
-// what it writes reads as what was read, and equals the original entry by entry.
+// Run runs the suite. The reader must be deterministic, the log must admit what it returns, growth must only
+// add events, and damage must not be fatal. The writer must be deterministic, and its file must equal the
+// original entry by entry and be read as the same transcript.
 func Run(t *testing.T, h Subject) {
 	t.Helper()
 	if len(h.Fixtures) == 0 {

@@ -12,16 +12,15 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// pending is a compaction on its way: the request for it is a message of the user's
-// and its summary the next reply.
+// pending is a compaction that is being read: its request is a user message, and its summary the next reply.
 type pending struct {
 	entry   transcript.Entry
 	body    *eventlog.Compaction
-	request jsontext.Value // nil if it says something else too
+	request jsontext.Value // nil if the message has other content too
 	reply   jsontext.Value // nil if there is none
 }
 
-// summaryPart is the reply in a compaction's envelopes.
+// summaryPart is the part of the envelope for the reply; the request is the first part.
 const summaryPart = "summary"
 
 func summaryID(event string) string { return event + "/" + summaryPart }
@@ -43,15 +42,14 @@ func (r *reader) compaction(entry transcript.Entry, p *part) {
 	r.pending = &pending{entry: entry, body: body}
 }
 
-// unread is a compaction whose summary cannot be read, which the writer keeps where no
-// model sees it.
+// unread reads a compaction without a summary, which contextd wrote into a part that no model sees.
 func (r *reader) unread(entry transcript.Entry, m *compactionMetadata) {
 	body := &eventlog.Compaction{}
 	r.noted(body, m)
 	r.session.Boundary(entry, body)
 }
 
-// since returns the ids of the events from a message on.
+// since returns the ids of the events from a message on; nil if that is not in the file.
 func (r *reader) since(message string) []string {
 	if message == "" {
 		return nil
@@ -64,8 +62,8 @@ func (r *reader) since(message string) []string {
 	return nil
 }
 
-// summary is the reply in which the model sums up; with the request for it, it is
-// the compaction. A reply without a request is one by itself.
+// summary reads the reply with the summary, which makes a compaction together with the request. A reply
+// without a request is a compaction by itself.
 func (r *reader) summary(entry transcript.Entry, parts []part) {
 	if r.pending == nil {
 		body := &eventlog.Compaction{NativeJSON: transcript.Compact(entry.Native)}
@@ -92,7 +90,7 @@ func (r *reader) summary(entry transcript.Entry, parts []part) {
 	r.flush()
 }
 
-// noted takes what contextd wrote of a compaction.
+// noted applies the metadata that contextd wrote to a compaction.
 func (r *reader) noted(c *eventlog.Compaction, m *compactionMetadata) {
 	if m == nil {
 		return
@@ -117,8 +115,7 @@ func (r *reader) noted(c *eventlog.Compaction, m *compactionMetadata) {
 	}
 }
 
-// flush appends a compaction that waits for its summary, and what is kept of its
-// two messages.
+// flush appends the pending compaction, and the envelopes of its two messages.
 func (r *reader) flush() {
 	p := r.pending
 	if p == nil {
@@ -140,21 +137,21 @@ func (r *reader) flush() {
 	}
 }
 
-// pruned is a result that the harness left out of later prompts. The part says
-// only when; the event goes where that time is.
+// pruned is a result that the harness no longer sends. The part has only the time of the pruning; the event
+// is inserted at that time.
 type pruned struct {
 	when   int64
 	callID string
 }
 
-// prune appends an event for every pruning up to the time, or for all that are
-// left if it is 0. Results pruned together share one event.
-// prunedType is the type of the events that say what was pruned.
+// prunedType is the type of the events that record which results were pruned.
 const (
 	prunedKind = "pruned-results"
 	prunedType = Name + "." + prunedKind
 )
 
+// prune appends an event for every pruning up to a time in milliseconds, or for all that remain if it is 0. Results
+// that were pruned together share an event.
 func (r *reader) prune(until int64) {
 	slices.SortStableFunc(r.pruned, func(a, b pruned) int { return cmp.Compare(a.when, b.when) })
 	for len(r.pruned) > 0 && (until == 0 || r.pruned[0].when <= until) {

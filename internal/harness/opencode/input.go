@@ -12,14 +12,14 @@ import (
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
-// preamble is what `opencode export` says on stderr, which is the file's first line where a shell
-// wrote both to it.
+// preamble is what `opencode export` prints on stderr. It is the file's first line if a shell redirected both
+// outputs to it.
 const preamble = "Exporting session: "
 
-// beginning is how much of a file shows its shape, in bytes.
+// beginning is how many bytes of a file are examined for its shape.
 const beginning = 64 << 10
 
-// detect recognises a session by its first members, and messages without one.
+// detect recognises a session by its first members, and messages that are in a file without one.
 func detect(p transcript.Probe) bool {
 	return p.Has("messages[].info.role") || p.Has("messages[].parts[].type") ||
 		p.Has("info.id", "info.projectID") || p.Has("info.id", "info.directory") ||
@@ -27,7 +27,7 @@ func detect(p transcript.Probe) bool {
 		strings.HasPrefix(p.Line, preamble)
 }
 
-// read reads a whole session, or the messages of one: a list of them, or one a line.
+// read reads a whole session, or only its messages: a list, or one a line.
 func read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name, in)
 	r := &reader{out: out, session: out.Session(""), again: map[string]bool{}, render: renderer{warn: func(string, ...any) {}}}
@@ -65,7 +65,7 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	return out.Finish(err)
 }
 
-// preambleOf is how many bytes the preamble takes with its line.
+// preambleOf is the length of the line with the preamble; 0 if there is none.
 func preambleOf(start []byte) int {
 	if !bytes.HasPrefix(start, []byte(preamble)) {
 		return 0
@@ -73,7 +73,7 @@ func preambleOf(start []byte) int {
 	return bytes.IndexByte(start, '\n') + 1
 }
 
-// alone reads a message of a file that does not say of what session it is, but in its messages.
+// alone reads a message of a file without session info: only the messages name the session.
 func (r *reader) alone(raw jsontext.Value, line int) {
 	var rec struct {
 		Info struct {

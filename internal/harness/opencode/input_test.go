@@ -10,8 +10,8 @@ import (
 	"github.com/contextd/contextd/internal/harness/opencode"
 )
 
-// TestReadsTheSameMessages: messages have the same events in each form that they are found in, and
-// the line of what is wrong with one is that of the file.
+// TestReadsTheSameMessages: messages give the same events in every form of a file, and warnings name the
+// file's lines.
 func TestReadsTheSameMessages(t *testing.T) {
 	file, err := os.ReadFile("testdata/session.in.json")
 	if err != nil {
@@ -68,7 +68,7 @@ func compacted(t *testing.T, messages []json.RawMessage) (out [][]byte) {
 	return out
 }
 
-// sessionOf is the session that the messages name.
+// sessionOf is the session id in the messages.
 func sessionOf(t *testing.T, messages []json.RawMessage) string {
 	t.Helper()
 	for _, m := range messages {

@@ -11,8 +11,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// reminders are the elements that the harness writes in the user's name. Plugins put them in
-// without a mark.
+// reminders are elements that the harness and its plugins write in user messages without marking the part as
+// synthetic.
 var reminders = transcript.Tags("system-reminder")
 
 func (r *reader) user(entry transcript.Entry, rec *record, parts []part) {
@@ -37,8 +37,7 @@ func (r *reader) user(entry transcript.Entry, rec *record, parts []part) {
 		case p.Type == "compaction":
 			r.compaction(kept, p)
 		default:
-			// A text file's content is in a text part of its own; a subtask is in the call
-			// that ran it.
+			// A text file's content is in a text part of its own, and a subtask is in the call that ran it.
 			r.session.Keep(kept, "part-"+p.Type)
 		}
 	}
@@ -55,14 +54,15 @@ func (r *reader) user(entry transcript.Entry, rec *record, parts []part) {
 	r.append(entry)
 }
 
-// append notes a message for compactions that keep it.
+// append appends a message, and records it for compactions that keep it.
 func (r *reader) append(entry transcript.Entry) {
 	if id := r.session.Append(entry); id != "" {
 		r.sent = append(r.sent, id)
 	}
 }
 
-// file reads a data URL or another one that a provider could fetch.
+// file makes media of a data URL, or of a URL that a provider could fetch; any other file becomes a provider
+// block.
 func file(mime, url string, native jsontext.Value) eventlog.Block {
 	if b, ok := content.DataURL(url); ok {
 		if m, isMedia := b.(eventlog.Media); isMedia {
@@ -73,8 +73,8 @@ func file(mime, url string, native jsontext.Value) eventlog.Block {
 	return eventlog.ProviderBlock{Provider: Name, JSON: transcript.Compact(native)}
 }
 
-// assistant appends each step of the reply, which is one request to the model, and
-// after it the results of its calls.
+// assistant appends each step of the reply, which is one request to the model, and after each step the
+// results of its calls.
 func (r *reader) assistant(entry transcript.Entry, rec *record, parts []part) {
 	if len(parts) == 0 {
 		r.session.Keep(entry, "failed-reply")
@@ -107,7 +107,7 @@ func (r *reader) assistant(entry transcript.Entry, rec *record, parts []part) {
 			s.add(file(p.MIME, p.URL, rec.Parts[i]))
 		case "patch":
 			s.files = append(s.files, p.Files.Value...)
-		case "snapshot", "agent", "retry": // the envelope has them
+		case "snapshot", "agent", "retry": // kept in the envelope
 		default:
 			kept := entry
 			kept.ID, kept.Native = entry.ID+"/part-"+strconv.Itoa(i+1), rec.Parts[i]
@@ -141,8 +141,7 @@ func (s *step) call(p *part) {
 	s.add(eventlog.ToolCall{CallID: id, Name: p.Tool, Arguments: transcript.UnwrapArguments(transcript.Compact(input))})
 }
 
-// end appends what was collected; an empty step was cut off before it said
-// anything.
+// end appends the step and its results. An empty step ended before the model wrote anything.
 func (s *step) end() {
 	if len(s.blocks) == 0 {
 		return
@@ -173,19 +172,17 @@ func (s *step) end() {
 }
 
 const (
-	// labelFailed is the error that a reply ended in, if OpenCode shows the reply to no
-	// model.
+	// labelFailed is the error with which a reply ended, if OpenCode does not show the reply to the model.
 	labelFailed = Name + ".failed"
-	// LabelExit is the exit code of a command that failed and that the harness takes
-	// for completed.
+	// LabelExit is the exit code of a command that failed, although the harness records the call as
+	// completed.
 	LabelExit = Name + ".exit"
-	// labelInterrupted is "true" on a result that a command gave until it was interrupted:
-	// an error for the user, and for the model its output.
+	// labelInterrupted is "true" on the result of an interrupted command: the user sees an error, the model
+	// the output until then.
 	labelInterrupted = Name + ".interrupted"
-	// labelWithin is "true" on a compaction whose request is in a message that
-	// says something else too.
+	// labelWithin is "true" on a compaction whose request is in a message with other content.
 	labelWithin = Name + ".within"
-	// systemMark is the key of a text's metadata that marks a system message.
+	// systemMark is the key of contextd's own metadata in a text part.
 	systemMark = "contextd"
 )
 

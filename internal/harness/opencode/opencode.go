@@ -17,7 +17,7 @@ import (
 // Name of the harness.
 const Name = "opencode"
 
-// redacted is in place of ids that a redaction pass took out.
+// redacted replaces ids in files from which ids were removed.
 const redacted = "REDACTED"
 
 // Harness is OpenCode.
@@ -25,7 +25,7 @@ var Harness = transcript.Harness{
 	Name: Name, Detect: detect, Instead: instead, Read: read, Write: write, NotKept: notKept, LabelUnseen: labelFailed,
 }
 
-// instead is said of the files in which the harness keeps a session's parts.
+// instead recognises the files in which the harness keeps parts of a session.
 func instead(p transcript.Probe) string {
 	if p.Has("id", "sessionID", "messageID", "type") || p.Has("id", "sessionID", "role", "time") || p.Has("id", "projectID", "directory", "time") {
 		return `this is a part of what OpenCode keeps of a session: import what "opencode export" writes`
@@ -39,10 +39,11 @@ type reader struct {
 	headed  bool // info was read
 	count   int
 	pruned  []pruned
-	// pending is a compaction whose summary is the next reply.
+	// pending is a compaction whose summary is expected in the next reply.
 	pending *pending
 	sent    []string // ids of the events that are messages, in order
-	// again are the messages that say once more what a compaction of the writer's kept.
+	// again are the messages that repeat, after a compaction that contextd wrote, what it kept; they are not
+	// read.
 	again  map[string]bool
 	render renderer
 }
@@ -118,7 +119,8 @@ func (r *reader) message(raw jsontext.Value, line int) {
 	r.envelope(from, rec.Info.Role, raw)
 }
 
-// envelope keeps what the events of a message do not say of it.
+// envelope stores the difference between a message and what its events give. While a compaction is pending,
+// its request may be in the same message.
 func (r *reader) envelope(from int, role string, raw jsontext.Value) {
 	events := r.session.Since(from)
 	switch {
@@ -132,7 +134,7 @@ func (r *reader) envelope(from int, role string, raw jsontext.Value) {
 		return
 	}
 	if _, ok := events[0].Body.(*eventlog.Compaction); ok {
-		return // the writer's own
+		return // contextd wrote it
 	}
 	base := r.render.message(events, resultsOf(events))
 	r.session.Envelope(from, transcript.Difference(base, raw, transcript.FieldsOf(notKept, "message/"+role)...))
@@ -145,7 +147,7 @@ var notKept = []transcript.NotKept{
 	{Entry: "member/*", Reason: "members of the file besides info and messages"},
 }
 
-// What a session written again may lack of the messages of a user and of a model.
+// The rows of notKept for messages of a user and of a model.
 var (
 	notKeptOfUser  = transcript.FieldsOf(notKept, "message/user")
 	notKeptOfModel = transcript.FieldsOf(notKept, "message/assistant")
@@ -169,8 +171,8 @@ type info struct {
 	} `json:"time"`
 }
 
-// failed is the error of a reply that the harness does not send: of any but an aborted one
-// that had said something.
+// failed is the error of a reply that the harness does not send to the model: of every failed reply except an
+// aborted one that has content.
 func (r *record) failed(parts []part) string {
 	var e struct {
 		Name string `json:"name"`
@@ -204,22 +206,22 @@ type part struct {
 	Metadata  map[string]transcript.Maybe[partMetadata] `json:"metadata"`
 	Auto      *bool                                     `json:"auto"` // of compaction
 	TailStart string                                    `json:"tail_start_id"`
-	TailOld   string                                    `json:"tailStartID"` // older versions write it so
+	TailOld   string                                    `json:"tailStartID"` // the name in older versions
 	MIME      string                                    `json:"mime"`        // of file
 	URL       string                                    `json:"url"`
 	Tokens    tokens                                    `json:"tokens"` // of step-finish
 	Files     transcript.Maybe[[]string]                `json:"files"`  // of patch
 }
 
-// partMetadata is what a provider wants back with a part. Members of other kinds
-// are next to the providers' and are read as nothing.
+// partMetadata is what a provider needs again with a part. Members that are not a provider's are decoded as
+// empty.
 type partMetadata struct {
 	Signature        string `json:"signature"`
-	ItemID           string `json:"itemId"` // of what OpenAI sealed
+	ItemID           string `json:"itemId"` // OpenAI's id of encrypted reasoning
 	EncryptedContent string `json:"reasoningEncryptedContent"`
 	RedactedData     string `json:"redactedData"`
-	// Of contextd's own: the role of a message that it wrote as a part no model sees,
-	// and what the harness does not say of a compaction.
+	// Of contextd's own: the role of a message that it wrote in a part that no model sees, and the fields of
+	// a compaction that the harness has no place for.
 	Role       string              `json:"role"`
 	Compaction *compactionMetadata `json:"compaction"`
 }
@@ -228,8 +230,8 @@ type compactionMetadata struct {
 	transcript.Provenance
 	PreTokens  *uint64 `json:"preTokens"`
 	PostTokens *uint64 `json:"postTokens"`
-	// Kept names the messages that were kept where they are not a tail, and Again those
-	// that say them again after the compaction.
+	// Kept are the ids of the kept messages if they are not a tail; Again are those of the messages that
+	// repeat them after the compaction.
 	Kept  []string `json:"kept"`
 	Again []string `json:"again"`
 }
@@ -268,18 +270,16 @@ func (t tokens) labels() map[string]string {
 	}.Labels()
 }
 
-// answered reports whether the call has come to an end.
+// answered reports whether the call has ended.
 func (s *state) answered() bool { return s.Status == "completed" || s.Status == "error" }
 
-// failed reports whether it ended badly: by its state, or by the exit code of a
-// command.
+// failed reports whether the call failed, by its state or by the exit code of a command.
 func (s *state) failed() bool {
 	_, interrupted := s.interrupted()
 	return s.Status == "error" && !interrupted || s.exit() != ""
 }
 
-// interrupted returns what a tool had put out when it was interrupted; the model is given
-// that and no error.
+// interrupted returns the output of a tool up to its interruption. The model gets that output, and no error.
 func (s *state) interrupted() (output string, ok bool) {
 	m := s.Metadata.Value
 	if s.Status != "error" || !m.Interrupted.Value || m.Output.Value == nil {
@@ -288,8 +288,7 @@ func (s *state) interrupted() (output string, ok bool) {
 	return *m.Output.Value, true
 }
 
-// exit is the exit code of a command that failed and that the harness takes for
-// completed.
+// exit is the exit code of a command that failed, although the harness records the call as completed.
 func (s *state) exit() string {
 	if code := s.Metadata.Value.Exit.Value; s.Status == "completed" && code != 0 {
 		return strconv.Itoa(code)
@@ -297,11 +296,11 @@ func (s *state) exit() string {
 	return ""
 }
 
-// metadata is what a tool shows the user; most of it is not read.
+// metadata is display data of a tool; most of it is not read.
 type metadata struct {
 	Exit      transcript.Maybe[int] `json:"exit"`
-	SessionID transcript.Word       `json:"sessionId"` // where a subagent ran
-	// Interrupted is set where Output is what there was until then.
+	SessionID transcript.Word       `json:"sessionId"` // of the subagent that the tool ran
+	// Interrupted is set if the tool was interrupted; then Output is its output until then.
 	Interrupted transcript.Maybe[bool]    `json:"interrupted"`
 	Output      transcript.Maybe[*string] `json:"output"`
 }
@@ -320,7 +319,7 @@ func (p *part) thinking() eventlog.Thinking {
 	return t
 }
 
-// at is a time of the file, in milliseconds of the epoch.
+// at converts a time of the file, in milliseconds of the epoch.
 func at(ms int64) time.Time {
 	if ms <= 0 {
 		return time.Time{}
@@ -328,10 +327,10 @@ func at(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// editors are OpenCode's own, but for apply_patch.
+// editors are OpenCode's own, except apply_patch.
 var editors = transcript.Editors{"edit": {"filePath"}, "multiedit": {"filePath"}, "write": {"filePath"}}
 
-// filesChanged are the files that a tool which has done its work changed.
+// filesChanged returns the files that a completed call changed.
 func (p *part) filesChanged() []string {
 	if p.State.failed() {
 		return nil

@@ -22,8 +22,7 @@ func TestCorpus(t *testing.T) {
 	harnesstest.Run(t, suite(harnesstest.Corpus(t, "../../..", "opencode")))
 }
 
-// entries splits a file: its info, its messages by their role, and what else there
-// is.
+// entries splits a file into its info, its messages by role, and its other members.
 func entries(file []byte) ([]harnesstest.Entry, error) {
 	dec := json.NewDecoder(bytes.NewReader(file))
 	dec.UseNumber()

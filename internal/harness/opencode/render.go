@@ -14,20 +14,20 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// renderer makes messages of events. What it makes for the reader is what follows
-// from the events; for the writer it adds what the harness requires of a message.
+// renderer makes messages of events. For the reader it makes what follows from the events alone, as the base
+// of differences; for the writer it also adds what the harness requires of a message.
 type renderer struct {
 	session, directory string
-	// complete adds what the harness requires and events do not say.
+	// complete adds what the harness requires and the events do not have.
 	complete bool
-	// metadata adds the tools' metadata, of which the reader keeps nothing else.
+	// metadata adds the tools' metadata, of which only what labels hold is kept.
 	metadata bool
-	parent   string    // the user's message that replies answer
-	model    string    // of the last reply, or the first one to come
+	parent   string    // id of the user message that the next reply answers
+	model    string    // of the last reply, or of the session's first before there is one
 	last     time.Time // of the message before
 	warn     func(format string, args ...any)
 	id       func(e *eventlog.Event) string
-	// placed, if not nil, is called with the message that an event's content is in.
+	// placed, if not nil, is called with the id of the message that holds an event's content.
 	placed func(event, message string)
 }
 
@@ -51,13 +51,12 @@ func millis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// sessionInfo begins the file's info.
+// sessionInfo makes the first members of the file's info.
 func sessionInfo(id, version, directory, parent string) jsontext.Value {
 	return transcript.Object("id", id, "version", transcript.Optional(version),
 		"directory", transcript.Optional(directory), "parentID", transcript.Optional(parent))
 }
 
-// messageOf puts a message together.
 func messageOf(info jsontext.Value, parts ...jsontext.Value) jsontext.Value {
 	return transcript.Object("info", info, "parts", parts)
 }
@@ -75,7 +74,7 @@ func (p *parts) add(kind string, members ...any) jsontext.Value {
 	return v
 }
 
-// raw adds a part unchanged, at its place if it is known.
+// raw inserts a part unchanged at a position, counted from 1; an unknown position is the end.
 func (p *parts) raw(json string, at int) {
 	if at < 1 || at > len(p.list) {
 		at = len(p.list) + 1
@@ -83,7 +82,7 @@ func (p *parts) raw(json string, at int) {
 	p.list = slices.Insert(p.list, at-1, jsontext.Value(json))
 }
 
-// message makes the message of events that are one.
+// message makes one message of events.
 func (r *renderer) message(events []eventlog.Event, results map[string]result) jsontext.Value {
 	p := &parts{session: r.session, message: r.messageID(&events[0])}
 	role := eventlog.RoleUser
@@ -113,7 +112,7 @@ func (r *renderer) message(events []eventlog.Event, results map[string]result) j
 	return messageOf(info, p.list...)
 }
 
-// partNumber is the position in the id of a part that was kept unchanged.
+// partNumber is the position of a part that was kept unchanged, from the id of its event; 0 if there is none.
 func partNumber(event string) int {
 	_, n, _ := strings.Cut(event, "/part-")
 	i, err := strconv.Atoi(n)
@@ -123,9 +122,8 @@ func partNumber(event string) int {
 	return i
 }
 
-// info begins a message's info; completed is nil but of a reply that is complete. The harness
-// orders messages by their times and, where these are equal, by their ids, so that what it is
-// given must not go back in time.
+// info makes the first members of a message's info; completed is nil unless the message is a finished reply.
+// The harness orders messages by time and then by id, so that times in a file must not decrease.
 func (r *renderer) info(message, role string, at time.Time, completed any, more ...any) jsontext.Value {
 	if r.complete {
 		if at.Before(r.last) {
@@ -155,7 +153,7 @@ func (r *renderer) user(p *parts, events []eventlog.Event) jsontext.Value {
 				default:
 					p.add("text", "text", b.Text)
 				}
-			case eventlog.ToolResult: // is in the part of its call
+			case eventlog.ToolResult: // in the part of its call
 			default:
 				r.other(p, b)
 			}
@@ -165,12 +163,12 @@ func (r *renderer) user(p *parts, events []eventlog.Event) jsontext.Value {
 	return info
 }
 
-// marked is metadata of contextd's own.
+// marked makes metadata of contextd's own.
 func marked(members ...any) jsontext.Value {
 	return transcript.Object(systemMark, transcript.Object(members...))
 }
 
-// userInfo is the info of a user's message, with what the harness requires of it.
+// userInfo is the info of a user message, with what the harness requires.
 func (r *renderer) userInfo(message string, at time.Time) jsontext.Value {
 	info := r.info(message, "user", at, nil)
 	if !r.complete {
@@ -196,8 +194,8 @@ func (r *renderer) reply(e *eventlog.Event, c *eventlog.Compaction) jsontext.Val
 	return messageOf(info, p.list...)
 }
 
-// Ids of the harness begin with what they are of, and those of messages sort by
-// their time: 48 bits of milliseconds and a count, then letters and digits.
+// Ids of the harness begin with a prefix for their kind. Then come 48 bits, which for messages are the
+// milliseconds and a count so that ids sort by time, and 14 letters and digits.
 const (
 	sessionPrefix = "ses"
 	messagePrefix = "msg"
@@ -215,31 +213,32 @@ func name(seed string) string {
 	return string(out)
 }
 
-// makeID makes an id for something that has none; order must grow.
+// makeID derives an id for something that has none. order must increase from call to call.
 func makeID(prefix string, at time.Time, order int, seed string) string {
 	n := (uint64(max(at.UnixMilli(), 0))<<12 + uint64(order)) & (1<<48 - 1)
 	return fmt.Sprintf("%s_%012x%s", prefix, n, name(seed))
 }
 
-// idLength is that of the harness's ids after the prefix: a time and 14 letters.
+// idLength is the length of the harness's ids after the prefix: 12 hexadecimal digits of time and count, and
+// 14 letters or digits.
 const idLength = 12 + 14
 
-// ownID reports whether the id of a message is one of the harness's: only such ids sort by
-// their time, and others have messages that begin with the same letters.
+// ownID reports whether a message id has the harness's form. Only such ids sort by time; the prefix alone
+// does not show that.
 func ownID(id string) bool {
 	rest, ok := strings.CutPrefix(id, messagePrefix+"_")
 	return ok && len(rest) == idLength && strings.IndexFunc(rest, func(c rune) bool { return !strings.ContainsRune(letters, c) }) < 0
 }
 
-// partID numbers the parts of a message.
+// partID derives the id of the n-th part of a message.
 func partID(message string, n int) string {
 	return fmt.Sprintf("%s_%04x%s", partPrefix, n, name(message))
 }
 
-// inner are the marks after a message's id in the ids of its events.
+// inner are the marks that follow the message's id in the ids of its events.
 var inner = []string{"/part-", "/step-", "/result-", "/empty-message", "/orphan-result", "/misplaced-block"}
 
-// messageID is the id of the message that an event is part of.
+// messageID is the id of the message to which an event belongs.
 func messageID(event string) string {
 	for _, mark := range inner {
 		if i := strings.Index(event, mark); i >= 0 {

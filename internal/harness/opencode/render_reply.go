@@ -14,13 +14,13 @@ import (
 	"github.com/contextd/contextd/internal/provider"
 )
 
-// result is a tool's result and the event that brought it.
+// result is a tool's result and its event.
 type result struct {
 	block eventlog.ToolResult
 	event *eventlog.Event
 }
 
-// resultsOf finds the results in events by the id of their call.
+// resultsOf returns the results in events by call id.
 func resultsOf(events []eventlog.Event) map[string]result {
 	all := map[string]result{}
 	for i := range events {
@@ -50,8 +50,8 @@ func providerOf(model string) string {
 	return "unknown"
 }
 
-// assistant adds the steps of a reply. Events of one group are one step. The mode is empty but
-// of a compaction's summary.
+// assistant adds the steps of a reply; events of one group are one step. mode is empty except for a
+// compaction's summary.
 func (r *renderer) assistant(p *parts, events []eventlog.Event, results map[string]result, mode string) jsontext.Value {
 	said := reply{renderer: r, parts: p, results: results, last: events[0].Time}
 	for i := range events {
@@ -81,23 +81,23 @@ func (r *renderer) assistant(p *parts, events []eventlog.Event, results map[stri
 	return r.info(p.message, "assistant", events[0].Time, completed, members...)
 }
 
-// reply is a reply whose steps are being added.
+// reply collects the steps of a reply.
 type reply struct {
 	renderer *renderer
 	parts    *parts
 	results  map[string]result
-	// model is the last that was named; nil if none was. last is when the newest result came.
+	// model is the last one that was named, or nil. last is the time of the newest result.
 	model any
 	last  time.Time
-	// open is set once there is a step: group is that of its events, labels have its tokens, and
-	// calls is set where it calls tools.
+	// open is set while there is a step: group is the group of its events, labels have its tokens, and calls
+	// is set if it calls tools.
 	open   bool
 	group  string
 	labels map[string]string
 	calls  bool
 }
 
-// add adds a message of an assistant, in a step of its own unless it is of the same group.
+// add adds an assistant message to the open step if it is of the same group, and otherwise to a new one.
 func (y *reply) add(e *eventlog.Event, m *eventlog.Message) {
 	if !y.open || m.GroupID == "" || m.GroupID != y.group {
 		y.endStep()
@@ -124,14 +124,14 @@ func (y *reply) add(e *eventlog.Event, m *eventlog.Message) {
 	}
 }
 
-// endStep ends the step that is open, if one is.
+// endStep ends the open step, if there is one.
 func (y *reply) endStep() {
 	if y.open && (y.renderer.complete || y.labels[transcript.LabelPromptTokens] != "") {
 		y.parts.add("step-finish", "reason", y.finish(), "cost", 0, "tokens", tokensOf(y.labels))
 	}
 }
 
-// finish is why the step ended.
+// finish is the reason with which the step ended.
 func (y *reply) finish() string {
 	if y.calls {
 		return "tool-calls"
@@ -139,10 +139,10 @@ func (y *reply) finish() string {
 	return "stop"
 }
 
-// required are the members that the harness requires of a reply, of which the model may be
-// there.
+// required are the members that the harness requires of a reply, without the model if the info has it
+// already.
 func (r *renderer) required(message string, model any, mode, finish string) []any {
-	parent := cmp.Or(r.parent, message) // where nobody asked, there must be one
+	parent := cmp.Or(r.parent, message) // a reply must name one, even if no user message is before it
 	mode = cmp.Or(mode, "build")
 	named := any(r.model)
 	if model != nil {
@@ -185,14 +185,14 @@ func sealOf(t eventlog.Thinking, model string) jsontext.Value {
 	case t.EncryptedContent == "":
 	case content.IsReasoningID(t.Signature):
 		signature, id = "", t.Signature
-	default: // without an id the harness leaves it out
+	default: // the harness omits reasoning without an id
 		id = content.MadeUpReasoningID(t.EncryptedContent)
 	}
 	return transcript.Object(by, transcript.Object("signature", transcript.Optional(signature), "itemId", transcript.Optional(id),
 		"reasoningEncryptedContent", transcript.Optional(t.EncryptedContent), "redactedData", transcript.Optional(t.RedactedData)))
 }
 
-// other adds media, and blocks that are the harness's own.
+// other adds media and the harness's own blocks. All others are omitted with a warning.
 func (r *renderer) other(p *parts, block eventlog.Block) {
 	switch b := block.(type) {
 	case eventlog.Media:

@@ -16,7 +16,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// TestSessionID: OpenCode takes no id of a session that does not begin as its own do.
+// TestSessionID: a session id gets the prefix without which OpenCode refuses it.
 func TestSessionID(t *testing.T) {
 	for given, want := range map[string]string{
 		"ses_0123":                             "ses_0123",
@@ -60,7 +60,7 @@ func text(role eventlog.Role, id, said string, at int64) eventlog.Event {
 	return e
 }
 
-// infosOf are those of a file's messages.
+// infosOf are the infos of a file's messages.
 func infosOf(t *testing.T, file []byte) []info {
 	t.Helper()
 	var session struct {
@@ -87,9 +87,8 @@ type info struct {
 	} `json:"time"`
 }
 
-// TestOrder: in the order of the harness, by times and then by ids, messages are in the
-// order in which they were said, whatever their events are called and though their times go
-// back.
+// TestOrder: in the harness's order, by time and then by id, messages are in the order of the log, whatever
+// their events' ids and even if times decrease.
 func TestOrder(t *testing.T) {
 	var events []eventlog.Event
 	for i := range 12 {
@@ -112,7 +111,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestNobodyAsked: a reply names a message that it answers even if there is none.
+// TestNobodyAsked: a reply names a parent even if there is no user message before it.
 func TestNobodyAsked(t *testing.T) {
 	file, _ := written(t, text(eventlog.RoleAssistant, "a", "Hello", 1))
 	if all := infosOf(t, file); len(all) != 1 || all[0].ParentID != all[0].ID || !strings.HasPrefix(all[0].ID, "msg_") {
@@ -120,8 +119,8 @@ func TestNobodyAsked(t *testing.T) {
 	}
 }
 
-// TestUnreadableSummary: the harness is not made to go on without what nobody can read, and
-// the compaction comes back.
+// TestUnreadableSummary: a compaction without a summary drops nothing from the harness's prompt, and is read
+// again.
 func TestUnreadableSummary(t *testing.T) {
 	before := uint64(900)
 	want := eventlog.Compaction{Trigger: eventlog.TriggerThreshold, Mode: "auto", PreTokens: &before, KeptEventIDs: []string{"b"}}
@@ -140,8 +139,8 @@ func TestUnreadableSummary(t *testing.T) {
 	}
 }
 
-// TestInterrupted: the model is given what a tool had put out, and so it is when the
-// session is written again.
+// TestInterrupted: the model gets a tool's output up to the interruption, also after the session was written
+// again.
 func TestInterrupted(t *testing.T) {
 	const file = `{"info":{"id":"ses_1","directory":"/src"},"messages":[{"info":{"id":"msg_1","role":"assistant","time":{"created":1}},
 		"parts":[{"type":"tool","callID":"c","tool":"bash","state":{"status":"error","input":{},"error":"Tool execution aborted",
@@ -171,8 +170,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestKeptSaidAgain: OpenCode keeps tails alone, so that what else was kept comes after
-// the compaction once more; and it comes back as it was.
+// TestKeptSaidAgain: OpenCode can keep only tails, so other kept messages are repeated after the compaction.
+// They are read as kept events again.
 func TestKeptSaidAgain(t *testing.T) {
 	file, again := written(
 		t, text(eventlog.RoleUser, "a", "Goal", 1), text(eventlog.RoleAssistant, "b", "Step", 2), text(eventlog.RoleUser, "c", "Also", 3),
@@ -211,8 +210,8 @@ func TestKeptSaidAgain(t *testing.T) {
 	}
 }
 
-// prompt orders a file's messages as the harness does, and gives the texts of those that
-// come after the last compaction: its request, its summary, and what came then.
+// prompt orders a file's messages as the harness does, and returns the texts from the last compaction on: its
+// request, its summary, and the messages after it.
 func prompt(t *testing.T, file []byte) []string {
 	t.Helper()
 	var session struct {

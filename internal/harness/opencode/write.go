@@ -12,9 +12,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// write writes the main session of a transcript as a file that OpenCode imports.
-// Conversations of subagents are files of their own and are left out with a
-// warning.
+// write writes the main session of a transcript as a file that OpenCode imports. It omits subagents'
+// conversations, which would be files of their own, with a warning.
 func write(out io.Writer, t transcript.Transcript, o transcript.WriteOptions) (transcript.WriteReport, error) {
 	var s transcript.Session
 	if len(t.Sessions) > 0 {
@@ -35,15 +34,15 @@ type writer struct {
 	report    transcript.WriteReport
 	info      jsontext.Value
 	messages  []jsontext.Value
-	native    renderer // what the reader compared with
-	foreign   renderer // for what no reader made
+	native    renderer // makes the bases of the reader's differences
+	foreign   renderer // for messages that were not read from the harness
 	envelopes transcript.Envelopes
 	results   map[string]result
 	ids       map[string]string // event id without its parts: message id
-	owner     map[string]string // event id: the message that its content is in
-	sent      []string          // those messages, in order
+	owner     map[string]string // event id: id of the message with its content
+	sent      []string          // ids of the messages with events' content, in order
 	said      map[string]jsontext.Value
-	compacted int // how many of them come before the last compaction
+	compacted int // how many of sent come before the last compaction
 	last      time.Time
 }
 
@@ -76,7 +75,7 @@ func newWriter(s transcript.Session, o transcript.WriteOptions) *writer {
 	return w
 }
 
-// session writes the file's info.
+// session makes the file's info.
 func (w *writer) session(s transcript.Session, id, directory string) {
 	parent := s.Labels[transcript.LabelParentSession]
 	if w.envelopes.Session != "" || s.Labels[transcript.LabelHarness] == Name {
@@ -95,8 +94,8 @@ func (w *writer) session(s transcript.Session, id, directory string) {
 		"time", transcript.Object("created", millis(at), "updated", millis(ended)))
 }
 
-// messageID is the event's own message id, if it is one of the harness's, or one
-// made of its time and place.
+// messageID is the event's own message id if it has the harness's form, or one derived from its time and
+// position.
 func (w *writer) messageID(e *eventlog.Event) string {
 	key := messageID(e.ID)
 	if strings.HasSuffix(e.ID, "/summary") {
@@ -116,14 +115,14 @@ func (w *writer) messageID(e *eventlog.Event) string {
 	return id
 }
 
-// newID is the id of one more message that an event becomes.
+// newID is the id of a further message that an event becomes.
 func (w *writer) newID(e *eventlog.Event, what string) string {
 	key := fmt.Sprintf("%s/%s-%d", e.ID, what, len(w.ids)+1)
 	w.ids[key] = makeID(messagePrefix, w.last, len(w.ids)+1, key)
 	return w.ids[key]
 }
 
-// addSaid adds a message that a compaction may keep.
+// addSaid adds a message that a later compaction may keep.
 func (w *writer) addSaid(v jsontext.Value) {
 	w.add(v)
 	if n := len(w.sent); n > 0 {
@@ -140,8 +139,7 @@ func (w *writer) placed(event, message string) {
 	}
 }
 
-// next writes the message that begins with the first event and returns how many
-// events it has dealt with.
+// next writes the message that begins with the first event, and returns how many events it used.
 func (w *writer) next(events []eventlog.Event) int {
 	e := &events[0]
 	switch b := e.Body.(type) {
@@ -159,7 +157,7 @@ func (w *writer) next(events []eventlog.Event) int {
 			return 1
 		}
 		if b.Type == prunedType {
-			return 1 // the parts of the calls say so
+			return 1 // the parts of the calls record it
 		}
 	case *eventlog.Message:
 		if b.Role == eventlog.RoleTool {
@@ -195,7 +193,7 @@ func (w *writer) message(events []eventlog.Event) {
 	}
 }
 
-// follow has what is not the harness's own come after a message that is.
+// follow makes later messages that were not read from the harness come after one that was, in time.
 func (w *writer) follow(events []eventlog.Event) {
 	for i := range events {
 		if at := events[i].Time; !at.IsZero() && !at.Before(w.foreign.last) {
@@ -214,8 +212,8 @@ func says(m *eventlog.Message) bool {
 	return false
 }
 
-// whole returns the message that the reader kept unchanged, if the events are
-// one: then what else was made of it says nothing more.
+// whole returns the message that the reader kept as a custom event, if there is one among the events; the
+// other events are parts of it.
 func whole(events []eventlog.Event) string {
 	for _, e := range events {
 		c, ok := e.Body.(*eventlog.Custom)
@@ -231,9 +229,8 @@ func whole(events []eventlog.Event) string {
 	return ""
 }
 
-// span is how many events from the first one on are one message: parts of what was
-// one in a file, or of one reply. Results are in the parts of their calls,
-// wherever they are.
+// span is how many events, from the first on, are one message: those that were one in a file, or the parts of
+// one reply. Results do not end it, because they are written in the parts of their calls wherever they are.
 func span(events []eventlog.Event, envelopes transcript.Envelopes) int {
 	key := messageID(events[0].ID)
 	group, replied, asked := "", false, false

@@ -9,8 +9,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// own recognises a compaction that was read from a file: from a request, or from a lone
-// reply.
+// own recognises a compaction that was read from a file of the harness: from a request, or from a reply
+// without one.
 func own(c *eventlog.Compaction) (request, reply bool) {
 	raw := []byte(c.NativeJSON)
 	if !transcript.Valid(raw) {
@@ -49,8 +49,8 @@ func (w *writer) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 	w.foreignCompaction(e, c)
 }
 
-// foreignCompaction writes one that contextd or another harness made. What the
-// harness does not say of it is metadata of the summary's text.
+// foreignCompaction writes a compaction that the harness did not make. Fields that the harness has no place
+// for become metadata of the summary's text.
 func (w *writer) foreignCompaction(e *eventlog.Event, c *eventlog.Compaction) {
 	p := parts{session: w.foreign.session, message: w.messageID(e)}
 	kept := w.kept(c)
@@ -65,7 +65,7 @@ func (w *writer) foreignCompaction(e *eventlog.Event, c *eventlog.Compaction) {
 	var named, again []string
 	if kept.More {
 		named = kept.Sent
-		w.messageID(&eventlog.Event{ID: summaryID(e.ID), Time: e.Time}) // it comes before these
+		w.messageID(&eventlog.Event{ID: summaryID(e.ID), Time: e.Time}) // reserves its id: it must sort before these
 		for range named {
 			again = append(again, w.newID(e, "again"))
 		}
@@ -81,8 +81,8 @@ func (w *writer) foreignCompaction(e *eventlog.Event, c *eventlog.Compaction) {
 	w.sayAgain(named, again, millis(w.foreign.last))
 }
 
-// kept are the messages that a compaction kept. The harness keeps all from a message on, with
-// the requests and summaries of older compactions if there are any.
+// kept returns the messages that a compaction kept. The harness can only keep a tail of those since the
+// compaction before: a longer one would include older requests and summaries.
 func (w *writer) kept(c *eventlog.Compaction) transcript.Kept {
 	ids := map[string]bool{}
 	for _, id := range c.KeptEventIDs {
@@ -93,8 +93,8 @@ func (w *writer) kept(c *eventlog.Compaction) transcript.Kept {
 	return transcript.KeptOf(w.sent, w.compacted, func(message string) bool { return ids[message] })
 }
 
-// sayAgain has messages come after a compaction once more, under other ids, as the
-// harness knows no other way to keep what is no tail. at is the compaction's time.
+// sayAgain writes kept messages once more after a compaction, under new ids, because the harness can keep
+// only a tail. at is the compaction's time in milliseconds.
 func (w *writer) sayAgain(messages, ids []string, at int64) {
 	for i, message := range messages[:min(len(messages), len(ids))] {
 		v, ok := w.said[message]
@@ -118,8 +118,8 @@ func (w *writer) sayAgain(messages, ids []string, at int64) {
 	}
 }
 
-// againOf are the ids under which a compaction's reply says that the kept messages are said
-// again.
+// againOf returns the ids of the messages that repeat the kept ones, as the metadata of a compaction's reply
+// lists them.
 func againOf(reply jsontext.Value) []string {
 	var message struct {
 		Parts []part `json:"parts"`

@@ -7,11 +7,12 @@ import (
 	"strconv"
 )
 
-// eventFile is the name of a file of one event, with the event's number: of the SDK, or of the versions
-// before it.
+// eventFile matches the name of a file with one event, and the event's number, as the SDK and the versions
+// before it write them.
 var eventFile = regexp.MustCompile(`^(?:event-(\d{5,18})(?:-[0-9a-fA-F-]+)?|(\d{1,18}))\.json$`)
 
-// folder are the files of a conversation that has one for each event, in the order of the events.
+// folder returns the files of a conversation that is stored as one file for each event, in the order of the
+// events.
 func folder(name string, files []string) []string {
 	if name != "events" {
 		return nil

@@ -23,8 +23,8 @@ const Name = "openhands"
 // Harness is OpenHands.
 var Harness = transcript.Harness{Name: Name, Detect: detect, Read: read, Folder: folder}
 
-// detect recognises a run by the events of its history, and a list by its events. A file
-// of one event is a part of a conversation.
+// detect recognises a run by the events of its history, and a list by its events. A single event is not
+// enough, since it is only a part of a conversation.
 func detect(p transcript.Probe) bool {
 	return p.Has("history[].source", "history[].action") || p.Has("instance_id", "instruction", "test_result") ||
 		p.Has("[].source", "[].action", "[].args") || p.Has("[].source", "[].kind", "[].timestamp") ||
@@ -33,23 +33,23 @@ func detect(p transcript.Probe) bool {
 
 type reader struct {
 	out *transcript.Builder
-	// conversations is how many there are: runs, and that of the events without one.
+	// conversations counts the conversations: the runs, and the one of events without a run.
 	conversations int
-	// loose is the conversation of events that are in the file without a run.
+	// loose is the conversation of events that are not inside a run.
 	loose *conversation
-	count int // of its events
+	count int // of the events in loose
 }
 
-// conversation is one run.
+// conversation is a run, or the events without one.
 type conversation struct {
 	*reader
 	session *transcript.SessionBuilder
-	reply   string            // the newest reply of the model
-	calls   map[string]string // call of an action without one of the model's, by the action's id
-	view    []viewed          // what no condensation of the SDK has made the model forget
+	reply   string            // the id of the newest reply
+	calls   map[string]string // ids of calls made for actions of agents that call no functions, by the action's id
+	view    []viewed          // the events of the SDK that the model still sees
 }
 
-// read reads all runs of a file, each of which is a session, or the events of one.
+// read reads a file of runs, each of which becomes a session, or the events of one conversation.
 func read(in io.Reader) (transcript.Transcript, error) {
 	r := &reader{out: transcript.NewBuilder(Name, in)}
 	buffered := transcript.Ahead(in, beginning)
@@ -73,11 +73,11 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	return r.out.Finish(transcript.ReadLines(buffered, r.out.Warn, r.record))
 }
 
-// beginning is how much of a file shows whether it is a list, or a run over several lines, in
-// bytes.
+// beginning is how many bytes of a file are examined for its kind: a list, a run over several lines, or
+// lines.
 const beginning = 64 << 10
 
-// single is an event that is in the file without a run.
+// single reads an event that is not inside a run.
 func (r *reader) single(raw jsontext.Value, line int) {
 	if r.loose == nil {
 		r.loose = r.next()
@@ -185,8 +185,7 @@ func (c *conversation) say(entry transcript.Entry, role eventlog.Role, text stri
 	c.session.Append(entry)
 }
 
-// call appends an action that is one of the model's calls. The reply's text goes
-// before the first of them.
+// call appends an action that is one of the model's calls. The text of the reply goes before its first call.
 func (c *conversation) call(entry transcript.Entry, e *event) error {
 	r := e.ToolCall.Reply
 	m := &eventlog.Message{Role: eventlog.RoleAssistant, GroupID: r.ID, Model: r.Model}
@@ -218,8 +217,7 @@ func (c *conversation) call(entry transcript.Entry, e *event) error {
 	return nil
 }
 
-// action appends an action of an agent that calls no functions: the action itself
-// is the call.
+// action appends an action of an agent that calls no functions, as if the action were a call.
 func (c *conversation) action(entry transcript.Entry, e *event) {
 	id := c.session.ReserveCallID("action-" + string(e.ID))
 	c.calls[string(e.ID)] = id
@@ -244,7 +242,7 @@ func (c *conversation) observation(entry transcript.Entry, e *event) {
 		entry.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{result}}
 		c.session.Append(entry)
 	case e.Observation == "error":
-		// An error that answers no call is shown to the model as the user's message.
+		// An error that answers no call is shown to the model as a user message.
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 		c.say(entry, eventlog.RoleUser, e.Content)
 	default:
@@ -257,7 +255,7 @@ type run struct {
 	InstanceID string           `json:"instance_id"`
 	History    []jsontext.Value `json:"history"`
 
-	// What only an event has.
+	// Members of an event, which a run does not have.
 	Source    jsontext.Value `json:"source"`
 	Timestamp jsontext.Value `json:"timestamp"`
 }
@@ -279,8 +277,8 @@ type event struct {
 	ToolCall *toolCallMetadata `json:"tool_call_metadata"`
 }
 
-// toolCallMetadata says which of the model's calls an event belongs to. It repeats
-// the whole reply on every event.
+// toolCallMetadata says which call of the model an event belongs to. Every such event repeats the whole
+// reply.
 type toolCallMetadata struct {
 	FunctionName string `json:"function_name"`
 	ToolCallID   string `json:"tool_call_id"`
@@ -320,7 +318,7 @@ func (r *reply) labels() map[string]string {
 	return u.Labels()
 }
 
-// filesChanged are the files that an observation says were changed.
+// filesChanged returns the file that an observation says was changed, if any.
 func (e *event) filesChanged() []string {
 	if e.Observation != "edit" && e.Observation != "write" || e.failed() || e.Extras == nil {
 		return nil
@@ -329,7 +327,7 @@ func (e *event) filesChanged() []string {
 	return []string{path}
 }
 
-// failed reports whether an observation says that its action went wrong.
+// failed reports whether an observation says that its action failed.
 func (e *event) failed() bool {
 	if e.Observation == "error" {
 		return true

@@ -23,7 +23,8 @@ func read(t *testing.T, in string) transcript.Transcript {
 	return tr
 }
 
-// TestFolder: the files of events are read by their numbers; what else is in the folder is none of them.
+// TestFolder: files of events are read in the order of their numbers, and other files in the folder are
+// ignored.
 func TestFolder(t *testing.T) {
 	for _, tc := range []struct {
 		name        string
@@ -45,8 +46,8 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestEarlyObservations: the first versions of the SDK have what a tool gave, and that it failed,
-// under other names.
+// TestEarlyObservations: the first versions of the SDK have a tool's result, and its failure, under other
+// names.
 func TestEarlyObservations(t *testing.T) {
 	for _, tc := range []struct {
 		name, observation, want, changed string
@@ -78,7 +79,7 @@ func TestEarlyObservations(t *testing.T) {
 	}
 }
 
-// TestSpreadOverLines: a run is the same on one line and on many.
+// TestSpreadOverLines: a run gives the same events on one line and on many.
 func TestSpreadOverLines(t *testing.T) {
 	file, err := os.ReadFile("testdata/spread.in.json")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// sdkEvent is an event of OpenHands' software agent SDK, which says by its kind what it is.
+// sdkEvent is an event of OpenHands' software agent SDK; Kind is its type.
 type sdkEvent struct {
 	ID        string `json:"id"`
 	Timestamp string `json:"timestamp"`
@@ -42,7 +42,7 @@ type sdkEvent struct {
 	Summary   string   `json:"summary"`
 }
 
-// sdkReasoning is what a model thought, in the form of its provider.
+// sdkReasoning is a model's thinking in the form of its provider.
 type sdkReasoning struct {
 	Reasoning string         `json:"reasoning_content"`
 	Blocks    jsontext.Value `json:"thinking_blocks"`
@@ -53,7 +53,7 @@ type sdkReasoning struct {
 	} `json:"responses_reasoning_item"`
 }
 
-// sdkToolCall is a call in the SDK's form, or in that of chat completions, as at first.
+// sdkToolCall is a call in the SDK's form or, in the first versions, in that of chat completions.
 type sdkToolCall struct {
 	Name      string         `json:"name"`
 	Arguments jsontext.Value `json:"arguments"`
@@ -71,16 +71,16 @@ type sdkObservation struct {
 	Command  string         `json:"command"`
 	Path     string         `json:"path"`
 
-	// What the first versions have instead.
+	// Members of the first versions, which have neither Content nor IsError.
 	Output   transcript.Word `json:"output"`
 	Message  transcript.Word `json:"message"`
-	Error    jsontext.Value  `json:"error"` // a text, or whether there is one
+	Error    jsontext.Value  `json:"error"` // a text or a boolean
 	Metadata transcript.Maybe[struct {
 		ExitCode int `json:"exit_code"`
 	}] `json:"metadata"`
 }
 
-// given is what the tool gave.
+// given is the content of the tool's result.
 func (o *sdkObservation) given() []jsontext.Value {
 	if len(o.Content) > 0 {
 		return []jsontext.Value{o.Content}
@@ -95,15 +95,14 @@ func (o *sdkObservation) given() []jsontext.Value {
 	return texts
 }
 
-// failed reports whether it says that its call went wrong. A command that still runs has the exit
-// code -1.
+// failed reports whether the call failed. A command that still runs has the exit code -1.
 func (o *sdkObservation) failed() bool {
 	problem, _ := transcript.Text(o.Error)
 	return o.IsError || o.ExitCode > 0 || problem != "" || string(o.Error) == "true" ||
 		o.Kind == "ExecuteBashObservation" && o.Metadata.Value.ExitCode > 0
 }
 
-// viewed is an event that the model still sees: its id in the file, and in the log.
+// viewed is an event that the model still sees: its ids in the file and in the log.
 type viewed struct{ native, event string }
 
 // sdk appends an event of the SDK.
@@ -140,7 +139,7 @@ func (c *conversation) sdk(entry transcript.Entry, e *sdkEvent) error {
 	return nil
 }
 
-// said takes in a message. What the environment says in the user's name is no human's.
+// said reads a message. A user message from the environment was not written by a human.
 func (c *conversation) said(entry *transcript.Entry, m *eventlog.Message, e *sdkEvent) error {
 	if e.Message == nil {
 		return nil // kept as a custom event, since it has no content
@@ -162,7 +161,7 @@ func (c *conversation) said(entry *transcript.Entry, m *eventlog.Message, e *sdk
 	return add(m, e.Message.Content, e.Extended)
 }
 
-// sdkCall takes in one call of a reply. The reply's other calls are in events of their own.
+// sdkCall reads one call of a reply; the reply's other calls are events of their own.
 func (c *conversation) sdkCall(entry transcript.Entry, m *eventlog.Message, e *sdkEvent) error {
 	m.Role = eventlog.RoleAssistant
 	if err := e.into(m); err != nil {
@@ -186,7 +185,7 @@ func (c *conversation) sdkCall(entry transcript.Entry, m *eventlog.Message, e *s
 	return nil
 }
 
-// sdkResult takes in what answers a call.
+// sdkResult reads the answer to a call.
 func (c *conversation) sdkResult(entry *transcript.Entry, m *eventlog.Message, e *sdkEvent) error {
 	m.Role, m.GroupID = eventlog.RoleTool, ""
 	result := eventlog.ToolResult{CallID: e.ToolCallID, IsError: true}
@@ -210,7 +209,8 @@ func (c *conversation) sdkResult(entry *transcript.Entry, m *eventlog.Message, e
 	return nil
 }
 
-// condensation keeps what the model saw until then and is not forgotten.
+// condensation appends a compaction. It keeps the events that the model saw until then, except those that it
+// names as forgotten.
 func (c *conversation) condensation(entry transcript.Entry, e *sdkEvent) {
 	forgotten := make(map[string]bool, len(e.Forgotten))
 	for _, id := range e.Forgotten {
@@ -228,7 +228,7 @@ func (c *conversation) condensation(entry transcript.Entry, e *sdkEvent) {
 	c.session.Boundary(entry, body)
 }
 
-// into puts the reasoning before what a model says. Where blocks have it, the text repeats them.
+// into adds the reasoning to a message. Where there are thinking blocks, reasoning_content only repeats them.
 func (r *sdkReasoning) into(m *eventlog.Message) error {
 	blocks, err := content.AnthropicBlocks(r.Blocks)
 	if err != nil {
@@ -283,7 +283,7 @@ func add(m *eventlog.Message, contents ...jsontext.Value) error {
 	return nil
 }
 
-// parts are the blocks of one part of a content.
+// parts returns the blocks of one part of a content.
 func parts(part jsontext.Value) ([]eventlog.Block, error) {
 	var image struct {
 		Type string   `json:"type"`
@@ -294,7 +294,7 @@ func parts(part jsontext.Value) ([]eventlog.Block, error) {
 		for _, url := range image.URLs {
 			block, ok := content.DataURL(url)
 			if !ok {
-				out = nil // carried as it came
+				out = nil // becomes a provider block
 				break
 			}
 			out = append(out, block)

@@ -9,7 +9,7 @@ import (
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
-// spread reports whether the first value of a file goes over several lines.
+// spread reports whether the first value of a file spans several lines.
 func spread(text []byte) bool {
 	end := int64(bytes.IndexByte(text, '\n'))
 	if end < 0 {
@@ -26,8 +26,8 @@ func spread(text []byte) bool {
 	}
 }
 
-// object reads a run that is spread over lines, one event at a time. Members beside the events
-// may come in any order.
+// object reads a run that spans lines, one event at a time. Its other members may come before or after the
+// events.
 func (r *reader) object(doc *transcript.Document) error {
 	var c *conversation
 	var instance jsontext.Value
@@ -61,7 +61,7 @@ func (r *reader) object(doc *transcript.Document) error {
 	return doc.Close()
 }
 
-// next begins the next conversation of the file.
+// next starts the next conversation of the file.
 func (r *reader) next() *conversation {
 	r.conversations++
 	if r.conversations > 1 {
@@ -70,7 +70,7 @@ func (r *reader) next() *conversation {
 	return r.conversation("")
 }
 
-// identify labels the session of a run, if there is one, with its id.
+// identify labels the session of a run with its id; c is nil if the run has no events.
 func (c *conversation) identify(instance jsontext.Value) {
 	if c != nil {
 		id, _ := transcript.Text(instance)

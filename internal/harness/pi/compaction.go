@@ -9,8 +9,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// compaction keeps everything from its first kept entry on; where that is not
-// before it, nothing.
+// compaction appends a compaction. It keeps all events from its first kept entry on; none if that is not
+// before it.
 func (b *branch) compaction(entry transcript.Entry, rec *record) {
 	body := &eventlog.Compaction{Summary: rec.Summary, NativeJSON: transcript.Compact(entry.Native)}
 	rec.Details.Value.into(body, rec.TokensBefore)
@@ -28,15 +28,14 @@ func (b *branch) compaction(entry transcript.Entry, rec *record) {
 	b.session.Boundary(entry, body)
 }
 
-// unread is a compaction whose summary cannot be read, which the writer keeps where no
-// model sees it.
+// unread reads a compaction without a summary, which contextd wrote as an entry that no model sees.
 func (b *branch) unread(entry transcript.Entry, rec *record) {
 	body := &eventlog.Compaction{KeptEventIDs: b.named(rec.Data.compaction.Contextd.Kept)}
 	rec.Data.compaction.into(body, rec.Data.tokensBefore)
 	b.session.Boundary(entry, body)
 }
 
-// named are the events of entries.
+// named returns the events of the entries with these names.
 func (b *branch) named(entries []string) []string {
 	wanted := map[string]bool{}
 	for _, id := range entries {
@@ -51,13 +50,12 @@ func (b *branch) named(entries []string) []string {
 	return events
 }
 
-// details are what contextd notes of its own compactions in pi's details; those of
-// others are read as nothing.
+// details are what contextd adds to its own compactions; details of others are decoded as empty.
 type details struct {
 	Contextd struct {
 		transcript.Provenance
 		PostTokens *uint64 `json:"postTokens"`
-		// Kept names the kept entries where they are not a tail.
+		// Kept are the names of the kept entries, if they are not a tail.
 		Kept []string `json:"kept"`
 	} `json:"contextd"`
 }
@@ -71,7 +69,7 @@ func (d *details) into(c *eventlog.Compaction, tokensBefore transcript.Count) {
 	c.PostTokens = d.Contextd.PostTokens
 }
 
-// detailsOf is nil where there is nothing to note.
+// detailsOf makes the details of a compaction; nil if there is nothing to add.
 func detailsOf(c *eventlog.Compaction, kept []string) jsontext.Value {
 	d := transcript.With(transcript.JSON(transcript.ProvenanceOf(c)), "kept", kept, "postTokens", c.PostTokens)
 	if len(d) == len("{}") {
@@ -80,7 +78,7 @@ func detailsOf(c *eventlog.Compaction, kept []string) jsontext.Value {
 	return transcript.Object("contextd", d)
 }
 
-// What pi puts around a summary where it comes before the model.
+// What pi writes around a summary when it sends that to the model.
 const (
 	compactionHead = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"
 	compactionTail = "\n</summary>"
@@ -88,7 +86,7 @@ const (
 	branchTail     = "</summary>"
 )
 
-// boundary is the text in which the summary of a compaction comes before the model.
+// boundary returns the text that the model reads in place of what pi's compaction dropped.
 func boundary(c *eventlog.Compaction) (b transcript.Boundary, ok bool) {
 	if c.Summary == "" || !own(c) {
 		return b, false
@@ -97,7 +95,7 @@ func boundary(c *eventlog.Compaction) (b transcript.Boundary, ok bool) {
 	return b, true
 }
 
-// branchSummary is what was summed up in a text that branchTold made, or the text.
+// branchSummary is the summary in a text of branchText, or the text itself if it is none.
 func branchSummary(text string) string {
 	if inner, ok := strings.CutPrefix(text, branchHead); ok {
 		return strings.TrimSuffix(inner, branchTail)
@@ -105,4 +103,4 @@ func branchSummary(text string) string {
 	return text
 }
 
-func branchTold(summary string) string { return branchHead + summary + branchTail }
+func branchText(summary string) string { return branchHead + summary + branchTail }

@@ -14,15 +14,14 @@ import (
 )
 
 const (
-	// labelStopReason is why a reply that was not finished ended; pi shows such replies to
-	// no model.
+	// labelStopReason is why an unfinished reply ended. pi shows such replies to no model.
 	labelStopReason = Name + ".stop_reason"
-	// labelType is the type of a record that became a message and is not one.
+	// labelType is the type of a record that is no message in the file, but became one.
 	labelType = Name + ".type"
 	injected  = true
 )
 
-// editors are pi's own.
+// editors are pi's own tools that change files.
 var editors = transcript.Editors{"edit": {"path"}, "write": {"path"}}
 
 func (b *branch) message(entry transcript.Entry, m *message) error {
@@ -98,7 +97,7 @@ func (b *branch) assistant(entry transcript.Entry, m *message) error {
 	return nil
 }
 
-// bash is the text in which a command that the user ran comes before the model.
+// bash is the text by which the model sees a command that the user ran.
 func (m *message) bash() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Ran `%s`\n", m.Command)
@@ -141,7 +140,7 @@ func blocksOf(raw jsontext.Value) ([]eventlog.Block, error) {
 	return blocks, nil
 }
 
-// arguments are those of the file, with the spaces that are between tokens.
+// arguments are a call's arguments as in the file, with the whitespace between tokens.
 func arguments(raw jsontext.Value) string {
 	if len(raw) == 0 {
 		return "{}"
@@ -160,7 +159,7 @@ func (b *block) blocks(i int, whole jsontext.Value) ([]eventlog.Block, error) {
 		if b.ThoughtSignature == "" {
 			return []eventlog.Block{call}, nil
 		}
-		// Gemini signs the call; the signature goes before what it signs.
+		// Gemini signs the call; the signature goes before the block that it seals.
 		signature := eventlog.ProviderBlock{Provider: content.Google, JSON: transcript.Wrap("thoughtSignature", b.ThoughtSignature)}
 		return []eventlog.Block{signature, call}, nil
 	case "image":
@@ -175,16 +174,16 @@ func (b *block) blocks(i int, whole jsontext.Value) ([]eventlog.Block, error) {
 	return []eventlog.Block{eventlog.ProviderBlock{Provider: Name, JSON: transcript.Compact(list[i])}}, nil
 }
 
-// branch reads one way through the tree into a session.
+// branch reads one path through the tree into a session.
 type branch struct {
 	session *transcript.SessionBuilder
 	render  renderer
-	sent    []sent // what became events
-	index   int    // of the record that is read
+	sent    []sent // the records that became messages
+	index   int    // of the record that is being read
 	edits   transcript.OpenEdits
 }
 
-// sent is a record that became an event, for compactions to name.
+// sent is a record that became a message, so that compactions can name it.
 type sent struct {
 	index int    // of the record
 	entry string // the record's own id
@@ -197,7 +196,7 @@ func newBranch(out *transcript.Builder, suffix string) *branch {
 	return b
 }
 
-// header reads the record that begins a file.
+// header reads the first record of a file.
 func (b *branch) header(l *line) {
 	b.session.Label(transcript.LabelSessionID, l.rec.ID)
 	b.session.Label(transcript.LabelWorkingDirectory, l.rec.CWD)
@@ -209,11 +208,11 @@ func (b *branch) header(l *line) {
 	b.session.SessionEnvelope(transcript.Difference(base, l.entry.Native))
 }
 
-// add reads a record, and keeps what its events do not say.
+// add reads a record, and stores the difference between it and its events.
 func (b *branch) add(l *line) {
 	if l.rec.KeptOf != "" {
 		b.render.wrote(l.rec.ID, l.entry.Time)
-		return // the compaction says what it kept
+		return // a repetition: the compaction names the original
 	}
 	from := b.session.Len()
 	b.index = l.index
@@ -225,13 +224,13 @@ func (b *branch) add(l *line) {
 	events := b.session.Since(from)
 	if len(events) > 0 && !kept(events) {
 		if base, ok := b.render.entry(events); ok {
-			b.session.Envelope(from, transcript.Difference(base, l.entry.Native, l.rec.Message.left()...))
+			b.session.Envelope(from, transcript.Difference(base, l.entry.Native, l.rec.Message.omitted()...))
 		}
 	}
 	b.render.wrote(l.rec.ID, l.entry.Time)
 }
 
-// kept reports whether the events hold the entry unchanged.
+// kept reports whether one of the events holds the entry unchanged.
 func kept(events []eventlog.Event) bool {
 	for _, e := range events {
 		switch e.Body.(type) {
@@ -269,7 +268,7 @@ func (b *branch) record(entry transcript.Entry, rec *record) {
 	}
 }
 
-// append notes the message for compactions that keep it.
+// append appends a message, and records it for compactions that keep it.
 func (b *branch) append(entry transcript.Entry) {
 	own := entry.ID
 	if id := b.session.Append(entry); id != "" {
@@ -277,19 +276,18 @@ func (b *branch) append(entry transcript.Entry) {
 	}
 }
 
-// branchSummary describes to the model a branch that the user came back from.
+// branchSummary appends a summary, for the model, of a branch that the user abandoned.
 func (b *branch) branchSummary(entry transcript.Entry, rec *record) {
 	if rec.Summary == "" {
 		b.session.Record(entry, rec.Type)
 		return
 	}
 	entry.Labels = map[string]string{transcript.LabelInjected: "true", labelType: rec.Type}
-	entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: branchTold(rec.Summary)}}}
+	entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: branchText(rec.Summary)}}}
 	b.append(entry)
 }
 
-// custom is an extension's entry, which no model sees; the writer's own ones hold
-// what pi has no place for.
+// custom reads an extension's entry, which no model sees. Those of contextd hold what pi has no place for.
 func (b *branch) custom(entry transcript.Entry, rec *record) {
 	if rec.CustomType == compactionType {
 		b.unread(entry, rec)

@@ -19,7 +19,7 @@ import (
 const Name = "pi"
 
 const (
-	// redacted is in place of ids that a redaction pass took out.
+	// redacted replaces ids in files from which ids were removed.
 	redacted    = "REDACTED"
 	sessionType = "session"
 )
@@ -29,8 +29,8 @@ var Harness = transcript.Harness{
 	Name: Name, Detect: detect, Read: read, Write: write, NotKept: notKept, Boundary: boundary, LabelUnseen: labelStopReason,
 }
 
-// detect recognises a session file by its first records. Other programs begin sessions with a
-// record of the same type; what pi's has is a time under this name.
+// detect recognises a session file by its first records. Other programs begin sessions with a record of the
+// same type; only pi's has a time called timestamp.
 func detect(p transcript.Probe) bool {
 	for _, r := range p.Records {
 		if r["type"] == sessionType && r["id"] != "" && r["cwd"] != "" && r["timestamp"] != "" {
@@ -45,9 +45,8 @@ type reader struct {
 	lines []*line
 }
 
-// read reads a whole session file. The main session is the way to the last entry,
-// which is where the harness goes on; each other end of the tree is a session of
-// its own, with everything on the way to it.
+// read reads a whole session file. The main session is the path from the root to the last entry, where the
+// harness goes on. Every other leaf of the tree becomes a session with the whole path to it.
 func read(in io.Reader) (transcript.Transcript, error) {
 	r := &reader{out: transcript.NewBuilder(Name, in)}
 	err := transcript.ReadLines(in, r.out.Warn, r.record)
@@ -85,7 +84,7 @@ func (r *reader) record(rec transcript.Record) {
 	r.lines = append(r.lines, l)
 }
 
-// lost warns of what compactions kept and the file lacks.
+// lost warns of compactions whose first kept entry is not in the file.
 func (r *reader) lost() {
 	known := map[string]bool{"": true, redacted: true}
 	for _, l := range r.lines {
@@ -98,7 +97,7 @@ func (r *reader) lost() {
 	}
 }
 
-// branches makes a session of every end of the tree but the last.
+// branches makes a session for every leaf except the last.
 func (r *reader) branches(main *branch) {
 	leaf, n, left := r.leaf(), 0, 0
 	for i := range r.lines {
@@ -144,8 +143,8 @@ var notKept = []transcript.NotKept{
 // detailsKept is how many bytes of a result's details are kept.
 const detailsKept = 1 << 10
 
-// left are the fields of a message that are not kept.
-func (m *message) left() []transcript.NotKept {
+// omitted are the fields of a message that are not kept.
+func (m *message) omitted() []transcript.NotKept {
 	from, to := 1, 1
 	if m != nil && len(m.Details) > detailsKept {
 		from = 0
@@ -156,25 +155,24 @@ func (m *message) left() []transcript.NotKept {
 	return notKept[from:to]
 }
 
-// line is one record of the file with its place in the tree.
+// line is one record of the file, with its place in the tree.
 type line struct {
 	entry  transcript.Entry
 	rec    record
 	bad    error // why the record could not be decoded
-	index  int   // counts the records from 0
-	parent int   // index of the record that it follows; -1 for none
-	child  bool  // another record follows it
-	mine   bool  // it is part of a path already
+	index  int   // of the record, from 0
+	parent int   // index of the parent; -1 for none
+	child  bool  // it has a child
+	mine   bool  // a session has it already
 }
 
-// maxBranches bounds how many abandoned branches become sessions: each holds the
-// whole way to its end.
+// maxBranches is how many abandoned branches become sessions. The number is limited because each holds the
+// whole path to its leaf.
 const maxBranches = 32
 
-// plant finds the parents. In version 1 each record follows the one before it. A
-// parent must come before its children, so that there are no cycles: one that does
-// not, or that is not in the file, is reported, and the record follows the one
-// before it.
+// plant sets the parents. In version 1 each record follows the one before it. A parent must come before its
+// children, so that there are no cycles. One that does not, or is not in the file, gives a warning, and the
+// record follows the one before it.
 func (r *reader) plant() {
 	byID := map[string]int{}
 	last := -1
@@ -190,7 +188,7 @@ func (r *reader) plant() {
 		known := id != "" && id != redacted
 		switch parent, stated := l.parentID(); {
 		case known && repeated && bytes.Equal(r.lines[twin].rec.ParentID, l.rec.ParentID):
-			// An id used twice: the second one comes after the first.
+			// The id is used twice: the second record follows the first.
 			l.parent = twin
 		case !stated || parent == redacted:
 		case parent == "":
@@ -212,9 +210,8 @@ func (r *reader) plant() {
 	}
 }
 
-// replant has the entry name the one that it follows: pi ends its way to the root where a
-// parent is missing, and finds no end where parents go round in circles, so that an entry
-// that is written again must not name such a one.
+// replant changes the entry's own parentId to the one that plant set. pi stops at a missing parent, and never
+// ends in a cycle, so that an entry that is written again must not name such a parent.
 func (r *reader) replant(l *line) {
 	parent := "null"
 	if l.parent >= 0 && r.lines[l.parent].rec.ID != "" {
@@ -222,12 +219,12 @@ func (r *reader) replant(l *line) {
 	}
 	native, err := transcript.Amend(l.entry.Native, []byte(`{"set":{"parentId":`+parent+`}}`))
 	if err != nil {
-		return // it is no object, and becomes no entry
+		return // it is no object, and gives no event
 	}
 	l.entry.Native, l.rec.ParentID = native, jsontext.Value(parent)
 }
 
-// parentID is empty for a root; stated is false where the file has none.
+// parentID returns the parent's id, empty for a root; stated is false if the record has none.
 func (l *line) parentID() (id string, stated bool) {
 	if len(l.rec.ParentID) == 0 {
 		return "", false
@@ -236,7 +233,7 @@ func (l *line) parentID() (id string, stated bool) {
 	return id, isText || string(l.rec.ParentID) == "null"
 }
 
-// path returns the way from the root to a leaf, and of it what no path before had.
+// path returns the indexes from the root to a leaf; own are those that no session has yet.
 func (r *reader) path(leaf int) (all, own []int) {
 	for i := leaf; i >= 0; i = r.lines[i].parent {
 		all = append(all, i)
@@ -253,7 +250,7 @@ func (r *reader) path(leaf int) (all, own []int) {
 	return all, own
 }
 
-// leaf is the file's last entry, where the harness goes on.
+// leaf is the index of the file's last entry, where the harness goes on.
 func (r *reader) leaf() int {
 	for i := len(r.lines) - 1; i >= 0; i-- {
 		if r.lines[i].rec.Type != sessionType || r.lines[i].bad != nil {
@@ -263,8 +260,8 @@ func (r *reader) leaf() int {
 	return -1
 }
 
-// labelEntries says where in the file the entries are that only a branch has:
-// runs of positions, such as "4-6,9-9".
+// labelEntries, on a branch's session, is where in the file its own entries were: ranges of positions, such
+// as "4-6,9-9".
 const labelEntries = Name + ".entries"
 
 func runs(indexes []int) string {
@@ -283,7 +280,7 @@ func runs(indexes []int) string {
 	return b.String()
 }
 
-// positions undoes runs; at most n of them.
+// positions parses ranges, and returns n positions at most.
 func positions(text string, n int) []int {
 	var all []int
 	for run := range strings.SplitSeq(text, ",") {

@@ -11,8 +11,8 @@ func suite(fixtures map[string][]byte) harnesstest.Subject {
 	return harnesstest.Subject{Harness: pi.Harness, Fixtures: fixtures, Lined: true, Entries: planted}
 }
 
-// planted splits a file, and has entries whose parent does not come before them follow the
-// entry before, as the page says.
+// planted splits a file. As docs/harness/pi.md says, an entry whose parent does not come before it follows
+// the entry before.
 func planted(file []byte) ([]harnesstest.Entry, error) {
 	entries, err := harnesstest.LineEntries(file)
 	known, last := map[any]bool{}, any(nil)

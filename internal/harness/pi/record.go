@@ -30,10 +30,10 @@ type record struct {
 	Summary      string                    `json:"summary"`
 	TokensBefore transcript.Count          `json:"tokensBefore"`
 	Details      transcript.Maybe[details] `json:"details"`
-	// FirstKeptIndex counts records from 0, in version 1.
+	// FirstKeptIndex is the index of a record, from 0; version 1 has it.
 	FirstKeptIndex *int   `json:"firstKeptEntryIndex"`
 	FirstKeptID    string `json:"firstKeptEntryId"`
-	// KeptOf is the writer's: the entry that this one says again after a compaction.
+	// KeptOf is contextd's own: the entry that this one repeats after a compaction.
 	KeptOf string `json:"contextdKeptOf"`
 }
 
@@ -56,7 +56,7 @@ type message struct {
 	Cancelled bool   `json:"cancelled"`
 	Excluded  bool   `json:"excludeFromContext"`
 	Truncated bool   `json:"truncated"`
-	Whole     string `json:"fullOutputPath"` // of an output that was truncated
+	Whole     string `json:"fullOutputPath"` // set if the output was truncated
 }
 
 type usage struct {
@@ -86,8 +86,8 @@ type block struct {
 	MIMEType          string         `json:"mimeType"`
 }
 
-// thinking keeps a signature unchanged. With OpenAI's models it is the whole
-// reasoning item, of which the provider wants back the encrypted content and the id.
+// thinking keeps a signature unchanged. With OpenAI's models the signature is the whole reasoning item; of
+// that it keeps the encrypted content and the id, which the provider needs again.
 func (b *block) thinking() eventlog.Thinking {
 	var item struct {
 		ID               string `json:"id"`
@@ -107,10 +107,10 @@ func (b *block) thinking() eventlog.Thinking {
 	return eventlog.Thinking{Text: b.Thinking, Signature: b.ThinkingSignature}
 }
 
-// data is an extension's; only texts are read.
+// data is the data of an extension's entry; only texts and contextd's own compactions are read.
 type data struct {
 	texts []string
-	// compaction and tokensBefore are of one that is written as a custom entry.
+	// compaction and tokensBefore are of a compaction that contextd wrote as a custom entry.
 	compaction   details
 	tokensBefore transcript.Count
 }

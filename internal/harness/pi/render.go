@@ -14,21 +14,21 @@ import (
 	"github.com/contextd/contextd/internal/provider"
 )
 
-// version is that of the files written.
+// version is the version of the files that are written.
 const version = 3
 
-// systemType is the type of the custom entries that hold system messages: pi has
-// its own system prompt and shows such entries to no model.
+// systemType is the type of custom entries with system messages. pi has its own system prompt and shows such
+// entries to no model.
 const systemType = "contextd.system"
 
-// compactionType is that of the entries that hold compactions whose summary cannot be
-// read: after one of its own pi would go on without what the summary replaces.
+// compactionType is the type of custom entries with compactions that have no summary. After a compaction of
+// its own, pi would drop what has no summary to replace it.
 const compactionType = "contextd.compaction"
 
-// renderer makes entries of events. It goes through a branch in order, since an
-// entry names the one before it.
+// renderer makes entries of events. It must get the events of a branch in order, because each entry names the
+// one before.
 type renderer struct {
-	parent string    // native id of the entry before
+	parent string    // id in the file of the entry before
 	last   time.Time // of the last entry that has a time
 	warn   func(format string, args ...any)
 }
@@ -44,7 +44,7 @@ func header(id, cwd, timestamp string, more ...any) jsontext.Value {
 	return transcript.With(transcript.Object("type", sessionType, "version", version, "id", id, "timestamp", timestamp, "cwd", cwd), more...)
 }
 
-// at is an event's time, or that of the entry before.
+// at is an event's time, or that of the last entry with a time.
 func (r *renderer) at(e *eventlog.Event) time.Time {
 	switch {
 	case !e.Time.IsZero():
@@ -55,7 +55,7 @@ func (r *renderer) at(e *eventlog.Event) time.Time {
 	return time.Unix(0, 0)
 }
 
-// envelope begins an entry, which has more members than these.
+// envelope makes an entry with these members and more.
 func (r *renderer) envelope(kind, id string, at time.Time, more ...any) jsontext.Value {
 	parent := transcript.Null
 	if r.parent != "" {
@@ -64,8 +64,8 @@ func (r *renderer) envelope(kind, id string, at time.Time, more ...any) jsontext
 	return transcript.With(transcript.Object("type", kind, "id", id, "parentId", parent, "timestamp", transcript.Stamp(at)), more...)
 }
 
-// entry makes the entry of one event, or of the events that are one reply. ok is
-// false if they say nothing that a file could hold.
+// entry makes the entry of one event, or of several that are one reply. ok is false if pi has no entry for
+// them.
 func (r *renderer) entry(events []eventlog.Event) (v jsontext.Value, ok bool) {
 	first := &events[0]
 	m, ok := first.Body.(*eventlog.Message)
@@ -136,7 +136,7 @@ func (r *renderer) assistant(events []eventlog.Event, at time.Time) jsontext.Val
 		"usage", usageOf(labels), "stopReason", stop, "timestamp", at.UnixMilli())
 }
 
-// apiOf names the API and the provider of a model as pi does.
+// apiOf returns pi's names for the API and the provider of a model.
 func apiOf(model string) (api, by string) {
 	switch provider.Of(model) {
 	case provider.Anthropic:
@@ -157,8 +157,8 @@ func usageOf(labels map[string]string) jsontext.Value {
 		"cost", transcript.Object("input", 0, "output", 0, "cacheRead", 0, "cacheWrite", 0, "total", 0))
 }
 
-// onLine takes line breaks between tokens out of arguments, which are on a line
-// of the file; spaces stay.
+// onLine removes line breaks between the tokens of arguments, since an entry is one line; without line
+// breaks, spaces stay.
 func onLine(arguments string) string {
 	if strings.ContainsAny(arguments, "\n\r") {
 		return transcript.Compact([]byte(arguments))
@@ -166,7 +166,7 @@ func onLine(arguments string) string {
 	return arguments
 }
 
-// systemData holds the texts of a system message: one, or a list of several.
+// systemData is the text of a system message, or a list of several.
 func systemData(blocks []eventlog.Block) jsontext.Value {
 	texts := transcript.Texts(blocks)
 	if len(texts) == 1 {
@@ -175,7 +175,7 @@ func systemData(blocks []eventlog.Block) jsontext.Value {
 	return transcript.List(texts...)
 }
 
-// content writes blocks; what pi has no block for is left out with a warning.
+// content makes the content of a message; blocks that pi has no form for are omitted with a warning.
 func (r *renderer) content(blocks []eventlog.Block) jsontext.Value {
 	items := make([]jsontext.Value, 0, len(blocks))
 	signature := ""
@@ -224,7 +224,7 @@ func (r *renderer) media(m eventlog.Media) jsontext.Value {
 	return transcript.Object("type", "image", "data", base64.StdEncoding.EncodeToString([]byte(m.Data)), "mimeType", m.MIMEType)
 }
 
-// thinkingOf writes encrypted reasoning as pi does, as the text of OpenAI's item.
+// thinkingOf makes a thinking block. pi keeps encrypted reasoning as OpenAI's whole item, in a string.
 func thinkingOf(t eventlog.Thinking) jsontext.Value {
 	v := transcript.Object("type", "thinking", "thinking", t.Text)
 	switch {

@@ -31,7 +31,7 @@ func written(t *testing.T, events ...eventlog.Event) (file string, again transcr
 	return out.String(), again
 }
 
-// TestSummaryIsTold: what replaces a compaction is what pi says of it.
+// TestSummaryIsTold: the blocks of a boundary are the text that pi sends with the summary.
 func TestSummaryIsTold(t *testing.T) {
 	_, again := written(t, text(eventlog.RoleUser, "a", "Go"), eventlog.Event{ID: "b", Body: &eventlog.Compaction{Summary: "Gone."}})
 	c, ok := again.Sessions[0].Events[1].Body.(*eventlog.Compaction)
@@ -48,8 +48,7 @@ func TestSummaryIsTold(t *testing.T) {
 	}
 }
 
-// TestUnreadableSummary: pi is not made to go on without what nobody can read, and the
-// compaction comes back.
+// TestUnreadableSummary: a compaction without a summary drops nothing from pi's prompt, and is read again.
 func TestUnreadableSummary(t *testing.T) {
 	before, after := uint64(900), uint64(90)
 	want := eventlog.Compaction{
@@ -72,8 +71,8 @@ func TestUnreadableSummary(t *testing.T) {
 	}
 }
 
-// TestParents: every parent that is written comes before, as pi goes from one to the next
-// until there is none.
+// TestParents: every parent that is written comes before its children, because pi follows parents until there
+// is none.
 func TestParents(t *testing.T) {
 	const file = `{"type":"session","version":3,"id":"s","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/src"}
 {"type":"message","id":"a","parentId":null,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":"Go"}}
@@ -107,8 +106,8 @@ func TestParents(t *testing.T) {
 	}
 }
 
-// TestSaidMeanwhile: what is said while calls run comes after the results of all of them, but
-// not after a reply that goes on without them.
+// TestSaidMeanwhile: a message that came while calls ran is written after all their results, but not after a
+// reply that goes on without those.
 func TestSaidMeanwhile(t *testing.T) {
 	ask := func(id, group string, calls ...string) eventlog.Event {
 		m := &eventlog.Message{Role: eventlog.RoleAssistant, GroupID: group}
@@ -141,8 +140,8 @@ func TestSaidMeanwhile(t *testing.T) {
 	}
 }
 
-// TestKeptSaidAgain: pi keeps tails alone, so that what else was kept comes after the
-// compaction once more; and it comes back as it was.
+// TestKeptSaidAgain: pi can keep only tails, so other kept entries are repeated after the compaction. They
+// are read as kept events again.
 func TestKeptSaidAgain(t *testing.T) {
 	said := []eventlog.Event{
 		text(eventlog.RoleUser, "a", "Goal"), text(eventlog.RoleAssistant, "b", "Step"), text(eventlog.RoleUser, "c", "Also"),
@@ -172,8 +171,7 @@ func TestKeptSaidAgain(t *testing.T) {
 	}
 }
 
-// TestKeptSaidAgainOld: so it is in a file of version 1, where entries have no ids and pi
-// counts them.
+// TestKeptSaidAgainOld: the same in a file of version 1, where entries have positions and no ids.
 func TestKeptSaidAgainOld(t *testing.T) {
 	const file = `{"type":"session","id":"s","timestamp":"2025-11-20T23:33:00.805Z","cwd":"/src"}
 {"type":"message","timestamp":"2025-11-20T23:33:01.000Z","message":{"role":"user","content":[{"type":"text","text":"Goal"}]}}
@@ -214,8 +212,8 @@ func TestKeptSaidAgainOld(t *testing.T) {
 	}
 }
 
-// prompt goes through a file as pi does: from the last entry to the root, the newest
-// summary, what it kept, what is after it.
+// prompt follows a file as pi does, from the last entry to the root, and returns the newest summary, what it
+// kept, and what comes after it.
 func prompt(t *testing.T, file string) []string {
 	t.Helper()
 	type entry struct {

@@ -13,9 +13,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// write writes a transcript as a session file. Branches that it was read with are where
-// they were; conversations of subagents, which pi keeps none of, are left out with a
-// warning.
+// write writes a transcript as a session file. Branches that were read from a file return to their positions.
+// Subagents' conversations, for which pi has no place, are omitted with a warning.
 func write(out io.Writer, t transcript.Transcript, o transcript.WriteOptions) (transcript.WriteReport, error) {
 	w := &fileWriter{written: map[string]bool{}}
 	var main transcript.Session
@@ -26,7 +25,7 @@ func write(out io.Writer, t transcript.Transcript, o transcript.WriteOptions) (t
 	entries := append([]jsontext.Value{w.header(main, envelopes.Session, o)}, w.session(main, envelopes)...)
 	left, added := 0, 0
 	if envelopes.Session == "" {
-		added = 1 // the file that was read had no header
+		added = 1 // the header, which the original file did not have
 	}
 	if len(t.Sessions) > 1 {
 		for _, s := range t.Sessions[1:] {
@@ -49,8 +48,8 @@ func write(out io.Writer, t transcript.Transcript, o transcript.WriteOptions) (t
 	return w.report.Finish(out, file.Bytes())
 }
 
-// merge puts a branch's entries where they were, after so many entries that were added; the
-// last entry stays the last.
+// merge inserts a branch's entries at the positions that where lists, which are moved by added. The last
+// entry stays the last.
 func merge(entries, own []jsontext.Value, where string, added int) []jsontext.Value {
 	at := positions(where, len(own))
 	out := make([]jsontext.Value, 0, len(entries)+len(own))
@@ -66,9 +65,9 @@ func merge(entries, own []jsontext.Value, where string, added int) []jsontext.Va
 
 type fileWriter struct {
 	report transcript.WriteReport
-	// written are the ids of the events that are in the file, of all sessions.
+	// written are the ids of the events whose entries the file has, of all sessions.
 	written map[string]bool
-	old     bool // the file is of version 1, where compactions name lines
+	old     bool // the file is of version 1, where compactions name positions
 }
 
 func (w *fileWriter) header(s transcript.Session, difference string, o transcript.WriteOptions) jsontext.Value {
@@ -80,7 +79,7 @@ func (w *fileWriter) header(s transcript.Session, difference string, o transcrip
 	v := header(id, o.Directory(s.Labels), string(transcript.Stamp(began)), "parentSession", transcript.Optional(s.Labels[transcript.LabelParentSession]))
 	raw := w.report.Amend(v, difference)
 	if o.SessionID != "" {
-		// What another session was called must not be resumed under its name.
+		// Another session's name would otherwise be resumed under this id.
 		raw = w.report.Amend(raw, `{"set":{"id":`+transcript.Quote(o.SessionID)+`}}`)
 	}
 	version, stated := transcript.MemberOf(raw, "version")
@@ -88,8 +87,8 @@ func (w *fileWriter) header(s transcript.Session, difference string, o transcrip
 	return raw
 }
 
-// versioned is a new entry for the file: in version 1 entries have no ids, and one without
-// a parent would begin again for the reader.
+// versioned adapts a new entry to the file's version: in version 1 entries have no ids, and a null parent
+// would begin a new tree for the reader.
 func (w *fileWriter) versioned(raw []byte) jsontext.Value {
 	if !w.old {
 		return raw
@@ -97,13 +96,13 @@ func (w *fileWriter) versioned(raw []byte) jsontext.Value {
 	return w.report.Amend(raw, `{"del":["id","parentId"]}`)
 }
 
-// fitting reports whether a custom event's JSON can be in a file as an entry.
+// fitting reports whether a custom event's JSON can be an entry of the file.
 func fitting(raw string) bool {
 	_, ok := transcript.MemberOf([]byte(raw), "type")
 	return ok && transcript.Valid([]byte(raw))
 }
 
-// own reports whether a compaction's marker is pi's.
+// own reports whether pi wrote a compaction.
 func own(c *eventlog.Compaction) bool {
 	var native struct {
 		Type    transcript.Word `json:"type"`
@@ -111,43 +110,43 @@ func own(c *eventlog.Compaction) bool {
 		Index   jsontext.Value  `json:"firstKeptEntryIndex"`
 		First   jsontext.Value  `json:"firstKeptEntryId"`
 	}
-	return transcript.Decode([]byte(c.NativeJSON), &native) == nil && // a store takes any bytes
+	return transcript.Decode([]byte(c.NativeJSON), &native) == nil && // NativeJSON may be any bytes
 		native.Type == "compaction" && len(native.Summary)+len(native.Index)+len(native.First) > 0
 }
 
-// cutType recognises pi's own custom events.
+// cutType splits off the prefix of pi's custom events; mine is false for others.
 func cutType(kind string) (rest string, mine bool) {
 	return strings.CutPrefix(strings.TrimPrefix(kind, "harness."), Name+".")
 }
 
-// isReplacement reports whether the custom event holds the entry of another event,
-// which was written from it.
+// isReplacement reports whether the custom event holds the entry of another event, from which that entry was
+// written already.
 func (w *sessionWriter) isReplacement(e *eventlog.Event, kind string) bool {
 	id, besides := strings.CutSuffix(strings.TrimRight(e.ID, "+"), "/"+kind)
 	_, written := w.native[id]
 	return besides && written
 }
 
-// sessionWriter writes the entries of one way through the tree.
+// sessionWriter writes the entries of one path through the tree.
 type sessionWriter struct {
 	file      *fileWriter
 	render    renderer
 	envelopes transcript.Envelopes
-	held      map[string]*eventlog.Custom // entries that the reader kept whole, by the event made of them
-	native    map[string]string           // event id: the id of its entry
-	line      map[string]int              // event id: the position of its entry
-	sent      []string                    // events whose entries the model sees, in order
-	// parts are the events that an entry holds besides the one that names it.
+	held      map[string]*eventlog.Custom // whole entries that the reader kept, by the event that is a part of one
+	native    map[string]string           // event id: id of its entry
+	line      map[string]int              // event id: position of its entry in the file
+	sent      []string                    // ids of the events whose entries the model sees, in order
+	// parts are the ids of further events that an entry holds, by the id of its first event.
 	parts   map[string][]string
 	entries []jsontext.Value
-	shared  int // how many entries of it are in the file already
-	// said are the entries of sent, and again how many of these came before the last
-	// compaction that has what it kept said again.
+	shared  int // how many of its entries the file has from another branch
+	// said are the entries by event id. again is how many of sent come before the last compaction after which
+	// kept entries were repeated.
 	said  map[string]jsontext.Value
 	again int
 }
 
-// session returns the entries that are not in the file yet.
+// session returns the entries that the file does not have yet.
 func (w *fileWriter) session(s transcript.Session, envelopes transcript.Envelopes) []jsontext.Value {
 	sw := &sessionWriter{
 		file: w, envelopes: envelopes, held: transcript.Held(Name, s.Events),
@@ -162,9 +161,9 @@ func (w *fileWriter) session(s transcript.Session, envelopes transcript.Envelope
 	return slices.Clip(sw.entries)
 }
 
-// answered moves what was said while calls ran to after their results: pi sends entries in
-// their order, and takes a call for interrupted where something else follows it. What was
-// read from pi stays where it was.
+// answered moves messages that came while calls ran to after the results of those: pi sends entries in their
+// order, and takes a call as interrupted if something other than its result follows. Messages that were read
+// from pi stay where they are.
 func (w *sessionWriter) answered(events []eventlog.Event) []eventlog.Event {
 	out := make([]eventlog.Event, 0, len(events))
 	var said []eventlog.Event
@@ -206,8 +205,8 @@ func (w *sessionWriter) answered(events []eventlog.Event) []eventlog.Event {
 	return append(out, said...)
 }
 
-// next writes the first event, and others that are one reply with it; it returns
-// how many events it has dealt with.
+// next writes the first event, and further ones if they are one reply with it. It returns how many events it
+// used.
 func (w *sessionWriter) next(events []eventlog.Event) int {
 	e := &events[0]
 	switch b := e.Body.(type) {
@@ -226,8 +225,7 @@ func (w *sessionWriter) next(events []eventlog.Event) int {
 	return 1
 }
 
-// reply writes the parts of a reply as one entry, and after it the results that
-// are among them.
+// reply writes the parts of a reply as one entry, and then the results and other events that were among them.
 func (w *sessionWriter) reply(events []eventlog.Event, group string) int {
 	var parts, between []eventlog.Event
 	last := 0
@@ -265,7 +263,7 @@ func (w *sessionWriter) message(e *eventlog.Event, m *eventlog.Message) {
 		w.write([]eventlog.Event{*e})
 		return
 	}
-	// Several results, or results with a message, are entries of their own.
+	// Several results, or results and other blocks, become an entry each.
 	n := 0
 	for _, b := range m.Blocks {
 		if _, ok := b.(eventlog.ToolResult); !ok {
@@ -286,7 +284,7 @@ func (w *sessionWriter) message(e *eventlog.Event, m *eventlog.Message) {
 	}
 }
 
-// write writes the entry of events that are one message.
+// write adds the entry of events that are one message.
 func (w *sessionWriter) write(events []eventlog.Event) {
 	first := &events[0]
 	for _, e := range events[1:] {
@@ -309,7 +307,7 @@ func (w *sessionWriter) write(events []eventlog.Event) {
 	w.add(first, w.file.report.Amend(base, difference))
 }
 
-// add puts an entry into the file, unless another branch has put it there.
+// add records an entry, and adds it to the file unless another branch did.
 func (w *sessionWriter) add(e *eventlog.Event, raw jsontext.Value) {
 	id := ""
 	if member, ok := transcript.MemberOf(raw, "id"); ok {

@@ -58,8 +58,8 @@ func (w *sessionWriter) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 	}
 }
 
-// kept are the events that a compaction kept, and the names of their entries. pi keeps all
-// from an entry on, which must not hold what an older compaction has had said again.
+// kept returns the events that a compaction kept, and the names of their entries. pi can only keep a tail,
+// which must not reach back to entries that an older compaction repeats.
 func (w *sessionWriter) kept(c *eventlog.Compaction) (k transcript.Kept, entries []string) {
 	ids := map[string]bool{}
 	for _, id := range c.KeptEventIDs {
@@ -74,8 +74,7 @@ func (w *sessionWriter) kept(c *eventlog.Compaction) (k transcript.Kept, entries
 	return k, entries
 }
 
-// sayAgain has the entries of events come after a compaction once more, as pi knows no
-// other way to keep what is no tail.
+// sayAgain writes the entries of kept events once more after a compaction, because pi can keep only a tail.
 func (w *sessionWriter) sayAgain(e *eventlog.Event, events []string) {
 	w.again = len(w.sent)
 	for i, event := range events {
@@ -96,8 +95,8 @@ func (w *sessionWriter) sayAgain(e *eventlog.Event, events []string) {
 	}
 }
 
-// name is how a compaction names an entry that it kept: by its id or, in version 1, where
-// there are none, by its place.
+// name is how a compaction names an entry that it kept: by its id or, in version 1 which has none, by its
+// position.
 func (w *sessionWriter) name(event string) string {
 	if w.file.old {
 		return place(w.line[event])
@@ -107,7 +106,7 @@ func (w *sessionWriter) name(event string) string {
 
 func place(index int) string { return "#" + strconv.Itoa(index) }
 
-// put adds an entry unless another branch has.
+// put adds an entry to the file, unless another branch did.
 func (w *sessionWriter) put(key string, raw jsontext.Value) {
 	if w.file.written[key] {
 		w.shared++
@@ -117,8 +116,8 @@ func (w *sessionWriter) put(key string, raw jsontext.Value) {
 	w.entries = append(w.entries, raw)
 }
 
-// saidAgain reports whether pi's own compaction keeps nothing, and what it names is
-// repeated after it.
+// saidAgain reports whether a compaction in pi's form keeps nothing by itself, and is followed by repetitions
+// of the entries that it names.
 func saidAgain(native string) bool {
 	var c struct {
 		ID      jsontext.Value            `json:"id"`

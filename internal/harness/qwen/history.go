@@ -10,7 +10,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// compression is what a chat was replaced by: a summary, and what stayed as it was.
+// compression makes a compaction of the record that replaces the chat by a summary and some messages that are
+// kept.
 func (c *chat) compression(entry transcript.Entry, rec *record) {
 	var payload struct {
 		Info struct {
@@ -41,13 +42,12 @@ func (c *chat) compression(entry transcript.Entry, rec *record) {
 	c.session.Boundary(entry, boundary)
 }
 
-// digest distinguishes messages.
+// digest identifies a message by its parts.
 func digest(parts jsontext.Value) [sha256.Size]byte {
 	return sha256.Sum256([]byte(transcript.Compact(parts)))
 }
 
-// labelKept is, on a rewind, the event of the message that the chat goes on after; empty where it
-// begins again.
+// labelKept, on a rewind, is the id of the last message that the rewind keeps; empty if it keeps none.
 const labelKept = Name + ".kept"
 
 // follows reports whether an event is a rewind.
@@ -56,7 +56,7 @@ func follows(e eventlog.Event) bool {
 	return rewind
 }
 
-// left are the messages, by id, that a rewind dropped; nil if there is no rewind.
+// left returns the ids of the messages that rewinds dropped; nil if there is no rewind.
 func left(events []eventlog.Event) map[string]bool {
 	var gone map[string]bool
 	var there []string

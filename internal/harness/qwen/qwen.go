@@ -18,10 +18,10 @@ import (
 // Name of the harness.
 const Name = "qwen"
 
-// format is what LabelHarness says of the harness's own sessions.
+// format is the value of LabelHarness in the harness's own sessions.
 const format = "qwen-code"
 
-// labelAgent is the harness's id of the subagent that a session is of.
+// labelAgent is the harness's id of the subagent whose session it is.
 const labelAgent = Name + ".agent"
 
 // Harness is Qwen Code.
@@ -30,11 +30,11 @@ var Harness = transcript.Harness{
 	Branches: &transcript.Branches{Left: left, Follows: follows},
 }
 
-// editors are the harness's own.
+// editors are the harness's own tools that change files.
 var editors = transcript.Editors{"edit": {"file_path"}, "replace": {"file_path"}, "write_file": {"file_path"}, "notebook_edit": {"notebook_path"}}
 
-// detect recognises a chat by a record with a message in Google's form, or by what the harness
-// notes before the first.
+// detect recognises a chat by a record with a message in Google's form, or by a system record, which may come
+// before the first message.
 func detect(p transcript.Probe) bool {
 	return p.Has("uuid", "sessionId", "message.role", "message.parts") || p.Has("uuid", "sessionId", "subtype", "systemPayload")
 }
@@ -70,8 +70,8 @@ type usage struct {
 	Cached     transcript.Count `json:"cachedContentTokenCount"`
 }
 
-// labels counts as output what the total has beyond the prompt: models differ in whether their
-// thoughts are among the candidates.
+// labels counts the tokens of the total beyond the prompt as output: only with some models do the candidates
+// include the thoughts.
 func (u usage) labels() map[string]string {
 	return transcript.Usage{Prompt: u.Prompt, CacheRead: u.Cached, Output: max(u.Candidates, u.Total-min(u.Total, u.Prompt))}.Labels()
 }
@@ -87,15 +87,15 @@ type reader struct {
 type chat struct {
 	session *transcript.SessionBuilder
 	edits   transcript.OpenEdits
-	// newest is the last message, and at the last one as of each record, by its uuid.
+	// newest is the id of the last message; at is the id of the last message at the time of each record, by
+	// the record's uuid.
 	newest string
 	at     map[string]string
-	// events are those of the messages, by the digests of their parts, to find what a compression
+	// events are the ids of messages by the digest of their parts, to find the messages that a compression
 	// kept.
 	events map[[sha256.Size]byte]string
 }
 
-// read reads a whole file of chats.
 func read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name, in)
 	r := &reader{out: out, main: newChat(out, ""), agents: map[string]*chat{}}
@@ -108,7 +108,7 @@ func newChat(out *transcript.Builder, suffix string) *chat {
 	return c
 }
 
-// of is the chat that a record is of.
+// of returns the chat that a record belongs to.
 func (r *reader) of(rec *record) *chat {
 	id := string(rec.AgentID)
 	if !rec.IsSidechain && id == "" {
@@ -150,7 +150,7 @@ func (r *reader) record(l transcript.Record) {
 	c.at[rec.UUID] = c.newest
 }
 
-// injected are the kinds of messages in the user's name that the harness writes.
+// injected are the subtypes of user messages that the harness writes.
 var injected = []transcript.Word{"notification", "cron", "goal_runtime"}
 
 func (c *chat) message(entry transcript.Entry, rec *record) {
@@ -185,7 +185,7 @@ func (c *chat) calls(blocks []eventlog.Block) {
 	}
 }
 
-// results completes the results among the blocks, and reports whether there is nothing else.
+// results sets IsError of the results among the blocks, and reports whether there are only results.
 func (c *chat) results(blocks []eventlog.Block, status string, entry *transcript.Entry) bool {
 	alone := len(blocks) > 0
 	var changed []string
@@ -206,7 +206,7 @@ func (c *chat) results(blocks []eventlog.Block, status string, entry *transcript
 	return alone
 }
 
-// system reads what the harness notes. What it changes of the chat becomes an event.
+// system reads a system record. If it changes the chat, it becomes an event.
 func (r *reader) system(c *chat, entry transcript.Entry, rec *record) {
 	switch rec.Subtype {
 	case "chat_compression":

@@ -17,7 +17,7 @@ func TestConformance(t *testing.T) {
 	harnesstest.Run(t, harnesstest.Subject{Harness: qwen.Harness, Fixtures: harnesstest.Files(t, "testdata/*.in.jsonl"), Lined: true})
 }
 
-// TestRewind: what a rewind dropped is left, and nothing else.
+// TestRewind: exactly the messages that a rewind dropped count as abandoned.
 func TestRewind(t *testing.T) {
 	const (
 		user   = `{"uuid":"%","parentUuid":"","sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"%"}]}}`

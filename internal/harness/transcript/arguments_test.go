@@ -25,7 +25,7 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// FuzzCompact compares with the standard library's.
+// FuzzCompact compares Compact with that of the standard library.
 func FuzzCompact(f *testing.F) {
 	for _, s := range []string{`{"a": [1, "x y\\\" z"]}`, " 1 ", `"\\"`, "[\n]"} {
 		f.Add([]byte(s))
@@ -83,8 +83,7 @@ func TestRawArguments(t *testing.T) {
 	}
 }
 
-// FuzzWrapArguments: wrapped arguments are an object of JSON, and unwrapping gives back
-// what was wrapped, whatever the model wrote.
+// FuzzWrapArguments: wrapped arguments are a JSON object, and unwrapping restores the original for any text.
 func FuzzWrapArguments(f *testing.F) {
 	for _, s := range []string{
 		`{}`, `{"a":`, `[1]`, "null", " ", "plain", `{"raw_arguments":"x"}`, `{"raw_arguments":1}`, `{"raw_arguments":null}`,

@@ -15,19 +15,20 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Builder collects the sessions of one transcript. It is for one goroutine.
+// Builder collects the sessions of one transcript. One goroutine may use it.
 type Builder struct {
 	t        Transcript
 	sessions []*SessionBuilder
 	skipped  Tally
 	kept     Tally
-	// account's error ends the reading of the input.
+	// account holds its first error, which ends the reading of the input.
 	account *Account
-	// warned is how many bytes the warnings have, and unwarned how many more there were.
+	// warned is the size of the warnings in bytes; unwarned counts the warnings beyond the limits.
 	warned, unwarned int
 }
 
-// NewBuilder begins a transcript of the named harness, which is read from the input.
+// NewBuilder begins a transcript of the named harness. The memory that it takes counts for the account of the
+// input.
 func NewBuilder(harness string, in io.Reader) *Builder {
 	return &Builder{t: Transcript{Harness: harness}, skipped: Tally{}, kept: Tally{}, account: accountOf(in)}
 }
@@ -50,13 +51,13 @@ const (
 	maxWarning      = 4 << 10
 )
 
-// Skip counts an entry that is bookkeeping of the harness and is left out on
-// purpose. All of them are named in one warning at the end.
+// Skip counts an entry that is bookkeeping of the harness and omitted on purpose. One warning at the end
+// lists all kinds of them.
 func (b *Builder) Skip(kind string) { b.skipped.count(kind) }
 
 // Session begins a session of the transcript.
 func (b *Builder) Session(suffix string) *SessionBuilder {
-	_ = b.account.Retain(sessionCost) // its error ends the reading
+	_ = b.account.Retain(sessionCost) // the account keeps the error for Finish
 	s := &SessionBuilder{
 		builder: b,
 		session: Session{Suffix: suffix, Labels: map[string]string{}},
@@ -68,10 +69,10 @@ func (b *Builder) Session(suffix string) *SessionBuilder {
 	return s
 }
 
-// Finish returns the transcript, without sessions that stayed empty, or the error that
-// reading the input ended with. If the main session stayed empty, the first other one takes
-// its place. It is a *FormatError if no session has a message or a compaction: then the
-// input was no transcript of this harness. The builder must not be used afterwards.
+// Finish returns the transcript without empty sessions; if the main session is empty, the first other one
+// becomes the main one. err is the error that ended the reading of the input, and is returned if set. If no
+// session has a message or a compaction, the input was no transcript of this harness and the error is a
+// *FormatError. The builder must not be used afterwards.
 func (b *Builder) Finish(err error) (Transcript, error) {
 	if err := cmp.Or(err, b.account.Retain(0)); err != nil {
 		return Transcript{}, err
@@ -95,14 +96,14 @@ func (b *Builder) Finish(err error) (Transcript, error) {
 	return b.t, nil
 }
 
-// sum warns of what was counted, however many warnings there are.
+// sum adds a warning with the counts, beyond the limit on warnings too.
 func (b *Builder) sum(what string, kinds Tally) {
 	if len(kinds) > 0 {
 		b.t.Warnings = append(b.t.Warnings, Warning{Message: what + ": " + kinds.String()})
 	}
 }
 
-// Entry is one entry of a transcript on its way to become an event.
+// Entry is one entry of a transcript, to be appended as an event.
 type Entry struct {
 	Line int
 	// ID is the entry's own id, or one made from its position; never empty.
@@ -110,12 +111,12 @@ type Entry struct {
 	Time   time.Time
 	Labels map[string]string
 	Body   eventlog.Body
-	// Native is the entry's JSON, unchanged. What the log would refuse is kept as
-	// a custom event that holds it.
+	// Native is the entry's JSON, unchanged. Parts that the log would refuse are kept in a custom event with
+	// this JSON.
 	Native []byte
 }
 
-// Label sets a label of the event to be.
+// Label sets a label of the event that the entry becomes.
 func (e *Entry) Label(key, value string) {
 	if e.Labels == nil {
 		e.Labels = map[string]string{}
@@ -142,8 +143,8 @@ type SessionBuilder struct {
 	held    map[string]bool // final call ids reserved but not used yet
 }
 
-// Label sets a label of the session unless the value is empty or the label is set.
-// A value that is too long for one is reported instead.
+// Label sets a label of the session unless the value is empty or the label is set already. A value that
+// exceeds the limit is omitted with a warning.
 func (s *SessionBuilder) Label(key, value string) {
 	if len(value) > MaxLabelValue && utf8.RuneCountInString(value) > MaxLabelValue {
 		s.builder.Warn(0, "the session's %s is too long for a label and was left out", key)
@@ -163,11 +164,10 @@ func (s *SessionBuilder) ParentCall() string { return s.session.ParentCallID }
 // Len is the number of events so far.
 func (s *SessionBuilder) Len() int { return len(s.session.Events) }
 
-// Append makes an event of the entry. What the log would refuse is changed so
-// that it does not, and every such change is counted or gives a warning: repeated
-// entries are dropped, repeated ids renamed, results without a call and messages
-// without content kept as custom events. It returns the id of the event, or "" if
-// the entry was dropped or kept as a custom event instead.
+// Append makes an event of the entry. Where the log would refuse it, it is changed, and every change is
+// counted or gives a warning: repeated entries are dropped, repeated ids renamed, results without a call and
+// messages without content kept as custom events. It returns the id of the event, or "" if the entry was
+// dropped or kept as a custom event instead.
 func (s *SessionBuilder) Append(e Entry) string {
 	s.clean(&e)
 	id, fresh := s.eventID(e)
@@ -188,15 +188,14 @@ func (s *SessionBuilder) Append(e Entry) string {
 	return id
 }
 
-// AppendRead makes an event of an entry and keeps with it what the entry says besides, as the
-// difference from what base makes of the event. It returns the event's id, or "" if it made
-// none.
+// AppendRead appends an entry, and an envelope with the difference between it and what base makes of its
+// event: what the writer later needs to restore the entry. It returns the event's id, or "" if there is none.
 func (s *SessionBuilder) AppendRead(e Entry, base func(*eventlog.Event, *eventlog.Message) jsontext.Value) string {
 	n := s.Len()
 	id := s.Append(e)
 	events := s.Since(n)
 	if id == "" || len(events) != 1 {
-		return id // it was dropped, or a custom event has the entry, unchanged
+		return id // it was dropped, or a custom event has the whole entry
 	}
 	if m, ok := events[0].Body.(*eventlog.Message); ok {
 		s.Envelope(n, Present(Difference(base(&events[0], m), e.Native)))
@@ -204,7 +203,7 @@ func (s *SessionBuilder) AppendRead(e Entry, base func(*eventlog.Event, *eventlo
 	return id
 }
 
-// Present is a difference that is never empty: its presence says that an entry was read.
+// Present returns a difference that is never nil: that an envelope exists shows that an entry was read.
 func Present(difference []byte) []byte {
 	if difference != nil {
 		return difference
@@ -212,7 +211,8 @@ func Present(difference []byte) []byte {
 	return []byte("{}")
 }
 
-// Boundary makes a compaction of the entry, whose own JSON the compaction has; see Append.
+// Boundary appends an entry as a compaction. The compaction has the entry's JSON itself, so that Native is
+// not needed.
 func (s *SessionBuilder) Boundary(e Entry, c *eventlog.Compaction) string {
 	e.Body, e.Native = c, nil
 	return s.Append(e)
@@ -224,14 +224,14 @@ func (s *SessionBuilder) Custom(e Entry, kind string) {
 	s.Append(e)
 }
 
-// Unreadable keeps an entry of a shape that was not expected, and warns of it.
+// Unreadable keeps an entry of an unexpected shape as a custom event, with a warning.
 func (s *SessionBuilder) Unreadable(e Entry, err error) {
 	s.builder.Warn(e.Line, "unexpected shape, kept as a custom event: %v", err)
 	s.Custom(e, "unreadable")
 }
 
-// Keep is Custom for what the reader has no better place for. All such entries
-// are named in one warning at the end.
+// Keep is Custom for an entry that the reader has no better place for. One warning at the end lists the kinds
+// of all such entries.
 func (s *SessionBuilder) Keep(e Entry, kind string) {
 	s.builder.kept.count(kind)
 	s.Custom(e, kind)
@@ -251,8 +251,7 @@ func (s *SessionBuilder) push(e Entry) {
 	}
 }
 
-// keep makes a custom event of an entry that has given, or will give, another
-// event as well.
+// keep makes a custom event of an entry that gives another event too, under an id of its own.
 func (s *SessionBuilder) keep(e Entry, kind string) {
 	e.ID += "/" + kind
 	for s.taken[e.ID] {
@@ -264,16 +263,14 @@ func (s *SessionBuilder) keep(e Entry, kind string) {
 	s.push(e)
 }
 
-// eventID returns the id for the entry, and false if the same entry was there
-// before.
+// eventID returns the id of the entry's event, and false if the same entry came before.
 func (s *SessionBuilder) eventID(e Entry) (string, bool) {
 	seen := s.ids[e.ID]
 	if seen == nil {
 		seen = &entryID{contents: map[[sha256.Size]byte]bool{}}
 		s.ids[e.ID] = seen
 	}
-	// Labels take no part: a reply that is written again with another count of its tokens
-	// is the same reply.
+	// Labels are not compared: a reply that is written again with another token count is the same reply.
 	content := eventlog.Digest(eventlog.Event{Body: e.Body})
 	if seen.contents[content] {
 		return "", false
@@ -294,15 +291,15 @@ func (s *SessionBuilder) eventID(e Entry) (string, bool) {
 	return id, true
 }
 
-// entryID is what came under an id of an entry.
+// entryID records what was appended under one entry id.
 type entryID struct {
-	contents map[[sha256.Size]byte]bool // digests of them
-	used     int                        // the last number that distinguishes events with the id
+	contents map[[sha256.Size]byte]bool // digests of the bodies
+	used     int                        // the last number that was used to distinguish events with the id
 }
 
-// Labels returns the labels so far, to be read only.
+// Labels returns the session's labels so far, which the caller must not change.
 func (s *SessionBuilder) Labels() map[string]string { return s.session.Labels }
 
-// DropDuplicate counts an entry that a reader found to repeat another, where it makes
-// no event of its own that would show it.
+// DropDuplicate counts an entry that repeats another, where the reader notices that itself and appends
+// nothing.
 func (b *Builder) DropDuplicate() { b.t.DroppedDuplicates++ }

@@ -232,8 +232,8 @@ func TestBuilder(t *testing.T) {
 	}
 }
 
-// TestBuilderForgets: the log forgets the oldest of very many open calls, so their
-// late results are kept and not sent.
+// TestBuilderForgets: like the log, the builder drops the oldest of very many open calls; a late result for
+// one of them is kept as a custom event.
 func TestBuilderForgets(t *testing.T) {
 	b := transcript.NewBuilder("h", nil)
 	s := b.Session("")
@@ -278,9 +278,8 @@ func TestBuilderFinish(t *testing.T) {
 	}
 }
 
-// TestBuilderAdmits: whatever a reader appends, the log admits what comes out, in
-// batches of any size, and nothing is lost: every call and result is an event's or
-// is in a custom event.
+// TestBuilderAdmits: the log admits whatever a reader appends, in batches of any size, and nothing is lost:
+// every call and result is in a message or in a custom event.
 func TestBuilderAdmits(t *testing.T) {
 	ids := rapid.SampledFrom([]string{"", "x", "y", "x#2", "REDACTED", "a\x00b"})
 	block := rapid.Custom(func(t *rapid.T) eventlog.Block {

@@ -22,8 +22,8 @@ func Clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, replacement), "\x00", replacement)
 }
 
-// cleanRecord makes a record valid UTF-8 and warns if it was not, or if decoding
-// its strings will replace half surrogate pairs.
+// cleanRecord makes a record valid UTF-8, with a warning if it was not. It also warns if decoding its strings
+// will replace unpaired surrogates.
 func cleanRecord(record []byte, line int, warn Warn) []byte {
 	if !utf8.Valid(record) {
 		warn(line, "invalid UTF-8 replaced by U+FFFD")
@@ -35,8 +35,7 @@ func cleanRecord(record []byte, line int, warn Warn) []byte {
 	return record
 }
 
-// halfSurrogate reports whether a \u escape in the JSON is one half of a pair
-// without the other.
+// halfSurrogate reports whether a \u escape in the JSON is one half of a surrogate pair without the other.
 func halfSurrogate(record []byte) bool {
 	if !bytes.Contains(record, []byte(`\u`)) {
 		return false
@@ -63,8 +62,8 @@ func halfSurrogate(record []byte) bool {
 	}
 }
 
-// clean replaces what the wire cannot carry in every string of the entry. Binary
-// data of media and raw JSON, which is valid already, stay as they are.
+// clean replaces, in every string of the entry, what the wire cannot carry. Binary data of media and raw
+// JSON, which is valid already, stay as they are.
 func (s *SessionBuilder) clean(e *Entry) {
 	c := cleaner{}
 	e.ID = c.str(e.ID)
@@ -96,7 +95,7 @@ func (c *cleaner) str(s string) string {
 	return t
 }
 
-// utf8 is str for what may hold NUL.
+// utf8 is str for strings that may contain NUL.
 func (c *cleaner) utf8(s string) string {
 	t := strings.ToValidUTF8(s, replacement)
 	c.changed = c.changed || len(t) != len(s) || t != s

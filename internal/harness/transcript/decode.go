@@ -15,13 +15,12 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// lenient takes what harnesses write: names that appear twice, of which the last
-// counts, and strings that are not UTF-8, which are replaced.
+// lenient accepts two things that harnesses write: repeated names, of which the last counts, and strings that
+// are not UTF-8, in which invalid bytes are replaced.
 var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// Decode reads a JSON value. Unlike encoding/json it reads the input once, and
-// matches names exactly. The error is a *ShapeError, or one for which Malformed is
-// true.
+// Decode reads a JSON value. Unlike encoding/json it makes one pass over the input, and matches names
+// exactly. The error is a *ShapeError, or one for which Malformed is true.
 func Decode(value []byte, into any) error {
 	return shaped(jsonv2.Unmarshal(value, into, lenient))
 }
@@ -29,15 +28,15 @@ func Decode(value []byte, into any) error {
 // Valid reports whether text is one JSON value.
 func Valid(text []byte) bool { return jsontext.Value(text).IsValid(lenient) }
 
-// Malformed reports whether a decoding error means that the input is no JSON,
-// rather than other JSON than expected.
+// Malformed reports whether a decoding error means that the input is not JSON, rather than JSON of another
+// shape.
 func Malformed(err error) bool {
 	var syntax *jsontext.SyntacticError
 	return errors.As(err, &syntax)
 }
 
-// ParseTime reads a time in RFC 3339, with or without a zone (then it is UTC). The
-// zero time is for one that is absent or written otherwise.
+// ParseTime reads a time in RFC 3339; one without a zone is UTC. For a time that is absent or in another form
+// it returns the zero time.
 func ParseTime(s string) time.Time {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999"} {
 		if t, err := time.Parse(layout, s); err == nil {
@@ -47,7 +46,7 @@ func ParseTime(s string) time.Time {
 	return time.Time{}
 }
 
-// Text reads a value that is a string.
+// Text decodes a JSON string; false for any other value.
 func Text(value []byte) (string, bool) {
 	if len(value) == 0 || value[0] != '"' {
 		return "", false
@@ -60,7 +59,7 @@ func Text(value []byte) (string, bool) {
 	return s, err == nil
 }
 
-// Word is a text, or empty if the file has something else in its place.
+// Word is a string, or empty if the file has a value of another type in its place.
 type Word string
 
 // UnmarshalJSON never fails.
@@ -70,8 +69,7 @@ func (w *Word) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
-// Maybe is a value of some shape, or its zero value if the file has something else in its
-// place.
+// Maybe is a T, or its zero value if the file has a value of another shape in its place.
 type Maybe[T any] struct{ Value T }
 
 // UnmarshalJSON never fails.
@@ -85,9 +83,8 @@ func (m *Maybe[T]) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
-// Count is a number of tokens. What is not a whole number in the file does not
-// make the rest of its record unreadable: a fraction is cut off, and anything else
-// counts as 0.
+// Count is a number of tokens. If the file has something else in its place, the rest of the record stays
+// readable: a fraction is truncated, and anything else counts as 0.
 type Count uint64
 
 // UnmarshalJSON never fails.
@@ -104,11 +101,10 @@ func (c *Count) UnmarshalJSON(value []byte) error {
 // String writes the number in decimal.
 func (c Count) String() string { return strconv.FormatUint(uint64(c), 10) }
 
-// ShapeError says that a value is JSON, but not of the kind that was expected at a
-// place in it.
+// ShapeError says that a value is JSON, but that a part of it is not of the expected kind.
 type ShapeError struct {
 	Pointer string // RFC 6901; empty for the value itself
-	Kind    string // what is there
+	Kind    string // the kind that was found
 }
 
 func (e *ShapeError) Error() string {
@@ -118,8 +114,8 @@ func (e *ShapeError) Error() string {
 	return fmt.Sprintf("unexpected %s at %s", e.Kind, e.Pointer)
 }
 
-// shaped gives errors of decoding a text of their own: the library varies its words
-// from run to run, and warnings must be the same each time.
+// shaped replaces the library's decoding errors: their wording varies from run to run, and warnings must be
+// deterministic.
 func shaped(err error) error {
 	var semantic *jsonv2.SemanticError
 	if !errors.As(err, &semantic) || Malformed(err) {
@@ -134,9 +130,8 @@ var kindNames = map[jsontext.Kind]string{
 
 func kindName(k jsontext.Kind) string { return cmp.Or(kindNames[k], "value") }
 
-// Arguments returns the arguments that a harness holds as a string: as the model wrote
-// them, whatever that is. An empty one is an empty object. isJSON says whether they are
-// JSON.
+// Arguments returns a tool call's arguments that a harness stores as a string, as the model wrote them, JSON
+// or not; isJSON says which. An empty string becomes an empty object.
 func Arguments(text string) (arguments string, isJSON bool) {
 	if text == "" {
 		return "{}", true
@@ -144,8 +139,8 @@ func Arguments(text string) (arguments string, isJSON bool) {
 	return text, eventlog.IsJSON(text)
 }
 
-// RawArguments returns the arguments that a harness holds as a string of JSON or
-// as JSON; see Arguments.
+// RawArguments is Arguments for a JSON value: either a string with the arguments in it, or the arguments
+// themselves.
 func RawArguments(value []byte) (arguments string, isJSON bool) {
 	if text, isText := Text(value); isText {
 		return Arguments(text)
@@ -156,7 +151,7 @@ func RawArguments(value []byte) (arguments string, isJSON bool) {
 	return Compact(value), true
 }
 
-// Arguments is RawArguments with a warning where they are no JSON.
+// Arguments is RawArguments with a warning where the arguments are not JSON.
 func (b *Builder) Arguments(line int, call string, value []byte) string {
 	arguments, isJSON := RawArguments(value)
 	if !isJSON {
@@ -173,9 +168,8 @@ func Wrap(key, value string) string {
 // Quote returns the JSON string for s, with only the escapes that JSON needs.
 func Quote(s string) string { return string(appendText(nil, Clean(s))) }
 
-// WrapArguments makes an object of arguments that are none, for a harness that has room
-// for objects only. What looks wrapped already is wrapped, too, so that unwrapping it
-// gives it back.
+// WrapArguments makes an object of arguments that are none, for a harness that can store only objects. An
+// object that looks like a wrapper is wrapped too, so that UnwrapArguments always restores the original.
 func WrapArguments(arguments string) string {
 	if arguments == "" {
 		return "{}"

@@ -11,29 +11,28 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// difference is what turns one JSON value into another, and is JSON itself: what
-// Difference returns and Amend takes. A member that is absent changes nothing.
+// difference describes how to turn one JSON value, the base, into another. It is JSON itself: what Difference
+// returns and Amend takes. Absent members change nothing.
 type difference struct {
-	// Whole is another value.
+	// Whole replaces the base.
 	Whole jsontext.Value `json:"=,omitzero"`
-	// Set, Del and In are of an object's members: In changes them, by their differences.
+	// Set, Del and In are for objects: members to set, to delete, and to change by a difference of their own.
 	Set members  `json:"set,omitzero"`
 	Del []string `json:"del,omitzero"`
 	In  members  `json:"in,omitzero"`
-	// Cut, Put and At are of a list's elements: cut by their positions in the base, put and
-	// changed by those in the other.
+	// Cut, Put and At are for lists: elements to remove, by their index in the base; elements to insert and
+	// elements to change by a difference, by their index in the result.
 	Cut []int   `json:"cut,omitzero"`
 	Put members `json:"put,omitzero"`
 	At  members `json:"at,omitzero"`
-	// Text is a string around a piece of the base: what is before it, where it begins and
-	// ends in the base, in bytes, and what is after it.
+	// Text is for strings, and replaces the base by a new beginning, a piece of the base, and a new end. Its
+	// four items are the beginning, the offsets in bytes at which the piece begins and ends, and the end.
 	Text []any `json:"text,omitzero"`
 }
 
-// Difference returns what Amend needs to turn one JSON value into another that
-// equals native, or nil if the two are equal. Both must be valid JSON. It is small
-// where they have much in common. A number that is written in another way is another
-// number. The fields of native that are not kept make no difference.
+// Difference returns what Amend needs to turn base into a value equal to native, or nil if the two are equal.
+// Both must be valid JSON. The more they have in common, the smaller it is. Numbers are compared as written:
+// 1 and 1.0 differ. Fields of native in the rows of without are ignored.
 func Difference(base, native []byte, without ...NotKept) []byte {
 	from, to := parse(base), parse(native)
 	to.drop(without)
@@ -44,15 +43,16 @@ func Difference(base, native []byte, without ...NotKept) []byte {
 	return d
 }
 
-// deepest bounds the comparison of values inside values: below it a value is
-// replaced as a whole.
+// deepest is the depth of nesting below which values are not compared but replaced as a whole.
 const deepest = 32
 
-// spaced is how many times longer than without it a value with whitespace between
-// its tokens may be.
+// spaced is the factor by which whitespace between tokens makes a value longer at most, by assumption. A
+// difference shorter than the value's bytes divided by spaced is then shorter than the compact value, which
+// need not be computed.
 const spaced = 8
 
-// compare returns nil for equal values, and native as a whole where that is shorter.
+// compare returns the difference between two values, nil if they are equal; or native and whole where that is
+// shorter.
 func compare(base, native *node, depth int) (d jsontext.Value, whole bool) {
 	if native.raw != nil && bytes.Equal(base.raw, native.raw) {
 		return nil, false
@@ -103,7 +103,7 @@ func (d *difference) objects(base, native *node, depth int) (equal bool) {
 			d.Del = append(d.Del, string(name))
 		}
 	}
-	// The order in which an entry has its members makes no difference.
+	// The order of an entry's members is not kept, so the difference sorts them.
 	byName := func(a, b node) int { return bytes.Compare(a.name, b.name) }
 	slices.SortFunc(d.Set, byName)
 	slices.SortFunc(d.In, byName)
@@ -138,11 +138,12 @@ func (d *difference) lists(have, want []node, depth int) (equal, ok bool) {
 	return d.Cut == nil && d.Put == nil && d.At == nil, true
 }
 
-// alignable bounds the work of finding which elements of two lists belong together.
+// alignable bounds the size of the table in which align compares two lists.
 const alignable = 1 << 18
 
-// align says for each wanted element which one of have it is, or -1: the longest
-// common sequence of elements of the same kind, which for objects is their type.
+// align returns, for each element of want, the index of its counterpart in have, or -1. Counterparts form the
+// longest common subsequence of elements of the same kind; the kind of an object includes its type. ok is
+// false if the lists are too long.
 func align(have, want []node) (pairs []int, ok bool) {
 	h, w := kinds(have), kinds(want)
 	pairs = make([]int, len(w))
@@ -199,7 +200,7 @@ func kinds(elements []node) []string {
 	return all
 }
 
-// textWindow is how much of a string must be in the other for it to be looked for.
+// textWindow is how many bytes from the middle of the base are searched for in a string.
 const textWindow = 64
 
 func (d *difference) texts(base, native jsontext.Value) (equal, ok bool) {
@@ -226,7 +227,7 @@ func (d *difference) texts(base, native jsontext.Value) (equal, ok bool) {
 	}
 	before, after := want[:found], want[end:]
 	d.Text = []any{before, from, to, after}
-	return false, utf8.ValidString(before) && utf8.ValidString(after) // or it would cut a character
+	return false, utf8.ValidString(before) && utf8.ValidString(after) // not where the piece ends inside a character
 }
 
 // AmendError says why a difference does not fit a value.
@@ -238,8 +239,8 @@ func unfit(format string, args ...any) error {
 	return &AmendError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// Amend applies what Difference returned. The error is an *AmendError if the
-// difference is not one, or was made for another base.
+// Amend applies a difference to base. The error is an *AmendError if d is not a difference, or one of another
+// base.
 func Amend(base, d []byte) ([]byte, error) {
 	if !Valid(base) || !Valid(d) {
 		return nil, unfit("not JSON")
@@ -332,7 +333,7 @@ func (d *difference) amendList(all []jsontext.Value, depth int) ([]jsontext.Valu
 	return all, nil
 }
 
-// position reads an element's position; -1 is none.
+// position parses the index of an element; -1 if it is invalid.
 func position(name []byte) int {
 	i, err := strconv.Atoi(string(name))
 	if err != nil || i < 0 || i > 1<<30 {

@@ -42,7 +42,7 @@ func jsonValue(depth int) *rapid.Generator[any] {
 	return rapid.OneOf(all...)
 }
 
-// TestAmend: what Difference says of any two values turns the one into the other.
+// TestAmend: for any two values, Amend with their Difference turns the one into the other.
 func TestAmend(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		base, err1 := json.Marshal(jsonValue(4).Draw(t, "base"))
@@ -90,7 +90,7 @@ func TestDifference(t *testing.T) {
 	}
 }
 
-// TestAmendUnfit: a difference that was made for something else is an error.
+// TestAmendUnfit: a difference of another base is an error.
 func TestAmendUnfit(t *testing.T) {
 	for _, d := range []string{
 		``, `7`, `{`, `{"del":7}`, `{"in":{"x":{"=":1}}}`, `{"in":{"a":7}}`, `{"in":{"l":{"cut":[2]}}}`, `{"in":{"l":{"put":{"9":1}}}}`,

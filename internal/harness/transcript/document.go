@@ -9,13 +9,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Document reads JSON values from a stream and knows their lines. Unlike
-// ReadLines it does not mind where a value's lines break.
+// Document reads JSON values from a stream and knows the lines in which they begin. Unlike with ReadLines, a
+// value may span several lines.
 type Document struct {
 	dec   *jsontext.Decoder
 	lines lineIndex
 	warn  Warn
-	// damaged is where the input stopped to be JSON.
+	// damaged is the offset at which the input is no longer JSON.
 	damaged int64
 }
 
@@ -26,16 +26,15 @@ func NewDocument(r io.Reader, warn Warn) *Document {
 	return d
 }
 
-// StartingAt makes the document's first line the given one, for a value that was
-// cut out of a file.
+// StartingAt sets the number of the first line, for a value that was cut out of a file. It must be called
+// before anything is read.
 func (d *Document) StartingAt(line int) *Document {
 	d.lines.line = line
 	return d
 }
 
-// Open reads the beginning of the next value and returns '{' or '[' if it is an
-// object or a list; any other value it reads whole and returns its kind. io.EOF
-// comes after the last value.
+// Open reads the beginning of the next value and returns '{' or '[' for an object or a list; it reads any
+// other value whole and returns its kind. The error is io.EOF after the last value.
 func (d *Document) Open() (byte, error) {
 	t, err := d.dec.ReadToken()
 	if err != nil {
@@ -44,8 +43,8 @@ func (d *Document) Open() (byte, error) {
 	return byte(t.Kind()), nil
 }
 
-// Each calls value after the beginning of each value, as Open gives it, until it returns
-// false. Damage of the input is a warning.
+// Each calls value with the kind of each value, of which it has read as much as Open does, until value
+// returns false. Damage of the input is a warning.
 func (d *Document) Each(value func(kind byte) (bool, error)) error {
 	for {
 		kind, err := d.Open()
@@ -62,14 +61,14 @@ func (d *Document) Each(value func(kind byte) (bool, error)) error {
 	}
 }
 
-// More reports whether the open object or list has another member. It is false
-// where the input is cut off or damaged; Close then says so.
+// More reports whether the open object or list has another member. It is also false where the input is cut
+// off or damaged; then Close returns the error.
 func (d *Document) More() bool {
 	k := d.dec.PeekKind()
 	return k != '}' && k != ']' && k != jsontext.KindInvalid
 }
 
-// Kind is that of the next value, which stays to be read.
+// Kind is the kind of the next value; it reads nothing.
 func (d *Document) Kind() byte { return byte(d.dec.PeekKind()) }
 
 // Key reads the name of an object's next member.
@@ -81,8 +80,8 @@ func (d *Document) Key() (string, error) {
 	return t.String(), nil
 }
 
-// Value reads a whole value unchanged and the line it begins in. The bytes are
-// the caller's, and valid UTF-8.
+// Value reads a whole value and the line in which it begins. The caller owns the bytes, which are valid
+// UTF-8.
 func (d *Document) Value() (jsontext.Value, int, error) {
 	value, err := d.dec.ReadValue()
 	if err != nil {
@@ -105,7 +104,7 @@ func (d *Document) Close() error {
 	return d.failed(err)
 }
 
-// Line is the line that has been read up to, or the one that is damaged.
+// Line is the line up to which the document was read, or the one that is damaged.
 func (d *Document) Line() int { return d.lines.at(max(d.dec.InputOffset(), d.damaged)) }
 
 func (d *Document) failed(err error) error {
@@ -118,8 +117,8 @@ func (d *Document) failed(err error) error {
 	return fmt.Errorf("line %d: %w", d.Line(), err)
 }
 
-// Settle distinguishes damage of the input, such as truncation, from a failure to read it:
-// it warns of the first and returns nil, and returns the second.
+// Settle handles the error with which reading ended. Damage of the input, such as truncation, becomes a
+// warning and nil; a failure of the underlying reader is returned.
 func (d *Document) Settle(err error) error {
 	switch {
 	case err == nil:
@@ -133,14 +132,14 @@ func (d *Document) Settle(err error) error {
 	return err
 }
 
-// lineIndex counts lines as they are asked for, and holds what is read between two
-// questions to the limits of a record.
+// lineIndex turns offsets into line numbers. The bytes that were read after the last offset asked for are
+// kept, and may be no more than a record may have.
 type lineIndex struct {
 	in io.Reader
-	// ahead is what was read and not asked for yet.
+	// ahead holds the bytes that were read after the last offset asked for.
 	ahead   []byte
-	off     int64 // where it begins
-	line    int   // the line there; 0 is 1
+	off     int64 // the offset of ahead
+	line    int   // the line at off; 0 means 1
 	account *Account
 	err     error // of the source, other than its end
 }
@@ -160,8 +159,8 @@ func (l *lineIndex) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// at is the line of an offset, of which the line is not asked for again if it is before
-// one that was.
+// at returns the line of an offset. Offsets must not decrease; for an earlier one it returns the line of the
+// last.
 func (l *lineIndex) at(off int64) int {
 	n := min(max(off-l.off, 0), int64(len(l.ahead)))
 	l.line = max(l.line, 1) + bytes.Count(l.ahead[:n], []byte("\n"))
@@ -169,10 +168,9 @@ func (l *lineIndex) at(off int64) int {
 	return l.line
 }
 
-// ReadObject reads a file that is one JSON object. Each element of the list named
-// is given to element as it is read, and every other member to field. A file that
-// is truncated or damaged is read up to there with a warning. The bytes given are the
-// callee's.
+// ReadObject reads a file that is one JSON object. It calls element with each element of the member called
+// list as it is read, and field with every other member. A truncated or damaged file is read up to the
+// damage, with a warning. The callbacks own the bytes that they get.
 func ReadObject(r io.Reader, warn Warn, list string,
 	field func(name string, value jsontext.Value, line int), element func(value jsontext.Value, line int),
 ) error {
@@ -211,8 +209,8 @@ func (d *Document) Object(list string, field func(string, jsontext.Value, int), 
 	return d.Close()
 }
 
-// List reads a list and gives element each of its elements. Another value in its place is
-// read with a warning, and ok is false; null is no list and no warning.
+// List reads a list and calls element with each element. Any other value is read and dropped with a warning,
+// and ok is false; null gives no warning.
 func (d *Document) List(element func(value jsontext.Value, line int)) (ok bool, err error) {
 	if kind := d.dec.PeekKind(); kind != '[' {
 		value, line, err := d.Value()
@@ -227,8 +225,7 @@ func (d *Document) List(element func(value jsontext.Value, line int)) (ok bool, 
 	return true, d.Rest(element)
 }
 
-// Rest gives element each further element of the list that is open, and reads its
-// end.
+// Rest calls element with each further element of the open list, and reads its end.
 func (d *Document) Rest(element func(value jsontext.Value, line int)) error {
 	for d.More() {
 		value, line, err := d.Value()

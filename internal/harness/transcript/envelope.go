@@ -10,30 +10,28 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Envelope is what an entry of a file says besides its conversation, so that a writer gives
-// the same entry again. What writers make of events is therefore part of what was stored:
-// it may grow, and must not change.
+// Envelope is what an entry of a file says beyond the events, so that a writer can restore the entry. It is a
+// difference from what the writer makes of the events alone; so what existing writers make of stored events
+// may be extended, and must otherwise not change.
 type Envelope struct {
-	// Harness is the one whose writer reads the difference.
+	// Harness is the harness whose writer applies the difference.
 	Harness string
-	// Event is the id of the first of the entry's events; empty if the entry is about the
-	// session as a whole.
+	// Event is the id of the entry's first event; empty if the entry is about the session as a whole.
 	Event string
-	// Part distinguishes entries of one event; empty for the first.
+	// Part distinguishes the envelopes of several entries with the same event; empty for the first.
 	Part string
-	// Difference leads from what the writer makes of the events alone to the entry.
+	// Difference turns what the writer makes of the events alone into the entry (see Amend).
 	Difference string
 }
 
-// CustomType is the type of custom events that hold an entry of a harness unchanged,
-// because a harness that resumes needs it or because it is small.
+// CustomType is the type of custom events that hold an entry of a harness unchanged, either because the
+// harness needs it to resume or because it is small.
 func CustomType(harness, kind string) string { return "harness." + harness + "." + kind }
 
-// Since returns the events that were appended from the position n on. They are the
-// session's; nobody may change them.
+// Since returns the events that were appended from index n on, which the caller must not change.
 func (s *SessionBuilder) Since(n int) []eventlog.Event { return s.session.Events[n:] }
 
-// CopyHeader sets the labels that another session has, and what its file says of it besides.
+// CopyHeader copies the labels of another session, and the envelopes about that session as a whole.
 func (s *SessionBuilder) CopyHeader(from *SessionBuilder) {
 	for k, v := range maps.All(from.session.Labels) {
 		s.Label(k, v)
@@ -45,14 +43,14 @@ func (s *SessionBuilder) CopyHeader(from *SessionBuilder) {
 	}
 }
 
-// Record keeps the entry's JSON as a custom event for a writer to write again.
+// Record keeps the entry's JSON as a custom event, from which a writer restores the entry.
 func (s *SessionBuilder) Record(e Entry, kind string) {
 	e.Labels = nil
 	e.Body = &eventlog.Custom{Type: CustomType(s.builder.t.Harness, kind), JSON: Compact(e.Native)}
 	s.Append(e)
 }
 
-// Annotate sets a label of the event at the position.
+// Annotate sets a label of the event at index n.
 func (s *SessionBuilder) Annotate(n int, key, value string) {
 	event := &s.session.Events[n]
 	labels := make(map[string]string, len(event.Labels)+1)
@@ -61,16 +59,16 @@ func (s *SessionBuilder) Annotate(n int, key, value string) {
 	event.Labels = labels
 }
 
-// Envelope keeps a difference with the event at the position; nil is none.
+// Envelope adds an envelope to the event at index n; nil adds none.
 func (s *SessionBuilder) Envelope(n int, difference []byte) { s.EnvelopeOf(n, "", difference) }
 
-// EnvelopeOf keeps the difference of a part.
+// EnvelopeOf is Envelope for a part of the event's entry.
 func (s *SessionBuilder) EnvelopeOf(n int, part string, difference []byte) {
 	s.envelope(Envelope{Event: s.session.Events[n].ID, Part: part}, difference)
 }
 
-// SessionEnvelope keeps the difference of the entry that is about the session as a
-// whole; nil is none. Of several entries the first counts.
+// SessionEnvelope adds the envelope of the entry that is about the session as a whole; nil adds none. Only
+// the first call has an effect.
 func (s *SessionBuilder) SessionEnvelope(difference []byte) {
 	if !s.headed {
 		s.headed = true
@@ -86,16 +84,16 @@ func (s *SessionBuilder) envelope(e Envelope, difference []byte) {
 	s.session.Envelopes = append(s.session.Envelopes, e)
 }
 
-// Envelopes are the differences that a session holds for a harness.
+// Envelopes are the differences in a session's envelopes of one harness.
 type Envelopes struct {
-	// Session is that of the session as a whole; empty if there is none.
+	// Session is the difference for the session as a whole; empty if there is none.
 	Session string
-	// Entries are by the id of the first event, and that of a part with the part after it.
+	// Entries are the differences by the id of the event, or by "id/part".
 	Entries map[string]string
 	harness string
 }
 
-// EnvelopesOf collects them.
+// EnvelopesOf collects the differences for a harness.
 func EnvelopesOf(harness string, s Session) Envelopes {
 	e := Envelopes{Entries: map[string]string{}, harness: harness}
 	e.fromLabels(s)
@@ -113,11 +111,11 @@ func EnvelopesOf(harness string, s Session) Envelopes {
 	return e
 }
 
-// EntryLabel is the label in which builds before there were envelopes kept a difference, cut
-// into as many labels as it took, or else in a custom event.
+// EntryLabel is the label in which older builds, which had no envelopes, kept a difference, split over
+// numbered labels where one was too short. Longer ones they kept in a custom event.
 func EntryLabel(harness string) string { return harness + ".entry" }
 
-// fromLabels collects what these builds imported.
+// fromLabels collects what these older builds imported.
 func (e *Envelopes) fromLabels(s Session) {
 	e.Session = s.Labels[e.harness+".session"]
 	key := EntryLabel(e.harness)
@@ -143,7 +141,7 @@ func (e *Envelopes) fromLabels(s Session) {
 	}
 }
 
-// Holds reports whether a custom event is but an envelope.
+// Holds reports whether a custom event is nothing but an envelope of an older build.
 func (e Envelopes) Holds(c *eventlog.Custom) bool {
 	return c.Type == CustomType(e.harness, "entry") || c.Type == CustomType(e.harness, "session-entry")
 }

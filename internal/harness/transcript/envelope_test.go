@@ -7,8 +7,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// TestEnvelopesOfEarlierBuilds: what builds kept in labels and custom events is found, and what
-// was kept since takes its place.
+// TestEnvelopesOfEarlierBuilds: differences in labels and custom events are found, and envelopes replace
+// them.
 func TestEnvelopesOfEarlierBuilds(t *testing.T) {
 	say := &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: "Hi."}}}
 	old := Session{

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// Editors are a harness's own tools that change the files which their arguments name: the
-// members that may do so, by the tool's name.
+// Editors are a harness's own tools that change files. They map a tool's name to the arguments that may name
+// such a file.
 type Editors map[string][]string
 
-// Files are the files that a call of the tool is to change; none if it is no editor.
+// Files returns the files that a call of the tool is to change; none if the tool is no editor.
 func (e Editors) Files(tool string, arguments []byte) []string {
 	names := e[tool]
 	if len(names) == 0 || !Valid(arguments) {
@@ -28,10 +28,10 @@ func (e Editors) Files(tool string, arguments []byte) []string {
 	return files
 }
 
-// patchHeads are how a patch names the files that it is about.
+// patchHeads begin the lines of a patch that name a file.
 var patchHeads = []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "}
 
-// PatchFiles are the files that a patch of the tool apply_patch is about.
+// PatchFiles returns the files that a patch for the tool apply_patch names.
 func PatchFiles(patch string) []string {
 	var files []string
 	for l := range strings.Lines(patch) {
@@ -44,8 +44,8 @@ func PatchFiles(patch string) []string {
 	return files
 }
 
-// FilesChanged is the value of LabelFilesChanged for the files, each once; "" if there are
-// none or too many for a label.
+// FilesChanged is the value of LabelFilesChanged for these files, without repetitions; "" if there are none
+// or too many for a label.
 func FilesChanged(files []string) string {
 	var each []string
 	for _, file := range files {
@@ -63,7 +63,8 @@ func FilesChanged(files []string) string {
 	return all
 }
 
-// WithFilesChanged adds the label to others, which may be nil and stay as they are.
+// WithFilesChanged returns the labels with LabelFilesChanged added. The map that it gets may be nil and is
+// not changed.
 func WithFilesChanged(labels map[string]string, files []string) map[string]string {
 	value := FilesChanged(files)
 	if value == "" {
@@ -76,14 +77,14 @@ func WithFilesChanged(labels map[string]string, files []string) map[string]strin
 	return out
 }
 
-// OpenEdits are the files that calls without a result yet are to change, by the calls' own
-// ids. Of calls that share an id the oldest is answered first.
+// OpenEdits holds the files that unanswered calls are to change, by the calls' original ids. Of several calls
+// with one id the oldest is answered first.
 type OpenEdits map[string][][]string
 
-// Call takes note of a call, whether an editor's or not.
+// Call adds a call. Calls of other tools must be added too, with no files.
 func (o OpenEdits) Call(id string, files []string) { o[id] = append(o[id], files) }
 
-// Result are the files of the call that a result answers.
+// Result removes the call that a result answers, and returns its files.
 func (o OpenEdits) Result(id string) []string {
 	open := o[id]
 	if len(open) == 0 {

@@ -8,9 +8,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// session makes events of words: u a user's, c a count after a reply, k a boundary,
-// and everything else an assistant's part of the reply with the word's first letter;
-// a number after a colon is its usage.
+// session makes events of words: u is a user message, c a custom event with a count, k a compaction, and any
+// other word a part of the assistant's reply that its first letter names. A number after a colon is the
+// event's usage.
 func session(words string) transcript.Session {
 	var s transcript.Session
 	for _, word := range strings.Fields(words) {

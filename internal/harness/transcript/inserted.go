@@ -11,16 +11,14 @@ func Tags(names ...string) map[string]bool {
 	return set
 }
 
-// Inserted reports whether a text is nothing but elements with the names, such as
-// <name>…</name>, one after another. A text that begins with such an element and goes on, or
-// holds one, may be a human's.
+// Inserted reports whether a text consists only of elements with these names, such as <name>…</name>. A text
+// with anything else before, between or after them may be a human's.
 func Inserted(text string, names map[string]bool) bool {
 	_, ok := Elements(text, names)
 	return ok
 }
 
-// Elements are the names of the elements that an inserted text consists of; ok is false where
-// Inserted is.
+// Elements returns the names of the elements in an inserted text; ok is false where Inserted is.
 func Elements(text string, names map[string]bool) (found []string, ok bool) {
 	text = strings.TrimSpace(text)
 	for text != "" {
@@ -34,8 +32,8 @@ func Elements(text string, names map[string]bool) (found []string, ok bool) {
 	return found, len(found) > 0
 }
 
-// cutElement cuts the element off that the text begins with. After its name there may be
-// attributes, or a second word that ends it too.
+// cutElement splits off the element with which the text begins. Attributes, or a second word, may follow the
+// name in the opening tag; the second word may be repeated in the closing tag.
 func cutElement(text string, names map[string]bool) (name, rest string, ok bool) {
 	if text[0] != '<' {
 		return "", "", false
@@ -52,8 +50,8 @@ func cutElement(text string, names map[string]bool) (name, rest string, ok bool)
 	case strings.HasSuffix(open, "/"):
 		return name, rest, true
 	}
-	if _, behind, closed := strings.Cut(rest, "</"+open+">"); closed {
-		return name, behind, true
+	if _, after, closed := strings.Cut(rest, "</"+open+">"); closed {
+		return name, after, true
 	}
 	_, rest, ok = strings.Cut(rest, "</"+name+">")
 	return name, rest, ok

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Record is one JSON value of a file, valid and in UTF-8. Its bytes are the reader's to
-// read until the next record.
+// Record is one JSON value of a file, valid and in UTF-8. Its bytes may be read, not kept, until the next
+// record.
 type Record struct {
 	Line int // where it begins
 	// Index counts the records of the line from 0.
@@ -19,7 +19,7 @@ type Record struct {
 	JSON  []byte
 }
 
-// PositionID names a record that has no id of its own.
+// PositionID makes an id from the position of a record that has none of its own.
 func PositionID(r Record) string {
 	if r.Index > 0 {
 		return fmt.Sprintf("line-%d.%d", r.Line, r.Index)
@@ -27,12 +27,11 @@ func PositionID(r Record) string {
 	return fmt.Sprintf("line-%d", r.Line)
 }
 
-// Warn takes a warning about a line.
+// Warn adds a warning about a line.
 type Warn func(line int, format string, args ...any)
 
-// ReadLines calls record for every JSON value of a JSON Lines file, in order. A
-// line may hold several values; each is reported. What is not JSON gives a warning and is
-// skipped, including a truncated last line.
+// ReadLines calls record for every JSON value of a JSON Lines file, in order; a line may hold several values.
+// Anything else, a truncated last line included, gives a warning and is skipped.
 func ReadLines(r io.Reader, warn Warn, record func(Record)) error {
 	account, noise := accountOf(r), 0
 	return eachLine(r, func(line int, chunk []byte, last bool) error {
@@ -50,8 +49,8 @@ func ReadLines(r io.Reader, warn Warn, record func(Record)) error {
 	})
 }
 
-// ReadText calls line for every line of a text without its end. It returns how many bytes
-// of text the entry that the line is of has so far, which are held to the limit of a record.
+// ReadText calls line for every line of a text, without its newline. line returns the size in bytes of the
+// entry that the line belongs to so far, which is held to the limit of a record.
 func ReadText(r io.Reader, line func(number int, text string) int) error {
 	account := accountOf(r)
 	return eachLine(r, func(number int, chunk []byte, _ bool) error {
@@ -59,8 +58,8 @@ func ReadText(r io.Reader, line func(number int, text string) int) error {
 	})
 }
 
-// eachLine calls line for every line with its end; its error ends the reading. The bytes are
-// its to read until the next line.
+// eachLine calls line for every line, with its newline, until an error. The bytes may be read, not kept,
+// until the next line.
 func eachLine(r io.Reader, line func(number int, chunk []byte, last bool) error) error {
 	in, account := Ahead(r, 64<<10), accountOf(r)
 	var long []byte
@@ -89,7 +88,7 @@ func eachLine(r io.Reader, line func(number int, chunk []byte, last bool) error)
 	}
 }
 
-// readLine reads the records of a line, and reports whether it holds nothing else.
+// readLine reads the records of a line, and reports whether all of it was valid JSON.
 func readLine(text []byte, line int, last bool, account *Account, warn Warn, record func(Record)) (bool, error) {
 	text = cleanRecord(text, line, warn)
 	if err := account.record(text); err != nil {

@@ -16,49 +16,49 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// What one record may be: more than real ones are, and so little that reading it takes
-// a known multiple of its bytes.
+// Limits of one record. Real records are smaller; the memory that reading one takes is a known multiple of
+// its bytes.
 const (
 	MaxRecordBytes  = 32 << 20
 	MaxRecordValues = 250_000
-	// MaxRecordDepth leaves room around the deepest arguments that the log takes. A record
-	// of more than deepBytes has fewer levels: each of them is looked through.
+	// MaxRecordDepth allows for the deepest arguments that the log admits, and the levels around them. A
+	// record of more than deepBytes may have MaxLongRecordDepth levels only, because each level is scanned.
 	MaxRecordDepth     = 9500
 	MaxLongRecordDepth = 250
 	deepBytes          = 256 << 10
-	// MaxNoise is how many lines of a file may be no JSON.
+	// MaxNoise is how many lines of a file may be invalid JSON.
 	MaxNoise = 10_000
 )
 
-// What reading takes beside the bytes themselves, by measure and rather too much.
+// Estimates of the memory that reading takes in addition to the bytes themselves; measured, then rounded up.
 const (
-	// readingFactor is how often a record's bytes are held while it is read.
+	// readingFactor is how many copies of a record's bytes are in memory while it is read.
 	readingFactor = 6
 	valueCost     = 512
-	recordCost    = 1 << 10 // of its ids in maps
+	recordCost    = 1 << 10 // for its ids in maps
 	sessionCost   = 4 << 10
 	eventCost     = 1 << 10
 	blockCost     = 256
 	labelCost     = 64
 	envelopeCost  = 128
-	// step is how much an account takes at once.
+	// step is the smallest amount that an account reserves.
 	step = 256 << 10
 )
 
-// limitMemory is what a LimitError names where the limit is that of Memory.
+// limitMemory is LimitError.What where a Memory was exhausted.
 const limitMemory = "bytes of memory for transcripts (import_memory)"
 
-// LimitError says that a transcript is beyond a limit of what is read.
+// LimitError says that a transcript exceeds a limit of what is read.
 type LimitError struct {
 	What   string
 	Limit  uint64
-	Actual uint64 // at least
+	Actual uint64 // a lower bound
 	Line   int    // 0 if no line is at fault
-	// Busy says that the transcript may be read once others that are being read are done.
+	// Busy says that the transcript may be readable later, when other transcripts have been read.
 	Busy bool
 }
 
-// Memory reports whether it is the limit of Memory that was reached.
+// Memory reports whether the limit is that of a Memory, not of a record.
 func (e *LimitError) Memory() bool { return e.What == limitMemory }
 
 func (e *LimitError) Error() string {
@@ -72,7 +72,7 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("%s%d %s are more than the limit of %d", where, e.Actual, e.What, e.Limit)
 }
 
-// atLine names the line of a record that is over a limit.
+// atLine adds the line of the record to a *LimitError without one.
 func atLine(line int, err error) error {
 	var limit *LimitError
 	if !errors.As(err, &limit) || limit.Line > 0 {
@@ -83,10 +83,10 @@ func atLine(line int, err error) error {
 	return &at
 }
 
-// readers is how many transcripts are read at once.
+// readers is how many transcripts may be read at the same time.
 const readers = 4
 
-// Memory is what all transcripts that are being read may take together.
+// Memory is the budget of bytes that all transcripts being read share.
 type Memory struct {
 	limit uint64
 	slots *semaphore.Weighted
@@ -95,16 +95,16 @@ type Memory struct {
 	used uint64
 }
 
-// NewMemory has so many bytes.
+// NewMemory returns a budget of limit bytes.
 func NewMemory(limit uint64) *Memory {
 	return &Memory{limit: limit, slots: semaphore.NewWeighted(readers)}
 }
 
-// openWait is how long a transcript waits for others at most.
+// openWait is how long Open waits at most.
 const openWait = 10 * time.Second
 
-// Open waits until few enough transcripts are being read to read another. The error is a
-// *LimitError, or that of ctx.
+// Open waits until fewer than readers transcripts are being read, and opens an account for another. The error
+// is a *LimitError, or that of ctx.
 func (m *Memory) Open(ctx context.Context) (*Account, error) {
 	waiting, cancel := context.WithTimeout(ctx, openWait)
 	defer cancel()
@@ -117,16 +117,17 @@ func (m *Memory) Open(ctx context.Context) (*Account, error) {
 	return &Account{memory: m}, nil
 }
 
-// Account is what one transcript takes, for one goroutine. Nil has no limit.
+// Account is what one transcript has reserved of a Memory. One goroutine may use it. A nil account sets no
+// limit.
 type Account struct {
 	memory   *Memory
-	held     uint64 // taken of the memory
-	retained uint64 // by what was read
+	held     uint64 // reserved in memory.used, in steps
+	retained uint64 // by what was read and is kept
 	reading  uint64 // by the record that is being read
-	err      error  // the first one, which stays
+	err      error  // the first one, which all later calls return
 }
 
-// Close gives everything back.
+// Close releases everything that the account has reserved.
 func (a *Account) Close() {
 	m := a.memory
 	m.mu.Lock()
@@ -136,16 +137,16 @@ func (a *Account) Close() {
 	m.slots.Release(1)
 }
 
-// Retain takes memory until Close.
+// Retain reserves n bytes until Close.
 func (a *Account) Retain(n uint64) error {
 	if a == nil {
 		return nil
 	}
 	a.retained += n
-	return a.take()
+	return a.reserve()
 }
 
-// Retained is how much was taken.
+// Retained is the sum of what Retain reserved.
 func (a *Account) Retained() uint64 {
 	if a == nil {
 		return 0
@@ -153,8 +154,7 @@ func (a *Account) Retained() uint64 {
 	return a.retained
 }
 
-// read takes what the reading of a record of so many bytes and values does, in the place
-// of the one before.
+// read reserves what the reading of a record of this size takes. It replaces what the record before took.
 func (a *Account) read(bytes, values int) error {
 	if bytes > MaxRecordBytes {
 		return &LimitError{What: "bytes in a record", Limit: MaxRecordBytes, Actual: uint64(bytes)}
@@ -163,11 +163,12 @@ func (a *Account) read(bytes, values int) error {
 		return nil
 	}
 	a.reading = readingFactor*uint64(bytes) + valueCost*uint64(values)
-	return a.take()
+	return a.reserve()
 }
 
-// take holds as much as is needed, or sets the error.
-func (a *Account) take() error {
+// reserve makes held as large as retained and reading together need; it sets err where the memory does not
+// allow that.
+func (a *Account) reserve() error {
 	need := a.retained + a.reading
 	if a.err != nil || need <= a.held {
 		return a.err
@@ -187,7 +188,7 @@ func (a *Account) take() error {
 	return a.err
 }
 
-// weight is what an event takes.
+// weight estimates the memory that an event takes.
 func weight(e *eventlog.Event) uint64 {
 	n := eventCost + eventlog.Size(*e)
 	if m, ok := e.Body.(*eventlog.Message); ok {
@@ -209,16 +210,16 @@ func blocks(all []eventlog.Block) int {
 	return n
 }
 
-// Input is a file that can be looked at ahead, and the account of what reading it takes.
+// Input is a buffered file that can be peeked into, with the account for what reading it takes.
 type Input struct {
 	*bufio.Reader
 	account *Account
 }
 
-// NewInput reads from in on the account, which may be nil.
+// NewInput reads from in, and counts it for the account, which may be nil.
 func NewInput(in *bufio.Reader, account *Account) *Input { return &Input{in, account} }
 
-// Ahead is the input itself, or one with a buffer of so many bytes at least.
+// Ahead returns the input itself if its buffer has at least size bytes, otherwise one with such a buffer.
 func Ahead(in io.Reader, size int) *Input {
 	if i, ok := in.(*Input); ok && i.Size() >= size {
 		return i
@@ -233,12 +234,11 @@ func accountOf(in io.Reader) *Account {
 	return nil
 }
 
-// manyValues is from how many on the values of a record are counted one by one; that many
-// do not matter.
+// manyValues is the number of values, by a rough count of the punctuation, from which on a record's values
+// are counted exactly; fewer cost too little to matter.
 const manyValues = 10_000
 
-// record holds a whole record to the limits of what one may be, and takes what reading it
-// does.
+// record checks a whole record against the limits, and reserves what reading it takes.
 func (a *Account) record(record []byte) error {
 	opened := bytes.Count(record, []byte("{")) + bytes.Count(record, []byte("["))
 	values := 0
@@ -259,8 +259,8 @@ func (a *Account) record(record []byte) error {
 	return a.read(len(record), values)
 }
 
-// countValues counts the values of a record, and how deep they are, up to where it is no
-// JSON.
+// countValues returns the number of values in a record and the deepest nesting, up to the first byte that is
+// not JSON.
 func countValues(record []byte) (values, deepest int) {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(record), lenient)
 	for {

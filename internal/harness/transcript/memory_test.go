@@ -21,8 +21,8 @@ func open(t *testing.T, m *transcript.Memory) *transcript.Account {
 	return a
 }
 
-// TestMemory: what one transcript takes another does not get, until it is given back;
-// only then does waiting help.
+// TestMemory: memory that one transcript holds is refused to another until it is released, and only then may
+// a retry succeed.
 func TestMemory(t *testing.T) {
 	m := transcript.NewMemory(4 << 20)
 	first, second := open(t, m), open(t, m)
@@ -48,7 +48,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestMemoryWaits: a transcript too many waits for another's end, or for its context's.
+// TestMemoryWaits: Open waits while too many transcripts are open, until one is closed or its context ends.
 func TestMemoryWaits(t *testing.T) {
 	m := transcript.NewMemory(1 << 20)
 	var all []*transcript.Account
@@ -64,7 +64,7 @@ func TestMemoryWaits(t *testing.T) {
 	open(t, m).Close()
 }
 
-// TestReadingStops: reading ends soon after the memory does, not at the end of the input.
+// TestReadingStops: reading ends soon after the memory is exhausted, not at the end of the input.
 func TestReadingStops(t *testing.T) {
 	const line = `{"x":1}` + "\n"
 	for name, text := range map[string]string{"lines": strings.Repeat(line, 100_000), "one": `"` + strings.Repeat("x", 10<<20)} {
@@ -80,7 +80,7 @@ func TestReadingStops(t *testing.T) {
 	}
 }
 
-// TestEventsAreBounded: a builder keeps nothing that has no memory, and says so at its end.
+// TestEventsAreBounded: a builder keeps no event for which there is no memory, and Finish returns the error.
 func TestEventsAreBounded(t *testing.T) {
 	account := open(t, transcript.NewMemory(1<<20))
 	defer account.Close()
@@ -95,7 +95,8 @@ func TestEventsAreBounded(t *testing.T) {
 	}
 }
 
-// TestWarningsAreBounded: the first are given, the rest and the kinds are counted.
+// TestWarningsAreBounded: the first warnings are returned; further ones, and further kinds of entries, are
+// only counted.
 func TestWarningsAreBounded(t *testing.T) {
 	b := transcript.NewBuilder("h", nil)
 	b.Session("").Append(transcript.Entry{ID: "a", Body: &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: "x"}}}})
@@ -117,8 +118,7 @@ func TestWarningsAreBounded(t *testing.T) {
 	}
 }
 
-// TestOneIDManyTimes: many entries with one id are distinguished without comparing each with
-// all others.
+// TestOneIDManyTimes: giving distinct ids to many entries with the same id takes less than quadratic time.
 func TestOneIDManyTimes(t *testing.T) {
 	b := transcript.NewBuilder("h", nil)
 	s := b.Session("")

@@ -6,9 +6,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// ReserveCallID gives the id under which a tool call will be in the session,
-// for formats that hold a call and its result as one and reuse ids: the reader
-// writes the id into both. The call must be appended before its result.
+// ReserveCallID returns the id that a tool call will have in the session. It is for formats that hold a call
+// and its result in one entry and reuse ids: the reader writes this id into both. The call must be appended
+// before its result.
 func (s *SessionBuilder) ReserveCallID(original string) string {
 	id := s.newCallID(Clean(original))
 	if s.held == nil {
@@ -118,10 +118,10 @@ func (s *SessionBuilder) call(e Entry, m *eventlog.Message, c eventlog.ToolCall,
 	return c
 }
 
-// Called reports whether a call came that a result with this id may answer, answered or not.
+// Called reports whether the session has a call with this id, answered or not.
 func (s *SessionBuilder) Called(id string) bool { return s.calls[id] > 0 || s.callIDs[id] }
 
-// newCallID returns the id itself the first time, then id#2 and so on.
+// newCallID returns the id itself for its first use, then id#2 and so on.
 func (s *SessionBuilder) newCallID(original string) string {
 	if s.callIDs == nil {
 		s.callIDs = map[string]bool{}

@@ -8,18 +8,18 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Null is JSON's.
+// Null is JSON's null.
 var Null = jsontext.Value("null")
 
-// Optional is a text that Object leaves out if it is empty.
+// Optional is a text that Object omits if it is empty.
 type Optional string
 
-// Object makes a JSON object without whitespace of names and values in turn, in their order:
-// a jsontext.Value as it is, a text with the escapes that JSON needs, and what else has JSON.
-// A member whose value is nil is left out.
+// Object makes a JSON object without whitespace. members are names and values in turn, written in this order:
+// a jsontext.Value as it is, a string with only the escapes that JSON needs, other values as their JSON. A
+// member whose value is nil is omitted.
 func Object(members ...any) jsontext.Value { return With(jsontext.Value("{}"), members...) }
 
-// With is an object with members more, and another value as it is.
+// With returns an object with further members, as in Object; a value that is no object is returned unchanged.
 func With(object jsontext.Value, members ...any) jsontext.Value {
 	if len(object) == 0 || object[0] != '{' {
 		return object
@@ -62,7 +62,7 @@ func With(object jsontext.Value, members ...any) jsontext.Value {
 // JSON is a value as Object writes it.
 func JSON(value any) jsontext.Value { return appendJSON(nil, value) }
 
-// List makes a list of what Object takes as values.
+// List makes a JSON list of values as Object takes them.
 func List[T any](items ...T) jsontext.Value {
 	room := len("[]")
 	for _, item := range items {
@@ -82,9 +82,9 @@ func appendList[T any](dst []byte, items []T) []byte {
 	return append(dst, ']')
 }
 
-// roomOf is about how many bytes a name or a value takes.
+// roomOf estimates how many bytes a name or a value takes.
 func roomOf(value any) int {
-	const around = 24 // or a number
+	const around = 24 // for punctuation and names, or for a number
 	switch v := value.(type) {
 	case jsontext.Value:
 		return len(v) + 1

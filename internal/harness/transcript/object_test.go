@@ -28,7 +28,7 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// TestWithout: fields that are not kept make no difference, and nothing else of the entry changes.
+// TestWithout: fields that are not kept make no difference, and all else of the entry is unchanged.
 func TestWithout(t *testing.T) {
 	fields := []transcript.NotKept{{Field: "l[].o.gone"}, {Field: "gone"}}
 	tests := []struct{ in, want string }{
@@ -48,7 +48,8 @@ func TestWithout(t *testing.T) {
 	}
 }
 
-// TestDifferenceOfRepeated: of members with the same name the last one counts, of few and of many.
+// TestDifferenceOfRepeated: of members with the same name the last one counts, in small objects and in large
+// ones.
 func TestDifferenceOfRepeated(t *testing.T) {
 	many, all := "", ""
 	for _, c := range "abcdefghijklmnopqrstuvwxyzABCDEFGHIJ" {

@@ -8,24 +8,24 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Probe is what the beginning of a file shows of its shape, for readers to
-// recognise it by. It needs no complete record.
+// Probe is the shape of a file's beginning, by which readers recognise it. The beginning need not contain a
+// complete record.
 type Probe struct {
-	// Records holds, for each top-level JSON value, the paths of its members, such
-	// as "message.role" or "messages[].parts[].type", with the first scalar found
-	// there as text; objects and lists have an empty one.
+	// Records holds, for each top-level JSON value, the paths of its members, such as "message.role" or
+	// "messages[].parts[].type", each with the first scalar at that path as text; objects and lists have an
+	// empty text.
 	Records []map[string]string
-	// SQLite is what was looked at of a database of SQLite; nil if the file is none. The
-	// definitions of its tables are near its beginning.
+	// SQLite is the beginning of an SQLite database, which includes the definitions of its tables; nil if the
+	// file is none.
 	SQLite []byte
-	// Line is the first line that is not blank, of a file that does not begin with JSON.
+	// Line is the first line that is not blank, if the file does not begin with JSON.
 	Line string
 }
 
-// sqliteMagic begins a database.
+// sqliteMagic is what a database begins with.
 const sqliteMagic = "SQLite format 3\x00"
 
-// The probe stops at whichever comes first.
+// The probe stops at the first of these limits.
 const (
 	probeRecords = 24
 	probeTokens  = 6000
@@ -33,8 +33,8 @@ const (
 	maxProbeLine = 200
 )
 
-// NewProbe looks at the first bytes of a file. It never fails: from bytes that are
-// no JSON it learns nothing.
+// NewProbe probes the first bytes of a file. It never fails: for bytes that are not JSON there are no
+// Records.
 func NewProbe(prefix []byte) Probe {
 	var p Probe
 	if bytes.HasPrefix(prefix, []byte(sqliteMagic)) {
@@ -90,7 +90,7 @@ func (w *walker) token() (t jsontext.Token, ok bool) {
 	return t, err == nil
 }
 
-// value reads one value and reports whether it was there whole.
+// value reads one value and reports whether it was complete.
 func (w *walker) value(path string, depth int) bool {
 	if depth > probeDepth {
 		return w.dec.SkipValue() == nil

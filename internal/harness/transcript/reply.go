@@ -33,7 +33,7 @@ func UsageOf(labels map[string]string) Usage {
 // Fresh is the part of the prompt that was neither in the cache nor written to it.
 func (u Usage) Fresh() Count { return u.Prompt - min(u.Prompt, u.CacheRead+u.CacheWrite) }
 
-// Labels gives the usage labels, or nil if nothing was counted.
+// Labels returns the usage labels, or nil if nothing was counted.
 func (u Usage) Labels() map[string]string {
 	if u.Prompt == 0 && u.Output == 0 {
 		return nil
@@ -49,9 +49,9 @@ func (u Usage) Labels() map[string]string {
 	return labels
 }
 
-// ReplyUsage returns the usage labels of each assistant message's event, by its
-// position: the last ones of its reply, or those of the first custom event after
-// the reply that has some, as harnesses write them that count after the fact.
+// ReplyUsage returns the usage labels for each assistant message, by the index of its event. They are the
+// last ones within its reply. If the reply has none, they are those of the first custom event after it that
+// has some: some harnesses write the counts afterwards.
 func ReplyUsage(events []eventlog.Event) map[int]map[string]string {
 	usage := map[int]map[string]string{}
 	var reply []int
@@ -60,7 +60,7 @@ func ReplyUsage(events []eventlog.Event) map[int]map[string]string {
 		labels := usageLabels(events[i].Labels)
 		m, ok := events[i].Body.(*eventlog.Message)
 		if _, compaction := events[i].Body.(*eventlog.Compaction); compaction {
-			labels = nil // what the summary took
+			labels = nil // the usage of the summary's request
 		}
 		switch {
 		case ok && m.Role == eventlog.RoleAssistant:
@@ -100,9 +100,9 @@ func usageLabels(labels map[string]string) map[string]string {
 	return usage
 }
 
-// Gather returns a session as writers of other harnesses take it best: the parts of
-// a reply are together, where the first of them was, what was between them after them, and
-// a reply's usage on the reply itself. No part passes a boundary.
+// Gather returns a session in the order that suits writers of other harnesses. The parts of a reply are
+// joined at the first of them, and what was between them follows. A reply's usage is on the reply itself. No
+// part is moved across a boundary.
 func Gather(s Session) Session {
 	events := make([]eventlog.Event, 0, len(s.Events))
 	for _, i := range Together(s.Events, func(*eventlog.Event) bool { return true }) {
@@ -112,8 +112,8 @@ func Gather(s Session) Session {
 	return withUsage(s)
 }
 
-// Together are the positions of the events, those of the parts of a reply next to each
-// other, where the first of them is, if gather is true of that one. No part passes a boundary.
+// Together returns the indexes of the events in a new order: the parts of a reply follow the first of them
+// directly, if gather is true for that one. No part is moved across a boundary.
 func Together(events []eventlog.Event, gather func(*eventlog.Event) bool) []int {
 	order := make([]int, 0, len(events))
 	taken := make([]bool, len(events))
@@ -123,7 +123,7 @@ func Together(events []eventlog.Event, gather func(*eventlog.Event) bool) []int 
 		}
 		order = append(order, i)
 		if gather(&events[i]) {
-			for _, j := range parts(events, i) {
+			for _, j := range furtherParts(events, i) {
 				order, taken[j] = append(order, j), true
 			}
 		}
@@ -131,8 +131,8 @@ func Together(events []eventlog.Event, gather func(*eventlog.Event) bool) []int 
 	return order
 }
 
-// parts are the further events of the reply that begins at i.
-func parts(events []eventlog.Event, i int) (all []int) {
+// furtherParts are the indexes of the later events of the reply that begins at i.
+func furtherParts(events []eventlog.Event, i int) (all []int) {
 	m, ok := events[i].Body.(*eventlog.Message)
 	if !ok || m.Role != eventlog.RoleAssistant || m.GroupID == "" {
 		return nil
@@ -153,14 +153,14 @@ func parts(events []eventlog.Event, i int) (all []int) {
 	return all
 }
 
-// withUsage puts on the last event of a reply that has none what a count after it
-// says.
+// withUsage copies the usage labels from a custom event after a reply to the reply's last event, if that has
+// none.
 func withUsage(s Session) Session {
-	behind := func(e eventlog.Event) bool {
+	counted := func(e eventlog.Event) bool {
 		_, custom := e.Body.(*eventlog.Custom)
 		return custom && e.Labels[LabelPromptTokens] != ""
 	}
-	if !slices.ContainsFunc(s.Events, behind) {
+	if !slices.ContainsFunc(s.Events, counted) {
 		return s
 	}
 	usage := ReplyUsage(s.Events)

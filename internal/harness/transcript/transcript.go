@@ -1,7 +1,6 @@
-// Package transcript is what the readers of other harnesses' transcripts share:
-// the result type, the builder that turns a reader's entries into sessions which
-// the log admits, the reading of JSON records with their line numbers, and the
-// differences by which a writer gives an entry again as it was.
+// Package transcript has what the readers and writers of all harnesses share: the result type, the builder
+// that turns entries into sessions which the log admits, the reading of JSON records with their line numbers,
+// and the differences from which a writer restores an entry of the harness's own file.
 package transcript
 
 import (
@@ -20,11 +19,10 @@ type Transcript struct {
 	Harness  string
 	Sessions []Session
 	Warnings []Warning
-	// DroppedDuplicates counts entries that the file held twice with the same id
-	// and the same content.
+	// DroppedDuplicates counts entries that repeat an earlier one with the same id and content.
 	DroppedDuplicates int
-	// RenamedIDs counts event and call ids that the file used twice for different
-	// things, and that were given a suffix.
+	// RenamedIDs counts event and call ids that got a suffix, because the file used them twice for different
+	// things.
 	RenamedIDs int
 	// Compactions counts the compaction boundaries of all sessions.
 	Compactions int
@@ -36,15 +34,15 @@ type Session struct {
 	// and so on for conversations of subagents, "2" and so on where a file holds several
 	// independent ones.
 	Suffix string
-	// ParentCallID is the tool call of the main session that began a sidechain;
-	// empty if it is not one, or if the file does not say.
+	// ParentCallID is the tool call of the main session that began this sidechain; empty if the session is
+	// none, or if the file does not say.
 	ParentCallID string
-	// Events have an ID and a Body, and a Time if the file states one; Seq and Turn
-	// are the log's to give. Head.Admit accepts them in batches of any size.
+	// Events have an ID and a Body, and a Time if the file has one; the log assigns Seq and Turn. Head.Admit
+	// accepts them in batches of any size.
 	Events []eventlog.Event
 	Labels map[string]string
-	// Envelopes are what the file says besides. A session without them is written as one of
-	// another harness.
+	// Envelopes hold what the file says beyond the events. A session without them is written like one that
+	// another harness began.
 	Envelopes []Envelope
 }
 
@@ -54,7 +52,7 @@ func (s Session) Sidechain() bool {
 	return s.ParentCallID != "" || strings.HasPrefix(s.Suffix, "sidechain-")
 }
 
-// Texts are those among the blocks.
+// Texts returns the texts among the blocks.
 func Texts(blocks []eventlog.Block) (texts []string) {
 	for _, b := range blocks {
 		if t, ok := b.(eventlog.Text); ok {
@@ -85,10 +83,10 @@ const (
 	// LabelInjected is "true" on messages that the harness put in, rather than the
 	// user or the model.
 	LabelInjected = eventlog.LabelInjected
-	// LabelStanding names what an injected message is about until a newer one does.
+	// LabelStanding names what an injected message is about; a newer one with the same name replaces it.
 	LabelStanding = eventlog.LabelStanding
-	// LabelReplaced is "true" on messages that are in no entry of their own: a compaction
-	// lists them as what is left of a conversation that the file does not have.
+	// LabelReplaced is "true" on messages that have no entry of their own in the file: a compaction lists
+	// them as the rest of a conversation that the file does not have.
 	LabelReplaced = "harness.replaced"
 	// LabelPromptTokens is the whole prompt of the request, cached tokens included.
 	LabelPromptTokens = "usage.prompt_tokens"
@@ -98,28 +96,28 @@ const (
 	LabelCacheWriteTokens = "usage.cache_write_tokens"
 	// LabelOutputTokens is what the model wrote.
 	LabelOutputTokens = "usage.output_tokens"
-	// LabelHarness is the session's format, more precisely than the reader's name.
+	// LabelHarness is the session's format: a harness's name or a more specific alias of it.
 	LabelHarness = "harness.format"
 	// LabelSessionID is the harness's own id of the session.
 	LabelSessionID = "harness.session_id"
 	// LabelWorkingDirectory is where the session ran.
 	LabelWorkingDirectory = "harness.cwd"
-	// LabelParentSession is the harness's id of the session that this one came from:
-	// that of the agent whose subagent ran here, or the one that was forked.
+	// LabelParentSession is the harness's id of the session from which this one began: its parent, if it is a
+	// subagent's, or the session of which it is a fork.
 	LabelParentSession = "harness.parent_session_id"
-	// LabelSubagentSession is, on a tool's result, the harness's id of the session in
-	// which a subagent made it.
+	// LabelSubagentSession, on a tool's result, is the harness's id of the session in which a subagent
+	// produced it.
 	LabelSubagentSession = "harness.subagent_session_id"
 	// LabelVersion is the version of the harness.
 	LabelVersion = "harness.version"
-	// LabelGitBranch is the branch that was checked out then.
+	// LabelGitBranch is the branch that was checked out at that time.
 	LabelGitBranch = "harness.git_branch"
 	// LabelFilesChanged is on the event that says that files were changed, and
 	// holds their paths, one a line.
 	LabelFilesChanged = "harness.files_changed"
 )
 
-// FormatError says that the input is not what the reader reads.
+// FormatError says that the input is not in the reader's format.
 type FormatError struct {
 	Harness string // empty if no reader knows the input
 	Reason  string
@@ -132,10 +130,10 @@ func (e *FormatError) Error() string {
 	return "transcript of " + e.Harness + ": " + e.Reason
 }
 
-// Tally counts entries by type that a reader leaves out on purpose.
+// Tally counts, by type, entries that a reader omits on purpose.
 type Tally map[string]int
 
-// maxKinds is how many types are counted apart.
+// maxKinds is how many types are counted separately; all further ones count as "others".
 const maxKinds = 200
 
 func (t Tally) count(kind string) {
@@ -146,7 +144,7 @@ func (t Tally) count(kind string) {
 	t[kind]++
 }
 
-// cut is the beginning of a text.
+// cut truncates a text to so many bytes and marks that with an ellipsis.
 func cut(text string, bytes int) string {
 	if len(text) <= bytes {
 		return text
@@ -170,7 +168,7 @@ const (
 	MaxLabelValue = 1024 // characters
 )
 
-// CheckLabels says what in the labels is beyond the limits.
+// CheckLabels returns an error if the labels exceed the limits.
 func CheckLabels(labels map[string]string) error {
 	if len(labels) > MaxLabels {
 		return fmt.Errorf("%d labels, and there may be %d", len(labels), MaxLabels)

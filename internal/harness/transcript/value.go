@@ -9,21 +9,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// node is a JSON value that was read whole.
+// node is a JSON value, parsed.
 type node struct {
-	name  []byte // of a member
+	name  []byte // if it is a member of an object
 	kind  jsontext.Kind
-	raw   jsontext.Value // a piece of what was read; nil if parts were dropped
+	raw   jsontext.Value // a slice of the input; nil once parts were dropped
 	parts []node         // the members of an object, or the elements of a list
 }
 
-// parse reads a value, which must be valid JSON; of members with the same name the last
-// one counts.
+// parse parses a value, which must be valid JSON. Of members with the same name it keeps the last.
 func parse(value []byte) node {
 	return parseLevels(value, -1)
 }
 
-// parseLevels is parse for so many levels of values inside values; what is below has no parts.
+// parseLevels is parse down to a number of levels; values below have raw JSON only, and no parts.
 func parseLevels(value []byte, levels int) node {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(value), lenient)
 	n, err := read(dec, value, levels)
@@ -70,13 +69,13 @@ func read(dec *jsontext.Decoder, value []byte, levels int) (n node, err error) {
 	return n, err
 }
 
-// before are the last bytes that were read.
+// before returns the slice of value with the n bytes that dec read last.
 func before(dec *jsontext.Decoder, value []byte, n int) []byte {
 	end := int(dec.InputOffset())
 	return value[end-n : end : end]
 }
 
-// unquoted is what a string says: a piece of it, where it has no escapes.
+// unquoted is the text of a JSON string: a slice of it if it has no escapes.
 func unquoted(value []byte) []byte {
 	if bytes.IndexByte(value, '\\') < 0 {
 		return value[1 : len(value)-1]
@@ -85,7 +84,7 @@ func unquoted(value []byte) []byte {
 	return []byte(text)
 }
 
-// few is up to how many members are looked through rather than put into a map.
+// few is the number of members up to which a linear search is used instead of a map.
 const few = 24
 
 // lastOf keeps the last of members with the same name.
@@ -114,8 +113,8 @@ func lastOf(all []node) []node {
 	return all
 }
 
-// find returns the member of the name, or nil. It looks at the one after *last first:
-// members mostly come in the same order.
+// find returns the member of the name, or nil. It begins at the member after *last, because the members of
+// two objects mostly come in the same order.
 func (n *node) find(name []byte, last *int) *node {
 	for range n.parts {
 		if *last++; *last >= len(n.parts) {
@@ -128,7 +127,7 @@ func (n *node) find(name []byte, last *int) *node {
 	return nil
 }
 
-// first is where find begins at the first member.
+// first is the *last with which find begins at the first member.
 func first() *int { i := -1; return &i }
 
 // json returns the value's JSON.
@@ -145,8 +144,8 @@ func (n *node) json() jsontext.Value {
 	return n.raw
 }
 
-// Without returns a value without fields that are not kept. It must be valid JSON, and is
-// returned as it is if it has none of them.
+// Without returns a value without the fields of NotKept rows. It must be valid JSON, and is returned
+// unchanged if it has none of the fields.
 func Without(value []byte, fields ...NotKept) []byte {
 	n := parse(value)
 	if n.drop(fields); n.raw != nil {
@@ -161,7 +160,7 @@ func (n *node) drop(fields []NotKept) {
 	}
 }
 
-// dropPath leaves out the member at a path, and reports whether there was one.
+// dropPath removes the member at a path, and reports whether there was one.
 func (n *node) dropPath(path []string) (dropped bool) {
 	name, list := strings.CutSuffix(path[0], "[]")
 	at := n.find([]byte(name), first())
@@ -186,7 +185,7 @@ func (n *node) dropPath(path []string) (dropped bool) {
 	return dropped
 }
 
-// members are those of an object that is written, or of a difference.
+// members are the members of an object.
 type members []node
 
 // UnmarshalJSONFrom reads an object.
@@ -216,7 +215,7 @@ func (m members) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return err
 }
 
-// membersOf splits an object; what is no object has no members.
+// membersOf returns the members of an object; nil for any other value.
 func membersOf(value []byte) members {
 	if n := parseLevels(value, 1); n.kind == '{' {
 		return n.parts
@@ -224,7 +223,7 @@ func membersOf(value []byte) members {
 	return nil
 }
 
-// encode writes JSON without whitespace; raw values in it stay otherwise as they are.
+// encode writes JSON without whitespace; raw values in it otherwise keep their bytes.
 func encode(v any) jsontext.Value {
 	raw, err := jsonv2.Marshal(v, lenient, jsontext.PreserveRawStrings(true))
 	if err != nil {
@@ -233,12 +232,11 @@ func encode(v any) jsontext.Value {
 	return raw
 }
 
-// Compact returns the JSON value without the whitespace between its tokens, and
-// otherwise with the bytes it came in. The value must be valid JSON; an absent
-// one is an empty object.
+// Compact returns a JSON value without the whitespace between tokens; all other bytes stay the same. The
+// value must be valid JSON; for an absent one the result is an empty object.
 func Compact(value []byte) string { return string(Compacted(value)) }
 
-// Compacted is Compact for bytes, which may be those of the value.
+// Compacted is Compact for bytes. The result may share memory with the value.
 func Compacted(value []byte) []byte {
 	if len(value) == 0 {
 		return []byte("{}")
@@ -253,8 +251,8 @@ func Compacted(value []byte) []byte {
 	return out
 }
 
-// Rewrite returns the object with each member's value as member gives it, and
-// without those for which it gives nil. The object must be valid JSON.
+// Rewrite returns the object with each member's value replaced by what member returns for it, and without the
+// members for which that is nil. The object must be valid JSON.
 func Rewrite(object []byte, member func(name string, value []byte) []byte) []byte {
 	all := membersOf(object)
 	out := all[:0]
@@ -266,8 +264,7 @@ func Rewrite(object []byte, member func(name string, value []byte) []byte) []byt
 	return encode(out)
 }
 
-// MemberOf returns the value of an object's member unchanged, and false if there
-// is none.
+// MemberOf returns the JSON of an object's member, and false if there is none.
 func MemberOf(value []byte, name string) (found jsontext.Value, ok bool) {
 	n := parseLevels(value, 1)
 	if part := n.find([]byte(name), first()); part != nil && n.kind == '{' {

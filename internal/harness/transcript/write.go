@@ -15,38 +15,38 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Writer writes a transcript as a harness keeps it on disk: one file, whole. What
-// the harness cannot hold is left out and reported, never silently. The same
-// transcript and options give the same bytes.
+// Writer writes a transcript as one file in the form in which a harness keeps it on disk. What the harness
+// cannot hold is omitted and reported in a warning, never silently. The same transcript and options give the
+// same bytes.
 type Writer func(w io.Writer, t Transcript, o WriteOptions) (WriteReport, error)
 
-// WriteOptions say what a transcript does not.
+// WriteOptions give what a file needs and the transcript may lack.
 type WriteOptions struct {
-	// SessionID is the id that the file gives its main session. Empty: the one that
-	// the transcript's labels hold, or one made from its events.
+	// SessionID is the id of the main session in the file. Empty: the id in the transcript's labels, or one
+	// derived from its events.
 	SessionID string
-	// WorkingDirectory is where no label says one. Empty: "/".
+	// WorkingDirectory is used for sessions without a label for it. Empty: "/".
 	WorkingDirectory string
 }
 
-// Directory is where a session ran, as far as its labels or the options say.
+// Directory is the working directory for a session with these labels.
 func (o WriteOptions) Directory(labels map[string]string) string {
 	return cmp.Or(labels[LabelWorkingDirectory], o.WorkingDirectory, "/")
 }
 
-// WriteReport says what became of a transcript.
+// WriteReport says what was written and what was lost.
 type WriteReport struct {
-	// Entries is how many the file holds, in the harness's own sense.
+	// Entries is how many entries the file has, as the harness counts them.
 	Entries int
-	// Compactions is how many boundaries it holds.
+	// Compactions is how many compactions the file has.
 	Compactions int
 	// Warnings say what the harness cannot hold; their lines are 0.
 	Warnings []Warning
-	// times is how often each was given.
+	// times counts the warnings by their text.
 	times map[string]int
 }
 
-// Warn adds a warning; one that there is already is counted.
+// Warn adds a warning; repetitions are only counted.
 func (r *WriteReport) Warn(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if r.times == nil {
@@ -57,7 +57,8 @@ func (r *WriteReport) Warn(format string, args ...any) {
 	}
 }
 
-// Amend is what a writer makes of an entry with what was kept of it besides, if that fits.
+// Amend applies the difference of an envelope to base, which the writer made of the event. Where it does not
+// fit it returns base and warns.
 func (r *WriteReport) Amend(base []byte, difference string) jsontext.Value {
 	if difference == "" {
 		return base
@@ -70,14 +71,14 @@ func (r *WriteReport) Amend(base []byte, difference string) jsontext.Value {
 	return raw
 }
 
-// Lost warns of what the harness has no place for, by kind.
+// Lost warns, by kind, of what the harness has no place for.
 func (r *WriteReport) Lost(kinds Tally) {
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		r.Warn("the harness has no place for %s: %d left out", kind, kinds[kind])
 	}
 }
 
-// Finish writes a whole file, and says in the warnings how often each was given.
+// Finish writes the whole file, and adds to each warning how often it occurred.
 func (r *WriteReport) Finish(out io.Writer, file []byte) (WriteReport, error) {
 	for i, w := range r.Warnings {
 		if n := r.times[w.Message]; n > 1 {
@@ -91,8 +92,8 @@ func (r *WriteReport) Finish(out io.Writer, file []byte) (WriteReport, error) {
 	return *r, nil
 }
 
-// Held are the custom events that hold a whole entry of the harness of which another event is
-// a part, by the id of that one.
+// Held returns the custom events that hold a whole entry of which only a part became another event, by the id
+// of that event (see SessionBuilder.keep).
 func Held(harness string, events []eventlog.Event) map[string]*eventlog.Custom {
 	all := map[string]*eventlog.Custom{}
 	for i := range events {
@@ -106,7 +107,7 @@ func Held(harness string, events []eventlog.Event) map[string]*eventlog.Custom {
 	return all
 }
 
-// Stamp is a time as several harnesses write it; it is left out if it is zero.
+// Stamp is a time in the form that several harnesses write; empty, and so omitted, for the zero time.
 func Stamp(at time.Time) Optional {
 	if at.IsZero() {
 		return ""
@@ -114,7 +115,7 @@ func Stamp(at time.Time) Optional {
 	return Optional(at.UTC().Format("2006-01-02T15:04:05.000Z"))
 }
 
-// OrEpoch is a time, or the first one there is where the log has none.
+// OrEpoch is the time itself, or the Unix epoch for the zero time.
 func OrEpoch(at time.Time) time.Time {
 	if at.IsZero() {
 		return time.Unix(0, 0).UTC()
@@ -122,7 +123,7 @@ func OrEpoch(at time.Time) time.Time {
 	return at
 }
 
-// Began is the first time of a session's events; zero if there is none.
+// Began is the first time in a session's events; zero if they have none.
 func Began(s Session) time.Time {
 	for _, e := range s.Events {
 		if !e.Time.IsZero() {
@@ -132,21 +133,20 @@ func Began(s Session) time.Time {
 	return time.Time{}
 }
 
-// Triggers are the names that contextd gives the triggers of compactions in files of
-// harnesses that have none.
+// Triggers are the names of compaction triggers in files of harnesses that have no names for them.
 var Triggers = map[eventlog.CompactionTrigger]string{
 	eventlog.TriggerUnspecified: "unspecified", eventlog.TriggerManual: "manual",
 	eventlog.TriggerThreshold: "threshold", eventlog.TriggerBudgetPressure: "budget_pressure",
 }
 
-// Provenance is what contextd notes of a compaction in the file of a harness that has no place for it.
+// Provenance is what a writer adds to a compaction in the file of a harness that has no fields for it.
 type Provenance struct {
 	Trigger  string `json:"trigger,omitzero"`
 	Mode     string `json:"mode,omitzero"`
 	Strategy string `json:"strategy,omitzero"`
 }
 
-// ProvenanceOf notes it; no trigger is none.
+// ProvenanceOf returns the provenance of a compaction, without a trigger if that is unspecified.
 func ProvenanceOf(c *eventlog.Compaction) Provenance {
 	t := Provenance{Mode: c.Mode, Strategy: c.Strategy}
 	if c.Trigger != eventlog.TriggerUnspecified {
@@ -155,7 +155,7 @@ func ProvenanceOf(c *eventlog.Compaction) Provenance {
 	return t
 }
 
-// Into gives the compaction what was noted; an unknown trigger changes none.
+// Into sets the fields of a compaction from its provenance; an unknown trigger changes nothing.
 func (t Provenance) Into(c *eventlog.Compaction) {
 	for trigger, name := range Triggers {
 		if name == t.Trigger {
@@ -165,15 +165,17 @@ func (t Provenance) Into(c *eventlog.Compaction) {
 	c.Mode, c.Strategy = t.Mode, t.Strategy
 }
 
-// Kept is what a compaction kept of what was sent before it, for a harness that keeps a tail.
+// Kept is which of the messages sent before it a compaction kept, for a harness that can keep only a tail of
+// them.
 type Kept struct {
-	Sent []string // in order
-	Tail string   // what the tail begins with; empty if there is none
-	// More says that it is more than a tail, or that the tail reaches further back than it may.
+	Sent []string // ids of the kept messages, in order
+	Tail string   // id of the tail's first message; empty if there is none
+	// More says that messages outside the tail were kept too, or that the tail begins earlier than the
+	// harness allows.
 	More bool
 }
 
-// KeptOf finds the tail of sent that was kept, which may hold what was sent from since on.
+// KeptOf finds the tail of sent that was kept. The harness allows a tail that begins at index since or later.
 func KeptOf(sent []string, since int, kept func(string) bool) (k Kept) {
 	tail := len(sent)
 	for tail > 0 && kept(sent[tail-1]) {
@@ -190,24 +192,23 @@ func KeptOf(sent []string, since int, kept func(string) bool) (k Kept) {
 	return k
 }
 
-// Own reports whether a custom event holds an entry of the harness, or what its reader kept
-// of one.
+// Own reports whether a custom event holds an entry of the harness, or its envelope.
 func Own(harness string, c *eventlog.Custom) bool {
 	return strings.HasPrefix(c.Type, CustomType(harness, "")) || strings.HasPrefix(c.Type, harness+".")
 }
 
-// names is the namespace of the ids that writers make.
-var names = uuid.MustParse("8f9b1c52-6a0e-5d7c-9a55-2f1f0f3d7e41")
+// namespace is that of the UUIDs that writers make.
+var namespace = uuid.MustParse("8f9b1c52-6a0e-5d7c-9a55-2f1f0f3d7e41")
 
-// UUID makes an id from parts, the same for the same parts.
+// UUID derives an id from parts: equal parts give equal ids.
 func UUID(parts ...string) string {
-	return uuid.NewSHA1(names, []byte(strings.Join(parts, "\x00"))).String()
+	return uuid.NewSHA1(namespace, []byte(strings.Join(parts, "\x00"))).String()
 }
 
-// IsUUID reports whether an id has the form of one.
+// IsUUID reports whether an id has the form of a UUID.
 func IsUUID(id string) bool { return len(id) == 36 && uuid.Validate(id) == nil }
 
-// SessionID makes an id for a session that has none, from the ids of its events.
+// SessionID derives an id for a session that has none from the ids of its events.
 func SessionID(s Session) string {
 	parts := make([]string, 0, len(s.Events)+1)
 	parts = append(parts, "session")

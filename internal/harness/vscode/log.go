@@ -10,11 +10,11 @@ import (
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
-// change is a line of the log that VS Code keeps of a chat.
+// change is a line of the log in which VS Code keeps a chat.
 type change struct {
 	Kind *int             `json:"kind"`
-	Path []jsontext.Value `json:"k"` // names of members and places in lists
-	// From is the place from which a list goes on with Value; nil is its end.
+	Path []jsontext.Value `json:"k"` // names of members and indexes in lists
+	// From is the index of a list from which on Value replaces it; nil appends Value.
 	From  *int           `json:"i"`
 	Value jsontext.Value `json:"v"`
 }
@@ -22,17 +22,17 @@ type change struct {
 // The kinds of changes.
 const (
 	kindWhole  = iota // the value is the whole chat
-	kindSet           // it takes the place of what is at the path
-	kindAppend        // its elements go on the list at the path
-	kindDelete        // what is at the path goes
+	kindSet           // the value replaces what is at the path
+	kindAppend        // the value's elements extend the list at the path
+	kindDelete        // what is at the path is removed
 )
 
-// changes recognises the log by its first record.
+// changes recognises such a log by its first record.
 func changes(p transcript.Probe) bool {
 	return p.Has("kind", "v.requests") || p.Has("kind", "v.version", "v.sessionId")
 }
 
-// replay is the chat that the changes of a log end in.
+// replay applies the changes of a log, and returns the resulting chat as JSON.
 func replay(in io.Reader, warn transcript.Warn) (io.Reader, error) {
 	chat := &value{}
 	err := transcript.ReadLines(in, warn, func(l transcript.Record) {
@@ -49,13 +49,13 @@ func replay(in io.Reader, warn transcript.Warn) (io.Reader, error) {
 	return bytes.NewReader(chat.append(nil)), err
 }
 
-// value is one of a chat's. Where changes reach into it, its parts are known.
+// value is a JSON value of a chat. It is parsed only where changes reach into it.
 type value struct {
 	raw     jsontext.Value
 	members map[string]*value
-	names   []string // of the members, in their order
+	names   []string // of the members, in order
 	list    []*value
-	kind    byte // of one with parts: { or [
+	kind    byte // '{' or '[' once parsed, otherwise 0
 	gone    bool
 }
 
@@ -94,7 +94,7 @@ func (v *value) apply(c *change) error {
 	return v.set(c.Path[last], c.Value)
 }
 
-// open finds the parts of a value.
+// open parses a value into its parts.
 func (v *value) open() {
 	if v.kind != 0 || len(v.raw) == 0 || v.raw[0] != '{' && v.raw[0] != '[' {
 		return
@@ -123,7 +123,7 @@ func (v *value) open() {
 	v.raw = nil
 }
 
-// put adds a part: of a list at its end.
+// put sets a member of an object, or appends to a list.
 func (v *value) put(name string, raw jsontext.Value) {
 	part := &value{raw: raw}
 	if v.kind == '[' {
@@ -136,7 +136,7 @@ func (v *value) put(name string, raw jsontext.Value) {
 	v.members[name] = part
 }
 
-// place is the index that a key of a path is; -1 if it is none.
+// place is the index that a key of a path gives; -1 if it is no index.
 func place(key jsontext.Value) int {
 	at := -1
 	if transcript.Decode(key, &at) != nil {
@@ -145,7 +145,7 @@ func place(key jsontext.Value) int {
 	return at
 }
 
-// part is that of a key; nil if there is none.
+// part is the part for a key; nil if there is none.
 func (v *value) part(key jsontext.Value) *value {
 	v.open()
 	name, isName := transcript.Text(key)
@@ -161,7 +161,7 @@ func (v *value) part(key jsontext.Value) *value {
 
 func (v *value) set(key, raw jsontext.Value) error {
 	if len(raw) == 0 {
-		return v.remove(key) // as a value is set that JSON has none for
+		return v.remove(key) // VS Code omits the value when it sets undefined
 	}
 	v.open()
 	name, isName := transcript.Text(key)
@@ -177,7 +177,7 @@ func (v *value) set(key, raw jsontext.Value) error {
 	return nil
 }
 
-// remove takes a member out; what a list has there becomes null.
+// remove removes a member of an object; an element of a list becomes null.
 func (v *value) remove(key jsontext.Value) error {
 	if part := v.part(key); part != nil {
 		*part = value{raw: transcript.Null, gone: v.kind == '{'}
@@ -185,7 +185,7 @@ func (v *value) remove(key jsontext.Value) error {
 	return nil
 }
 
-// extend ends a list at a place and goes on with the elements of another.
+// extend truncates a list to from, if that is set, and appends the elements of another.
 func (v *value) extend(from *int, raw jsontext.Value) error {
 	v.open()
 	if v.kind != '[' || from != nil && *from < 0 {
@@ -206,7 +206,7 @@ func (v *value) extend(from *int, raw jsontext.Value) error {
 	return nil
 }
 
-// append writes the value.
+// append appends the value's JSON to dst.
 func (v *value) append(dst []byte) []byte {
 	switch v.kind {
 	case '{':

@@ -10,9 +10,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// shown appends a reply as the user sees it, of a request that has not ended, or of a version that
-// did not keep what came from the model: its texts, and its calls of tools as custom events, since
-// their arguments are not in the file.
+// shown appends a reply as the user saw it, for a request that has not ended, or in a version that did not
+// keep what the model wrote. Tool calls become custom events, because the file does not have their arguments.
 func (r *reader) shown(entry transcript.Entry, rec *request) {
 	var text strings.Builder
 	pieces := 0
@@ -50,14 +49,15 @@ func (r *reader) shown(entry transcript.Entry, rec *request) {
 	flush()
 }
 
-// result is what a tool gave.
+// result is a tool's result.
 type result struct {
 	Content []struct {
 		Value jsontext.Value `json:"value"`
 	} `json:"content"`
 }
 
-// blocks are a result's texts. What is neither a text nor made of some stays as it is.
+// blocks returns the texts of a result. Parts that are neither a text nor a tree of texts become provider
+// blocks.
 func (r *result) blocks() (out []eventlog.Block) {
 	for _, part := range r.Content {
 		text, ok := transcript.Text(part.Value)
@@ -78,20 +78,20 @@ func (r *result) blocks() (out []eventlog.Block) {
 	return out
 }
 
-// failed reports whether a tool did not run to its end, which only the text says.
+// failed reports whether a tool failed, which only the text of its result shows.
 func failed(blocks []eventlog.Block) bool {
 	texts := transcript.Texts(blocks)
 	return len(texts) > 0 && strings.HasPrefix(texts[0], "ERROR while calling tool: ")
 }
 
-// node is one of the tree that a tool makes its result of: a text, or one with others in it.
+// node is a node in the tree from which a tool composes its result: a text, or further nodes.
 type node struct {
 	Text     transcript.Word        `json:"text"`
 	Break    transcript.Maybe[bool] `json:"lineBreakBefore"`
 	Children []node                 `json:"children"`
 }
 
-// write writes the texts as they are sent to the model.
+// write appends the texts in the form in which they are sent to the model.
 func (n *node) write(b *strings.Builder) {
 	if n.Break.Value && b.Len() > 0 && !strings.HasSuffix(b.String(), "\n") {
 		b.WriteByte('\n')

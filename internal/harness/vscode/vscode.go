@@ -21,13 +21,13 @@ import (
 // Name of the harness.
 const Name = "vscode"
 
-// format is what LabelHarness says of the harness's own sessions.
+// format is the value of LabelHarness in the harness's own sessions.
 const format = "vscode-chat"
 
 // Harness is the chat of VS Code.
 var Harness = transcript.Harness{Name: Name, Aliases: []string{format}, Detect: detect, Read: read}
 
-// editors are VS Code's own that name one file.
+// editors are VS Code's own tools that change the file they name.
 var editors = transcript.Editors{"create_file": {"filePath"}, "insert_edit_into_file": {"filePath"}, "replace_string_in_file": {"filePath"}}
 
 // detect recognises a chat by its requests, or by the log of its changes.
@@ -46,10 +46,10 @@ type request struct {
 	} `json:"result"`
 }
 
-// milliseconds of the epoch; 0 if the file has something else there.
+// milliseconds is a time in milliseconds of the epoch; 0 if the file has something else in its place.
 type milliseconds = transcript.Maybe[int64]
 
-// metadata is what was sent to the model and came from it.
+// metadata is what was sent to the model and what it returned.
 type metadata struct {
 	Context []said                              `json:"renderedGlobalContext"`
 	User    []said                              `json:"renderedUserMessage"`
@@ -57,7 +57,7 @@ type metadata struct {
 	Results map[string]transcript.Maybe[result] `json:"toolCallResults"`
 }
 
-// said is what a user typed, or a part of a message as it was sent; only one with a text says something.
+// said is what a user typed, or a part of a message as it was sent. Parts of other kinds have no text.
 type said struct {
 	Text string `json:"text"`
 }
@@ -104,7 +104,7 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	return out.Finish(transcript.ReadObject(chat, out.Warn, "requests", r.field, r.request))
 }
 
-// beginning is how much of a file says whether it is a chat or the log of its changes.
+// beginning is how many bytes of a file show whether it is a chat or a log of changes.
 const beginning = 64 << 10
 
 func (r *reader) field(name string, value jsontext.Value, _ int) {
@@ -141,10 +141,10 @@ func (r *reader) request(raw jsontext.Value, line int) {
 	}
 }
 
-// model is the model's name without who gives it.
+// model is the model's name without the name of its vendor.
 func (r *request) model() string { return strings.TrimPrefix(string(r.Model), "copilot/") }
 
-// context appends what VS Code said of the surroundings before the first prompt.
+// context appends the description of the workspace that VS Code sends before the first prompt.
 func (r *reader) context(entry transcript.Entry, parts []said) {
 	if text := joined(parts); text != "" {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
@@ -152,15 +152,14 @@ func (r *reader) context(entry transcript.Entry, parts []said) {
 	}
 }
 
-// append appends a message with an id that has an end of its own. The JSON of the whole request
-// is not kept with it, should the log refuse it.
+// append appends a message under the entry's id with a suffix.
 func (r *reader) append(entry transcript.Entry, end string, m *eventlog.Message) {
 	entry.ID += end
 	entry.Body = m
 	r.session.Append(entry)
 }
 
-// round appends a reply and the results of its calls, and returns how many there are.
+// round appends a reply and the results of its calls, and returns the number of results.
 func (r *reader) round(entry transcript.Entry, end, model string, reply *round, results map[string]transcript.Maybe[result]) (answered int) {
 	if t := at(reply.Time); !t.IsZero() {
 		entry.Time = t
@@ -206,7 +205,7 @@ func (r *round) thinking() eventlog.Thinking {
 	return t
 }
 
-// joined is the text of a message as it was sent.
+// joined is the text of a message in the form in which it was sent.
 func joined(parts []said) string {
 	var b strings.Builder
 	for _, p := range parts {

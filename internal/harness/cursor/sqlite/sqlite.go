@@ -1,7 +1,7 @@
-// Package sqlite reads the rows of a plain table out of a database file of SQLite. It
-// runs nothing that is in the file: no SQL, no views, no expressions. Its work and
-// memory are bounded by the size of the file, whatever the file says: each page is
-// visited once at most, and the values that are given have no more bytes than the file.
+// Package sqlite reads the rows of a plain table from an SQLite database file. It runs nothing that the file
+// contains: no SQL, no views, no expressions. Its work and memory are bounded by the size of the file,
+// whatever its contents: each page is visited once at most, and all values together have no more bytes than
+// the file.
 //
 // The format is https://www.sqlite.org/fileformat2.html.
 package sqlite
@@ -16,29 +16,27 @@ import (
 	"maps"
 )
 
-// Magic begins every database.
+// Magic is what every database begins with.
 const Magic = "SQLite format 3\x00"
 
-// What a file may ask for. Chats have keys of some hundred bytes; SQLite's own limit of
-// a tree's depth is 20.
+// Limits of what is read. Chats have keys of some hundred bytes; SQLite itself allows trees of depth 20.
 const (
 	// MaxValue is the largest value that is read.
 	MaxValue = 32 << 20
-	// maxKey is the longest key that is looked at; rows with a longer one are passed.
+	// maxKey is the longest key; rows with a longer one are skipped.
 	maxKey = 4 << 10
-	// maxSchema is the longest entry of the schema that is looked at.
+	// maxSchema is the longest entry of the schema; longer ones are skipped.
 	maxSchema = 64 << 10
 	maxHeader = 1 << 10
 	maxDepth  = 24
 )
 
-// DamageError says that the file is not what a database has to be. What was given
-// before it is sound.
+// DamageError says that the file violates the database format. Rows that were given before are valid.
 type DamageError struct{ Reason string }
 
 func (e *DamageError) Error() string { return "the database is damaged: " + e.Reason }
 
-// RefusedError says that the file may be sound and is not read.
+// RefusedError says that the file may be valid, but is not supported.
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
@@ -47,20 +45,20 @@ func damaged(format string, args ...any) error {
 	return &DamageError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// File is a database.
+// File is an open database. One goroutine may use it.
 type File struct {
 	in       io.ReaderAt
 	pageSize int
-	usable   int // of a page
+	usable   int // bytes of a page, without the reserved ones
 	pages    uint32
 	text     textEncoding
 	log      writeAheadLog
-	// visited has a bit for each page.
+	// visited has a bit for each page that was read since begin.
 	visited []uint64
 }
 
-// Open reads the header of a database of so many bytes. log is what is in the file
-// with -wal after its name, or nil; changes that are committed there are read.
+// Open reads the header of a database of size bytes. log is the write-ahead log, the file with -wal after its
+// name, or nil; its committed changes are read too.
 func Open(in io.ReaderAt, size int64, log io.ReaderAt) (*File, error) {
 	f := &File{in: in}
 	header := make([]byte, 100)
@@ -91,7 +89,7 @@ func Open(in io.ReaderAt, size int64, log io.ReaderAt) (*File, error) {
 		if f.log, err = readLog(log, f.pageSize); err != nil {
 			return nil, err
 		}
-		pages += int64(len(f.log.at)) // at most: the log has each page that is new
+		pages += int64(len(f.log.at)) // an upper bound: each page in the log may be a new one
 	}
 	if pages > 1<<32-2 {
 		return nil, damaged("it has more pages than a database can")
@@ -102,7 +100,7 @@ func Open(in io.ReaderAt, size int64, log io.ReaderAt) (*File, error) {
 	return f, err
 }
 
-// page reads a page that was not visited before.
+// page reads a page. Reading one twice between calls of begin is damage.
 func (f *File) page(ctx context.Context, n uint32) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -128,10 +126,10 @@ func (f *File) page(ctx context.Context, n uint32) ([]byte, error) {
 	return page, nil
 }
 
-// begin forgets what was visited.
+// begin clears the set of visited pages.
 func (f *File) begin() { f.visited = make([]uint64, f.pages/64+1) }
 
-// writeAheadLog is where pages are that were changed and are not in the database yet.
+// writeAheadLog locates changed pages that are not in the database file yet.
 type writeAheadLog struct {
 	in io.ReaderAt
 	at map[uint32]int64 // offsets by page
@@ -140,12 +138,11 @@ type writeAheadLog struct {
 const (
 	logHeader   = 32
 	frameHeader = 24
-	logMagic    = 0x377f0682 // one more where checksums are of big-endian words
+	logMagic    = 0x377f0682 // plus one if checksums are computed over big-endian words
 )
 
-// readLog reads up to the last transaction that is there whole. What is after it is the
-// rest of older ones, or one that was not committed; a log that is not sound from its
-// header on has none, as SQLite has it.
+// readLog reads up to the last committed transaction. Frames after it are from older logs, or of a
+// transaction that was not committed. As in SQLite, a log whose header is invalid has no transactions.
 func readLog(in io.ReaderAt, pageSize int) (writeAheadLog, error) {
 	log := writeAheadLog{in: in, at: map[uint32]int64{}}
 	header := make([]byte, logHeader)
@@ -191,7 +188,7 @@ func readWhole(in io.ReaderAt, into []byte, at int64) (bool, error) {
 	return true, nil
 }
 
-// checksum is the running one of a log.
+// checksum is the running checksum of a log.
 type checksum struct {
 	order  binary.ByteOrder
 	first  uint32

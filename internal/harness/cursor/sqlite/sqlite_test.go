@@ -17,7 +17,7 @@ import (
 
 const table = "cursorDiskKV"
 
-// databases are those that testdata/make.py makes, by name.
+// databases are the files that testdata/make.py generates, by name.
 func databases(tb testing.TB, pattern string) map[string][]byte {
 	tb.Helper()
 	names, err := filepath.Glob("testdata/" + pattern)
@@ -40,7 +40,7 @@ func read(tb testing.TB, name string) []byte {
 	return data
 }
 
-// rows reads the chats of a database, and how many bytes their values have.
+// rows reads the chats of a database, and the total size of their values.
 func rows(ctx context.Context, data, log []byte) (out []sqlite.Row, size int, err error) {
 	var wal io.ReaderAt
 	if log != nil {
@@ -59,7 +59,7 @@ func rows(ctx context.Context, data, log []byte) (out []sqlite.Row, size int, er
 	return out, size, nil
 }
 
-// check holds the rows to those that make.py has filled in.
+// check compares rows with those that make.py writes.
 func check(t *testing.T, got []sqlite.Row) {
 	t.Helper()
 	const want = 24
@@ -74,8 +74,8 @@ func check(t *testing.T, got []sqlite.Row) {
 	}
 }
 
-// TestPlainTables: page sizes, reserved bytes, encodings, long values, free pages and
-// the pages of automatic vacuum.
+// TestPlainTables covers page sizes, reserved bytes, encodings, long values, free pages and the pages of
+// automatic vacuum.
 func TestPlainTables(t *testing.T) {
 	for name, data := range databases(t, "*.plain.db") {
 		t.Run(name, func(t *testing.T) {
@@ -92,8 +92,7 @@ func TestPlainTables(t *testing.T) {
 	}
 }
 
-// TestWriteAheadLog: a transaction counts when it is there whole, and a log of
-// something else is none.
+// TestWriteAheadLog: a transaction counts if it is complete, and the log of another database is ignored.
 func TestWriteAheadLog(t *testing.T) {
 	data, log := read(t, "testdata/wal.plain.db"), read(t, "testdata/wal.plain.db-wal")
 	without, _, err := rows(t.Context(), data, nil)
@@ -120,7 +119,7 @@ func TestWriteAheadLog(t *testing.T) {
 	}
 }
 
-// TestNoPlainTable: what is computed is refused by name, and not looked at.
+// TestNoPlainTable: views and tables with computed columns are refused with their name, and no rows are read.
 func TestNoPlainTable(t *testing.T) {
 	for name, data := range databases(t, "*.refused.db") {
 		t.Run(name, func(t *testing.T) {
@@ -133,8 +132,7 @@ func TestNoPlainTable(t *testing.T) {
 	}
 }
 
-// TestHostileDatabases: each ends with a *DamageError and gives no more than the file
-// holds.
+// TestHostileDatabases: each file ends with a *DamageError, and gives no more bytes than it has.
 func TestHostileDatabases(t *testing.T) {
 	const page = 512
 	sound := read(t, "testdata/page-512.plain.db")
@@ -204,8 +202,7 @@ func TestHostileDatabases(t *testing.T) {
 	}
 }
 
-// pageOf is where the table's page of the kind begins: the last, as its rows are the
-// newest.
+// pageOf is the offset of the last page of the kind that belongs to the chats' table.
 func pageOf(t *testing.T, data []byte, size int, kind byte) int {
 	t.Helper()
 	for at := len(data) - size; at > 0; at -= size {
@@ -222,8 +219,8 @@ func with(data []byte, at int, b ...byte) []byte {
 	return data
 }
 
-// chain is a database whose table is a tree without branches. The pages up to the
-// table's root stay.
+// chain makes a database whose table is a tree with one child on each page. The pages before the table's root
+// are kept.
 func chain(data []byte, depth int) []byte {
 	const page = 512
 	root := 4 // the second table; its key's index and the first table are before it
@@ -237,7 +234,7 @@ func chain(data []byte, depth int) []byte {
 	return data
 }
 
-// TestEndsWithItsContext: a reader that is not waited for stops at the next page.
+// TestEndsWithItsContext: reading stops at the next page once the context is cancelled.
 func TestEndsWithItsContext(t *testing.T) {
 	data := read(t, "testdata/page-512.plain.db")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -275,12 +272,12 @@ func TestLongValue(t *testing.T) {
 	}
 }
 
-// varint writes a number with four bytes.
+// varint encodes a number in four bytes.
 func varint(n uint32) []byte {
 	return []byte{0x80 | byte(n>>21), 0x80 | byte(n>>14), 0x80 | byte(n>>7), byte(n & 0x7f)}
 }
 
-// FuzzRows: whatever the bytes, there is no panic, and no more comes out than went in.
+// FuzzRows: for any bytes there is no panic, and the output is bounded by the input.
 func FuzzRows(f *testing.F) {
 	for _, data := range databases(f, "*.db") {
 		f.Add(data, []byte(nil))
@@ -305,7 +302,7 @@ func bounded(t *testing.T, data, log []byte) {
 	}
 }
 
-// TestChangedBytes changes each database byte by byte.
+// TestChangedBytes changes each database, one byte at a time.
 func TestChangedBytes(t *testing.T) {
 	for name, data := range databases(t, "*.plain.db") {
 		if len(data) > 20<<10 {

@@ -13,15 +13,14 @@ import (
 	"unicode/utf16"
 )
 
-// Row is a row of a table of keys and values. Text is UTF-8 as far as it is text.
+// Row is a row of a table with a key and a value. Text is converted to UTF-8; a blob stays as it is.
 type Row struct {
 	Key   string
 	Value []byte // nil for NULL
 }
 
-// Rows gives the rows of the table of keys and values, in the order of their ids, whose
-// keys begin as one of the prefixes. The last error ends them: a *DamageError, a
-// *RefusedError where the table is not two plain columns, or the context's.
+// Rows gives the rows of a table whose keys have one of the prefixes, in the order of the row ids. An error
+// comes last: a *DamageError, a *RefusedError if the table is not two plain columns, or the context's.
 func (f *File) Rows(ctx context.Context, table string, prefixes ...string) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		root, err := f.find(ctx, table)
@@ -37,8 +36,8 @@ func (f *File) Rows(ctx context.Context, table string, prefixes ...string) iter.
 	}
 }
 
-// find is where the tree of a table begins. The schema is data to it: what is no plain
-// table is refused by what it is.
+// find returns the root page of a table. It reads the schema as data only, and refuses anything but a plain
+// table.
 func (f *File) find(ctx context.Context, name string) (root uint32, err error) {
 	err = f.walk(ctx, 1, func(p *payload) (bool, error) {
 		entry, err := f.columns(p, 5, maxSchema)
@@ -64,15 +63,15 @@ func (f *File) find(ctx context.Context, name string) (root uint32, err error) {
 	return root, err
 }
 
-// plain reports whether a statement makes a table with rows of a key and a value, and
-// nothing that is computed.
+// plain reports whether a CREATE TABLE statement defines a table of a key and a value, with no computed
+// columns.
 func plain(statement, name string) bool {
 	quoted := func(name string) string { return "[\"'`\\[]?" + name + "[\"'`\\]]?" }
 	return regexp.MustCompile(`(?is)^CREATE\s+TABLE\s+` + quoted(regexp.QuoteMeta(name)) +
 		`\s*\(\s*` + quoted("key") + `\s+TEXT\b[^,()]*,\s*` + quoted("value") + `(\s+(BLOB|TEXT)\b[^,()]*)?\s*\)\s*$`).MatchString(statement)
 }
 
-// keyAndValue reads a row, the value only if the key has one of the prefixes.
+// keyAndValue reads a row, and its value only if the key has one of the prefixes; ok is false for other rows.
 func (f *File) keyAndValue(p *payload, prefixes []string) (Row, bool, error) {
 	types, err := header(p, 2)
 	if err != nil || len(types) == 0 {
@@ -104,8 +103,7 @@ func (f *File) keyAndValue(p *payload, prefixes []string) (Row, bool, error) {
 	return row, true, nil
 }
 
-// columns reads the first n columns of a row, or nothing of one that is larger than the
-// limit or has fewer.
+// columns reads the first n columns of a row; nil if the row is larger than limit or has fewer columns.
 func (f *File) columns(p *payload, n int, limit uint64) ([]column, error) {
 	if p.left > limit {
 		return nil, nil
@@ -130,7 +128,8 @@ func header(p *payload, n int) ([]serialType, error) {
 	if p.left == 0 {
 		return nil, nil
 	}
-	// A number has up to nine bytes, of which the row may lack the last.
+	// The header's size is a varint, of up to nine bytes; a row of few bytes may not have that many. One or
+	// two bytes are enough for the sizes allowed here.
 	first, err := p.read(1)
 	if err != nil {
 		return nil, err
@@ -168,13 +167,13 @@ func header(p *payload, n int) ([]serialType, error) {
 	return types, nil
 }
 
-// column is a value and what it is.
+// column is a value and its type.
 type column struct {
 	kind  serialType
 	value []byte
 }
 
-// serialType is what a value is and how long.
+// serialType is SQLite's code for the type and the length of a value.
 type serialType uint64
 
 const typeNull serialType = 0
@@ -215,7 +214,7 @@ func (c column) integer() int64 {
 	return int64(binary.BigEndian.Uint64(wide[:]))
 }
 
-// textEncoding is how a database writes its text.
+// textEncoding is the encoding of a database's text.
 type textEncoding int
 
 const (
@@ -251,7 +250,7 @@ func (e textEncoding) utf8(raw []byte) string {
 	return string(utf16.Decode(units))
 }
 
-// bytes is the value as text; a blob unchanged.
+// bytes is the value as text in UTF-8; a blob stays as it is.
 func (c column) bytes(e textEncoding) []byte {
 	switch {
 	case c.kind == 7:

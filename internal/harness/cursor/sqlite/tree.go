@@ -5,14 +5,14 @@ import (
 	"encoding/binary"
 )
 
-// The kinds of pages that the tree of a table has.
+// The kinds of pages in the tree of a table.
 const (
 	interiorPage = 5
 	leafPage     = 13
 )
 
-// walk gives each the rows of the table whose tree begins at the page, in the order of
-// their ids, until it returns false.
+// walk calls each with the rows of the table whose root page is root, in the order of the row ids, until it
+// returns false.
 func (f *File) walk(ctx context.Context, root uint32, each func(*payload) (bool, error)) error {
 	f.begin()
 	_, err := f.subtree(ctx, root, 0, each)
@@ -24,13 +24,13 @@ type treePage struct {
 	number   uint32
 	bytes    []byte
 	interior bool
-	// cells is how many there are, and pointers where their places are.
+	// cells is the number of cells; pointers is the offset of the array with their offsets.
 	cells, pointers int
-	// right is the page after the last cell of an interior one.
+	// right is the last child of an interior page.
 	right uint32
 }
 
-// treePage reads the header of a page that is so deep in a tree.
+// treePage reads a page at this depth of a tree, and its header.
 func (f *File) treePage(ctx context.Context, number uint32, depth int) (p treePage, err error) {
 	if number == 1 && depth > 0 {
 		return p, damaged("one of its pages leads to the first")
@@ -61,7 +61,7 @@ func (f *File) treePage(ctx context.Context, number uint32, depth int) (p treePa
 	return p, nil
 }
 
-// cell is what begins where cell i is, up to the end of the page.
+// cell returns the bytes from the beginning of cell i to the end of the page.
 func (f *File) cell(p treePage, i int) ([]byte, error) {
 	at := int(binary.BigEndian.Uint16(p.bytes[p.pointers+2*i:]))
 	if at < p.pointers+2*p.cells || at >= f.usable {
@@ -93,9 +93,9 @@ func (f *File) subtree(ctx context.Context, number uint32, depth int, each func(
 	return f.subtree(ctx, p.right, depth+1, each)
 }
 
-// leaf gives each the rows of a page.
+// leaf calls each with the rows of a leaf page.
 func (f *File) leaf(ctx context.Context, p treePage, each func(*payload) (bool, error)) (bool, error) {
-	left := f.usable // of the page, for its rows: they cannot share their bytes
+	left := f.usable // bytes for further rows: a file could otherwise give the same bytes many times
 	for i := range p.cells {
 		cell, err := f.cell(p, i)
 		if err != nil {
@@ -115,7 +115,7 @@ func (f *File) leaf(ctx context.Context, p treePage, each func(*payload) (bool, 
 	return true, nil
 }
 
-// leafRow is the row that begins with the bytes, and how many of the page it has.
+// leafRow returns the row at the beginning of a cell, and how many bytes of the page it takes.
 func (f *File) leafRow(ctx context.Context, cell []byte) (*payload, int, error) {
 	size, n := varint(cell)
 	_, m := varint(cell[n:]) // the row's id
@@ -138,8 +138,8 @@ func (f *File) leafRow(ctx context.Context, cell []byte) (*payload, int, error) 
 	return row, n + m + need, nil
 }
 
-// local is how much of a row of the size is on the page itself, and whether the rest
-// is on others.
+// local returns how many bytes of a row of this size are on the leaf page, and whether the rest is on
+// overflow pages.
 func (f *File) local(size uint64) (int, bool) {
 	most := f.usable - 35
 	if size <= uint64(most) {
@@ -152,17 +152,16 @@ func (f *File) local(size uint64) (int, bool) {
 	return least, true
 }
 
-// payload is the content of a row, read from its beginning. What is not asked for is not
-// looked for.
+// payload reads the content of a row in order. Overflow pages are read only as far as needed.
 type payload struct {
 	ctx  context.Context
 	file *File
 	here []byte
-	next uint32 // the page that goes on; 0 if none does
+	next uint32 // the next overflow page; 0 if there is none
 	left uint64
 }
 
-// read returns the next n bytes; the caller has bounded n.
+// read returns the next n bytes. The caller must have limited n.
 func (p *payload) read(n uint64) ([]byte, error) {
 	if n > p.left {
 		return nil, damaged("a value is longer than its row")
@@ -191,7 +190,7 @@ func (p *payload) read(n uint64) ([]byte, error) {
 	}
 }
 
-// varint reads a number of one to nine bytes; 0 bytes if it is cut off.
+// varint decodes a number of one to nine bytes; length is 0 if it is cut off.
 func varint(b []byte) (value uint64, length int) {
 	for i := range min(len(b), 9) {
 		if i == 8 {
