@@ -2,8 +2,8 @@ package projection
 
 import "github.com/contextd/contextd/internal/reduce"
 
-// squashFailedCalls drops turns whose only outcome was failed calls. A turn in
-// which anything was said, or any call did not fail, stays as it is.
+// squashFailedCalls drops turns in which all calls failed and nothing else was said. All other turns stay
+// as they are.
 type squashFailedCalls struct {
 	options Options
 	calls   readCalls
