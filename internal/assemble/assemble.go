@@ -13,7 +13,8 @@ import (
 // Assemble renders the context of a session and records the projection, unless
 // the request is a preview. The record is durable on return.
 func (e *Engine) Assemble(ctx context.Context, req Request) (out *Context, err error) {
-	// The first attempt may use what the caller's call has read; each further one reads the session again.
+	// The first attempt shares the caller's OneCall, if there is one; each further one asks the store
+	// again.
 	for attempt := range recordAttempts {
 		call := ctx
 		if attempt > 0 {

@@ -130,9 +130,9 @@ func scriptWords(script string) [][]string {
 	return out
 }
 
-// repairs reports whether c, which succeeded, does again what failed did: it is the same program with the
-// same task (see task), and they have an object in common or one of them has none. An object that ends in
-// "..." matches all.
+// repairs reports whether c does again what a failed command was to do: it is the same program with the
+// same task (see task), and they have an object in common or one of them has none. An object of c that ends
+// in "..." matches all.
 func (c command) repairs(failed command) bool {
 	if c.program != failed.program || c.task() != failed.task() {
 		return false

@@ -9,9 +9,9 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 )
 
-// Failures collects the failed calls that no later call repaired. A call repairs an earlier one by
-// succeeding with the same tool on the same file, or with the same command. Calls that only look are
-// ignored: what was not found needs no repair.
+// Failures collects the failed calls that no later call repaired or repeated. A call repairs an earlier one
+// by succeeding with the same tool on the same file, or with the same command; if it fails, it takes the
+// earlier one's place. Calls that only look are ignored: what was not found needs no repair.
 type Failures struct {
 	gauge budget.Gauge
 	open  []*failure // oldest first; includes repaired ones until the next cleanup
