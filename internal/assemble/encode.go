@@ -44,8 +44,8 @@ func (s *session) encode(p decide.Projected, f *render.Format) encoding {
 		s.layouts++
 		l = l.renewed(v, s.layouts)
 	}
-	if !l.take(f, v) {
-		s.encoded.keep(0)          // drop it: take stopped halfway
+	if !l.layOut(f, v) {
+		s.encoded.keep(0)          // drop it: layOut stopped halfway
 		return encoding{format: f} // the caller checks its context's error
 	}
 	if n := f.Described(l.fragments); n != l.described {

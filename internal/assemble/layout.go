@@ -50,9 +50,9 @@ func (l *layout) renewed(v reduce.View, id int) *layout {
 	return &layout{id: id, digest: digest, at: at, hash: records.NewHasher(), tiers: map[budget.Tier]uint64{budget.TierSummary: digest.Tokens}, old: l}
 }
 
-// take lays out the groups that the view has and the layout has not. It returns false if the view's
+// layOut lays out the groups that the view has and the layout has not. It returns false if the view's
 // computation was ended halfway.
-func (l *layout) take(f *render.Format, v reduce.View) bool {
+func (l *layout) layOut(f *render.Format, v reduce.View) bool {
 	from := l.view.Len()
 	old := 0
 	place := func() {

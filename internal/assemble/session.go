@@ -109,8 +109,8 @@ func (s *session) reset() {
 	}
 }
 
-// projector returns the compiled policy of the options, from the cache if it is there. A policy may have
-// gathered facts from the session's texts so far; those depend on the recall tool, which the texts name.
+// projector returns the compiled policy of the options, from the cache if it is there. A policy caches
+// facts gathered from the session, and texts that name the recall tool, so there is one for each tool.
 func (s *session) projector(o projection.Options, by reduce.Recall) (projection.Policy, error) {
 	options, err := json.Marshal(o.Lasting())
 	if err != nil {

@@ -49,7 +49,7 @@ func (all *sessions) acquire(ctx context.Context, id string) (*session, func(), 
 	}
 	select {
 	case <-s.turn:
-		return s, all.take(s), nil
+		return s, all.beginUse(s), nil
 	case <-ctx.Done():
 		all.leave(s)
 		return nil, nil, ctx.Err()
@@ -68,15 +68,15 @@ func (all *sessions) tryAcquire(id string) (s *session, release func(), ok bool)
 	s = all.join(id)
 	select {
 	case <-s.turn:
-		return s, all.take(s), true
+		return s, all.beginUse(s), true
 	default:
 		all.leave(s)
 		return nil, nil, false
 	}
 }
 
-// take starts the use of a session by the caller that has received its token. release gives the token back.
-func (all *pool) take(s *session) (release func()) {
+// beginUse starts the use of a session by the caller that has received its token. release gives the token back.
+func (all *pool) beginUse(s *session) (release func()) {
 	all.mu.Lock()
 	stale, newSummaries := s.stale, s.newSummaries
 	s.stale, s.newSummaries = false, false

@@ -131,7 +131,7 @@ func (x *explainer) logged(ctx context.Context) (seen bool, err error) {
 			message = message || added
 		}
 		if !message {
-			x.beside(event)
+			x.nonMessage(event)
 		}
 	}
 	return false, nil
@@ -259,8 +259,8 @@ func shownAs(k reduce.EditKind) Shown {
 	}
 }
 
-// beside adds a sighting for an event that is no message, if it holds the text.
-func (x *explainer) beside(e eventlog.Event) {
+// nonMessage adds a sighting for an event that is no message, if it holds the text.
+func (x *explainer) nonMessage(e eventlog.Event) {
 	s := Sighting{Seq: e.Seq, Shown: ShownOmitted, Reason: notSent}
 	var texts []string
 	switch b := e.Body.(type) {

@@ -39,7 +39,7 @@ func (p *cleanToolRepair) Apply(v reduce.View, _ uint32, before State) Applied {
 			}
 		}
 		if g := v.Group(i); len(done) > 0 {
-			c.take(i, calls[i], done, len(done) == len(g.Calls) && !speaks(g), true, repaired)
+			c.remove(i, calls[i], done, len(done) == len(g.Calls) && !speaks(g), true, repaired)
 		}
 	}
 	return c.applied(before, counted(open, "failures never repaired"))

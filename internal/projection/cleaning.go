@@ -34,10 +34,10 @@ func mayTouch(v reduce.View, i int) bool {
 	return !v.Spared(i) && v.Dropped(i) == nil
 }
 
-// take drops group i if whole is set, or else redacts the failed results if part is set, as far as
+// remove drops group i if whole is set, or else redacts the failed results if part is set, as far as
 // signatures allow. It does nothing where the replacement would be larger. read is what is known of the
 // group's calls.
-func (c *cleaning) take(i int, read *groupCalls, failed []*reduce.Call, whole, part bool, reason string) {
+func (c *cleaning) remove(i int, read *groupCalls, failed []*reduce.Call, whole, part bool, reason string) {
 	smaller := false
 	for _, call := range failed {
 		smaller = c.smallest.Put(i, read.pointer(c.view, i, call, c.name, reason)) || smaller

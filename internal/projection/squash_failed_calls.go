@@ -23,7 +23,7 @@ func (p *squashFailedCalls) Apply(v reduce.View, _ uint32, before State) Applied
 		if g := v.Group(i); len(calls[i].failed) < len(g.Calls) || speaks(g) {
 			mixed++
 		} else {
-			c.take(i, calls[i], calls[i].failed, true, false, "all failed")
+			c.remove(i, calls[i], calls[i].failed, true, false, "all failed")
 		}
 	}
 	return c.applied(before, counted(mixed, "turns with failures have another outcome, too"))
