@@ -10,8 +10,8 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// ahead is the summary that was worth making before the next cut of what was shown, and what it
-// rests on.
+// ahead caches what lookAhead found for one view: the summary that was worth making before the next cut,
+// and the inputs (view, state, target, offered summaries) under which that answer holds.
 type ahead struct {
 	view      reduce.View
 	state     reduce.State
@@ -21,13 +21,13 @@ type ahead struct {
 	pressure  decide.Pressure
 }
 
-// aheadStep is the part of the target by which a context grows before it is looked ahead again. It is
-// less than what a summary must cover to be worth making by far, so that one is proposed a turn or two
-// later at most.
+// aheadStep is the part of the target by which a context may grow before lookAhead computes its answer
+// again. It is far less than a summary must cover to be worth making, so a proposal is a turn or two late
+// at most.
 const aheadStep = 1.0 / 64
 
-// nextSummary is the summary that is worth making before the next cut. A conversation that was begun at its
-// digest may have too little to say so: the whole log is read then.
+// nextSummary returns the summary that is worth making before the next cut; nil if none is. A conversation
+// that was begun at a checkpoint may lack groups that this needs: then the whole log is read.
 func (e *Engine) nextSummary(ctx context.Context, s *session, in decide.Inputs, p decide.Projected) (*summarize.Proposal, decide.Pressure, error) {
 	proposed, pressure := s.lookAhead(in, p)
 	if !in.Conversation.Incomplete() {
@@ -45,8 +45,8 @@ func (e *Engine) nextSummary(ctx context.Context, s *session, in decide.Inputs, 
 	return proposed, pressure, nil
 }
 
-// lookAhead is Inputs.Ahead, which goes over all that is shown: while a context only grows, it is
-// asked again with each step.
+// lookAhead caches Inputs.Ahead, which goes over all groups that are shown. While a context only grows, it
+// is computed once for each aheadStep of growth.
 func (s *session) lookAhead(in decide.Inputs, p decide.Projected) (*summarize.Proposal, decide.Pressure) {
 	now := ahead{view: p.Reduced, state: p.Result.State, target: in.Budget.Target}
 	now.state.AskedAsOf = 0
@@ -60,15 +60,15 @@ func (s *session) lookAhead(in decide.Inputs, p decide.Projected) (*summarize.Pr
 		return known.proposed, known.pressure
 	}
 	now.proposed, now.pressure = in.Ahead(p)
-	if p.Reduced.Tokens() >= in.Budget.Share(in.Reduction.Collapse.StartAt) { // else nothing was looked at
-		now.view = now.view.Until(context.Background()) // it would keep the request
+	if p.Reduced.Tokens() >= in.Budget.Share(in.Reduction.Collapse.StartAt) { // Ahead looks at nothing below StartAt
+		now.view = now.view.Until(context.Background()) // the cached view must not keep the request's context alive
 		s.ahead.put(in.Fingerprint, now, 0)
 	}
 	return now.proposed, now.pressure
 }
 
-// follows reports whether what was found ahead of another is what is ahead of this, but for less than
-// a step.
+// follows reports whether the cached answer known still holds for now: the view only grew, by less than
+// aheadStep, and target, summaries and state are the same.
 func (now ahead) follows(known ahead, in decide.Inputs) bool {
 	n := known.view.Len()
 	return n > 0 && now.view.Shares(known.view) == n && now.view.Tokens() < known.view.Tokens()+in.Budget.Share(aheadStep) &&

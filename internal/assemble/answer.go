@@ -7,7 +7,7 @@ import (
 	"github.com/contextd/contextd/internal/records"
 )
 
-// repeat answers a request whose idempotency key was used before.
+// repeat answers a request whose idempotency key was used before, with the projection recorded then.
 func (e *Engine) repeat(ctx context.Context, s *session, req Request, r records.Projection) (*Context, error) {
 	p, err := e.recompute(ctx, s, r, "")
 	if err != nil {
@@ -21,8 +21,8 @@ func (e *Engine) repeat(ctx context.Context, s *session, req Request, r records.
 	return out, err
 }
 
-// answer builds the answer and compares it with the projection before. It also returns what the
-// prefix hash covers.
+// answer builds the answer and compares it with the projection before it in its stream. The encoding that
+// it also returns is what the prefix hash covers: the messages without injections.
 func (e *Engine) answer(ctx context.Context, s *session, p decide.Projected, req Request, record records.Projection) (*Context, encoding, error) {
 	var err error
 	if record.Previous, err = e.previous(ctx, s, record); err != nil {
@@ -45,7 +45,7 @@ func (e *Engine) answer(ctx context.Context, s *session, p decide.Projected, req
 	return out, laid, e.skip(ctx, s, out, req.Have)
 }
 
-// build encodes and hashes what was projected. It also returns what the prefix hash covers.
+// build encodes and hashes a projection. The encoding that it also returns is what the prefix hash covers.
 func build(s *session, p decide.Projected, req Request, record records.Projection) (*Context, encoding, error) {
 	f, err := format(record)
 	if err != nil {
@@ -79,8 +79,8 @@ func build(s *session, p decide.Projected, req Request, record records.Projectio
 	return out, encoded, nil
 }
 
-// previous names the record that one is compared with: where it is new, the newest of its
-// stream that is not after it.
+// previous returns the id of the projection that record r is compared with. A record that is stored already
+// (it has an ID) names it; for a new one it is the newest of its stream at r.AsOf or before.
 func (e *Engine) previous(ctx context.Context, s *session, r records.Projection) (string, error) {
 	if r.ID != "" || r.AsOf == 0 { // nothing was shown at 0
 		return r.Previous, nil

@@ -181,7 +181,7 @@ func TestACancelledCallerDoesNotWaitForTheSession(t *testing.T) {
 	}
 }
 
-// workingStore records while it is read how much memory calls have taken for it.
+// workingStore records, during each read, how much memory calls have taken from the work budget.
 type workingStore struct {
 	eventlog.Store
 	work *memory.Budget
@@ -193,7 +193,7 @@ func (s *workingStore) Read(ctx context.Context, id string, from, to eventlog.Se
 	return s.Store.Read(ctx, id, from, to)
 }
 
-// TestSmallEventsAreWork: a log of events that say next to nothing takes memory for each of them.
+// TestSmallEventsAreWork: each event of a log takes memory from the work budget, however short its text is.
 func TestSmallEventsAreWork(t *testing.T) {
 	store := &workingStore{Store: memlog.New(), work: memory.NewBudget("work_memory", 64<<20, time.Second)}
 	defer closeStore(t, store)

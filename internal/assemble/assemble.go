@@ -13,7 +13,8 @@ import (
 // Assemble renders the context of a session and records the projection, unless
 // the request is a preview. The record is durable on return.
 func (e *Engine) Assemble(ctx context.Context, req Request) (out *Context, err error) {
-	// The first attempt belongs to the caller's call; each that follows reads the session again.
+	// The first attempt shares the caller's OneCall, if there is one; each further one asks the store
+	// again.
 	for attempt := range recordAttempts {
 		call := ctx
 		if attempt > 0 {
@@ -26,7 +27,8 @@ func (e *Engine) Assemble(ctx context.Context, req Request) (out *Context, err e
 			req.Wait = nil
 			out, _, err = e.assemble(eventlog.OneCall(ctx), req)
 		}
-		// Where another process recorded a context meanwhile, this one follows from what it decided.
+		// On a conflict another process recorded a context meanwhile: the next attempt starts from its
+		// decisions.
 		if _, lost := errors.AsType[*eventlog.ConflictError](err); !lost {
 			break
 		}
@@ -34,12 +36,12 @@ func (e *Engine) Assemble(ctx context.Context, req Request) (out *Context, err e
 	return out, err
 }
 
-// recordAttempts is how often a context is made that could not be recorded because another process
-// recorded one of the same event.
+// recordAttempts is how often Assemble tries to record a context, where another process records one as of
+// the same event first.
 const recordAttempts = 8
 
-// assemble takes the session's turn and assembles its context; due is set instead where
-// a summary should be waited for first.
+// assemble takes the session's turn and assembles its context. Where the request waits for summaries and
+// one is due first, only due is set.
 func (e *Engine) assemble(ctx context.Context, req Request) (out *Context, due *summarize.Proposal, err error) {
 	s, release, err := e.sessions.acquire(ctx, req.SessionID)
 	if err != nil {
@@ -60,7 +62,7 @@ func (e *Engine) assemble(ctx context.Context, req Request) (out *Context, due *
 	return out, due, err
 }
 
-// answerOrAttempt repeats what the request was answered before, or assembles its context.
+// answerOrAttempt answers from the record of the idempotency key if there is one, or assembles the context.
 func (e *Engine) answerOrAttempt(ctx context.Context, s *session, req Request) (out *Context, due *summarize.Proposal, err error) {
 	in, earlier, err := e.gather(ctx, s, req)
 	switch {
@@ -74,8 +76,8 @@ func (e *Engine) answerOrAttempt(ctx context.Context, s *session, req Request) (
 	}
 }
 
-// attempt answers a request that was not answered before, unless a summary is due that the
-// request waits for.
+// attempt assembles and records a context; only the summary is returned if one is due that the request
+// waits for.
 func (e *Engine) attempt(ctx context.Context, s *session, in decide.Inputs, req Request) (*Context, *summarize.Proposal, error) {
 	p, err := in.Run()
 	if err != nil {
@@ -98,7 +100,7 @@ func (e *Engine) attempt(ctx context.Context, s *session, in decide.Inputs, req 
 	if err := e.record(ctx, s, p, out, laid, req.shadow); err != nil {
 		return nil, nil, err
 	}
-	if req.shadow != nil { // it has no summaries made
+	if req.shadow != nil { // no summaries are made for shadows
 		return out, nil, nil
 	}
 	if out.Proposed, out.Pressure, err = e.nextSummary(ctx, s, in, p); err != nil {

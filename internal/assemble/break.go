@@ -2,13 +2,13 @@ package assemble
 
 import "fmt"
 
-// Have is what the caller holds of the prefix already.
+// Have is the prefix of the context that the caller says it holds.
 type Have struct {
 	MessageCount int
 	PrefixHash   string
 }
 
-// Break is where what the caller has is no prefix of the context any more.
+// Break says where the messages that the caller has stop being a prefix of the context.
 type Break struct {
 	// Index is the first message that differs.
 	Index int
@@ -17,8 +17,8 @@ type Break struct {
 	Cause string
 }
 
-// CauseUnknown is the cause of a break where no recorded projection begins with what
-// the caller says that it has.
+// CauseUnknown is the cause of a break where no recorded projection begins with the messages that the
+// caller says it has.
 const CauseUnknown = "unknown"
 
 // Reason says the cause in a sentence.
@@ -37,8 +37,8 @@ func (b *Break) Reason() string {
 	}
 }
 
-// The causes of a break that no reducer and no policy made: an event, or reminders and
-// injections that came after the newest message.
+// The causes of a break that is the work of neither a reducer nor a policy: an event of the log, or
+// reminders and injections, which came after the newest message and are no longer there.
 const (
 	causeLog        = "log"
 	causeReminders  = "reminders"

@@ -12,7 +12,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// withReminders are the tiers of a view and of what is shown after it.
+// withReminders adds the tokens of the reminders shown after a view to those of the view, by tier.
 func withReminders(ofView map[budget.Tier]uint64, shown []reduce.Reminder) map[budget.Tier]uint64 {
 	tiers := maps.Clone(ofView)
 	for i := range shown {
@@ -21,11 +21,10 @@ func withReminders(ofView map[budget.Tier]uint64, shown []reduce.Reminder) map[b
 	return tiers
 }
 
-// Recorded is how the budget of a record was used. Raw and Tiers are 0 and empty where the record
-// has them not.
+// Recorded is the budget report of a stored record. Raw is 0 and Tiers is empty where the record has none.
 func Recorded(r records.Projection) BudgetReport { return reportOf(r.Budget, r.Tokens, r.Raw, r.Tiers) }
 
-// reportOf returns the provider's tokens, as far as they are known.
+// reportOf scales counted tokens to those that the provider is expected to count (Budget.Real).
 func reportOf(b budget.Budget, used, raw uint64, counted map[budget.Tier]uint64) BudgetReport {
 	tiers := make(map[budget.Tier]uint64, len(counted))
 	for tier, tokens := range counted {
@@ -37,12 +36,11 @@ func reportOf(b budget.Budget, used, raw uint64, counted map[budget.Tier]uint64)
 	}
 }
 
-// Estimate says how the budget of the last assembly would be used with the events appended
-// since, none of them reduced. appended are events that were just appended to an incarnation
-// of the session, with their Seq and Turn, oldest first; the session keeps references to
-// them. It waits for nothing, and reads nothing that it is given: it answers false while
-// somebody else uses the session, and where more than the newest events would have to be
-// read, as before the first assembly since the daemon started.
+// Estimate reports how the budget of the last assembly would be used with the events appended since, none
+// of them reduced. appended are events that were just appended to incarnation of, with their Seq and Turn,
+// oldest first; the session keeps references to them. Estimate never waits. It returns false while another
+// call uses the session, and where it would have to read more than a few events, as before the first
+// assembly since the daemon started.
 func (e *Engine) Estimate(ctx context.Context, sessionID string, of eventlog.Incarnation, appended []eventlog.Event) (BudgetReport, bool, error) {
 	s, release, ok := e.sessions.tryAcquire(sessionID)
 	if !ok {
@@ -67,15 +65,16 @@ func (e *Engine) Estimate(ctx context.Context, sessionID string, of eventlog.Inc
 			return BudgetReport{}, false, err
 		}
 		if s.report == nil {
-			return BudgetReport{}, false, nil // it was of another session that had the id
+			return BudgetReport{}, false, nil // the report was about a deleted session with the same id
 		}
 	}
 	used := r.Tokens + conv.Tokens() - min(last.raw, conv.Tokens())
 	return reportOf(r.Budget, used, conv.Tokens(), nil), true, nil
 }
 
-// grown is the session's conversation with events that were just appended to the incarnation;
-// ok is false where they do not follow it, or are too many to add without asking for memory.
+// grown appends events to the session's conversation without reading the log. ok is false where the events
+// do not follow the conversation or are of another incarnation, or are so many that memory must be reserved
+// for them.
 func (s *session) grown(gauge budget.Gauge, policy projection.Options, of eventlog.Incarnation, appended []eventlog.Event) (conv *reduce.Conversation, ok bool) {
 	if policy.Name == projection.HarnessView || of != s.of || len(appended) == 0 {
 		return nil, false

@@ -9,10 +9,10 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// RecordCall keeps a model call and returns what is known of its model from now on; durable on
-// return. A call that repeats one by its key is answered as that was, and nothing is kept.
-// *eventlog.NotFoundError if there is no such session or projection, *records.KeyConflictError
-// if the key is another call's.
+// RecordCall stores a model call and returns the calibration of its model from now on; durable on return. A
+// call with the key of an earlier one gets the earlier answer, and nothing is stored.
+// *eventlog.NotFoundError if there is no such session or projection, *records.KeyConflictError if the key
+// belongs to a different call.
 func (e *Engine) RecordCall(ctx context.Context, c records.Call) (learnt budget.Calibration, repeated bool, err error) {
 	s, release, err := e.sessions.acquire(ctx, c.SessionID)
 	if err != nil {
@@ -33,8 +33,8 @@ func (e *Engine) RecordCall(ctx context.Context, c records.Call) (learnt budget.
 	return learnt, false, err
 }
 
-// CallID is the id in the log of a call that the providers' formats give another; ok is
-// false if the log has no such call. The tokenizer is any that the daemon has.
+// CallID returns the log's id of a tool call from the id that a provider's format gave it; ok is false if
+// the log has no such call. The log is read with the gauge of tokenizer; any that the daemon has will do.
 func (e *Engine) CallID(ctx context.Context, sessionID, tokenizer, rendered string) (id string, ok bool, err error) {
 	gauge, err := e.opts.Gauges(tokenizer)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// begun is the log up to an event as a conversation that was begun at the digest that was stored
-// last under a fingerprint: of what the digest replaces, nothing is read. It is nil where there is
-// no such digest, or what is stored does not fit the log.
+// begun returns the log up to an event as a conversation that begins at the newest checkpoint under a
+// fingerprint: the groups that the digest replaces are not read. It is nil where there is no checkpoint,
+// where the request needs the whole log, or where the checkpoint does not fit the log.
 func (s *session) begun(ctx context.Context, store Store, gauge budget.Gauge, to eventlog.Seq, policy projection.Options, fingerprint string) (*reduce.Conversation, error) {
 	if fingerprint == "" || s.whole || policy.Scrub || policy.Name == projection.HarnessView || policy.Name == projection.Full {
 		return nil, nil
@@ -47,8 +47,8 @@ func (s *session) begun(ctx context.Context, store Store, gauge budget.Gauge, to
 	return conv, nil
 }
 
-// newCheckpoint is what the next start has to know of what a projection's digest replaces, as it is
-// stored; nothing where it is stored already, or would not be enough.
+// newCheckpoint returns the checkpoint of a projection's digest as artifacts, and its checksum; no
+// artifacts where that checkpoint is stored already, or where one would not suffice to start from.
 func (e *Engine) newCheckpoint(ctx context.Context, s *session, p decide.Projected, fingerprint string) (all []eventlog.Artifact, sum [32]byte, err error) {
 	sum, ok := p.Conversation.CheckpointSum(p.Result.View)
 	if !ok || p.Conversation.Head() != s.head {

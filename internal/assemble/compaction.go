@@ -13,21 +13,20 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// Compaction asks to make a session's context smaller although its budget does not
-// demand it. What is decided holds for the session, whatever the policy and the budget.
+// Compaction asks to make a session's context smaller although its budget does not demand it. The decision
+// holds for the session, whatever the policy and the budget of later requests.
 type Compaction struct {
 	SessionID string
 	// Of, if not 0, is the incarnation of the session that is meant.
 	Of eventlog.Incarnation
-	// Request gives the budget and the policy by which the context is measured where
-	// Measured is set, or the session was never assembled, and how summaries are made.
-	// Otherwise those of the newest projection do.
+	// Request says how summaries are made. Its budget and policy measure the context where Measured is set
+	// or the session was never assembled; otherwise those of the newest projection do.
 	Request  Request
 	Measured bool
-	// Strategy is empty for the cheapest that suffices.
+	// Strategy is empty for the cheapest strategy that reaches the target.
 	Strategy reduce.Strategy
-	// KeepLastTurns is 0 for the policy's. TargetTokens is 0 for as little as the strategy
-	// or the summary allows, and without either for what the policy collapses to.
+	// KeepLastTurns 0 takes the policy's value. TargetTokens 0 means the target to which the policy
+	// collapses or, with a Strategy or a Summary, as few tokens as that reaches.
 	KeepLastTurns uint32
 	TargetTokens  uint64
 	// Summary is the caller's own text; empty if it brings none.
@@ -38,15 +37,15 @@ type Compaction struct {
 type Compacted struct {
 	decide.Collapsed
 	Short decide.Shortfall
-	// Event is what the log is to hold of it, and AsOf the event that it was decided at.
+	// Event is the compaction event for the log, and AsOf the head at which it was decided.
 	Event *eventlog.Compaction
 	AsOf  eventlog.Seq
-	// Previous is the projection that showed the state before; empty if there was none.
+	// Previous is the id of the newest projection before the compaction; empty if there was none.
 	Previous string
-	// Fingerprint is that of the policy and budget by which it was measured.
+	// Fingerprint is that of the policy and budget by which the context was measured.
 	Fingerprint string
-	// Projection is the one that shows the state after. Its ID is empty where it could not
-	// be recorded: Unrecorded says why, and the next assembly makes another.
+	// Projection shows the session after the compaction. If it could not be recorded, its ID is empty,
+	// Unrecorded says why, and the next assembly records one.
 	Projection records.Projection
 	Unrecorded error
 }
@@ -65,8 +64,7 @@ func (e *Engine) PlanCompaction(ctx context.Context, c Compaction) (decide.Plan,
 	return in.Plan(c.Summary)
 }
 
-// compactable gathers what a session is compacted by, and the id of its newest
-// projection.
+// compactable gathers the inputs of a compaction, and the id of the session's newest projection.
 func (e *Engine) compactable(ctx context.Context, s *session, c Compaction) (in decide.Inputs, previous string, err error) {
 	s.pinned = c.Of
 	info, err := s.look(ctx, e.store)
@@ -106,8 +104,8 @@ func (e *Engine) compactable(ctx context.Context, s *session, c Compaction) (in 
 	return in, previous, err
 }
 
-// measuredBy is the policy and the budget by which a context is measured: the request's, or those of the
-// newest projection. How summaries are made the request says in any case.
+// measuredBy returns the policy and the budget by which a context is measured: the request's, or those of
+// projection previous. How summaries are made is the request's say in both cases.
 func (e *Engine) measuredBy(ctx context.Context, c Compaction, head eventlog.Seq, previous string) (Policy, budget.Budget, error) {
 	policy := c.Request.Policy
 	if previous == "" || c.Measured {
@@ -125,7 +123,7 @@ func (e *Engine) measuredBy(ctx context.Context, c Compaction, head eventlog.Seq
 	return policy, newest.Budget, nil
 }
 
-// check refuses summaries where the harness has its own.
+// check refuses to summarize under harness_view, where the harness writes the summaries.
 func (c Compaction) check(by projection.Options) error {
 	const reason = "under harness_view the summaries are the harness's; use mask or window"
 	switch {
@@ -140,7 +138,7 @@ func (c Compaction) check(by projection.Options) error {
 	}
 }
 
-// ask is what the compaction asks for, with what it leaves to the policy.
+// ask is the compaction's request to the reducers; the policy fills in what the caller did not set.
 func (c Compaction) ask(policy reduce.Collapse, b budget.Budget) reduce.Ask {
 	ask := reduce.Ask{Goal: c.TargetTokens, Strategy: c.Strategy, KeepLastTurns: c.KeepLastTurns}
 	switch {
@@ -155,7 +153,7 @@ func (c Compaction) ask(policy reduce.Collapse, b budget.Budget) reduce.Ask {
 	return ask
 }
 
-// measure is the budget of a request, as an assembly would have it.
+// measure resolves the request's budget and calibrates it, as an assembly would.
 func (e *Engine) measure(ctx context.Context, c Compaction, head eventlog.Seq) (budget.Budget, error) {
 	if err := checkPolicy(c.Request.Policy); err != nil {
 		return budget.Budget{}, err
@@ -168,12 +166,12 @@ func (e *Engine) measure(ctx context.Context, c Compaction, head eventlog.Seq) (
 	return b.Calibrated(learnt), err
 }
 
-// Mark writes the event of a compaction after the log; durable on return.
+// Mark appends the event of a compaction to the log and returns its seq; durable on return.
 type Mark func(ctx context.Context, c *Compacted) (eventlog.Seq, error)
 
-// Compact does what was planned. It holds once mark has returned, and not at all where
-// that fails. summary is the one that was planned, or nil. Where there is nothing to do
-// any more, nothing says why. The session is not assembled meanwhile.
+// Compact does a planned compaction. It is in effect once mark has returned without an error. summary is
+// the one made for the plan, or nil. If there is nothing to compact any more, out is nil and nothing says
+// why. It holds the session's turn, so no assembly of the session runs meanwhile.
 func (e *Engine) Compact(ctx context.Context, c Compaction, summary *summarize.Summary, mark Mark) (out *Compacted, nothing string, err error) {
 	s, release, err := e.sessions.acquire(ctx, c.SessionID)
 	if err != nil {
@@ -213,7 +211,7 @@ func (e *Engine) Compact(ctx context.Context, c Compaction, summary *summarize.S
 		return nil, "", err
 	}
 	out.Short = in.Shortfall(shown)
-	in.Ctx = context.WithoutCancel(ctx) // it holds now, whoever waits
+	in.Ctx = context.WithoutCancel(ctx) // the compaction is in effect, even if the caller has gone
 	out.Unrecorded = e.showCompacted(in.Ctx, s, in, seq, out)
 	return out, "", nil
 }
@@ -244,7 +242,7 @@ func (e *Engine) showCompacted(ctx context.Context, s *session, in decide.Inputs
 	return nil
 }
 
-// eventIDs are those of the events of which a projection shows at least a part.
+// eventIDs are the ids of the events of which a projection shows at least a part.
 func (e *Engine) eventIDs(ctx context.Context, sessionID string, r records.Projection) ([]string, error) {
 	var ids []string
 	shown := eventlog.RangesOf(append(r.Kept.Seqs(), r.Redacted.Seqs()...))

@@ -12,9 +12,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// audit checks what every context must hold to, whatever was done to it: it fits, each
-// call has its result after it and each result its call, and the calls that are shown
-// and those that the ledger counts are as many as were made.
+// audit checks the invariants of every context: it fits its target, each call has its result after it and
+// each result its call, and the calls shown plus the calls that the ledger counts are as many as were made.
 func audit(tb rapid.TB, c *assemble.Context, made int) {
 	tb.Helper()
 	if c.Budget.Projected > c.Budget.Target {
@@ -47,12 +46,12 @@ func audit(tb rapid.TB, c *assemble.Context, made int) {
 	if len(open) > 0 {
 		tb.Fatalf("%s: %v have no results", c.Projection.ID, open)
 	}
-	told, listed := ledgerOf(tb, digestOf(c))
-	if told != listed {
-		tb.Fatalf("%s: the ledger says %d calls and lists %d:\n%s", c.Projection.ID, told, listed, digestOf(c))
+	counted, listed := ledgerOf(tb, digestOf(c))
+	if counted != listed {
+		tb.Fatalf("%s: the ledger says %d calls and lists %d:\n%s", c.Projection.ID, counted, listed, digestOf(c))
 	}
-	if shown+told != made {
-		tb.Fatalf("%s: %d calls are shown and %d are in the ledger; %d were made", c.Projection.ID, shown, told, made)
+	if shown+counted != made {
+		tb.Fatalf("%s: %d calls are shown and %d are in the ledger; %d were made", c.Projection.ID, shown, counted, made)
 	}
 }
 
@@ -62,8 +61,8 @@ var (
 	ledgerTotal   = regexp.MustCompile(`^[^→]* ×(\d+)(?:, \d+ (?:error|interrupted))*$`)
 )
 
-// ledgerOf reads how many calls a digest says there are, and how many its lines make.
-func ledgerOf(tb rapid.TB, digest string) (told, listed int) {
+// ledgerOf reads from a digest how many calls its heading counts, and how many its lines add up to.
+func ledgerOf(tb rapid.TB, digest string) (counted, listed int) {
 	tb.Helper()
 	at := ledgerHeading.FindStringSubmatchIndex(digest)
 	if at == nil {
@@ -95,8 +94,8 @@ func ledgerOf(tb rapid.TB, digest string) (told, listed int) {
 	return number(digest[at[2]:at[3]]), listed
 }
 
-// busyTurn is a turn with what makes pairs hard: every third has two calls at once,
-// every fifth fails, and every seventh is interrupted. It returns the number of calls.
+// busyTurn is a turn with calls that are hard to keep paired: every third turn has two calls at once, every
+// fifth fails, and every seventh is interrupted. It returns the number of calls.
 func busyTurn(i int) (events []eventlog.Event, calls int) {
 	events, calls = turn(1_000+i), 1
 	last := len(events) - 1

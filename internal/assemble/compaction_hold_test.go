@@ -18,10 +18,9 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// TestCompactionsHoldForEveryReader has callers compact random sessions and take that back,
-// between forks, restarts and assemblies by all sorts of budgets, formats and policies. What
-// a standing compaction took from the context is in no context, and everything else is as
-// it would be without.
+// TestCompactionsHoldForEveryReader has callers compact random sessions and undo that, between forks,
+// restarts and assemblies with all sorts of budgets, formats and policies. What a compaction in force
+// dropped is in no context, and everything else is as it would be without the compaction.
 func TestCompactionsHoldForEveryReader(t *testing.T) {
 	seen := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -91,13 +90,15 @@ func (h *history) assemble(b *branch, req assemble.Request) {
 	now := answer{req, got.AsOf, got.Projection.Fingerprint, lines(got.Messages)}
 	h.again(b, now)
 	if !req.Preview {
-		// What it decided holds for those before it, in whatever format they were.
+		// The decisions of this context also hold for earlier ones as of the same event and fingerprint, in
+		// every format: do not compare with those any more.
 		b.answers = slices.DeleteFunc(b.answers, func(a answer) bool { return a.asOf == now.asOf && a.fingerprint == now.fingerprint })
 		b.answers = append(b.answers, now)
 	}
 }
 
-// refused lets those errors pass that say that a context cannot be.
+// refused accepts errors of contexts that cannot be made (over budget, nothing shown, invalid) and fails
+// for all others.
 func (h *history) refused(err error) {
 	h.Helper()
 	h.seen["refused"]++
@@ -109,7 +110,7 @@ func (h *history) refused(err error) {
 	}
 }
 
-// again asks for what was answered as of the event that it was answered at.
+// again repeats an earlier request as of the same event and expects the same answer.
 func (h *history) again(b *branch, a answer) {
 	h.Helper()
 	h.seen["again"]++
@@ -122,7 +123,7 @@ func (h *history) again(b *branch, a answer) {
 	}
 }
 
-// check holds a context against what is at its event.
+// check compares a context with what the test knows of the log at its event.
 func (h *history) check(b *branch, c *assemble.Context) {
 	h.Helper()
 	fail := func(format string, a ...any) {
@@ -236,7 +237,7 @@ func (h *history) compact(b *branch) {
 	h.assemble(b, large)
 }
 
-// undo takes compactions back, from one that is drawn or the newest, on both stores.
+// undo undoes compactions on both stores, from a drawn one on or just the newest.
 func (h *history) undo(b *branch) {
 	standing, _ := b.standing(b.head())
 	var from eventlog.Seq
@@ -291,7 +292,7 @@ func (h *history) fork(b *branch) {
 	h.branches = append(h.branches, out)
 }
 
-// end looks at every branch once more, and computes all that was recorded again.
+// end checks every branch a last time, and replays all recorded projections.
 func (h *history) end() {
 	for _, b := range h.branches {
 		for _, a := range b.answers {

@@ -37,7 +37,7 @@ type branch struct {
 	humans  []eventlog.Seq
 }
 
-// saying is an event of a session; zero for one that no model reads.
+// saying is a message of a session; zero for an event that no model reads.
 type saying struct {
 	first  eventlog.Seq // of its group
 	word   string       // is nowhere else
@@ -45,7 +45,7 @@ type saying struct {
 	result bool
 }
 
-// decided is a compaction or a take-back.
+// decided is a compaction or an undo.
 type decided struct {
 	seq, undoes eventlog.Seq
 	gone        map[eventlog.Seq]bool
@@ -99,7 +99,7 @@ func (h *history) close() {
 
 func (b *branch) head() eventlog.Seq { return eventlog.Seq(len(b.said)) }
 
-// human is what a human said last before an event.
+// human is the newest message of a human before an event.
 func (b *branch) human(before eventlog.Seq) eventlog.Seq {
 	n, _ := slices.BinarySearch(b.humans, before)
 	return b.humans[n-1]
@@ -115,7 +115,7 @@ func (h *history) append(b *branch, s saying, body eventlog.Body) *saying {
 	return &b.said[len(b.said)-1]
 }
 
-// word is a word that nothing takes for a name.
+// word is a word that is no identifier.
 func (h *history) word() string {
 	out := "zq"
 	for n := h.drawn + 1; n > 0; n /= 20 {
@@ -124,7 +124,7 @@ func (h *history) word() string {
 	return out + "zq"
 }
 
-// filler is more than a quotation takes.
+// filler is longer than a digest quotes.
 var filler = strings.Repeat("what was said before goes on here for a while ", 8)
 
 func (h *history) say(b *branch, role eventlog.Role, text string, more ...eventlog.Block) *saying {
@@ -168,8 +168,7 @@ func (h *history) result(b *branch, call int) {
 	h.append(b, s, &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{result}})
 }
 
-// request draws a reader: by what budget it looks at a session, in what format and under
-// what policy.
+// request draws a request with a random budget, format and policy.
 func (h *history) request(b *branch) assemble.Request {
 	req := summarized(byModel)
 	req.SessionID = b.id
@@ -186,7 +185,7 @@ func (h *history) request(b *branch) assemble.Request {
 	return req
 }
 
-// both does the same on both stores, and holds what comes of it against each other.
+// both runs the same on both stores and compares the results.
 func both[T any](h *history, do func(*world) (T, error), show func(T) string) (out T, err error) {
 	h.Helper()
 	var shown string
@@ -204,8 +203,8 @@ func both[T any](h *history, do func(*world) (T, error), show func(T) string) (o
 	return out, err
 }
 
-// standing are the compactions of a branch that was at an event, and void the texts of
-// summaries that were taken back.
+// standing are the compactions in force in a branch at an event, and void the texts of summaries of undone
+// ones.
 func (b *branch) standing(at eventlog.Seq) (out []decided, void []string) {
 	for _, m := range b.marks {
 		switch {
@@ -223,8 +222,8 @@ func (b *branch) standing(at eventlog.Seq) (out []decided, void []string) {
 	return out, void
 }
 
-// left are the events, up to one, that a compaction took away, and those of which it shows a
-// part. A result that is late enough may keep its call, or bring it back.
+// left maps the events, up to one, that a compaction took away: true if nothing of them is shown, false if
+// a part is. A result that comes late may keep its call, or bring it back.
 func (b *branch) left(d decided, to eventlog.Seq) map[eventlog.Seq]bool {
 	late := map[eventlog.Seq]bool{}
 	for i, s := range b.said[:to] {
@@ -248,7 +247,7 @@ func shownBy(r records.Projection) map[eventlog.Seq]bool {
 	return out
 }
 
-// pairs says where a call has no result after it, or a result no call.
+// pairs returns an error if a call has no result after it, or a result has no call.
 func pairs(c *assemble.Context) error {
 	var open []string
 	for _, m := range c.Messages {

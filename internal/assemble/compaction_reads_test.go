@@ -7,7 +7,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// A compaction reads the ids of what stays, and not the log again for them, however long that is.
+// A compaction reads only the events that stay, for their ids, and not the whole log.
 func TestCompactionReadsWhatStays(t *testing.T) {
 	store := &readingStore{Store: memlog.New()}
 	defer closeStore(t, store)

@@ -18,12 +18,11 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// busy asks for a context in which results of any size may be masked, and are only
-// where that is asked for.
+// busy asks for a context in which a result of any size may be masked, but is masked only by a compaction.
 func busy() assemble.Request {
 	req := summarized(byModel)
 	req.Policy.Reduction.ToolResults = reduce.ToolResults{OutlineTokens: 20}
-	// What was asked for must be left to do: no cut of its own accord, and no deep one.
+	// No cuts are forced, so that compactions find something to do.
 	req.Policy.Reduction.Collapse.To, req.Policy.Reduction.Collapse.CutFrom = 0.35, 0
 	return req
 }
@@ -33,8 +32,8 @@ func compaction(strategy reduce.Strategy) assemble.Compaction {
 	return assemble.Compaction{SessionID: "s", Request: busy(), Strategy: strategy}
 }
 
-// compacted plans a compaction, has made what it needs, and does it. It returns nil
-// where there is nothing to do.
+// compacted plans a compaction, has its summary made, and carries it out. It returns nil if there is
+// nothing to do.
 func (w *world) compacted(c assemble.Compaction) *assemble.Compacted {
 	w.tb.Helper()
 	done, err := w.compactedOr(c)
@@ -44,7 +43,7 @@ func (w *world) compacted(c assemble.Compaction) *assemble.Compacted {
 	return done
 }
 
-// compactedOr is compacted, or the error.
+// compactedOr is compacted, but returns the error instead of failing.
 func (w *world) compactedOr(c assemble.Compaction) (*assemble.Compacted, error) {
 	ctx := context.Background()
 	plan, err := w.engine.PlanCompaction(ctx, c)
@@ -72,7 +71,7 @@ func (w *world) compactedOr(c assemble.Compaction) (*assemble.Compacted, error) 
 	return done, err
 }
 
-// marking appends what a compaction decided, as whoever compacts does.
+// marking returns a Mark that appends the event of a compaction, as package compaction does.
 func marking(tb rapid.TB, store eventlog.Store, id string) assemble.Mark {
 	return func(ctx context.Context, done *assemble.Compacted) (eventlog.Seq, error) {
 		return mark(ctx, tb, store, id, done.Event)
@@ -257,8 +256,8 @@ func TestPlans(t *testing.T) {
 	})
 }
 
-// Where the strategy is left open and there is too little for a summary to be worth it,
-// the groups leave without one.
+// If the caller names no strategy, and the groups are too small to be worth a summary, they are dropped
+// without one.
 func TestAnOpenStrategyDoesWhatItCan(t *testing.T) {
 	store := memlog.New()
 	defer closeStore(t, store)
@@ -279,7 +278,7 @@ func TestAnOpenStrategyDoesWhatItCan(t *testing.T) {
 	}
 }
 
-// Between the plan and the deed the log may grow, and others may compact.
+// Between plan and compaction the log may grow, and others may compact the session.
 func TestTheLogGrowsBetweenPlanAndDeed(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store eventlog.Store, _ func() eventlog.Store) {
 		ctx := context.Background()
@@ -329,7 +328,7 @@ func TestTheLogGrowsBetweenPlanAndDeed(t *testing.T) {
 	})
 }
 
-// Whoever leaves once a compaction is marked has it recorded all the same.
+// If the caller gives up after its compaction was marked, the compaction is recorded all the same.
 func TestTheCallerLeavesAfterTheMark(t *testing.T) {
 	store := memlog.New()
 	defer closeStore(t, store)

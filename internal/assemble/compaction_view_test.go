@@ -12,7 +12,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// viewed looks at the test session with room for everything, by a policy.
+// viewed asks for the test session under a policy, with room for everything.
 func viewed(policy string) assemble.Request {
 	req := request()
 	req.Budget = budget.Spec{MaxTokens: 1_000_000, Tokenizer: budget.TokenizerO200K}
@@ -20,8 +20,8 @@ func viewed(policy string) assemble.Request {
 	return req
 }
 
-// A harness goes on without what a human said last; who has the session compacted as the
-// harness sees it takes that from nobody else.
+// A harness may drop the newest message of a human. A compaction measured under harness_view does not drop
+// that message for readers under other policies.
 func TestACompactionOfAHarnessViewSparesWhatItDoesNotShow(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store eventlog.Store, _ func() eventlog.Store) {
 		w := started(t, store, nil)
@@ -58,8 +58,8 @@ func TestACompactionOfAHarnessViewSparesWhatItDoesNotShow(t *testing.T) {
 	})
 }
 
-// The harness's own boundary and a caller's decision hold side by side, whichever came
-// first, and a take-back gives back what the harness shows and no more.
+// A harness's boundary and a caller's compaction hold side by side, in either order. An undo brings back
+// what the harness shows, and no more.
 func TestHarnessViewUnderDecisions(t *testing.T) {
 	for name, first := range map[string]bool{"the boundary first": true, "the decision first": false} {
 		t.Run(name, func(t *testing.T) {
@@ -141,9 +141,9 @@ func TestHarnessViewUnderDecisions(t *testing.T) {
 	}
 }
 
-// A budget may hold a session in one format and not in another, whose messages take more. What is
-// reduced for the other is then reduced in both, as of the same event too, since the fingerprint
-// of decisions has no format. What was shown before is in its record.
+// A session may fit the budget in one format and not in another, whose messages take more tokens. What is
+// reduced for the larger format is then reduced in both, even as of the same event, because fingerprints do
+// not include the format. Contexts shown before are in their records.
 func TestFormatsShareDecisions(t *testing.T) {
 	onBothStores(t, func(t *testing.T, store eventlog.Store, _ func() eventlog.Store) {
 		w := started(t, store, nil)

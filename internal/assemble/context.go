@@ -17,7 +17,7 @@ import (
 // Request asks for the rendered context of a session.
 type Request struct {
 	SessionID string
-	// AsOf renders the log as it was at this event; nil is the head.
+	// AsOf renders the log as of this event; nil is the head.
 	AsOf       *eventlog.Seq
 	Budget     budget.Spec
 	Policy     Policy
@@ -26,17 +26,18 @@ type Request struct {
 	// Preview records nothing.
 	Preview        bool
 	IdempotencyKey string
-	// Digest identifies what is asked for: a key that was used with another is a
+	// Digest hashes what is asked for: a key that was used with another digest is a
 	// *records.KeyConflictError. Empty where there is no key.
 	Digest []byte
-	// Wait, if not nil, is called with the summary that the budget cuts the context
-	// without, before it is cut. Other assemblies of the session go on meanwhile.
+	// Wait, if not nil, is called before the budget forces a cut for which a summary is worth making. It
+	// gets the proposal of that summary; when it returns, the assembly begins again. It runs without the
+	// session's turn.
 	Wait func(context.Context, summarize.Proposal)
-	// shadow is what the context is computed for; nil for one that somebody gets.
+	// shadow is set where the context is computed for a shadow record; nil where a caller gets the context.
 	shadow *Shadow
 }
 
-// Policy is everything a request decides by.
+// Policy is all that a request says about how its context is decided.
 type Policy struct {
 	Reduction reduce.Policy
 	Summaries decide.SummaryPolicy
@@ -46,10 +47,10 @@ type Policy struct {
 	Reason string
 }
 
-// ReductionFor is the policy of reduction for a model. A summary of what a harness had compacted
-// would replace more than it had read, so none is made under harness_view. Under full only
-// what compactions go by counts. Where rewrites may pay, they do at the model's prices, unless
-// the policy has its own.
+// ReductionFor is the policy of reduction for a model. Under harness_view no collapse is forced: a summary
+// of a log that its harness had compacted would replace more than it had read. Under full only the settings
+// that compactions use count. Rewrites that must pay are computed with the model's prices unless the policy
+// has some.
 func (p Policy) ReductionFor(model budget.Model) reduce.Policy {
 	r := p.Reduction
 	if (r.Cache != reduce.Cache{}) && r.Cache.Prices == (reduce.Prices{}) {
@@ -67,7 +68,8 @@ func (p Policy) ReductionFor(model budget.Model) reduce.Policy {
 // Message is a rendered message and its canonical bytes.
 type Message = render.Encoded
 
-// Context is the answer: the header's facts and the messages the caller lacks.
+// Context is the answer to a Request: facts about the whole context, and the messages that the caller
+// lacks.
 type Context struct {
 	SessionID string
 	// Of is the incarnation of the session; 0 where it has none.
@@ -75,14 +77,14 @@ type Context struct {
 	AsOf        eventlog.Seq
 	PrefixHash  string
 	ContextHash string
-	// MessageCount counts the whole context, injections included; Skipped of them
-	// the caller has.
+	// MessageCount counts the whole context, injections included. Skipped is how many leading messages the
+	// caller has already; they are not in Messages.
 	MessageCount int
 	Skipped      int
-	// PrefixMessages leading messages have the same bytes without the injections.
+	// PrefixMessages is how many leading messages have the same bytes with and without the injections.
 	PrefixMessages int
-	// Broken says why not all that the caller has was skipped; nil if all was, or it has
-	// nothing.
+	// Broken says where and why the caller's messages stop being a prefix; nil if they are one, or it has
+	// none.
 	Broken   *Break
 	Messages []Message
 	// Breakpoints are where the provider's cache should be marked, if it has marks.
@@ -91,13 +93,13 @@ type Context struct {
 	// provider takes none.
 	PromptCacheKey string
 	Projection     records.Projection
-	// Pointers are the record's, completed from the log.
+	// Pointers are those of Projection, completed with facts from the log.
 	Pointers []pointers.Facts
 	Budget   BudgetReport
 	Cache    CacheReport
-	// What a context that was recorded leads to. Proposed is the span that is worth a
-	// summary before the next cut, under Pressure; nil if none is. Collapsed is what the
-	// budget forced out; nil if nothing left.
+	// The rest is set for recorded contexts only. Proposed is the span that is worth a summary before the
+	// next cut, under Pressure; nil if none is. Collapsed is what the budget forced out; nil if it forced
+	// nothing.
 	Proposed  *summarize.Proposal
 	Pressure  decide.Pressure
 	Collapsed *decide.Collapsed

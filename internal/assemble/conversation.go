@@ -12,9 +12,9 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// shown returns the log up to asOf, or to its head, as the policy has it read: whole, or
-// as the harness that compacted it last goes on. The error is a *NothingShownError if that
-// leaves nothing of a log that has messages.
+// shown reads the log up to asOf (nil is the head) as the policy says: whole, or under harness_view as the
+// harness goes on after its last compaction. The error is a *NothingShownError if the log has messages and
+// the harness shows none of them.
 func (s *session) shown(ctx context.Context, store Store, gauge budget.Gauge, asOf *eventlog.Seq, policy projection.Options, fingerprint string) (*reduce.Conversation, error) {
 	var conv *reduce.Conversation
 	var err error
@@ -32,9 +32,9 @@ func (s *session) shown(ctx context.Context, store Store, gauge budget.Gauge, as
 	return conv, nil
 }
 
-// conversation returns the log up to asOf, or to its head, as groups. The
-// session's own conversation only grows: an earlier asOf gets one of its own. With a fingerprint it
-// may be one that was begun at the digest under it.
+// conversation returns the log up to asOf (nil is the head) as groups. The conversation that the session
+// keeps only grows: an earlier asOf gets a separate one. With a fingerprint, the result may begin at a
+// checkpoint and lack the groups that the digest replaces.
 func (s *session) conversation(ctx context.Context, store Store, gauge budget.Gauge, asOf *eventlog.Seq, policy projection.Options, fingerprint string) (*reduce.Conversation, error) {
 	to, err := s.upTo(ctx, store, asOf)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *session) conversation(ctx context.Context, store Store, gauge budget.Ga
 			return nil, err
 		}
 		s.convs.put(key, conv, 0)
-		s.observed.keep(0) // they would keep the one before
+		s.observed.keep(0) // their views refer to the conversation that was replaced
 		s.ahead.keep(0)
 	}
 	if to < conv.Head() {
@@ -78,7 +78,7 @@ func (s *session) conversation(ctx context.Context, store Store, gauge budget.Ga
 		}
 		conv.Append(event)
 	}
-	if conv.Incomplete() { // an event belongs to a group that was not read
+	if conv.Incomplete() { // a new event belongs to a group that was not read
 		return s.conversation(ctx, store, gauge, asOf, policy, "")
 	}
 	return conv, nil
@@ -100,7 +100,8 @@ func (s *session) upTo(ctx context.Context, store eventlog.Reader, asOf *eventlo
 	return *asOf, nil
 }
 
-// atHand reports whether the log is read, but for what takes next to nothing.
+// atHand reports whether the log is in memory, or so little is missing that reading it needs no
+// reservation.
 func (s *session) atHand(ctx context.Context, store eventlog.Reader, gauge budget.Gauge, policy projection.Options) (bool, error) {
 	to, err := s.upTo(ctx, store, nil)
 	if err != nil {
@@ -110,7 +111,7 @@ func (s *session) atHand(ctx context.Context, store eventlog.Reader, gauge budge
 	return ok && s.workFor(conv.Head(), to) < leastWork, nil
 }
 
-// conversationKey names how a log is read: counted by what, and by which policy.
+// conversationKey is the cache key of a conversation: it names the gauge and how the policy reads the log.
 func conversationKey(gauge budget.Gauge, policy projection.Options) string {
 	key := gauge.Name()
 	if policy.Name == projection.HarnessView {
@@ -122,7 +123,7 @@ func conversationKey(gauge budget.Gauge, policy projection.Options) string {
 	return key
 }
 
-// ConversationOf reads a whole log as the policy has it read. The events must have been
+// ConversationOf makes the conversation of a whole log, read as the policy says. The events must have been
 // admitted.
 func ConversationOf(ctx context.Context, gauge budget.Gauge, all []eventlog.Event, policy projection.Options) (*reduce.Conversation, error) {
 	if policy.Name == projection.HarnessView {
@@ -138,8 +139,8 @@ func ConversationOf(ctx context.Context, gauge budget.Gauge, all []eventlog.Even
 	return conv, nil
 }
 
-// Extend goes on reading a log as the policy has it read. It reports false, with nothing
-// done, where the new events change what is shown of earlier ones: all is to be read again.
+// Extend appends new events to a conversation, as the policy reads them. It returns false, and changes
+// nothing, where the new events change which earlier ones are shown: then the whole log must be read again.
 func Extend(ctx context.Context, conv *reduce.Conversation, fresh []eventlog.Event, policy projection.Options) (bool, error) {
 	whole := policy.Name != projection.HarnessView
 	if !whole {

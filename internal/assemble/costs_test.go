@@ -59,7 +59,7 @@ func windowOf(tokens uint64) assemble.Request {
 	}
 }
 
-// oneGroup is a session of which all calls, none of them answered, share a group_id.
+// oneGroup is a session whose calls all share a group_id, and none of which is answered.
 func oneGroup(tb testing.TB) (store eventlog.Store, grow func(), req assemble.Request) {
 	store = memlog.New()
 	push(tb, store, "s", opening()...)
@@ -74,8 +74,8 @@ func oneGroup(tb testing.TB) (store eventlog.Store, grow func(), req assemble.Re
 	return store, nil, req
 }
 
-// wideTurns is a session of two turns with 500 calls each, whose ids are the same, and reasoning before
-// each. What they returned is the same and old, so that all of it is edited.
+// wideTurns is a session of two turns with 500 calls each, with the same call ids in both, and reasoning
+// before each. All results are the same and old, so that all of them are edited.
 func wideTurns(tb testing.TB) (store eventlog.Store, grow func(), req assemble.Request) {
 	store = memlog.New()
 	push(tb, store, "s", opening()...)
@@ -130,7 +130,7 @@ func manyPieces(tb testing.TB) (store eventlog.Store, grow func(), req assemble.
 	return store, nil, req
 }
 
-// masking is a session in which a caller masks each result by a compaction of its own.
+// masking is a session in which callers mask each result by a separate compaction.
 func masking(tb testing.TB) (store eventlog.Store, grow func(), req assemble.Request) {
 	store = memlog.New()
 	push(tb, store, "s", opening()...)

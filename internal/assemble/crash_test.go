@@ -13,8 +13,8 @@ import (
 	"github.com/contextd/contextd/internal/records"
 )
 
-// A client never has the id of a projection that a crash takes back, with appends and records of
-// several sessions in the same syncs.
+// No client ever receives the id of a projection that a crash then loses. Appends and records of several
+// sessions share syncs.
 func TestNoCrashTakesAnIDBack(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	store, err := disklog.Open("log", disklog.Options{FS: fs})

@@ -9,8 +9,8 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// digest is the digest that was stored last under a fingerprint, so that it need not be written
-// again of the whole log after a start.
+// digest returns the digest that was stored last under a fingerprint, so that after a start it need not be
+// computed from the whole log; zero if none is stored.
 func (s *session) digest(ctx context.Context, store eventlog.Artifacts, fingerprint string, conv *reduce.Conversation) (reduce.Written, error) {
 	if w, ok := s.digests.get(fingerprint); ok && w.AsOf <= conv.Head() {
 		return w, nil
@@ -22,8 +22,8 @@ func (s *session) digest(ctx context.Context, store eventlog.Artifacts, fingerpr
 	return w, err
 }
 
-// newDigest is the digest that a projection shows, nil if it is stored already. It is stored
-// with the record that shows it first.
+// newDigest is the digest that a projection shows; nil if it is stored already. It is stored together with
+// the record of the first projection that shows it.
 func (e *Engine) newDigest(ctx context.Context, s *session, p decide.Projected, fingerprint string) (*reduce.Written, error) {
 	w, ok := p.Conversation.Written(p.Result.View)
 	if !ok {

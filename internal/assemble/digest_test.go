@@ -20,8 +20,8 @@ func digestsKept(t *testing.T, store eventlog.Store, fingerprint string) (all []
 	return all
 }
 
-// TestDigestsAreKept checks that a digest is stored with the record that shows it first and
-// never again, that an engine that starts shows it, and that a replay writes it again.
+// TestDigestsAreKept checks that a digest is stored with the record that shows it first and never again,
+// that an engine shows it after a start, and that a replay computes the same digest.
 func TestDigestsAreKept(t *testing.T) {
 	store := memlog.New()
 	defer closeStore(t, store)

@@ -11,7 +11,7 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// format is the one that a record's messages are encoded in.
+// format is the provider format of a record's messages.
 func format(r records.Projection) (*render.Format, error) {
 	f, ok := render.FormatNamed(r.Budget.Format)
 	if !ok {
@@ -20,8 +20,8 @@ func format(r records.Projection) (*render.Format, error) {
 	return f, nil
 }
 
-// encoding is a projection in a format: its messages, their hash, and the fragments that
-// injections may join.
+// encoding is a projection in a provider's format: its messages, their hash, and the fragments that they
+// are made of, which injections may be joined to.
 type encoding struct {
 	format    *render.Format
 	fragments []render.Fragment
@@ -29,13 +29,13 @@ type encoding struct {
 	hash      string
 	// tiers are the tokens of the view by tier.
 	tiers map[budget.Tier]uint64
-	// layout identifies what the messages were laid out in, and body are how many leading ones
-	// another projection in the same has, too, if it comes later; 0 is none.
+	// layout is the id of the layout that made the messages. The first body of them are the same in every
+	// later projection of that layout; 0 is none.
 	layout, body int
 }
 
-// encode lays a projection out in a format. Of a view that grew from the one laid out before,
-// only what is new is laid out.
+// encode lays a projection out in a format. If its view grew from the one laid out before, only the new
+// groups are laid out.
 func (s *session) encode(p decide.Projected, f *render.Format) encoding {
 	v := p.Result.View
 	key := f.Name + "\n" + string(v.Recall())
@@ -44,9 +44,9 @@ func (s *session) encode(p decide.Projected, f *render.Format) encoding {
 		s.layouts++
 		l = l.renewed(v, s.layouts)
 	}
-	if !l.take(f, v) {
-		s.encoded.keep(0)          // it is laid out in part
-		return encoding{format: f} // who called looks, too
+	if !l.layOut(f, v) {
+		s.encoded.keep(0)          // drop it: layOut stopped halfway
+		return encoding{format: f} // the caller checks its context's error
 	}
 	if n := f.Described(l.fragments); n != l.described {
 		s.layouts++
@@ -60,8 +60,8 @@ func (s *session) encode(p decide.Projected, f *render.Format) encoding {
 	return l.encoding(f, p.Reminders)
 }
 
-// with is the encoding with injections after it: all messages, and how many of the leading
-// ones are the same without them.
+// with puts injections after the encoding. It returns all messages, and how many leading ones are the same
+// as without the injections.
 func (e encoding) with(injected []render.Message) (all []Message, same int) {
 	if len(injected) == 0 {
 		return e.messages, len(e.messages)
@@ -74,7 +74,7 @@ func (e encoding) with(injected []render.Message) (all []Message, same int) {
 	return all, common(e.messages, all)
 }
 
-// common is how many leading messages have the same bytes.
+// common counts the leading messages that have the same bytes in a and b.
 func common(a, b []Message) int {
 	n := 0
 	for n < min(len(a), len(b)) && bytes.Equal(a[n].JSON, b[n].JSON) {
@@ -92,7 +92,7 @@ func hashOf(messages []Message) string {
 	return h.Sum()
 }
 
-// injections checks what the runtime adds against the reserves and lays it out.
+// injections lays out the runtime's injections, and refuses those that exceed a reserve.
 func injections(gauge budget.Gauge, b budget.Budget, all []render.Injection) ([]render.Message, error) {
 	var out []render.Message
 	var sum uint64

@@ -39,17 +39,17 @@ type Options struct {
 	CacheBytes uint64
 	// SessionWait is how long a call waits for others of its session; 0 is as long as they take.
 	SessionWait time.Duration
-	// Work is what reading logs takes memory from; nil is as much as it needs.
+	// Work is the budget of memory from which reading a log takes its share; nil is no limit.
 	Work *memory.Budget
-	// Processor is what assembling takes turns of; nil is as many as are asked for.
+	// Processor limits how many assemblies compute at once; nil is no limit.
 	Processor *fair.Turns
 	// Scrub has the rules by which credentials are replaced where a policy says so; nil has
 	// the built-in ones.
 	Scrub *scrub.Scrubber
-	// Namespace keeps the sessions of the store apart from those of other stores that have the same
-	// ids, where providers are given a name of a session. It may be empty for one store.
+	// Namespace goes into the names of sessions that providers are given (prompt cache keys). It differs
+	// between stores that may hold the same session ids; it may be empty where there is one store.
 	Namespace string
-	// Journal keeps the events of sessions; nil is one that nobody watches.
+	// Journal stores artifacts together with the events about sessions; nil makes one without subscribers.
 	Journal *lifecycle.Journal
 }
 
@@ -75,7 +75,7 @@ func New(store Store, opts Options) *Engine {
 		opts.Journal = lifecycle.NewJournal(store, lifecycle.NewBus(lifecycle.BusOptions{}), opts.Clock)
 	}
 	if opts.Scrub == nil {
-		opts.Scrub, _ = scrub.New(scrub.Options{}) // fails for patterns alone
+		opts.Scrub, _ = scrub.New(scrub.Options{}) // only patterns can make it fail, and there are none
 	}
 	room := min(cmp.Or(opts.CacheBytes, DefaultCacheBytes), 1<<40)
 	e := &Engine{store: store, opts: opts, sessions: newSessions(opts.CacheSessions, int(room), opts.Work, opts.Processor, opts.SessionWait)}
@@ -83,8 +83,8 @@ func New(store Store, opts Options) *Engine {
 	return e.withShadow()
 }
 
-// Over returns an engine for another store, with a namespace of its own. The two share the
-// memory for sessions, and no session.
+// Over returns an engine for another store, with a namespace of its own. The two share one pool of memory
+// for sessions, but no session.
 func (e *Engine) Over(store Store, namespace string, journal *lifecycle.Journal) *Engine {
 	opts := e.opts
 	opts.Namespace, opts.Journal = namespace, journal
@@ -92,7 +92,7 @@ func (e *Engine) Over(store Store, namespace string, journal *lifecycle.Journal)
 	return of.withShadow()
 }
 
-// checkPolicy refuses options that make no policy.
+// checkPolicy refuses projection options that do not compile.
 func checkPolicy(p Policy) error {
 	_, err := p.Projection.Compile()
 	if wrong, ok := errors.AsType[*projection.OptionsError](err); ok {
@@ -123,13 +123,12 @@ func (e *Engine) reduction(p Policy, b budget.Budget) reduce.Policy {
 	return p.ReductionFor(model)
 }
 
-// fingerprint is that under which decisions by a policy and a budget stick.
+// fingerprint is the key under which decisions by a policy and a budget hold.
 func (e *Engine) fingerprint(p Policy, b budget.Budget) string {
 	return records.Fingerprint(p.Projection, e.reduction(p, b), b)
 }
 
-// gauge is what counts the tokens of a budget: its tokenizer, with what its format
-// puts around messages.
+// gauge counts the tokens of a budget: by its tokenizer, and by what its format puts around messages.
 func (e *Engine) gauge(b budget.Budget) (budget.Gauge, error) {
 	gauge, err := e.opts.Gauges(b.Tokenizer)
 	if f, ok := render.FormatNamed(b.Format); ok {

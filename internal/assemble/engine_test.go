@@ -77,7 +77,7 @@ func fill(tb rapid.TB, store eventlog.Store, events int) (next int) {
 	return next
 }
 
-// epoch is when everything happens.
+// epoch is the time in all tests.
 func epoch() time.Time { return time.Unix(0, 0) }
 
 func gauges(name string) (budget.Gauge, error) {

@@ -24,11 +24,11 @@ func (e *InjectionError) Error() string {
 	return fmt.Sprintf("injection %q takes %d tokens; %d are reserved for it, by its reserve_tokens or the budget's injection_reserve", e.Name, e.Tokens, e.Reserve)
 }
 
-// SessionBusyError says that other calls use a session, which calls use one after the other.
-// Nothing was done.
+// SessionBusyError says that a call gave up waiting for its turn with a session, which calls use one after
+// the other. Nothing was done.
 type SessionBusyError struct {
 	SessionID string
-	// Waited is how long this call waited for them, and RetryAfter when to try again.
+	// Waited is how long this call waited, and RetryAfter how long the caller should wait before a retry.
 	Waited, RetryAfter time.Duration
 }
 
@@ -36,8 +36,7 @@ func (e *SessionBusyError) Error() string {
 	return fmt.Sprintf("other calls used session %q for %s, and calls of one session run one after the other", e.SessionID, e.Waited)
 }
 
-// NothingShownError says that a log has messages, and that its harness goes on with none of
-// them.
+// NothingShownError says that a log has messages, and that under harness_view none of them is shown.
 type NothingShownError struct {
 	SessionID string
 	Tokens    uint64 // of the log

@@ -12,20 +12,20 @@ import (
 	"github.com/contextd/contextd/internal/records"
 )
 
-// Asked is the context that is to be explained: that of a recorded call, by its number, 0 the
-// newest, or a recorded projection, by its id.
+// Asked names the context to be explained: by the number of a recorded call (0 is the newest), or by the id
+// of a recorded projection.
 type Asked struct {
 	Call       uint32
 	Projection string
 }
 
-// Explain says what the model saw of a text, or of the block that a pointer names, in
-// the context that is asked for. Where no call is recorded, number 0 is the newest
-// projection; and where none of these is either, the context that the preview asks for. An
-// empty text asks for the call alone. *eventlog.NotFoundError if there is no such session,
-// call or block; *eventlog.InvalidError where the call cannot say what was sent.
+// Explain says what the model saw of a text, or of the block that a pointer names, in the context that
+// asked names. For call 0 where no call is recorded, that is the newest projection, and if there is none,
+// the context of preview. With an empty text only the call and its projection are returned.
+// *eventlog.NotFoundError if there is no such session, call or block; *eventlog.InvalidError where what was
+// sent cannot be known.
 func (e *Engine) Explain(ctx context.Context, sessionID string, asked Asked, text string, preview Request) (explain.Explanation, error) {
-	// A session of its own, so that nothing kept in memory can flatter the answer.
+	// A fresh session, so that the answer comes from the store and not from what is cached.
 	s := &session{id: sessionID, whole: true}
 	s.reset()
 	info, err := s.look(ctx, e.store)
@@ -71,8 +71,8 @@ func (e *Engine) Explain(ctx context.Context, sessionID string, asked Asked, tex
 	return out, err
 }
 
-// explained is the call that is to be explained, and the projection that was sent; both are
-// zero where they are not recorded.
+// explained returns the call that asked names, the record of the projection that was sent, and that
+// projection computed again; call and record are zero where they are not recorded.
 func (e *Engine) explained(ctx context.Context, s *session, asked Asked, preview Request) (call records.ModelCall, r records.Projection, p decide.Projected, err error) {
 	if asked.Projection != "" {
 		if r, err = records.Get(ctx, e.store, s.id, asked.Projection); err == nil {
@@ -117,14 +117,14 @@ func (e *Engine) previewed(ctx context.Context, s *session, req Request) (r reco
 	return req.newRecord(in, p, e.opts.Clock()), p, nil
 }
 
-// remade is the record with what its projection came out as this time.
+// remade is record r with the hash, count and tokens of the messages that were computed now.
 func (e *Engine) remade(r records.Projection, p decide.Projected, messages []Message) records.Projection {
 	r.Projection = r.Projection.WithScrubber(e.opts.Scrub)
 	r.PrefixHash, r.MessageCount, r.Tokens = hashOf(messages), len(messages), p.Tokens()
 	return r
 }
 
-// unknowable refuses a text, not the call: without one the call can be explained.
+// unknowable is the error about a text that cannot be looked for; without a text the call can be explained.
 func unknowable(format string, args ...any) error {
 	return &eventlog.InvalidError{Field: "text", Reason: fmt.Sprintf(format, args...)}
 }

@@ -96,7 +96,7 @@ func genStretch(i int) *rapid.Generator[[]eventlog.Event] {
 	})
 }
 
-// seal is what looks like words and is none.
+// seal looks like words but is opaque: no model reads it.
 const seal = "leakE4217abc"
 
 // genSealed draws reasoning that a provider sealed in one of its ways, or did not.
@@ -183,9 +183,9 @@ func sentTexts(t *rapid.T, raw json.RawMessage) []string {
 	return out
 }
 
-// sentMessage is a message of which only the bytes that were sent are used, and what it is
-// of: its events, and the digest. Its origin does not say so: a digest that a format joins to
-// a clipped message is in one of that message's origin.
+// sentMessage is a message as sent: its bytes, its events, and whether it contains the digest. The
+// message's origin does not say the latter: a digest that a format joins to a clipped message has that
+// message's origin.
 type sentMessage struct {
 	seqs   []eventlog.Seq
 	digest bool

@@ -18,21 +18,22 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// asked is a session that was compacted with a summary before its newest call.
-type told struct {
+// calledSession is a session with a compaction, by a summary, before its newest call.
+type calledSession struct {
 	store   eventlog.Store
 	engine  *assemble.Engine
 	summary summarize.Summary
 	sent    *assemble.Context
 }
 
-// ask makes a session long, has it compacted, and makes three calls: before, from no
-// projection, and after. What comes after is in none of them.
-func tell(t *testing.T) told {
+// newCalledSession makes a long session, has it compacted, and reports three calls: one from before the
+// compaction, one without a projection, and one from after it. The last message of the log comes after all
+// calls.
+func newCalledSession(t *testing.T) calledSession {
 	t.Helper()
 	store := memlog.New()
 	t.Cleanup(func() { closeStore(t, store) })
-	s := told{store: store, engine: newEngine(t, store)}
+	s := calledSession{store: store, engine: newEngine(t, store)}
 	push(t, store, "s", opening()...)
 	push(t, store, "s", eventlog.Event{ID: "old", Body: &eventlog.Reminder{Body: "Mind the early_gate.", DedupeKey: "gate"}})
 	for i := range 40 {
@@ -60,7 +61,7 @@ func tell(t *testing.T) told {
 	return s
 }
 
-func (s told) explain(t *testing.T, number uint32, text string) explain.Explanation {
+func (s calledSession) explain(t *testing.T, number uint32, text string) explain.Explanation {
 	t.Helper()
 	out, err := s.engine.Explain(t.Context(), "s", assemble.Asked{Call: number}, text, assemble.Request{})
 	if err != nil {
@@ -75,7 +76,7 @@ func says(s explain.Sighting) string {
 }
 
 func TestExplain(t *testing.T) {
-	s := tell(t)
+	s := newCalledSession(t)
 	newest := s.sent.AsOf - 3 // the result of the last turn; the compaction is the newest event
 	for name, want := range map[string]struct {
 		call   uint32
@@ -132,7 +133,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestExplainEdits finds what was shortened, and whether the text was in what is left.
+// TestExplainEdits looks for texts in shortened blocks: Explain says whether the text is in the part that
+// remains.
 func TestExplainEdits(t *testing.T) {
 	store := memlog.New()
 	defer closeStore(t, store)
@@ -198,7 +200,7 @@ func TestExplainEdits(t *testing.T) {
 }
 
 func TestExplainRefuses(t *testing.T) {
-	s := tell(t)
+	s := newCalledSession(t)
 	for name, want := range map[string]struct {
 		session string
 		call    uint32
@@ -224,19 +226,19 @@ func TestExplainRefuses(t *testing.T) {
 	}
 }
 
-// TestSightingsAreBounded asks for what is everywhere.
+// TestSightingsAreBounded looks for a text that occurs everywhere.
 func TestSightingsAreBounded(t *testing.T) {
-	s := tell(t)
+	s := newCalledSession(t)
 	got := s.explain(t, 1, "e")
 	if len(got.Sightings) != 100 || !got.Seen {
 		t.Errorf("%d sightings, seen: %v", len(got.Sightings), got.Seen)
 	}
 }
 
-// TestExplainOnlyWhatItCanProve changes a record so that what is computed from it is
-// not what it says was sent.
+// TestExplainOnlyWhatItCanProve changes a record so that it no longer matches what is computed from it;
+// Explain refuses then.
 func TestExplainOnlyWhatItCanProve(t *testing.T) {
-	s := tell(t)
+	s := newCalledSession(t)
 	r := s.sent.Projection
 	changeRecord(t, s.store, r.AsOf, r.ID, func(m *storagev1.Projection) { clear(m.GetPrefixHash()) })
 	_, err := s.engine.Explain(t.Context(), "s", assemble.Asked{Call: 3}, "late_gate", assemble.Request{})

@@ -11,8 +11,8 @@ import (
 	"github.com/contextd/contextd/internal/records"
 )
 
-// TestExplainBehindABoundary asks what became of what a harness's view skips, and of the
-// compactions that it comes after or passed over.
+// TestExplainBehindABoundary explains events that a harness's view skips, and compactions before its
+// boundary or that it ignores.
 func TestExplainBehindABoundary(t *testing.T) {
 	const opaque = `{"capabilityType":22,"note":"opaque_note"}`
 	call := func(id, callID string) eventlog.Event {

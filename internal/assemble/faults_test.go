@@ -16,8 +16,7 @@ import (
 
 var errFault = errors.New("the disk is gone")
 
-// faulty is a store of which one method fails, after it did some of its work where
-// it yields things.
+// faulty is a store with one method that fails. A method that yields items fails after some of them.
 type faulty struct {
 	eventlog.Store
 	method string
@@ -76,8 +75,8 @@ func longResult() []eventlog.Event {
 	}
 }
 
-// TestStoreFaults: what the store fails with is what the caller gets, and once it
-// works again everything is as if nothing had happened.
+// TestStoreFaults: callers get the store's error, and once the store works again everything is as if it had
+// never failed.
 func TestStoreFaults(t *testing.T) {
 	ctx := context.Background()
 	keyed := request()
@@ -150,7 +149,7 @@ func TestStoreFaults(t *testing.T) {
 	}
 }
 
-// TestEstimateFaults: an estimate fails as the store does, and later it does not.
+// TestEstimateFaults: an estimate fails while the store fails, and works again afterwards.
 func TestEstimateFaults(t *testing.T) {
 	store := &faulty{Store: memlog.New()}
 	defer closeStore(t, store)
@@ -171,8 +170,8 @@ func TestEstimateFaults(t *testing.T) {
 	}
 }
 
-// TestEstimateReadsNothingAtHand: an estimate with the events that were just appended asks
-// the store for nothing, and says what one that reads them says.
+// TestEstimateReadsNothingAtHand: an estimate that is given the newest events asks the store for nothing,
+// and gives the same answer as one that reads them.
 func TestEstimateReadsNothingAtHand(t *testing.T) {
 	ctx := context.Background()
 	store := &faulty{Store: memlog.New()}
@@ -209,7 +208,7 @@ func TestEstimateReadsNothingAtHand(t *testing.T) {
 	}
 }
 
-// TestRecordsThatCannotBeRead are reported, not taken for none.
+// TestRecordsThatCannotBeRead: unreadable records are reported as errors, not treated as missing.
 func TestRecordsThatCannotBeRead(t *testing.T) {
 	for name, c := range map[string]struct{ value, want string }{
 		"no message":        {"nonsense", "projection p1-0001 is corrupt"},

@@ -17,8 +17,7 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// genUndecidedLog is a log without compactions that callers decided on, which
-// TestCompactionsHoldForEveryReader has.
+// genUndecidedLog is a log without callers' compactions, which TestCompactionsHoldForEveryReader covers.
 func genUndecidedLog(t *rapid.T) []eventlog.Event {
 	log := logtest.GenLog(1, 30).Draw(t, "log")
 	for i := range log {

@@ -10,8 +10,8 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// gather reads what a request is answered from: everything that decides what its context
-// shows, or the record that its idempotency key led to before.
+// gather reads all inputs that decide a context, or returns as earlier the record that was made for the
+// request's idempotency key.
 func (e *Engine) gather(ctx context.Context, s *session, req Request) (in decide.Inputs, earlier *records.Projection, err error) {
 	if err := checkPolicy(req.Policy); err != nil {
 		return in, nil, err
@@ -43,12 +43,12 @@ func (e *Engine) gather(ctx context.Context, s *session, req Request) (in decide
 	if in, err = e.inputs(ctx, s, conv, b, req.Policy, fingerprint); err != nil {
 		return in, nil, err
 	}
-	in.Ask.Rejected = rejected // the window may be less than the caller thinks
+	in.Ask.Rejected = rejected // what a provider rejected: the window may be smaller than the caller thinks
 	_, err = s.look(ctx, e.store)
 	return in, nil, err
 }
 
-// inputs gathers what is decided by from the records and the artifacts.
+// inputs gathers what a decision depends on from the conversation, the records and the other artifacts.
 func (e *Engine) inputs(ctx context.Context, s *session, conv *reduce.Conversation, b budget.Budget, p Policy, fingerprint string) (decide.Inputs, error) {
 	in := decide.Inputs{
 		Ctx: ctx, SessionID: s.id, Of: s.of, Conversation: conv, Reduction: e.reduction(p, b), Budget: b,
@@ -71,7 +71,7 @@ func (e *Engine) inputs(ctx context.Context, s *session, conv *reduce.Conversati
 	return in, err
 }
 
-// recordByKey is the record of the request's key, wherever in the log it was made.
+// recordByKey finds the record of the request's idempotency key, at whatever event it was made.
 func (e *Engine) recordByKey(ctx context.Context, s *session, req Request) (r records.Projection, ok bool, err error) {
 	id, err := records.ByKey(ctx, e.store, s.id, req.IdempotencyKey)
 	if id == "" || err != nil {

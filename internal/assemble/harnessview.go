@@ -11,8 +11,8 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// harnessConversation is conversation under harness_view. Where what was appended changes what is shown of
-// earlier events, the whole log is read again.
+// harnessConversation is conversation under harness_view. If new events change which earlier ones are
+// shown, the whole log is read again.
 func (s *session) harnessConversation(ctx context.Context, store Store, gauge budget.Gauge, asOf *eventlog.Seq, policy projection.Options) (*reduce.Conversation, error) {
 	to, err := s.upTo(ctx, store, asOf)
 	if err != nil {
@@ -57,10 +57,10 @@ func (s *session) harnessConversation(ctx context.Context, store Store, gauge bu
 	return conv, nil
 }
 
-// lastBoundary is the index of the last compaction that says what replaces what was dropped,
-// or -1. One that does not, such as one whose summary never left its provider's
-// servers, is passed over: after it nobody but the harness can go on. So is a caller's
-// decision, which holds under every policy.
+// lastBoundary returns the index of the last compaction by a harness that says what replaces the dropped
+// messages, or -1. It passes over compactions that do not, such as one whose summary stays on its
+// provider's servers: nobody but the harness can go on from those. It also passes over callers'
+// compactions, which hold under every policy.
 func lastBoundary(all []eventlog.Event) (int, harness.Boundary) {
 	for i := len(all) - 1; i >= 0; i-- {
 		if c, ok := all[i].Body.(*eventlog.Compaction); ok && c.Decision == nil {
@@ -72,8 +72,8 @@ func lastBoundary(all []eventlog.Event) (int, harness.Boundary) {
 	return -1, harness.Boundary{}
 }
 
-// harnessView reads a log as its harness goes on after the last boundary: the system
-// prompt, what replaces all that was dropped, what was kept and what came since.
+// harnessView reads a log as its harness goes on after the last boundary: the system prompt, the blocks
+// that replace what was dropped, what was kept, and what came since.
 func harnessView(ctx context.Context, gauge budget.Gauge, all []eventlog.Event, policy projection.Options) (*reduce.Conversation, error) {
 	conv := policy.NewConversation(gauge)
 	at, boundary := lastBoundary(all)
@@ -97,9 +97,9 @@ func harnessView(ctx context.Context, gauge budget.Gauge, all []eventlog.Event, 
 	return conv, nil
 }
 
-// appendBounded appends the events before a compaction as its harness shows them: the prompt, the
-// boundary, and what was kept or is pinned. System messages that the harness injected are no prompt:
-// it writes them again, or keeps them.
+// appendBounded appends the events before a compaction as its harness shows them: the system prompt, the
+// boundary, and what was kept or is pinned. System messages that the harness injected are not part of the
+// prompt: the harness writes those again, or lists them as kept.
 func appendBounded(ctx context.Context, conv *reduce.Conversation, before []eventlog.Event, compaction eventlog.Event, boundary harness.Boundary) error {
 	kept := map[string]bool{}
 	for _, id := range compaction.Body.(*eventlog.Compaction).KeptEventIDs {
@@ -121,8 +121,7 @@ func appendBounded(ctx context.Context, conv *reduce.Conversation, before []even
 			continue
 		}
 		if !placed && !boundary.Last {
-			// It comes before what was kept, whether or not the first of that is the
-			// first of all.
+			// The boundary comes before all that was kept, even if the first message of all was kept.
 			conv.AppendBoundary(compaction, e.Seq, boundary.Blocks)
 			placed = true
 		}
@@ -139,8 +138,8 @@ func appendBounded(ctx context.Context, conv *reduce.Conversation, before []even
 	return nil
 }
 
-// appendSeen appends an event as its harness sends it, or skips a message that it shows to no
-// model.
+// appendSeen appends an event as its harness sends it. It skips messages that the harness shows to no
+// model: those in left, and those that harness.Seen excludes.
 func appendSeen(conv *reduce.Conversation, e eventlog.Event, left map[string]bool) {
 	if m, ok := e.Body.(*eventlog.Message); ok && !m.Pinned && (left[e.ID] || !harness.Seen(e)) {
 		conv.Skip(e)

@@ -44,7 +44,8 @@ func (m rawMessage) said() []string {
 	return out
 }
 
-// followed are the versions that said so of a message.
+// followed matches the versions of Claude Code that wrap a message in "The user sent the following
+// message".
 var followed = regexp.MustCompile(`^(2\.0\.|2\.1\.1?\d$)`)
 
 // behindClaude reads a file of Claude Code itself: the last summary and what the user

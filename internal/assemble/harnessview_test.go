@@ -149,7 +149,8 @@ func TestHarnessViewOfSubagents(t *testing.T) {
 	}
 }
 
-// TestHarnessViewOfNothing: a log of which its harness shows nothing is no empty context.
+// TestHarnessViewOfNothing: if the harness shows nothing of a log, the request fails instead of giving an
+// empty context.
 func TestHarnessViewOfNothing(t *testing.T) {
 	store := memlog.New()
 	defer store.Close()
@@ -207,9 +208,8 @@ func TestHarnessViewResolves(t *testing.T) {
 	}
 }
 
-// However a log grows, with boundaries that keep anything, the view that was read along
-// is the one that is read at once, in full and within a small budget, and can be made
-// again.
+// However a log grows, with any boundaries, a view that is extended event by event is the same as one that
+// is read at once, in full and under a small budget, and it can be replayed.
 func TestHarnessViewGrows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store := memlog.New()
@@ -245,8 +245,8 @@ func TestHarnessViewGrows(t *testing.T) {
 	})
 }
 
-// Replies that failed are in the log, and in no view of the harness that shows them to no
-// model, whether they are read at once or along.
+// Failed replies are in the log. The view of a harness that does not send them to models omits them,
+// whether the log is read at once or event by event.
 func TestHarnessViewLeavesOutFailedReplies(t *testing.T) {
 	failed := func(id, label string) eventlog.Event {
 		e := text(id, eventlog.RoleAssistant, id)
@@ -281,8 +281,8 @@ func TestHarnessViewLeavesOutFailedReplies(t *testing.T) {
 	})
 }
 
-// A branch that Claude Code has abandoned is not shown, from the moment that it is; what was
-// shown before can be rebuilt.
+// A branch that Claude Code has abandoned is not shown from then on. Contexts shown before that can still
+// be replayed.
 func TestHarnessViewLeavesBranches(t *testing.T) {
 	record := func(kind, uuid, parent, said string) string {
 		return fmt.Sprintf(`{"type":%q,"uuid":%q,"parentUuid":%s,"message":{"role":%q,"content":%q}}`, kind, uuid, parent, kind, said)

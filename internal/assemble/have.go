@@ -7,12 +7,12 @@ import (
 	"github.com/contextd/contextd/internal/records"
 )
 
-// maxHeldSearch bounds how many records are looked through for what a caller has.
+// maxHeldSearch bounds how many records are searched for the prefix that a caller has.
 const maxHeldSearch = 64
 
-// skip takes out of an answer what the caller has already: all of it, if the context
-// still begins with it, and else as much as does. Where the daemon does not know what
-// the caller has, it sends everything.
+// skip removes from an answer the leading messages that the caller has already: all that it has if they are
+// still a prefix of the context, else as many as agree. If no recorded projection explains what the caller
+// has, everything is sent.
 func (e *Engine) skip(ctx context.Context, s *session, out *Context, have Have) error {
 	n := have.MessageCount
 	if n == 0 {
@@ -42,8 +42,8 @@ func (e *Engine) skip(ctx context.Context, s *session, out *Context, have Have) 
 	return nil
 }
 
-// held are the messages that a caller has, up to where injections changed them, if a
-// recorded projection of the stream begins with them.
+// held returns the messages that a caller has, up to the first that injections changed. They are found by
+// hash among the recorded projections; nil if none of those begins with them.
 func (e *Engine) held(ctx context.Context, s *session, now records.Projection, have Have) ([]Message, error) {
 	begins := func(messages []Message) []Message {
 		if have.MessageCount <= len(messages) && hashOf(messages[:have.MessageCount]) == have.PrefixHash {
@@ -86,7 +86,7 @@ func (e *Engine) held(ctx context.Context, s *session, now records.Projection, h
 	return nil, nil
 }
 
-// newest is what was recorded last in a stream, wherever in the log; zero if nothing was.
+// newest is the projection recorded last in a stream, at any event; zero if there is none.
 func (e *Engine) newest(ctx context.Context, s *session, stream string) (lastProjection, error) {
 	id, err := records.InStream(ctx, e.store, s.id, stream, 0)
 	if id == "" || err != nil {

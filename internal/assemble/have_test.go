@@ -70,8 +70,8 @@ func TestWhatChangedWhatACallerHas(t *testing.T) {
 	}
 }
 
-// A caller may have a part of a context, or a newer context than the one that it asks for: what
-// of it still holds is found after a restart as before it.
+// A caller may hold a part of a context, or a newer context than the one it asks for. The prefix that is
+// still valid is found in both cases, also after a restart.
 func TestWhatACallerHasIsFoundAfterARestart(t *testing.T) {
 	for name, c := range map[string]struct {
 		part int // of the messages, how many the caller has not

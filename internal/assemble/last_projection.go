@@ -7,24 +7,24 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// lastProjection is what was sent last in a stream of a session.
+// lastProjection is the newest projection of a stream, kept so that the next one can be compared with it.
 type lastProjection struct {
 	record   records.Projection
 	messages []Message
-	// layout is that of the messages; the first body of them, which take so many tokens and
-	// bytes, are in whatever grows from it.
+	// layout is the id of the layout of the messages. The first body messages, which take tokens and bytes,
+	// are the same in every later projection of that layout.
 	layout, body int
 	tokens       uint64
 	bytes        int
 }
 
-// lastReport serves estimates for appends.
+// lastReport is what Estimate starts from: the newest record, and the tokens of the whole log at that time.
 type lastReport struct {
 	record records.Projection
 	raw    uint64
 }
 
-// CacheReport compares with the projection recorded before.
+// CacheReport compares a projection with the one recorded before it in its stream.
 type CacheReport struct {
 	StableMessages int
 	StableTokens   uint64
@@ -33,8 +33,8 @@ type CacheReport struct {
 	BrokenBy string
 }
 
-// compare says how much of the projection recorded before is unchanged. Where that is not
-// the one in memory it is computed again from its record.
+// compare reports how much of the projection recorded before is unchanged. If that one is not in memory, it
+// is computed from its record.
 func (e *Engine) compare(ctx context.Context, s *session, now encoding, record records.Projection) (CacheReport, error) {
 	if record.Previous == "" {
 		return CacheReport{}, nil
@@ -67,7 +67,7 @@ func (e *Engine) encodeAgain(ctx context.Context, s *session, r records.Projecti
 	return lastProjection{record: r, messages: scratch.encode(p, f).messages}, ctx.Err()
 }
 
-// compare says how much of a projection is unchanged in one after it.
+// compare reports how many leading messages of p are unchanged in a later projection of its stream.
 func (p lastProjection) compare(after encoding) CacheReport {
 	old, now, same, c := p.messages, after.messages, 0, CacheReport{}
 	if p.layout == after.layout && p.body <= after.body {
@@ -77,7 +77,7 @@ func (p lastProjection) compare(after encoding) CacheReport {
 	for i := same; i < c.StableMessages; i++ {
 		c.StableTokens += now[i].Tokens
 	}
-	// Reminders are expected to give way to what was said since.
+	// Reminders at the end were expected to disappear: that is no break.
 	end := len(old)
 	for end > 0 && old[end-1].Passing {
 		end--
@@ -88,7 +88,7 @@ func (p lastProjection) compare(after encoding) CacheReport {
 	return c
 }
 
-// breaker is what rewrote the message at a place: a reducer, a policy or "log".
+// breaker names what rewrote message at: a reducer, a policy or "log".
 func breaker(now []Message, at int) string {
 	if at < len(now) && now[at].Cause != "" {
 		return now[at].Cause
@@ -96,9 +96,8 @@ func breaker(now []Message, at int) string {
 	return causeLog
 }
 
-// remember keeps what was recorded, for the next comparison and for estimates. What
-// is in s.last is the newest record of its kind: nothing can come after the head,
-// or after what was the newest before.
+// remember keeps a recorded projection for the next comparison and for estimates. s.last holds the newest
+// record of each stream, so an older one (of an earlier event) replaces nothing.
 func (s *session) remember(r records.Projection, e encoding, conv *reduce.Conversation) {
 	if old, ok := s.last.get(r.Stream()); r.AsOf == s.head || ok && old.record.AsOf <= r.AsOf {
 		now := old.after(r, e)
@@ -107,11 +106,12 @@ func (s *session) remember(r records.Projection, e encoding, conv *reduce.Conver
 	s.report = &lastReport{r, conv.Tokens()}
 }
 
-// messageOverhead is what a message takes beside its bytes.
+// messageOverhead is what a message takes in memory in addition to its JSON, in bytes.
 const messageOverhead = 256
 
-// after is what is kept of the messages of a projection that is recorded after this one: only what
-// later ones are compared with, so that they keep no conversation in memory.
+// after returns what is kept of the projection recorded after p. It keeps only the bytes that later
+// projections are compared with, and so holds no conversation in memory. The messages that both share are
+// not copied.
 func (p lastProjection) after(r records.Projection, e encoding) lastProjection {
 	now := lastProjection{record: r, layout: e.layout, body: e.body}
 	if e.layout == p.layout && p.body <= e.body && p.body > 0 {
@@ -128,7 +128,7 @@ func (p lastProjection) after(r records.Projection, e encoding) lastProjection {
 	return now
 }
 
-// recordBytes is what of a record may be large.
+// recordBytes estimates the bytes of those parts of a record that may be large.
 func recordBytes(r records.Projection) int {
 	n := 64*(len(r.Pointers)+len(r.Steps)) + len(r.Projection.Summary) + len(r.Projection.Expression)
 	for _, root := range r.RootsConsulted {

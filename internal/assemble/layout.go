@@ -9,39 +9,39 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// layout is a view as it was laid out in a format: the fragments of its groups, the messages made
-// of them and the state of their hash. It grows with the view. What was made of it before stays as
-// it was: its slices are only appended to.
+// layout is a view laid out in a provider's format: the fragments of its groups, the messages made of them,
+// and the state of their hash. It grows with the view: its slices are only appended to, so encodings made
+// before stay valid.
 type layout struct {
 	id     int
 	view   reduce.View
 	digest reduce.Digest
-	at     int // the group that the digest comes before
-	// placed says that the digest is among the fragments, as so many of them.
+	at     int // index of the group before which the digest is placed
+	// placed says that the place of the digest was reached; it takes digestFragments of the fragments.
 	placed          bool
 	digestFragments int
-	// fragments are those of all groups, and starts where each group's begin.
+	// fragments are those of all groups; starts has the index of each group's first fragment.
 	fragments []render.Fragment
 	starts    []int
 	tiers     map[budget.Tier]uint64
 	bytes     int
-	// messages are made of the fragments. hash is that of the first hashed of them.
+	// messages are made of the fragments. hash covers the first hashed of them.
 	messages []Message
 	hash     records.Hasher
 	hashed   int
-	// described is how many of the first media the messages describe.
+	// described is the format's Described count when the messages were made: a change rewrites messages.
 	described int
-	// old is where fragments are taken from of groups that are shown as they were in it.
+	// old is the layout before this one: fragments of groups that did not change are copied from it.
 	old *layout
 }
 
-// grows reports whether a view goes on from the one that is laid out.
+// grows reports whether the view only adds groups to the one that is laid out.
 func (l *layout) grows(v reduce.View) bool {
 	digest, at := v.Digest()
 	return l.view.Len() > 0 && v.Shares(l.view) == l.view.Len() && digest == l.digest && at == l.at
 }
 
-// renewed is an empty layout for a view, which takes from l what stays as it was. l may be nil.
+// renewed is an empty layout for a view. It copies from l the groups that did not change. l may be nil.
 func (l *layout) renewed(v reduce.View, id int) *layout {
 	digest, at := v.Digest()
 	if l != nil {
@@ -50,8 +50,9 @@ func (l *layout) renewed(v reduce.View, id int) *layout {
 	return &layout{id: id, digest: digest, at: at, hash: records.NewHasher(), tiers: map[budget.Tier]uint64{budget.TierSummary: digest.Tokens}, old: l}
 }
 
-// take lays out the groups of a view that are new to the layout; false where the view has ended.
-func (l *layout) take(f *render.Format, v reduce.View) bool {
+// layOut lays out the groups that the view has and the layout has not. It returns false if the view's
+// computation was ended halfway.
+func (l *layout) layOut(f *render.Format, v reduce.View) bool {
 	from := l.view.Len()
 	old := 0
 	place := func() {
@@ -95,8 +96,8 @@ func (l *layout) add(fragments []render.Fragment) {
 	}
 }
 
-// find returns the fragments of a view's group where the layout has it under the same edits. The
-// groups are asked for in their order; at is how far the layout was gone through.
+// find returns the fragments of group i of view v if this layout has that group with the same edits, else
+// nil. Calls must come in the order of the groups; at is the caller's cursor in this layout.
 func (l *layout) find(v reduce.View, i int, at *int) []render.Fragment {
 	if l == nil {
 		return nil
@@ -113,26 +114,26 @@ func (l *layout) find(v reduce.View, i int, at *int) []render.Fragment {
 	if n+1 < len(l.starts) {
 		end = l.starts[n+1]
 	}
-	if n+1 == l.at && l.digest.Through > 0 { // the digest is between
+	if n+1 == l.at && l.digest.Through > 0 { // the digest's fragments come before the next group
 		end -= l.digestFragments
 	}
 	return l.fragments[l.starts[n]:end]
 }
 
-// rewritten is set where others of the first media are described than before: the messages have
-// other bytes.
+// rewritten starts the hash again under a new id, because the format describes a different number of media
+// now and so old messages have different bytes.
 func (l *layout) rewritten(id, described int) {
 	l.id, l.described, l.hash, l.hashed = id, described, records.NewHasher(), 0
 }
 
-// encoding are the messages of the layout, with reminders after them.
+// encoding returns the messages of the layout, followed by reminders.
 func (l *layout) encoding(f *render.Format, reminders []reduce.Reminder) encoding {
 	if f.OneByOne {
 		l.messages = append(l.messages, f.Join(l.fragments[len(l.messages):])...)
 	} else {
 		l.messages = f.Join(l.fragments)
 	}
-	// The last message may still take up what follows.
+	// The last message is not hashed: later fragments may still be joined to it.
 	for ; l.hashed < len(l.messages)-1; l.hashed++ {
 		l.hash.Add(l.messages[l.hashed].JSON)
 	}
@@ -151,7 +152,7 @@ func (l *layout) encoding(f *render.Format, reminders []reduce.Reminder) encodin
 	} else {
 		out.messages = f.Join(out.fragments)
 	}
-	if f.Described(out.fragments) != l.described { // with the reminders there is too much
+	if f.Described(out.fragments) != l.described { // the reminders change which media are described
 		out.hash, out.layout, out.body = hashOf(out.messages), 0, 0
 		return out
 	}
@@ -159,7 +160,7 @@ func (l *layout) encoding(f *render.Format, reminders []reduce.Reminder) encodin
 	return out
 }
 
-// hashAfter is the hash of messages after those that a hasher has taken in.
+// hashAfter returns the hash of what h has hashed already, followed by messages. It does not change h.
 func hashAfter(h records.Hasher, messages []Message) string {
 	h = h.Clone()
 	for i := range messages {

@@ -73,7 +73,7 @@ func work(t *testing.T, event eventlog.Event, options func(*projection.Options))
 	return contexts
 }
 
-// TestAPlanIsAWriteBarrier redacts what came before the plan, though nothing was written.
+// TestAPlanIsAWriteBarrier: a plan in the log counts as a write, so results before it may be redacted.
 func TestAPlanIsAWriteBarrier(t *testing.T) {
 	store := memlog.New()
 	defer closeStore(t, store)

@@ -92,8 +92,8 @@ func each[T any](t *rapid.T, r *replicas, ask func(eventlog.Store, *assemble.Eng
 	return first, err
 }
 
-// sameSessions has incarnations be the same that are of the same session, as daemons 0 and i number it:
-// a number that was erased before a start is given again.
+// sameSessions treats two incarnation numbers as equal if daemons 0 and i gave them to the same session.
+// Numbers may differ, since a number that was erased before a start is used again.
 func (r *replicas) sameSessions(t *rapid.T, i int) cmp.Option {
 	same := map[[2]eventlog.Incarnation]bool{{}: true}
 	for id := range r.heads {
@@ -143,7 +143,7 @@ func (r *replicas) grow(t *rapid.T, id string) {
 	}
 }
 
-// reaching has the calls of a turn name what others named before.
+// reaching makes the calls of a turn name what other turns named before.
 func reaching(events []eventlog.Event) {
 	for _, e := range events {
 		blocks := e.Body.(*eventlog.Message).Blocks

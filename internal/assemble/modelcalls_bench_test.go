@@ -9,8 +9,8 @@ import (
 	"github.com/contextd/contextd/internal/records"
 )
 
-// BenchmarkCalibration is what an assembly pays for it in a session of a thousand
-// calls: where the model was called last, and where it never was.
+// BenchmarkCalibration measures what calibration adds to an assembly in a session of a thousand calls: for
+// the model of the newest call, and for a model that was never called.
 func BenchmarkCalibration(b *testing.B) {
 	store, err := disklog.Open(b.TempDir(), disklog.Options{})
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// wide is a budget that the test sessions stay within, for a model with a name.
+// wide is a large budget that the test sessions never exceed, for a named model.
 func wide(model string) assemble.Request {
 	req := request()
 	req.Budget = budget.Spec{Model: model, MaxTokens: 100_000, OverheadTokens: 300, Tokenizer: budget.TokenizerO200K}
@@ -38,7 +38,7 @@ func record(t *testing.T, e *assemble.Engine, c records.Call) budget.Calibration
 	return learnt
 }
 
-// known is what an assembly at asOf would be corrected by.
+// known is the calibration that an assembly at asOf uses, and the size of a rejected context.
 func known(t *testing.T, store eventlog.Artifacts, sessionID string, asOf eventlog.Seq, model, tokenizer string) (budget.Calibration, uint64) {
 	t.Helper()
 	c, rejected, err := records.Calibration(context.Background(), store, sessionID, asOf, budget.Budget{Model: model, Tokenizer: tokenizer})

@@ -8,7 +8,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// A rewrite pays at the prices of the budget's model, or at those of the policy.
+// Rewrites pay at the prices of the budget's model, unless the policy sets prices.
 func TestRewritesPayAtTheModelsPrices(t *testing.T) {
 	// rewrites replays a session that has room, and counts what was rewritten although
 	// nothing forced it.

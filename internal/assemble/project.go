@@ -10,8 +10,8 @@ import (
 	"github.com/contextd/contextd/internal/records"
 )
 
-// Project assembles events that are in no store, by the rules of AppendEvents,
-// and keeps nothing. It is the first assembly of a session that holds just them.
+// Project assembles events that are in no store, and stores nothing. The events must satisfy the rules of
+// AppendEvents. The result is that of the first assembly of a session whose log has just these events.
 func (e *Engine) Project(ctx context.Context, events []eventlog.Event, req Request) (*Context, error) {
 	if err := checkPolicy(req.Policy); err != nil {
 		return nil, err
@@ -55,8 +55,8 @@ func (e *Engine) Project(ctx context.Context, events []eventlog.Event, req Reque
 	return out, nil
 }
 
-// admit finds the place of events in a log of their own. Those without an id get
-// one that no client can give.
+// admit gives events their positions in a log of their own. Events without an id get one that no client can
+// use.
 func admit(events []eventlog.Event) (eventlog.Admission, error) {
 	if len(events) == 0 {
 		return eventlog.Admission{}, nil

@@ -15,7 +15,7 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// everyPolicy are projection policies that find something to do in most logs.
+// everyPolicy are the projection policies, with options under which they change most logs.
 var everyPolicy = []projection.Options{
 	{}, {Name: projection.Full}, {Name: projection.CleanToolRepair, KeepLast: 1}, {Name: projection.SquashFailed, KeepLast: 1},
 	{Name: projection.SummaryPrefix, KeepLast: 1, Summary: "All went well."},
@@ -24,9 +24,8 @@ var everyPolicy = []projection.Options{
 	{Name: projection.HarnessView},
 }
 
-// TestProjectAdmitsAsAStoreDoes projects logs of every kind, with events that occur twice
-// and events without an id, under every policy and in every format, and compares with a
-// store that was given them.
+// TestProjectAdmitsAsAStoreDoes compares Project with an assembly from a store, for logs of every kind,
+// with repeated events and events without an id, under every policy and in every format.
 func TestProjectAdmitsAsAStoreDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var projected, stored []eventlog.Event

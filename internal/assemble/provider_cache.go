@@ -7,11 +7,11 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// breakpoints are where the provider's cache should be marked, ascending and at most four,
-// which is what Anthropic takes: after the system prompt, after the digest, at the end of
-// what the projection before shares with this one, so that what that one wrote is read, and
-// at the last message that will be there next time, so that the next request can read it.
-// As long as the prefix is the same, none of them moves back. docs/caching.md does the sums.
+// breakpoints are the messages after which the provider's cache should be marked: ascending, and at most
+// four, which is Anthropic's limit. They are the system prompt, the digest, the last message shared with
+// the projection before (to read what that one cached), and the last message that the next context will
+// have (to be read by that one). While the prefix stays the same, no breakpoint moves back. docs/caching.md
+// does the sums.
 func breakpoints(messages []Message, c CacheReport) []Breakpoint {
 	var at []int
 	mark := func(i int) {
@@ -54,14 +54,14 @@ func summaryAt(messages []Message) int {
 // promptCacheKey is the same for all requests of a session, and reveals nothing of it.
 func promptCacheKey(namespace, sessionID string) string {
 	if namespace != "" {
-		sessionID = namespace + "\x00" + sessionID // which no id holds
+		sessionID = namespace + "\x00" + sessionID // session ids contain no NUL
 	}
 	sum := sha256.Sum256([]byte("prompt_cache_key\x00" + sessionID))
 	return "contextd-" + hex.EncodeToString(sum[:8])
 }
 
-// cacheHints fills in what helps the provider's cache, as the format has it. Nothing
-// may be skipped yet.
+// cacheHints fills in breakpoints and cache key, where the format has them. It needs all messages: call it
+// before skip.
 func (c *Context) cacheHints(namespace string) {
 	f, ok := render.FormatNamed(c.Projection.Budget.Format)
 	if ok && f.Breakpoints {
@@ -76,7 +76,7 @@ func (c *Context) cacheHints(namespace string) {
 type Breakpoint struct {
 	// Message is the index in the whole context.
 	Message int
-	// Item is that of its content where what follows will not be there next time; nil is
-	// the last.
+	// Item is the index in the message's content of the last item that will be there next time; nil is the
+	// message's last item.
 	Item *int
 }

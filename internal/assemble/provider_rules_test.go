@@ -54,9 +54,9 @@ func TestContextsKeepTheProvidersRules(t *testing.T) {
 	}
 }
 
-// TestMediaBeyondALimit lets a session grow in images beyond what a request may have: at a step
-// the oldest are described, the hashes are of what is sent, a client that holds what came before is
-// shown where it changed, and an engine that knows nothing gives the same bytes.
+// TestMediaBeyondALimit lets a session grow in images beyond what a request may have. In steps, the oldest
+// are replaced by descriptions. Hashes are of what is sent, a client learns where its prefix changed, and
+// an engine that knows nothing of the session gives the same bytes.
 func TestMediaBeyondALimit(t *testing.T) {
 	store := memlog.New()
 	defer store.Close()
@@ -123,8 +123,8 @@ func TestMediaBeyondALimit(t *testing.T) {
 
 func hashLines(lines string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(lines))) }
 
-// TestReminderBeyondALimit: a reminder that makes a request too large has the oldest media described
-// in what is sent and in its hash, as long as it is there.
+// TestReminderBeyondALimit: while a reminder makes a request too large, the oldest media are described, in
+// the messages and in their hash.
 func TestReminderBeyondALimit(t *testing.T) {
 	store := memlog.New()
 	defer store.Close()

@@ -12,8 +12,8 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// Readers of one session whose models have other tools do not see each other's in texts that
-// are kept between requests: those of reducers, of projection policies and of formats.
+// Models with different recall tools read one session. Texts cached for one reader, by reducers, projection
+// policies or formats, never show its tool's name to another.
 func TestTextsNameTheToolOfTheReader(t *testing.T) {
 	for name, o := range map[string]projection.Options{
 		"raw": {}, "custom": {Name: projection.CustomExpression, Expression: `age > 2 ? "stub" : "keep"`},

@@ -2,7 +2,7 @@ package assemble
 
 import "slices"
 
-// recent is a small LRU cache that knows how many bytes its values take.
+// recent is a small LRU cache. It counts the bytes that callers declare for its values.
 type recent[V any] struct {
 	limit   int
 	entries []recentEntry[V] // newest last
@@ -26,14 +26,14 @@ func (r *recent[V]) get(key string) (V, bool) {
 	return e.value, true
 }
 
-// put keeps a value as the newest; the oldest goes where there are too many.
+// put stores a value as the newest, and evicts the oldest if there are more than limit.
 func (r *recent[V]) put(key string, value V, bytes int) {
 	r.entries = slices.DeleteFunc(r.entries, func(e recentEntry[V]) bool { return e.key == key })
 	r.entries = append(r.entries, recentEntry[V]{key, value, bytes})
 	r.keep(r.limit)
 }
 
-// keep releases all but the newest n.
+// keep evicts all entries but the newest n.
 func (r *recent[V]) keep(n int) {
 	r.entries = slices.Delete(r.entries, 0, max(len(r.entries)-n, 0))
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/contextd/contextd/internal/records"
 )
 
-// record stores the projection of an answer with the events that report it, or with the shadow that
-// it is; durable on return.
+// record stores the projection of an answer, durable on return: with the lifecycle events that report it,
+// or as a shadow if shadow is set.
 func (e *Engine) record(ctx context.Context, s *session, p decide.Projected, out *Context, laid encoding, shadow *Shadow) error {
 	known, err := s.knownReminders(ctx, e.store)
 	if err != nil {
@@ -18,7 +18,7 @@ func (e *Engine) record(ctx context.Context, s *session, p decide.Projected, out
 	}
 	reminders, known := p.ReminderNews(known)
 	r := &out.Projection
-	// A fork knows what was known at this event.
+	// These go into the record so that a fork at this event starts with what the watchers knew here.
 	r.RemindersTurns, r.RemindersCollapsed = p.Conversation.Turns(), min(known.Collapsed, r.AsOf)
 	if r.ID, err = records.NextID(ctx, e.store, s.id, r.AsOf); err != nil {
 		return err
@@ -43,7 +43,7 @@ func (e *Engine) record(ctx context.Context, s *session, p decide.Projected, out
 		}
 		all = append(all, a)
 	}
-	s.computing.End() // the disk computes nothing
+	s.computing.End() // give up the processor while waiting for the disk
 	if shadow != nil {
 		err = e.recordShadow(ctx, s, *shadow, out, all)
 	} else {
@@ -63,7 +63,7 @@ func (e *Engine) record(ctx context.Context, s *session, p decide.Projected, out
 	return nil
 }
 
-// newRecord describes the projection that a request led to.
+// newRecord makes the record of the projection that a request leads to; it has no ID yet.
 func (r Request) newRecord(in decide.Inputs, p decide.Projected, at time.Time) records.Projection {
 	out := in.Record(p, at)
 	out.Reason, out.IdempotencyKey, out.RequestDigest = r.Policy.Reason, r.IdempotencyKey, r.Digest

@@ -23,16 +23,14 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// unindexed keeps records and calls without what they are found by, as builds did before
-// that was kept.
+// unindexed stores records and calls without their index entries, as early builds did.
 type unindexed struct{ eventlog.Store }
 
 func (s unindexed) PutArtifacts(ctx context.Context, id string, all ...eventlog.Artifact) error {
 	return s.Store.PutArtifacts(ctx, id, slices.DeleteFunc(all, func(a eventlog.Artifact) bool { return strings.Contains(a.Kind, "/") })...)
 }
 
-// lookups lives through the life of some sessions and holds every lookup to a scan of all
-// records.
+// lookups runs random sessions and compares every lookup with a scan of all records.
 type lookups struct {
 	*rapid.T
 	fs     vfs.FS
@@ -136,7 +134,8 @@ func (l *lookups) assemble(id string) {
 	}
 }
 
-// sameAsScan holds what a record started from and was compared with to the records before it.
+// sameAsScan compares a record's starting state and its Previous with what a scan of the records before it
+// finds.
 func (l *lookups) sameAsScan(id string, before []records.Projection, r records.Projection) {
 	gauge, err := gauges(r.Budget.Tokenizer)
 	l.check(err)
@@ -225,8 +224,8 @@ func (l *lookups) fork(id string) {
 	l.ids = append(l.ids, child)
 }
 
-// TestLookupsAgreeWithScans also has builds at work now and then that keep nothing that
-// records are found by.
+// TestLookupsAgreeWithScans also has an early build, which stores no index entries, write from time to
+// time.
 func TestLookupsAgreeWithScans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := &lookups{T: t, fs: vfs.NewMem(), ids: []string{"s"}, first: map[string]assemble.CacheReport{}}

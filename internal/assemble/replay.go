@@ -11,8 +11,8 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// recompute computes a recorded projection from the log. With a fingerprint it may go by what is
-// stored of what a digest replaces.
+// recompute computes a recorded projection from the log. With a fingerprint it may use the stored digest
+// and checkpoint under it; without, it reads the whole log.
 func (e *Engine) recompute(ctx context.Context, s *session, r records.Projection, fingerprint string) (decide.Projected, error) {
 	if err := r.LoadTexts(ctx, e.store, s.id); err != nil {
 		return decide.Projected{}, err
@@ -46,7 +46,7 @@ func (e *Engine) recompute(ctx context.Context, s *session, r records.Projection
 	}
 	run := in.Run
 	if fingerprint != "" && r.Projection.PolicyName() == projection.Raw {
-		// What a run ended with is what its state shows, which needs no earlier digest.
+		// The state after the run already fixes what is shown, so no earlier digest is needed.
 		in.Before = r.After
 		run = in.Standing
 	}
@@ -60,7 +60,7 @@ func (e *Engine) recompute(ctx context.Context, s *session, r records.Projection
 // Replay computes a recorded projection again from the log and the recorded state
 // and says whether it gives the same bytes, or where it first differs.
 func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Replay, error) {
-	// A session of its own, so that nothing kept in memory can flatter the answer.
+	// A fresh session, so that the answer comes from the store and not from what is cached.
 	s := &session{id: sessionID}
 	s.reset()
 	if _, err := s.look(ctx, e.store); err != nil {
@@ -109,7 +109,7 @@ func difference(a, b records.Projection) string {
 type Replay struct {
 	Same               bool
 	Recorded, Replayed records.Projection
-	// Messages are those that Replayed describes; injections are not recorded.
+	// Messages are those of Replayed. Injections are not among them: they are not recorded.
 	Messages   []Message
 	Difference string
 }

@@ -20,7 +20,7 @@ import (
 
 const credential, scrubMark = "ghp_abcdefghijklmnopqrstuvwxyz0123456789", "[scrubbed:github_token]"
 
-// replaced is how many places a context says that it replaced.
+// replaced is how many replacements a context reports.
 func replaced(c *assemble.Context) int {
 	at := slices.IndexFunc(c.Projection.Steps, func(s reduce.Step) bool { return s.Reducer == "scrub" })
 	if at < 1 { // the first step says why groups were dropped

@@ -17,15 +17,15 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// session is what is kept of a session between requests: nothing that the log
-// and the records would not give again. It belongs to whoever acquired it.
+// session caches what is derived from a session's log and records between requests; all of it can be
+// computed again from the store. Only the caller that acquired it may use it.
 type session struct {
 	id   string
-	turn chan struct{} // holds one token while nobody uses the session
+	turn chan struct{} // holds one token while no caller has acquired the session
 
-	// What pool.mu guards: the sessions of the same engine, the place among the recent ones,
-	// how many callers use the session or wait for it, whether what it holds, or the list of
-	// summaries, must be forgotten first, and its share of pool.bytes.
+	// pool.mu guards these: home, the engine's sessions by id; place, in the pool's LRU list; users, the
+	// callers that use the session or wait for it; stale and newSummaries, set if everything held or the
+	// list of summaries must be forgotten at the next acquire; and bytes, its share of pool.bytes.
 	home         map[string]*session
 	place        *list.Element
 	users        int
@@ -33,61 +33,61 @@ type session struct {
 	newSummaries bool
 	bytes        int
 
-	// room is how many bytes all sessions may hold, and work what reading a log takes from;
-	// grant is what the request that has the turn took.
+	// room is how many bytes all sessions may hold together. work is the budget of memory for reading logs,
+	// and grant what the current request has reserved from it.
 	room  int
 	work  *memory.Budget
 	grant *memory.Grant
-	// computing is the processor's turn of the request that has the session.
+	// computing is the current request's turn of the processor.
 	computing fair.Turn
-	// expect makes room for what is read; nil where the session is not one of those that stay.
-	// answers is set while a context is made, which is as large as the log at most.
+	// expect counts what is about to be read towards the pool, which evicts sessions for it; nil for a
+	// session outside the pool. answers is set while a context is made: a context may be as large as the
+	// log.
 	expect  func(s *session, bytes uint64)
 	answers bool
 
-	// pinned is the incarnation that whoever has the session works on; 0 before it looked.
+	// pinned is the incarnation that the current request works on; 0 before its first look.
 	pinned eventlog.Incarnation
-	// whole has whoever has the session read logs from their first event on.
+	// whole makes the current request read logs from their first event on, not from a checkpoint.
 	whole bool
-	// layouts is how many were made, which is the id of the newest.
+	// layouts counts the layouts made so far; the count is the id of the newest.
 	layouts int
 	kept
 }
 
-// kept is what a session holds of one incarnation. All of it is forgotten together.
+// kept is what a session caches of one incarnation. All of it is forgotten together.
 type kept struct {
-	// of is the incarnation, and head and logBytes the log's as it was last seen.
+	// of is the incarnation; head and logBytes are of its log when it was last looked at.
 	of       eventlog.Incarnation
 	head     eventlog.Seq
 	logBytes uint64
-	// indexed says that all records and calls are found by what is stored next to them.
+	// indexed says that the indexes of records and calls are complete (records.Index).
 	indexed bool
 
 	convs   recent[*reduce.Conversation] // by tokenizer, and how the log is read
 	encoded recent[*layout]              // by format and recall tool
 	last    recent[lastProjection]       // by stream
-	// digests are those that are stored next to the log, zero where none is, by fingerprint.
+	// digests are those stored last, by fingerprint; zero where none is stored.
 	digests recent[reduce.Written]
-	// checkpoints are the sums of what is stored of what digests replace, by fingerprint.
+	// checkpoints are the checksums of the checkpoints stored last, by fingerprint.
 	checkpoints recent[[32]byte]
 	report      *lastReport
-	// described are the blocks of the pointers of the last answer.
+	// described caches the facts about the blocks that the last answer's pointers name.
 	described pointers.Described
-	// summaries are all there are, oldest first; nil if they were not read.
+	// summaries are all of the session, oldest first; nil before they are read.
 	summaries []summarize.Summary
-	// projectors are the projection policies in use, by recall tool and the JSON of their
-	// options.
+	// projectors are compiled projection policies, by recall tool and the JSON of their options.
 	projectors recent[projection.Policy]
-	// observed is what was observed of what was shown last, and ahead what was found ahead of it, by
-	// fingerprint.
+	// observed caches the observations about the last views, and ahead what lookAhead found for them; both
+	// by fingerprint.
 	observed recent[*records.Observation]
 	ahead    recent[ahead]
-	// known is what the session's watchers know of its reminders; nil if it was not read.
+	// known is what the session's watchers were informed of about reminders; nil before it is read.
 	known *decide.Known
 }
 
-// A session keeps what it was used with last: two pairs of a tokenizer and a way to
-// read the log are one agent that changes its model, eight streams as many policies.
+// The limits of the caches. One agent that changes its model needs two conversations (a tokenizer and a way
+// of reading the log each); eight streams are as many policies.
 const (
 	maxConversations = 2
 	maxFormats       = 2
@@ -95,7 +95,7 @@ const (
 	maxProjectors    = 4
 )
 
-// reset forgets all that is kept.
+// reset forgets everything cached.
 func (s *session) reset() {
 	s.kept = kept{
 		convs:       recent[*reduce.Conversation]{limit: maxConversations},
@@ -109,8 +109,8 @@ func (s *session) reset() {
 	}
 }
 
-// projector is the policy of the options: compiled, and with what it gathered from
-// the session so far, the texts included that name a recall tool.
+// projector returns the compiled policy of the options, from the cache if it is there. A policy caches
+// facts gathered from the session, and texts that name the recall tool, so there is one for each tool.
 func (s *session) projector(o projection.Options, by reduce.Recall) (projection.Policy, error) {
 	options, err := json.Marshal(o.Lasting())
 	if err != nil {
@@ -131,10 +131,9 @@ func (s *session) projector(o projection.Options, by reduce.Recall) (projection.
 	return p, nil
 }
 
-// look returns the session's current state, and forgets everything about another that had
-// its id before. For whoever has the session, the first look decides which one it works on:
-// a later one is a *eventlog.NotFoundError where that one is gone. So what was read between
-// two looks is of one session, and what is computed after them is of no mixture.
+// look returns the session's current state, and resets the cache if a different incarnation has the id now.
+// A request's first look pins the incarnation; later looks return *eventlog.NotFoundError if that one is
+// gone. So all that is read between two looks is of one incarnation.
 func (s *session) look(ctx context.Context, store eventlog.Reader) (eventlog.Session, error) {
 	info, err := store.Session(ctx, s.id)
 	if _, gone := errors.AsType[*eventlog.NotFoundError](err); gone || err == nil && info.Incarnation != s.of {
@@ -152,8 +151,7 @@ func (s *session) look(ctx context.Context, store eventlog.Reader) (eventlog.Ses
 	return info, nil
 }
 
-// index has records and calls found by what is kept next to them. It need be asked once for
-// what is held of a session.
+// index has the stored indexes of records and calls completed; needed once for each cached incarnation.
 func (s *session) index(ctx context.Context, store eventlog.Artifacts) error {
 	if s.indexed {
 		return nil
@@ -163,7 +161,8 @@ func (s *session) index(ctx context.Context, store eventlog.Artifacts) error {
 	return err
 }
 
-// observation is what was observed of what is shown under a fingerprint.
+// observation returns the cached observation of the views under a fingerprint, to be continued by the
+// caller.
 func (s *session) observation(fingerprint string) *records.Observation {
 	o, ok := s.observed.get(fingerprint)
 	if !ok {

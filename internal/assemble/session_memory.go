@@ -8,8 +8,8 @@ import (
 	"github.com/contextd/contextd/internal/projection"
 )
 
-// What is derived from a text, such as stubs and indexes, takes about as much again;
-// a policy holds its program and, where it gathers from the log, an index.
+// conversationFactor: what is derived from a text, such as stubs and indexes, takes about as many bytes
+// again. projectorBytes: a compiled policy; an index that it gathers from the log is counted separately.
 const (
 	conversationFactor = 2
 	projectorBytes     = 64 << 10
@@ -35,8 +35,7 @@ func (s *session) held() int {
 	return n
 }
 
-// shrink keeps only what the last request used where the session holds more than its
-// share.
+// shrink evicts all but what the last request used, if the session holds more than half of the room.
 func (s *session) shrink() {
 	if s.held() > s.room/2 {
 		s.convs.keep(1)
@@ -49,8 +48,8 @@ func (s *session) shrink() {
 	}
 }
 
-// makeRoom releases all conversations, before another is read, where they take more
-// than the session's share.
+// makeRoom evicts all conversations before another is read, if the session holds more than half of the
+// room.
 func (s *session) makeRoom() {
 	if s.held() > s.room/2 {
 		s.convs.keep(0)
@@ -61,18 +60,18 @@ func (s *session) makeRoom() {
 	}
 }
 
-// How many bytes are at work for each byte of a log that is read, and for each event: the group
-// that it is, however little it says.
+// How much memory reading a log needs: bytes for each byte of the log, and for each event, which becomes a
+// group even if its text is short.
 const (
 	workFactor = 3
 	eventWork  = 512
 )
 
-// leastWork is what nobody need wait for.
+// leastWork is the number of bytes below which no memory need be reserved.
 const leastWork = 256 << 10
 
-// reserve takes memory for reading the log after have, and for a context that is made of
-// it, unless the request has some: it must not wait for itself.
+// reserve takes memory from the work budget to read the log after have up to to, and for the context made
+// of it. A request reserves once only: a second reservation could wait for its own first one.
 func (s *session) reserve(ctx context.Context, have, to eventlog.Seq) (err error) {
 	if s.grant != nil {
 		return nil
@@ -85,25 +84,25 @@ func (s *session) reserve(ctx context.Context, have, to eventlog.Seq) (err error
 	if n < leastWork {
 		return nil
 	}
-	s.computing.End() // a turn of the processor waits for nothing
+	s.computing.End() // nobody may wait for memory while holding a turn of the processor
 	if s.grant, err = s.work.Take(ctx, n); err == nil && read >= leastWork && s.expect != nil {
 		s.expect(s, read)
 	}
 	return err
 }
 
-// workFor is about how many bytes reading the log after have takes.
+// workFor estimates how many bytes of memory it takes to read the events after have up to to.
 func (s *session) workFor(have, to eventlog.Seq) uint64 {
 	events := to - min(have, to)
 	return workFactor*s.logBytesOf(events) + eventWork*uint64(events)
 }
 
-// logBytesOf is about how many bytes of the log so many events are.
+// logBytesOf estimates the bytes of the log that a number of events takes, by the average.
 func (s *session) logBytesOf(events eventlog.Seq) uint64 {
 	return s.logBytes / uint64(max(s.head, 1)) * uint64(events)
 }
 
-// handOver keeps of what the request took what its context takes until it is sent.
+// handOver reduces the request's reservation to the bytes of its context, and keeps those until it is sent.
 func (s *session) handOver(ctx context.Context, out *Context) {
 	bytes := 0
 	for i := range out.Messages {

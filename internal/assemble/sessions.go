@@ -10,7 +10,7 @@ import (
 	"github.com/contextd/contextd/internal/memory"
 )
 
-// sessions are those of one engine.
+// sessions are the sessions of one engine that are in memory.
 type sessions struct {
 	*pool
 	byID map[string]*session
@@ -20,14 +20,14 @@ type sessions struct {
 type pool struct {
 	mu     sync.Mutex
 	limit  int
-	room   int // for the bytes of those that nobody uses
+	room   int // how many bytes sessions may hold before idle ones are evicted
 	work   *memory.Budget
 	turns  *fair.Turns
-	wait   time.Duration // for the turn of a session; 0 is as long as it takes
+	wait   time.Duration // how long a call waits for a session; 0 is as long as it takes
 	recent *list.List    // newest first
-	bytes  int           // of all of them
-	// shared says that other processes write to the store, too: what they may have put next to a
-	// log is read again by each request.
+	bytes  int           // held by all sessions together
+	// shared says that other processes write to the store, too. Then each request reads again what they may
+	// have stored next to a log.
 	shared bool
 }
 
@@ -36,7 +36,7 @@ func newSessions(limit, room int, work *memory.Budget, turns *fair.Turns, wait t
 	return p.sessions()
 }
 
-// sessions are those of another engine.
+// sessions returns an empty set of sessions, for another engine that shares the pool.
 func (all *pool) sessions() *sessions { return &sessions{all, map[string]*session{}} }
 
 // acquire waits until nobody else uses the session. The caller must release it. The error is a
@@ -49,7 +49,7 @@ func (all *sessions) acquire(ctx context.Context, id string) (*session, func(), 
 	}
 	select {
 	case <-s.turn:
-		return s, all.take(s), nil
+		return s, all.beginUse(s), nil
 	case <-ctx.Done():
 		all.leave(s)
 		return nil, nil, ctx.Err()
@@ -68,15 +68,15 @@ func (all *sessions) tryAcquire(id string) (s *session, release func(), ok bool)
 	s = all.join(id)
 	select {
 	case <-s.turn:
-		return s, all.take(s), true
+		return s, all.beginUse(s), true
 	default:
 		all.leave(s)
 		return nil, nil, false
 	}
 }
 
-// take is for who has just got the turn of the session. What it returns gives that back.
-func (all *pool) take(s *session) (release func()) {
+// beginUse starts the use of a session by the caller that has received its token. release gives the token back.
+func (all *pool) beginUse(s *session) (release func()) {
 	all.mu.Lock()
 	stale, newSummaries := s.stale, s.newSummaries
 	s.stale, s.newSummaries = false, false
@@ -121,7 +121,7 @@ func (all *sessions) join(id string) *session {
 	return s
 }
 
-// leave ends the use of a session.
+// leave ends a caller's wait for a session that it did not get.
 func (all *pool) leave(s *session) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -129,9 +129,8 @@ func (all *pool) leave(s *session) {
 	all.trim()
 }
 
-// done ends the use of a session by who had its turn. Where others wait for it and the
-// sessions hold too much, as many that are asked for at once do, it is read again: those
-// that wait have to take memory for it in their turn.
+// done ends the use of a session by the caller that had its turn. If callers wait for it and the pool holds
+// too much, the session is reset: so each waiting caller reserves memory for it in its own turn.
 func (all *pool) done(s *session) {
 	held := s.held()
 	all.mu.Lock()
@@ -144,7 +143,7 @@ func (all *pool) done(s *session) {
 	}
 }
 
-// expect makes room for what is about to be read into a session.
+// expect counts bytes that are about to be read into a session, and evicts idle sessions to make room.
 func (all *pool) expect(s *session, bytes uint64) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -157,9 +156,8 @@ func (all *pool) grow(s *session, bytes int) {
 	all.bytes += bytes
 }
 
-// trim releases the sessions that were not used for longest while there are too
-// many, or too much in them. What is in use stays: were it created again meanwhile, two
-// callers would assemble the same session side by side.
+// trim evicts the idle sessions used least recently while there are too many, or they hold too much. A
+// session in use stays: a second copy of it would let two callers assemble the same session side by side.
 func (all *pool) trim() {
 	for place := all.recent.Back(); place != nil && all.recent.Len() > 1; {
 		s := place.Value.(*session)
@@ -173,7 +171,7 @@ func (all *pool) trim() {
 	}
 }
 
-// forget releases a session, or what it holds, as soon as nobody uses it.
+// forget evicts an idle session. One in use is reset when it is next acquired.
 func (all *sessions) forget(id string) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -206,8 +204,7 @@ func (all *pool) drop(s *session) {
 	all.bytes -= s.bytes
 }
 
-// Forget drops what is held of a session in memory; call it when the session was
-// deleted.
+// Forget evicts a session from memory. Call it when the session was deleted.
 func (e *Engine) Forget(sessionID string) {
 	e.sessions.forget(sessionID)
 	e.shadow.sessions.forget(sessionID)

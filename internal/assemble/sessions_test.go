@@ -25,7 +25,7 @@ func mustAcquire(t *testing.T, all *sessions, id string) (*session, func()) {
 	return s, release
 }
 
-// waits reports whether who asks for a session has to wait for it.
+// waits reports whether a caller has to wait for a session.
 func waits(t *testing.T, all *sessions, id string) bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -43,8 +43,8 @@ func waits(t *testing.T, all *sessions, id string) bool {
 	return true
 }
 
-// TestASessionInUseStays: however many others are asked for meanwhile, there is one
-// of each, so nobody works on it beside its user.
+// TestASessionInUseStays: whatever other sessions are acquired meanwhile, a session in use is not evicted,
+// so there is never a second copy of it.
 func TestASessionInUseStays(t *testing.T) {
 	all := newSessions(1, room, nil, nil, 0)
 	a, releaseA := mustAcquire(t, all, "a")
@@ -95,8 +95,8 @@ func TestASessionIsNotWaitedForLong(t *testing.T) {
 	})
 }
 
-// TestForgetting: what is forgotten while it is used is empty for the next user,
-// and whoever waits for it gets it.
+// TestForgetting: a session that is forgotten while in use is empty for the next caller, and callers that
+// wait for it get it.
 func TestForgetting(t *testing.T) {
 	all := newSessions(4, room, nil, nil, 0)
 	s, release := mustAcquire(t, all, "a")
@@ -138,8 +138,8 @@ func (counter) PerToken() uint64            { return 1 }
 // room is for what sessions hold in these tests.
 const room = 64 << 20
 
-// TestTextIsBounded: too much text in memory makes the sessions that were not used
-// for longest give way, but for the one in use.
+// TestTextIsBounded: if sessions hold too much text, those used least recently are evicted, but never the
+// one in use.
 func TestTextIsBounded(t *testing.T) {
 	all := newSessions(100, room, nil, nil, 0)
 	text := strings.Repeat("x", room/3/conversationFactor-1024)
@@ -181,8 +181,8 @@ func TestTextIsBounded(t *testing.T) {
 	}
 }
 
-// TestASessionIsBounded: a session that is used in ever new ways keeps no more of them
-// than it may, and of a large one only the way it was used last.
+// TestASessionIsBounded: the caches of a session are bounded, and a large session keeps only what its last
+// request used.
 func TestASessionIsBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		text  int
@@ -227,8 +227,8 @@ func TestASessionIsBounded(t *testing.T) {
 	}
 }
 
-// TestSessionsThatAreWaitedFor has several large sessions asked for at once: while others
-// wait for one it cannot be dropped, so what it holds is.
+// TestSessionsThatAreWaitedFor acquires several large sessions at once. A session that callers wait for
+// cannot be evicted, but it is reset.
 func TestSessionsThatAreWaitedFor(t *testing.T) {
 	const room, each = 1000, 800
 	all := newSessions(10, room, nil, nil, 0)

@@ -10,14 +10,14 @@ import (
 	"github.com/contextd/contextd/internal/records"
 )
 
-// Shadow asks what another policy would have sent in the place of a context that was recorded.
+// Shadow asks what another policy would have sent in the place of a recorded context.
 type Shadow struct {
-	// Name is what records call the policy.
+	// Name is the policy's name in records.
 	Name   string
 	Policy Policy
 	Budget budget.Spec
 
-	// The context in use: its session, and the record. AsOf is the last event of it.
+	// The context that was sent: its session, record and fingerprint. AsOf is its last event.
 	SessionID    string
 	Of           eventlog.Incarnation
 	AsOf         eventlog.Seq
@@ -25,16 +25,16 @@ type Shadow struct {
 	Fingerprint  string
 }
 
-// Why there is nothing to compute.
+// Why Shadow computes nothing.
 var (
 	ErrShadowInUse = errors.New("the shadow policy is the one in use")
 	ErrShadowKnown = errors.New("the shadow of the projection was computed before")
 )
 
-// Shadow computes what a policy would have sent, and stores it beside the record that it is about;
-// durable on return. The policy goes on from what it decided in the shadows before, as if it had been in
-// use in all of them, and no context ever goes by that. Those of a session must come in their order.
-// The error is ErrShadowInUse, ErrShadowKnown, or one of Assemble.
+// Shadow computes what a policy would have sent, and stores it next to the record in question; durable on
+// return. The policy starts from its decisions in the session's earlier shadows, as if it had been in use
+// all along; no real context uses them. Call it for the contexts of a session in their order. The error is
+// ErrShadowInUse, ErrShadowKnown, or one of Assemble.
 func (e *Engine) Shadow(ctx context.Context, of Shadow) (records.Shadow, error) {
 	b, _, err := e.resolve(of.Budget)
 	if err != nil {
@@ -61,7 +61,7 @@ func (e *Engine) Shadow(ctx context.Context, of Shadow) (records.Shadow, error) 
 	return of.record(out), nil
 }
 
-// record is what is kept of a context that the policy would have sent.
+// record is the shadow record of a context that the policy would have sent.
 func (of Shadow) record(c *Context) records.Shadow {
 	return records.Shadow{
 		Policy: of.Name, Tokens: c.Projection.Tokens, Messages: c.Projection.MessageCount,
@@ -69,7 +69,7 @@ func (of Shadow) record(c *Context) records.Shadow {
 	}
 }
 
-// refused keeps that the policy would have sent nothing.
+// refused stores that the policy would have sent nothing, because its context exceeds the budget.
 func (of Shadow) refused(ctx context.Context, store eventlog.Artifacts) (records.Shadow, error) {
 	s := records.Shadow{Policy: of.Name, OverBudget: true}
 	a, err := records.ShadowArtifact(of.AsOf, of.ProjectionID, s)
@@ -80,7 +80,7 @@ func (of Shadow) refused(ctx context.Context, store eventlog.Artifacts) (records
 	return s, store.PutArtifacts(ctx, of.SessionID, a)
 }
 
-// recordShadow stores what a shadow decided with what it comes to. Nobody watches it.
+// recordShadow stores a shadow's decisions with its record. No lifecycle event reports them.
 func (e *Engine) recordShadow(ctx context.Context, s *session, of Shadow, c *Context, all []eventlog.Artifact) error {
 	a, err := records.ShadowArtifact(of.AsOf, of.ProjectionID, of.record(c))
 	if err != nil {
@@ -89,14 +89,15 @@ func (e *Engine) recordShadow(ctx context.Context, s *session, of Shadow, c *Con
 	return e.store.PutArtifacts(ctx, s.id, append(all, a)...)
 }
 
-// withShadow gives an engine the one that computes shadows. They have sessions of their own, which
-// share the memory for sessions with all others.
+// withShadow gives an engine a second one that computes shadows. Its sessions are separate, in the same
+// pool.
 func (e *Engine) withShadow() *Engine {
 	e.shadow = &Engine{store: apart{e.store}, opts: e.opts, sessions: e.sessions.pool.sessions()}
 	return e
 }
 
-// apart is a store in which what shadows decide has kinds of its own, so that no context goes by it.
+// apart is a store that keeps the decisions of shadows under separate artifact kinds, so that no context
+// uses them.
 type apart struct{ Store }
 
 func (a apart) ReadRuns(ctx context.Context, id string, runs eventlog.Ranges) iter.Seq2[eventlog.Event, error] {

@@ -31,8 +31,8 @@ func mustShadow(tb testing.TB, e *assemble.Engine, of assemble.Shadow) records.S
 	return out
 }
 
-// A shadow comes to what its policy would have come to in use, restarts and late turns included, and
-// the context in use is what it would be without.
+// A shadow is what its policy would have sent if it had been in use, also across restarts and when computed
+// late. The context in use is not affected by it.
 func TestAShadowIsWhatItsPolicyWouldHaveSent(t *testing.T) {
 	used, other := windowOf(8_192), windowOf(8_192)
 	other.Policy.Reduction = reduce.FrugalPolicy()
@@ -86,8 +86,8 @@ func TestAShadowIsWhatItsPolicyWouldHaveSent(t *testing.T) {
 	}
 }
 
-// A shadow is computed once, not for the policy that is in use, and not for a session that has
-// taken the place of the one it is about.
+// No shadow is computed twice, for the policy in use, or for a new session that has the id of the one in
+// question.
 func TestShadowsThatAreNotComputed(t *testing.T) {
 	store := memlog.New()
 	push(t, store, "s", opening()...)
@@ -117,7 +117,8 @@ func TestShadowsThatAreNotComputed(t *testing.T) {
 	}
 }
 
-// Where the policy would have refused, that is kept, and the context in use is there.
+// If the shadow's policy would have refused the context, that is recorded, and the context in use is not
+// affected.
 func TestAShadowOverItsBudget(t *testing.T) {
 	store := memlog.New()
 	push(t, store, "s", opening()...)
@@ -187,8 +188,8 @@ func TestShadowsOfAFork(t *testing.T) {
 	}
 }
 
-// BenchmarkShadow is what a shadow costs after a context: the time of both, and the bytes that are
-// stored for each, after one more turn of 10,000 events.
+// BenchmarkShadow measures contexts with a shadow each, after one more turn of 10,000 events: the time of
+// both, and the bytes stored for each.
 func BenchmarkShadow(b *testing.B) {
 	store := memlog.New()
 	next := fill(b, store, 10_000)

@@ -25,7 +25,7 @@ func (e *Engine) offered(ctx context.Context, s *session, in decide.Inputs) ([]s
 	newest := -1
 	for i := range all {
 		if all[i].Summarizer == summarize.Caller && decide.DecidedSummary(in.Conversation, all[i].ID) == nil {
-			continue // it replaces what its caller said, and only as long as it does
+			continue // a caller's summary holds only while its compaction is in force
 		}
 		if newest < 0 || all[i].To > all[newest].To || all[i].To == all[newest].To && !all[i].Time.Before(all[newest].Time) {
 			newest = i
@@ -40,7 +40,7 @@ func (e *Engine) offered(ctx context.Context, s *session, in decide.Inputs) ([]s
 	return out, nil
 }
 
-// summariesOf returns the summaries that end at an event or before, oldest first.
+// summariesOf returns the summaries of spans that end at upTo or before, oldest first.
 func (e *Engine) summariesOf(ctx context.Context, s *session, upTo eventlog.Seq) ([]summarize.Summary, error) {
 	if s.summaries == nil {
 		all, err := summarize.Load(ctx, e.store, s.id, 0)
@@ -130,8 +130,8 @@ func (e *Engine) Material(ctx context.Context, p summarize.Proposal) (summarize.
 	return out, nil
 }
 
-// recordTarget is the target in whose shares the ledger and the index that are kept
-// with a summary are written, in tokens.
+// recordTarget is the target, in tokens, from which the sizes of the ledger and the index stored with a
+// summary are computed.
 const recordTarget = 128_000
 
 // Summarized implements summarize.Sessions.

@@ -13,8 +13,8 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// The caps that are promised to hold: a digest has lines that no cap takes away, and of
-// a system prompt this much always stays, both in tokens.
+// Minimum sizes that no cap can go below, in tokens: a digest has lines that are always there, and a part
+// of the system prompt always stays.
 const (
 	leastSummary = 250
 	leastSystem  = 100
@@ -22,9 +22,9 @@ const (
 	stubbed = 90
 )
 
-// A tier stays under its cap, although the total would fit, as far as docs/policies.md
-// promises: the summary and the system prompt always, the dialogue but for what no cut
-// takes, and of the results those that have a body to lose.
+// A tier stays under its cap even if the whole context would fit, as far as docs/policies.md promises:
+// always for the summary and the system prompt; for the dialogue except what no cut drops; for results as
+// far as they have a body to evict.
 func TestTiersStayUnderTheirCaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store := memlog.New()
@@ -68,8 +68,8 @@ func TestTiersStayUnderTheirCaps(t *testing.T) {
 	})
 }
 
-// reducible is how much of a tier could leave: results that are in full before the
-// newest turns and may be evicted, and what the agent said before those.
+// reducible is how much of a tier could still be reduced: full results before the newest turns that may be
+// evicted, and what the agent said before those turns.
 func reducible(c *assemble.Context, tier budget.Tier) (tokens uint64) {
 	const spared = 2 // turns
 	newest := 0

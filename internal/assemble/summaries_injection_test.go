@@ -29,11 +29,10 @@ func genInjections(t *rapid.T) []render.Injection {
 	return all
 }
 
-// Adding, changing or removing an injection never changes a byte of the prefix, its
-// hash, or any decision of the reduction: of two sessions with the same log, one with
-// injections that change every turn and one without, every context has the same
-// messages before them and the same record of why. So it is with summaries, too, and
-// where nothing can be made to fit.
+// Adding, changing or removing an injection never changes the prefix, its hash, or a decision of the
+// reduction. Of two sessions with the same log, one has different injections each turn and one has none:
+// every context has the same messages before the injections, and the same record. This holds with
+// summaries, too, and for contexts that cannot be made to fit.
 func TestInjectionsChangeNoDecision(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var worlds [2]*world

@@ -13,8 +13,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// A summary is there before it is needed, and is in the context from the cut on
-// that it was made for.
+// A summary is made before it is needed, and is used from the cut on for which it was made.
 func TestASummaryIsThereBeforeItIsNeeded(t *testing.T) {
 	for _, by := range []string{byRules, byModel} {
 		t.Run(by, func(t *testing.T) {
@@ -72,8 +71,8 @@ func cut(t *testing.T, before, now *assemble.Context) bool {
 	return nowThrough > through
 }
 
-// A summary that comes late changes nothing by itself: with the model's answers held
-// back for any number of turns, every context is what it was, up to the next cut.
+// A late summary changes nothing by itself. If the model answers any number of turns late, every context up
+// to the next cut is as it was.
 func TestALateSummaryRewritesNothing(t *testing.T) {
 	store := memlog.New()
 	defer closeStore(t, store)
@@ -102,8 +101,7 @@ func TestALateSummaryRewritesNothing(t *testing.T) {
 	}
 }
 
-// Without summaries the same session has as many cuts: a summary is what replaces
-// what leaves, no reason for anything to leave.
+// Summaries cause no cuts: without them the same session has as many.
 func TestSummariesCauseNoCuts(t *testing.T) {
 	count := func(summaries bool) (cuts int) {
 		store := memlog.New()

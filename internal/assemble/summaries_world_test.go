@@ -55,8 +55,8 @@ func hangs(ctx context.Context, _ summarize.Request) (summarize.Output, error) {
 	return summarize.Output{}, ctx.Err()
 }
 
-// world is an engine with a real scheduler. It notes what is proposed, and has a summary
-// made only when a test says so.
+// world is an engine with a real scheduler. It collects proposals, and has them made only when a test calls
+// between.
 type world struct {
 	tb        rapid.TB
 	store     eventlog.Store
@@ -103,7 +103,7 @@ func (w *world) assemble(req assemble.Request) *assemble.Context {
 	return out
 }
 
-// try is assemble for contexts that cannot be, too.
+// try is assemble for contexts that may be refused.
 func (w *world) try(req assemble.Request) (*assemble.Context, error) {
 	out, err := w.engine.Assemble(context.Background(), req)
 	if err == nil && out.Proposed != nil {
@@ -112,8 +112,7 @@ func (w *world) try(req assemble.Request) (*assemble.Context, error) {
 	return out, err
 }
 
-// between is what happens between turns: what was proposed is made. It returns how
-// many summaries came of it.
+// between has the collected proposals made, as happens between turns. It returns the number of summaries.
 func (w *world) between() int {
 	w.tb.Helper()
 	all := w.proposed

@@ -10,9 +10,9 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// Undo takes back the compactions of a session from an event on; 0 is the newest in effect.
-// It returns what was reverted, oldest first: nothing where none is. mark writes the event
-// that says so; durable on return.
+// Undo takes back the compaction at event from and all later ones; 0 is the newest in effect. It returns
+// the events of those taken back, oldest first; none if none is in effect. mark appends the event that
+// records the undo; durable on return.
 func (e *Engine) Undo(ctx context.Context, sessionID string, from eventlog.Seq, mark func(context.Context, *eventlog.Compaction) error) ([]eventlog.Seq, error) {
 	_, release, err := e.sessions.acquire(ctx, sessionID)
 	if err != nil {
@@ -36,10 +36,10 @@ func (e *Engine) Undo(ctx context.Context, sessionID string, from eventlog.Seq, 
 	return standing[at:], err
 }
 
-// strategyUndo is what the event of a take-back says instead of a strategy.
+// strategyUndo is the strategy in the event of an undo.
 const strategyUndo = "undo"
 
-// compactions are the callers' compactions of a session in effect.
+// compactions are the events of a session's callers' compactions that are in effect.
 func (e *Engine) compactions(ctx context.Context, sessionID string) ([]eventlog.Seq, error) {
 	info, err := e.store.Session(ctx, sessionID)
 	if err != nil || info.Head == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/contextd/contextd/internal/projection"
 )
 
-// patience is a context that ends at a look at it, and counts them.
+// patience is a context that ends after a number of checks, and counts the checks.
 type patience struct {
 	context.Context
 	looks, ends int
@@ -23,8 +23,8 @@ func (p *patience) Err() error {
 	return nil
 }
 
-// TestComputationsEndWithTheirCaller: wherever an answer is when its caller leaves, it ends
-// with that and little more, and later ones are as if it had never been asked for.
+// TestComputationsEndWithTheirCaller: if the caller gives up at any point, the computation ends soon after,
+// and later answers are as if the request had never been made.
 func TestComputationsEndWithTheirCaller(t *testing.T) {
 	const turns = 40
 	events := 2 + 2*turns

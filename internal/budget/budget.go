@@ -1,9 +1,9 @@
-// Package budget measures contexts and says how large they may be: counters of
-// tokens, the Gauge that counts blocks and events by one of them, the
-// registry of models, and the Budget that is computed from a model and a request.
+// Package budget measures contexts and says how large they may be. It has counters of tokens, the Gauge
+// that counts blocks and events with one of them, the registry of models, and the Budget that is computed
+// from a model and a request.
 //
-// The package is pure. It counts by the heuristic itself; exact counters are in
-// the package bpe, which callers pass in.
+// The package is pure. It contains the heuristic counter; exact counters are in package bpe and are passed
+// in by callers.
 package budget
 
 import (
@@ -51,8 +51,7 @@ func (s State) String() string {
 	}
 }
 
-// The thresholds and the margin where neither the caller nor the model's entry
-// in the registry says otherwise.
+// The thresholds used if the caller gives none, and the registry's entry for unknown models.
 const (
 	DefaultYellowAt = 0.7
 	DefaultRedAt    = 0.9
@@ -67,8 +66,7 @@ type Spec struct {
 	MaxTokens        uint64
 	OutputReserve    uint64
 	InjectionReserve uint64
-	// OverheadTokens is what the caller sends beside the messages, such as tool
-	// schemas.
+	// OverheadTokens is what the caller sends in addition to the messages, such as tool schemas.
 	OverheadTokens  uint64
 	SafetyMargin    *float64
 	YellowAt, RedAt float64
@@ -86,22 +84,21 @@ type Budget struct {
 	Target uint64
 	// MaxTokens is the window the target was taken from.
 	MaxTokens uint64
-	// InjectionReserve is what injections may take beside the target.
+	// InjectionReserve is what injections may take in addition to the target.
 	InjectionReserve uint64
-	// OverheadTokens is what the caller sends beside the messages; the target is
-	// without it.
+	// OverheadTokens is what the caller sends in addition to the messages; the target does not include it.
 	OverheadTokens uint64
 	Tokenizer      string
-	// Format names how the messages are encoded, and so what is counted around them.
+	// Format names how the messages are encoded; the tokens counted around them depend on it.
 	Format          string
 	Model           string
 	YellowAt, RedAt float64
-	// Calibration is real / estimated tokens, as model calls taught it; see
-	// Calibrated. 1, or 0 in what was stored before there was any: nothing was.
+	// Calibration is real / estimated tokens, as learnt from model calls; see Calibrated. It is 1 if
+	// nothing was learnt, and 0 in records from before there was calibration.
 	Calibration float64
 	// Caps are the ceilings of single tiers, in tokens; a missing tier has none.
 	Caps map[Tier]uint64
-	// CapFractions are the fractions of the target that the caps were taken from.
+	// CapFractions are the caps as fractions of the target.
 	CapFractions map[Tier]float64
 }
 
@@ -110,9 +107,8 @@ type SpecError struct{ Field, Reason string }
 
 func (e *SpecError) Error() string { return "budget." + e.Field + ": " + e.Reason }
 
-// Resolve fills in what the spec leaves open from the registry and computes the
-// target. It returns a *SpecError for values that make no sense, among them
-// reserves that leave nothing for the messages.
+// Resolve fills in from the registry what the spec does not give, and computes the target. It returns a
+// *SpecError for invalid values, such as reserves that leave no tokens for the messages.
 func (s Spec) Resolve(models Models) (Budget, error) {
 	model, _ := models.Lookup(s.Model) // an unknown model is counted like the default one
 	b := Budget{
@@ -178,7 +174,7 @@ func (s Spec) Resolve(models Models) (Budget, error) {
 	return b, nil
 }
 
-// StateOf says how full the target is with used tokens.
+// StateOf is the state of the budget when used tokens are used.
 func (b Budget) StateOf(used uint64) State {
 	switch {
 	case used >= share(b.Target, b.RedAt):
@@ -198,7 +194,7 @@ const million = 1_000_000
 // PartsPerMillion is how finely fractions of a budget are distinguished.
 func PartsPerMillion(fraction float64) uint64 { return uint64(math.Round(fraction * million)) }
 
-// share computes in parts per million, so that no machine rounds differently.
+// share computes with integers, in parts per million, so that all machines round alike.
 func share(n uint64, fraction float64) uint64 {
 	ppm := PartsPerMillion(fraction)
 	return n/million*ppm + n%million*ppm/million

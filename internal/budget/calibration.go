@@ -5,36 +5,34 @@ import (
 	"math/bits"
 )
 
-// The bounds of a calibration, in parts per million. Averaging, step and clamp are
-// those of Gemini CLI; what a rejection adds is contextd's own.
+// The parameters of calibration, in parts per million. Averaging, step and clamp are those of Gemini CLI;
+// the effect of a rejection is contextd's own.
 const (
 	leastCalibration = million / 2
 	mostCalibration  = 2 * million
-	// averageOver is the part of the way to a new ratio that one call goes: 1/5.
+	// One call moves the factor by 1/averageOver of its distance from the new ratio.
 	averageOver = 5
-	// largestStep bounds what one call moves.
+	// largestStep bounds how far one call moves the factor.
 	largestStep = 150_000
-	// rejectionPercent is what a rejection makes of the factor at the least.
+	// rejectionPercent is the least factor by which a rejection raises the calibration factor.
 	rejectionPercent = 115
-	// floorOver is the part of its height that the floor loses with a call: 1/16.
+	// Each call lowers the floor by 1/floorOver of its height above the new ratio.
 	floorOver = 16
-	// leastDecay is what it loses at the least, so that it goes for good.
+	// leastDecay is the least by which a call lowers the floor, so that the floor disappears in the end.
 	leastDecay = 1_000
-	// leastCompared is the size, in tokens, below which a prompt says more about its
-	// frame than about the tokenizer.
+	// leastCompared is the least size of a prompt, in tokens, that is compared: in a smaller one, the
+	// provider's framing outweighs the text.
 	leastCompared = 500
 )
 
-// Calibration is what the calls of one model in one session taught about the
-// gauge: by how much the provider counts more than contextd does. It is a value
-// in whole numbers, so every machine learns the same. The zero value has learnt
-// nothing.
+// Calibration is what the calls of one model in one session taught about the gauge: by which factor the
+// provider's counts differ from contextd's. It is a value of whole numbers, so all machines compute the
+// same. The zero value has learnt nothing.
 type Calibration struct {
-	// Average is the moving average of real / estimated tokens, in parts per
-	// million. 0: no call was compared.
+	// Average is the moving average of real / estimated tokens, in parts per million; 0 if no call was
+	// compared.
 	Average uint64
-	// Floor is what rejected prompts demand of the factor, in parts per million. 0:
-	// nothing.
+	// Floor is the least factor since the latest rejected prompts, in parts per million; 0 is none.
 	Floor uint64
 	// Calls counts the calls that taught something.
 	Calls uint32
@@ -53,10 +51,9 @@ func (c Calibration) average() uint64 {
 	return clampCalibration(c.Average)
 }
 
-// Observe takes in a prompt of which the provider counted tokens where
-// contextd estimated so many. The factor goes a fifth of the way towards their
-// ratio, by at most 0.15, and never past it; a floor that the ratio is below gives
-// way. Prompts of less than 500 tokens by either count change nothing.
+// Observe learns from a prompt of which the provider counted tokens (counted) and contextd estimated some
+// (estimated). The factor moves a fifth of the way towards their ratio, by at most 0.15, and never past it;
+// a floor above the ratio is lowered. A prompt of less than 500 tokens by either count changes nothing.
 func (c Calibration) Observe(estimated, counted uint64) Calibration {
 	if min(estimated, counted) < leastCompared {
 		return c
@@ -72,9 +69,9 @@ func (c Calibration) Observe(estimated, counted uint64) Calibration {
 	return c
 }
 
-// Reject takes in a prompt that the provider refused as too long. The factor is
-// at once at least 1.15, 1.15 times what it was and, where the provider said how
-// long the prompt was, real / estimated; it does not exceed 2. counted 0 is unknown.
+// Reject learns from a prompt that the provider refused as too long. The factor rises at once to at least
+// 1.15, to 1.15 times its old value and, if the provider gave the length of the prompt, to counted /
+// estimated; but to 2 at most. counted 0 is unknown.
 func (c Calibration) Reject(estimated, counted uint64) Calibration {
 	floor := (max(c.ppm(), million)*rejectionPercent + 99) / 100
 	if min(estimated, counted) >= leastCompared {
@@ -85,7 +82,7 @@ func (c Calibration) Reject(estimated, counted uint64) Calibration {
 	return c
 }
 
-// towards moves from one value in the direction of another, by what one call may.
+// towards moves a value towards another by as much as one call may.
 func towards(from, to uint64) uint64 {
 	step := func(distance uint64) uint64 {
 		return min((distance+averageOver-1)/averageOver, largestStep)
@@ -100,8 +97,7 @@ func clampCalibration(ppm uint64) uint64 {
 	return min(max(ppm, leastCalibration), mostCalibration)
 }
 
-// mulDiv is n × by / over, rounded down; the largest number where that is larger.
-// over must not be 0.
+// mulDiv is n × by / over, rounded down, or MaxUint64 if that overflows. over must not be 0.
 func mulDiv(n, by, over uint64) uint64 {
 	high, low := bits.Mul64(n, by)
 	if high >= over {
@@ -111,7 +107,7 @@ func mulDiv(n, by, over uint64) uint64 {
 	return quotient
 }
 
-// mulDivUp is the same, rounded up.
+// mulDivUp is mulDiv, rounded up.
 func mulDivUp(n, by, over uint64) uint64 {
 	high, low := bits.Mul64(n, by)
 	if high >= over {
@@ -124,19 +120,16 @@ func mulDivUp(n, by, over uint64) uint64 {
 	return quotient
 }
 
-// Calibrated returns the budget in tokens as the gauge estimates them: what a
-// resolved budget grants in real ones, divided by the factor. The caps keep their
-// part of the target. Neither becomes 0.
+// Calibrated converts the budget from real tokens to tokens as the gauge estimates them: it divides by the
+// factor. The caps keep their fractions of the target. Neither becomes 0.
 //
-// InjectionReserve stays as it is: an injection that fitted must not fail because
-// of what was learnt since. The messages make room for it: with
-// f × (Target + InjectionReserve) no more is used than the resolved budget grants,
-// however full the reserve is. Where the reserve is so large that it would leave
-// the messages less than half of Target / f, they keep that half.
+// InjectionReserve stays unchanged, so that an injection that fitted before does not fail because of what
+// was learnt since. The messages make room for it: f × (Target + InjectionReserve), where f is the factor,
+// does not exceed what the resolved budget grants. But the messages keep at least half of Target / f, even
+// if the reserve is so large that this exceeds it.
 //
-// Where the provider counts less than the gauge, the target grows, but never so
-// far that by the estimate the messages, the reserve and the overhead exceed the
-// window.
+// If the provider counts less than the gauge, the target grows, but only while the estimates of messages,
+// reserve and overhead together fit the window.
 func (b Budget) Calibrated(c Calibration) Budget {
 	factor := c.ppm()
 	b.Calibration = float64(factor) / million
@@ -162,12 +155,11 @@ func (b Budget) Calibrated(c Calibration) Budget {
 	return b
 }
 
-// Factor is what estimates under this budget are multiplied by. A budget that was
-// never calibrated has 1.
+// Factor is the factor for estimates under this budget; 1 if the budget was never calibrated.
 func (b Budget) Factor() float64 { return float64(b.factor()) / million }
 
-// Real is what the provider is expected to count for tokens that the gauge
-// estimated, rounded up. It keeps the order of its arguments.
+// Real is how many tokens the provider is expected to count where the gauge estimated some, rounded up. It
+// is monotonic.
 func (b Budget) Real(estimated uint64) uint64 { return mulDivUp(estimated, b.factor(), million) }
 
 func (b Budget) factor() uint64 {

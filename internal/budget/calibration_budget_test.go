@@ -75,9 +75,8 @@ func TestCalibratedBudgets(t *testing.T) {
 	}
 }
 
-// Whatever was learnt: the messages and a full reserve take no more real tokens
-// than were granted, unless the reserve alone takes most of them; a larger factor
-// never gives more room; caps keep their part.
+// Whatever was learnt, the messages and a full reserve take no more real tokens than were granted, unless
+// the reserve alone takes most of them. A larger factor never gives more room. Caps keep their fractions.
 func TestCalibratedKeepsWhatWasGranted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b, c := resolvedBudget(t), learnt(t)
@@ -106,7 +105,7 @@ func TestCalibratedKeepsWhatWasGranted(t *testing.T) {
 	})
 }
 
-// Real keeps order, so a context within its target is reported within it.
+// Real is monotonic, so a context within its target is also reported as within it.
 func TestRealKeepsOrder(t *testing.T) {
 	for estimated, want := range map[uint64]uint64{0: 0, 1: 2, 10: 11, 11: 13, math.MaxUint64: math.MaxUint64} {
 		if got := (Budget{Calibration: 1.1}).Real(estimated); got != want {
@@ -126,7 +125,7 @@ func TestRealKeepsOrder(t *testing.T) {
 	})
 }
 
-// What was stored before there were calibrations counts as it did.
+// Budgets that were stored before there was calibration count as they did then.
 func TestBudgetsOfOldRecords(t *testing.T) {
 	var b Budget
 	if err := json.Unmarshal([]byte(`{"Target":900,"MaxTokens":1000,"InjectionReserve":0,"Tokenizer":"o200k_base","Model":"","YellowAt":0.7,"RedAt":0.9,"Caps":null,"CapFractions":null,"Excess":0}`), &b); err != nil {

@@ -19,8 +19,8 @@ type modelCall struct {
 	rejected bool
 }
 
-// lesson is a session on a window of 128,000 tokens: the estimate is a sixth too
-// low, the window turns out to be smaller than was declared, and then all is well.
+// lesson is a session with a declared window of 128,000 tokens: the estimate is a sixth too low, and the
+// real window turns out to be smaller than declared. After that, prompts fit.
 func lesson() []modelCall {
 	calls := []modelCall{{real: 105_000}, {real: 105_000}, {real: 105_000}, {real: 105_000}, {rejected: true}}
 	for range 4 {
@@ -29,7 +29,7 @@ func lesson() []modelCall {
 	return append(calls, modelCall{real: 130_000, rejected: true}, modelCall{real: 105_000}, modelCall{real: 30_000}, modelCall{real: 400})
 }
 
-// learn walks through the lesson and reports what is known after each call.
+// learn replays the lesson and calls row after each call.
 func learn(row func(number int, call modelCall, c budget.Calibration, b budget.Budget)) error {
 	models, err := budget.NewModels()
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// learnt draws a calibration that some calls led to, or one that no calls can
-// lead to, as a damaged record may hold.
+// learnt draws a calibration: one that calls may lead to, or one that only a damaged record may hold.
 func learnt(t *rapid.T) Calibration {
 	tokens := rapid.OneOf(rapid.Uint64(), rapid.Uint64Range(0, 300_000))
 	c := Calibration{}
@@ -75,7 +74,7 @@ func TestObserveStepsTowardsTheRatio(t *testing.T) {
 	})
 }
 
-// Whatever it was, calls of one ratio bring the factor there, and it stays.
+// From any calibration, calls with one ratio bring the factor to that ratio, and it stays there.
 func TestObserveConverges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := learnt(t)
@@ -118,7 +117,7 @@ func TestRejectActsAtOnce(t *testing.T) {
 	})
 }
 
-// What a rejection added wears off, call by call, and not at once.
+// What a rejection added to the factor disappears slowly, call by call.
 func TestARejectionIsForgottenSlowly(t *testing.T) {
 	c := Calibration{}
 	for range 60 {

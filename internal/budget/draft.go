@@ -6,24 +6,24 @@ import (
 	"unicode/utf8"
 )
 
-// Piece is a part of a text and what it costs: see Counter.Cost.
+// Piece is a part of a text with its cost: see Counter.Cost.
 type Piece struct {
 	Text string
 	Cost uint64
 }
 
-// Piece measures a part of a text.
+// Piece measures the cost of a part of a text.
 func (g Gauge) Piece(text string) Piece { return Piece{text, g.counter.Cost(text)} }
 
-// Tokens is how many tokens a text has that costs so much.
+// Tokens converts a cost to tokens, rounded up.
 func (g Gauge) Tokens(cost uint64) uint64 {
 	unit := g.counter.PerToken()
 	return (cost + unit - 1) / unit
 }
 
-// Adds reports whether a text of two parts costs what they cost, whatever counts it: where
-// a line ends, and before a single space between words. It may be false where it does, too.
-// No part is empty.
+// Adds reports whether the costs of two parts of a text add up to the cost of the text, with every counter.
+// They do at the end of a line, and before a single space between words. false means they may not. Neither
+// part may be empty.
 func Adds(before, after string) bool {
 	rest := strings.TrimLeft(after, " \t")
 	right, size := utf8.DecodeRuneInString(rest)
@@ -31,7 +31,7 @@ func Adds(before, after string) bool {
 		return false
 	}
 	if indent := len(after) - len(rest); before[len(before)-1] == '\n' {
-		return indent > 0 || right != '/' // symbols take breaks along, and slashes after these
+		return indent > 0 || right != '/' // symbols merge with a following line break and slashes
 	} else if indent != 1 || after[0] != ' ' {
 		return false
 	}
@@ -39,14 +39,14 @@ func Adds(before, after string) bool {
 	return !unicode.IsSpace(left)
 }
 
-// Sum is the size of a text that is written in pieces.
+// Sum computes the size of a text that is written in pieces.
 type Sum struct {
 	gauge Gauge
-	cost  uint64 // of all before last
-	last  Piece  // what the next may cost less with
+	cost  uint64 // of all pieces before last
+	last  Piece  // may cost less together with the next piece
 }
 
-// Sum returns that of pieces that g measured.
+// Sum returns the sum of pieces that g measured.
 func (g Gauge) Sum(pieces ...Piece) *Sum {
 	s := &Sum{gauge: g}
 	for _, p := range pieces {
@@ -55,8 +55,8 @@ func (g Gauge) Sum(pieces ...Piece) *Sum {
 	return s
 }
 
-// Add takes in a piece that the gauge measured. It counts again only where the text before
-// may cost less with it.
+// Add adds a piece that the gauge measured. It measures again only if the piece may cost less together with
+// the text before.
 func (s *Sum) Add(p Piece) {
 	switch {
 	case p.Text == "":
@@ -69,7 +69,7 @@ func (s *Sum) Add(p Piece) {
 	s.last = p
 }
 
-// Tokens is the size of the text: what Text counts in it.
+// Tokens is the size of the text, as Gauge.Text counts it.
 func (s *Sum) Tokens() uint64 { return s.gauge.Tokens(s.cost + s.last.Cost) }
 
 // Join is the text of pieces.
@@ -81,13 +81,13 @@ func Join(pieces []Piece) string {
 	return text.String()
 }
 
-// Draft is a text that is written in pieces, and its size.
+// Draft is a text that is written in pieces, together with its size.
 type Draft struct {
 	Sum
 	text strings.Builder
 }
 
-// Draft returns an empty one, which has room for so many bytes.
+// Draft returns an empty draft with a capacity in bytes.
 func (g Gauge) Draft(bytes int) *Draft {
 	d := &Draft{Sum: Sum{gauge: g}}
 	d.text.Grow(bytes)
@@ -102,5 +102,5 @@ func (d *Draft) Add(pieces ...Piece) {
 	}
 }
 
-// String is what was written.
+// String is the text written so far.
 func (d *Draft) String() string { return d.text.String() }

@@ -2,30 +2,29 @@ package budget
 
 import eventlog "github.com/contextd/contextd/internal/log"
 
-// Framing is what a provider puts around what a format carries, in tokens. A message costs
-// MessageOverhead in each. What no provider documents, such as the cost of a call or a
-// result, is the most that recorded sessions were billed for one beyond its text.
+// Framing is how many tokens a provider adds around what a format carries. A message costs MessageOverhead
+// in all formats. For what no provider documents, such as the cost of a call or a result, it is the most
+// that recorded sessions were billed beyond the text.
 type Framing struct {
-	// Call is what names and delimits a tool call, and Result what delimits a result,
-	// where the model's tokenizer is known.
+	// Call is for the name and delimiters of a tool call, and Result for the delimiters of a result, if the
+	// model's tokenizer is known.
 	Call, Result int
-	// EstimatedCall and EstimatedResult are the same where it is not: models of others
-	// of the same format, whose templates are wordier.
+	// EstimatedCall and EstimatedResult are the same if the tokenizer is not known: for models of other
+	// makers that use the format, whose templates are wordier.
 	EstimatedCall, EstimatedResult int
-	// Priming is what begins the answer, once in a request.
+	// Priming is for the beginning of the answer, once for each request.
 	Priming int
-	// Tools is what a request with tools has before their schemas.
+	// Tools is for what precedes the schemas of the tools, once for each request with tools.
 	Tools int
-	// Functions is set where the schemas of functions are counted by OpenAI's formula.
+	// Functions says that the schemas of functions are counted by OpenAI's formula.
 	Functions bool
 }
 
-// NoFraming is the framing of contextd's own format, whose messages go to a model that
-// nothing is known of.
+// NoFraming is the framing of contextd's own format, whose messages go to an unknown model.
 var NoFraming = Framing{Call: CallOverhead, Result: ResultOverhead, EstimatedCall: EstimatedCallOverhead, EstimatedResult: ResultOverhead}
 
-// Framed returns the gauge that counts what a provider puts around the messages of
-// the format of that name; the empty name is contextd's own.
+// Framed returns a gauge that also counts what a provider adds around messages in a format; the empty name
+// is contextd's own format.
 func (g Gauge) Framed(format string, f Framing) Gauge {
 	g.format, g.framing = format, f
 	return g
@@ -37,8 +36,8 @@ func (g Gauge) Format() string { return g.format }
 // Tokenizer is the tokenizer's name, whatever the framing.
 func (g Gauge) Tokenizer() string { return g.counter.Name() }
 
-// Reframed is the count of a block that was counted without framing by the same
-// tokenizer.
+// Reframed converts the count of a block by an unframed gauge of the same tokenizer to the count by this
+// one.
 func (g Gauge) Reframed(b eventlog.Block, plain uint64) uint64 {
 	unframed := g.Framed("", NoFraming)
 	switch b.(type) {
@@ -51,7 +50,7 @@ func (g Gauge) Reframed(b eventlog.Block, plain uint64) uint64 {
 	}
 }
 
-// exchange puts one overhead in the place of another.
+// exchange replaces one overhead in a count by a different one.
 func exchange(n uint64, old, other Count) uint64 {
 	return n - min(n, uint64(old.Tokens)) + uint64(other.Tokens)
 }

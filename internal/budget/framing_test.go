@@ -44,7 +44,7 @@ func TestFramed(t *testing.T) {
 	}
 }
 
-// TestReframed: what was counted without framing needs no counting to be framed.
+// TestReframed: a count without framing can be converted to one with framing without counting again.
 func TestReframed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		plain := budget.NewGauge(words{rapid.SampledFrom(budget.Tokenizers()).Draw(t, "tokenizer")})

@@ -18,10 +18,10 @@ type Counter interface {
 	// Name is the tokenizer's name, as in configuration and reports.
 	Name() string
 	Count(text string) Count
-	// Cost measures a text in parts of a token, which Count rounds up: where a text is cut
-	// between lines or words, see Sum, its parts cost together what it costs.
+	// Cost measures a text in fractions of a token; Count is Cost rounded up to tokens. If a text is split
+	// between lines or words (see Adds), the costs of its parts add up to the cost of the text.
 	Cost(text string) uint64
-	// PerToken is how many of those parts a token has.
+	// PerToken is how many units of Cost make a token.
 	PerToken() uint64
 }
 
@@ -70,11 +70,11 @@ const (
 	documentBytesPerToken = 16
 )
 
-// Gauge counts tokens: what triggers a reducer and what measures its
-// effect count by the same Gauge. It is safe for concurrent use.
+// Gauge counts tokens. What triggers a reducer and what measures its effect must use the same Gauge. It is
+// safe for concurrent use.
 type Gauge struct {
 	counter Counter
-	// format names what the framing is of; empty if it is contextd's own.
+	// format names the format that framing is for; empty for contextd's own.
 	format  string
 	framing Framing
 }
@@ -84,8 +84,8 @@ func NewGauge(counter Counter) Gauge {
 	return Gauge{counter: counter, framing: NoFraming}
 }
 
-// Name is the tokenizer's, and after a "+" that of the format that the gauge is
-// framed for. Gauges of one name count alike.
+// Name is the tokenizer's name, followed by "+" and the format's name if the gauge is framed. Gauges with
+// the same name count alike.
 func (g Gauge) Name() string {
 	if g.format == "" {
 		return g.counter.Name()
@@ -99,8 +99,7 @@ func (g Gauge) Text(text string) uint64 { return uint64(g.counter.Count(text).To
 // Block counts the tokens of one block.
 func (g Gauge) Block(b eventlog.Block) uint64 { return uint64(g.CountBlock(b).Tokens) }
 
-// CountBlock counts one block, with what its provider puts around it, and says
-// whether the count is an estimate.
+// CountBlock counts one block, including the provider's framing, and says whether the count is an estimate.
 func (g Gauge) CountBlock(b eventlog.Block) Count {
 	switch b := b.(type) {
 	case eventlog.Text:
@@ -124,8 +123,8 @@ func (g Gauge) CountBlock(b eventlog.Block) Count {
 	}
 }
 
-// CountEvent counts every block of a message; other events are counted as a
-// whole, and those that are never rendered not at all.
+// CountEvent counts each block of a message. A reminder gets one count, and events that are never rendered
+// get none.
 func (g Gauge) CountEvent(e eventlog.Event) eventlog.TokenCounts {
 	out := eventlog.TokenCounts{Tokenizer: g.Name()}
 	add := func(c Count) {
@@ -144,9 +143,8 @@ func (g Gauge) CountEvent(e eventlog.Event) eventlog.TokenCounts {
 	return out
 }
 
-// countThinking counts the text or, where that is more, what is sealed: the
-// provider unseals it and charges for the reasoning inside, of which the text may
-// be a mere summary.
+// countThinking counts the text or, if that is more, the sealed reasoning: the provider unseals and charges
+// for it, and the text may be just a summary of it.
 func (g Gauge) countThinking(t eventlog.Thinking) Count {
 	c := g.counter.Count(t.Text)
 	if !t.Sealed() {

@@ -96,7 +96,7 @@ func (t *tally) alphanumeric(text string, i int) int {
 		if k&(lowerCase|upperCase|digit) == 0 {
 			break
 		}
-		// A capital begins a word: that a small letter follows is no change.
+		// A capital that is followed by small letters begins a word: that is no change.
 		if k != last && !(last == upperCase && k == lowerCase) {
 			changes++
 		}
@@ -118,7 +118,7 @@ func (t *tally) alphanumeric(text string, i int) int {
 	return i
 }
 
-// minRandom is the shortest run of letters and digits that is taken for random.
+// minRandom is the least length of a run of letters and digits that may count as random.
 const minRandom = 8
 
 // word tallies one word or number of text[p:end], which is all letters and digits.
@@ -152,8 +152,8 @@ func (t *tally) word(text string, p, end int, led bool) int {
 	return q
 }
 
-// sized tallies one of a thing of the given length, for which there is a feature
-// per length up to a longest one, and then one for the bytes beyond.
+// sized tallies one thing of a given length. There is a feature for each length up to longest, and then one
+// for each byte beyond that.
 func (t *tally) sized(feature, longest, length int) {
 	if over := length - longest; over > 0 {
 		t[feature+longest] += uint32(over)
@@ -190,8 +190,8 @@ func (t *tally) blanks(text string, i int) int {
 		t[indentation]++
 		t[indentationBytes] += uint32(indent-1) / 16
 	}
-	// The last blank of an indentation goes with what follows it, but for tabs
-	// and in front of digits.
+	// The last blank of an indentation belongs to the token that follows, except a tab, or a space before
+	// digits.
 	if indent > 0 && i < len(text) {
 		if text[i-1] != ' ' {
 			t[looseTab]++

@@ -28,7 +28,7 @@ func o200k(t testing.TB) *bpe.Encoding {
 	return enc
 }
 
-// ratio is what the heuristic says of a text, relative to o200k_base.
+// ratio is the heuristic's count of a text relative to o200k_base's.
 func ratio(t testing.TB, text string) float64 {
 	t.Helper()
 	return float64(budget.Heuristic{}.Count(text).Tokens) / float64(o200k(t).Count(text).Tokens)
@@ -147,8 +147,7 @@ func TestHeuristicOnScripts(t *testing.T) {
 	}
 }
 
-// TestHeuristicOnHostileText checks that a long run of anything is not taken for
-// next to nothing.
+// TestHeuristicOnHostileText checks that no kind of long run counts as almost nothing.
 func TestHeuristicOnHostileText(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	drawn := func(alphabet string) string {

@@ -1,8 +1,8 @@
 package budget
 
-// What a text consists of, as the heuristic sees it.
+// The features that the heuristic counts in a text.
 //
-// The first four are one feature per length, from 1 up, and then one for each further byte.
+// Each of the first four is one feature for each length from 1, and then one for each further byte.
 const (
 	ledWord   = 0                             // a word after a blank
 	bareWord  = ledWord + wordLengths + 1     // any other word, or a part of an identifier
@@ -23,12 +23,12 @@ const (
 	gluedSymbol                      // a single symbol with a word right after it
 	symbolRepeats                    // a byte of a run of one symbol
 	breakAfterSymbol                 // line breaks that merge with a symbol
-	breakAlone                       // other line breaks, several in a row being one
-	breakBytes                       // four bytes more of such a row
-	controlByte                      // any control but for blanks
+	breakAlone                       // other line breaks; several in a row count once
+	breakBytes                       // each four bytes more of such a row
+	controlByte                      // a control character that is no blank
 	looseTab                         // a tab in front of something
 	indentation                      // a row of blanks
-	indentationBytes                 // sixteen bytes more of it
+	indentationBytes                 // each sixteen bytes more of it
 
 	// Single characters outside ASCII.
 	latin
@@ -44,7 +44,7 @@ const (
 	vietnamese
 	typographic
 	symbol
-	boxDrawing // after one of the same
+	boxDrawing // one that follows the same character
 	widePunctuation
 	kana
 	han

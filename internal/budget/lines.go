@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// Lines are what a text costs up to each of its lines, so that what a part of it costs need
-// not be counted again.
+// Lines caches the extent of a text up to the end of each line, so that a part of the text need not be
+// measured again.
 type Lines []Extent
 
-// Extent is how much there is of a text.
+// Extent is the size of a text or of its beginning.
 type Extent struct {
 	Bytes, Chars, Breaks int // characters are runes, and breaks line feeds
 	Cost                 uint64
@@ -42,8 +42,8 @@ func (g Gauge) Lines(text string) Lines {
 // Whole is the extent of the whole text.
 func (l Lines) Whole() Extent { return l[len(l)-1] }
 
-// UpTo is the extent of the first bytes of the text, of which the rest costs what Whole has
-// more. ok is false where that is not known: no line ends there, or one that does not add up.
+// UpTo is the extent of the first bytes of the text; the rest costs Whole minus that. ok is false if it is
+// not known: no line ends there, or costs do not add up there (see Adds).
 func (l Lines) UpTo(bytes int) (e Extent, ok bool) {
 	i := sort.Search(len(l), func(i int) bool { return l[i].Bytes >= bytes })
 	if i == len(l) || l[i].Bytes != bytes {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The tokenizers that a model or a budget may name. The first two are exact and
-// come from the package bpe; the heuristic replaces all that are not public.
+// The tokenizers that a model or a budget may name. The first two are exact and come from package bpe; the
+// heuristic is used for models whose tokenizer is not public.
 const (
 	TokenizerO200K     = "o200k_base"
 	TokenizerCL100K    = "cl100k_base"
@@ -36,8 +36,8 @@ type Model struct {
 	Prices Prices
 }
 
-// Override adds a model to the registry or changes one. What is zero or nil is
-// taken from the entry that the name would have matched without the override.
+// Override adds a model to the registry or changes one. Zero and nil fields are taken from the entry that
+// the name matches without the override.
 type Override struct {
 	Name      string
 	Provider  string
@@ -61,8 +61,8 @@ type Models struct {
 	overrides, builtin table
 }
 
-// NewModels returns the built-in registry with the overrides in front of it, or
-// a *ModelError for the first of them that is not valid.
+// NewModels returns the built-in registry with overrides that go before it, or a *ModelError for the first
+// override that is not valid.
 func NewModels(overrides ...Override) (Models, error) {
 	m := Models{builtin: newTable(builtinModels)}
 	merged := make([]Model, 0, len(overrides))
@@ -94,8 +94,8 @@ func (m Models) Lookup(name string) (Model, bool) {
 	return model, false
 }
 
-// All lists the registry's entries, overrides in place of what they replace, by
-// name.
+// All lists the entries of the registry by name, with the overrides in place of the entries that they
+// replace.
 func (m Models) All() []Model {
 	byName := maps.Clone(m.builtin.byName)
 	maps.Copy(byName, m.overrides.byName)

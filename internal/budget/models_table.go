@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Margins where neither the configuration nor the request says otherwise.
+// Margins, unless the configuration or the request gives one.
 const (
 	// exactMargin leaves room for the provider's framing of messages and tools,
 	// which is not public; the text itself is counted exactly.
 	exactMargin = 0.02
-	// heuristicMargin is for tokenizers that make up to a fifth more of a text
-	// than o200k_base; the heuristic itself covers the half of that.
+	// heuristicMargin is for tokenizers that make up to a fifth more tokens of a text than o200k_base; half
+	// of that is in the heuristic's weights already.
 	heuristicMargin = 0.10
 	// claudeMargin: recorded sessions with Claude Sonnet and Opus 4.x were billed
 	// 1.1 to 1.5 times the tokens of o200k_base for a tool result, 1.23 over all.
@@ -92,8 +92,8 @@ var builtinModels = priced(slices.Concat(
 	}),
 ))
 
-// priced gives models the prices of the price table, and an entry of its own to each
-// family there that none of them names.
+// priced sets the prices of models from the price table. A name of the table that is no model's gets an
+// entry of its own, a copy of the one that it matches.
 func priced(models []Model) []Model {
 	registry := Models{builtin: newTable(models)}
 	for _, family := range priceTable {

@@ -6,16 +6,15 @@ import "cmp"
 type Prices struct {
 	// Input is what a million new tokens of the prompt cost, in US dollars; 0 is not known.
 	Input float64
-	// CacheRead is what a token costs that the provider reads from its cache, and CacheWrite
-	// one that it reads for the first time, what writing it to the cache costs included.
-	// Output is what a token costs that the model writes; 0 is not known. All three are
-	// relative to a new token of the prompt that no cache takes.
+	// CacheRead is the price of a token that the provider reads from its cache, and CacheWrite of one that
+	// it reads for the first time, including the write to the cache. Output is the price of a token that
+	// the model writes; 0 is not known. All three are relative to the price of an uncached prompt token.
 	CacheRead, CacheWrite, Output float64
-	// MinCachedTokens is the least length of a prefix that the provider's cache takes.
+	// MinCachedTokens is the least length of a prefix that the provider caches.
 	MinCachedTokens uint64
 }
 
-// DefaultPrices are those of a model whose own are not known.
+// DefaultPrices are those of a model whose prices are not known.
 func DefaultPrices() Prices { return Prices{CacheRead: 0.1, CacheWrite: 1.25} }
 
 // PriceOverride changes some prices; nil leaves one as it is.
@@ -34,7 +33,7 @@ func (o PriceOverride) over(p Prices) Prices {
 	return p
 }
 
-// Bounds of prices: a read is never dearer than a new token, and a write never cheaper.
+// Bounds of prices. A cache read never costs more than an uncached token, and a cache write never less.
 const (
 	mostInput      = 1e6
 	mostCacheWrite = 10

@@ -1,18 +1,17 @@
 package budget
 
-// listPrice is the list price of a family of models: US dollars for a million tokens of the
-// prompt and of the answer, 0 where its models differ, and the shortest prefix that is
-// cached, in tokens.
+// listPrice is the list price of a family of models. input and output are US dollars for a million tokens
+// of the prompt and the answer, 0 if the models of the family differ. minCached is the shortest prefix that
+// is cached, in tokens.
 type listPrice struct {
 	input, output float64
 	minCached     uint64
 }
 
-// priceTable has the list prices of the providers' own APIs as they were published in
-// November 2026, with what a read from the cache and a write to it cost relative to a new
-// token. Where long prompts cost more, prices are those of short ones; the relations are the
-// same. Writes to Anthropic's cache are those for five minutes. Where no shortest prefix was
-// published, it is that of the model before.
+// priceTable has the list prices of the providers' own APIs as published in November 2026. cacheRead and
+// cacheWrite are relative to an uncached token. Where long prompts cost more, prices are those of short
+// ones; the relations are the same. Writes to Anthropic's cache are those for five minutes. Where no
+// shortest prefix was published, it is that of the preceding model.
 var priceTable = []struct {
 	cacheRead, cacheWrite float64
 	prices                map[string]listPrice
@@ -41,7 +40,7 @@ var priceTable = []struct {
 		"gpt-5.4*": {2.5, 15, 1024}, "gpt-5.4-mini*": {0.75, 4.5, 1024}, "gpt-5.4-nano*": {0.2, 1.25, 1024},
 		"gpt-5.5*": {5, 30, 1024},
 	}},
-	{0.1, 1.25, map[string]listPrice{ // OpenAI charges for writes from these on
+	{0.1, 1.25, map[string]listPrice{ // OpenAI charges for cache writes from this model on
 		"gpt-5.6*": {0, 0, 1024}, "gpt-5.6-sol*": {5, 30, 1024},
 	}},
 	{0.25, 1, map[string]listPrice{
@@ -52,7 +51,7 @@ var priceTable = []struct {
 		"gpt-4o*": {2.5, 10, 1024}, "gpt-4o-mini*": {0.15, 0.6, 1024}, "chatgpt-4o*": {2.5, 10, 1024},
 		"o1*": {15, 60, 1024}, "o1-mini*": {1.1, 4.4, 1024}, "o1-preview*": {15, 60, 1024}, "o3-mini*": {1.1, 4.4, 1024},
 	}},
-	// Models without a price for what is cached: every token of the prompt is new.
+	// Models without a price for cached tokens: each prompt token costs the full price.
 	{1, 1, map[string]listPrice{
 		"gpt-4": {30, 60, 0}, "gpt-4-*": {}, "gpt-4-32k*": {60, 120, 0}, "gpt-4-turbo*": {10, 30, 0},
 		"gpt-4-1106*": {10, 30, 0}, "gpt-4-0125*": {10, 30, 0}, "gpt-4-vision*": {10, 30, 0},

@@ -23,8 +23,8 @@ func TestPricesOfModels(t *testing.T) {
 	}
 }
 
-// An entry that is there for its prices has everything else of the entry that its name
-// matched before.
+// An entry that exists only for its prices takes all other fields from the entry that its name matched
+// before.
 func TestPricesLeaveTheRestOfModelsAlone(t *testing.T) {
 	models := newModels(t)
 	for _, family := range priceTable {

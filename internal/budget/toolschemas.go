@@ -9,10 +9,9 @@ import (
 	"strings"
 )
 
-// What OpenAI's cookbook gives for the schemas of tools in "How to count tokens with
-// tiktoken", in the section on tool calls: per function, and once per list of properties,
-// per property, per list of choices and per choice, and once for all functions. The first
-// differs between the models of o200k_base and those before.
+// The formula for the schemas of tools in OpenAI's cookbook ("How to count tokens with tiktoken", section
+// on tool calls): tokens for each function, list of properties, property, list of choices (enum) and
+// choice, and once for all functions. functionTokensBefore is for the models before o200k_base.
 const (
 	functionTokens       = 7
 	functionTokensBefore = 10
@@ -28,12 +27,10 @@ type ToolsError struct{ Reason string }
 
 func (e *ToolsError) Error() string { return "tools_json: " + e.Reason }
 
-// ToolSchemaTokens estimates what the tools of a request cost in the format that the
-// gauge is framed for. The tools are the JSON of the request's list. For OpenAI's
-// formats the count is by its documented formula, in which a schema inside a property
-// counts like the properties at the top; for the others, which document none, it is that of
-// the JSON without whitespace, with what the provider puts before it. The error is a
-// *ToolsError.
+// ToolSchemaTokens estimates what the tools of a request cost in the gauge's format. toolsJSON is the
+// request's list of tools. For OpenAI's formats it uses the documented formula, in which nested properties
+// count like those at the top. Other providers document none: there it counts the JSON without whitespace,
+// and what the provider puts before it. The error is a *ToolsError.
 func (g Gauge) ToolSchemaTokens(toolsJSON string) (Count, error) {
 	var tools []json.RawMessage
 	d := json.NewDecoder(strings.NewReader(toolsJSON))
@@ -82,14 +79,14 @@ func (g Gauge) jsonTokens(raw json.RawMessage) int {
 	return g.counter.Count(out.String()).Tokens
 }
 
-// function is a tool of OpenAI's APIs that is one.
+// function is a function tool of OpenAI's APIs.
 type function struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Parameters  schema `json:"parameters"`
 }
 
-// schema is what the formula looks at in a JSON Schema.
+// schema is the part of a JSON Schema that the formula uses.
 type schema struct {
 	Type        json.RawMessage   `json:"type"`
 	Description string            `json:"description"`
@@ -99,8 +96,8 @@ type schema struct {
 	AnyOf       []schema          `json:"anyOf"`
 }
 
-// readFunction reads a tool that is a function: in Chat Completions it is inside the
-// tool, in Responses it is the tool.
+// readFunction reads a function tool. In Chat Completions the function is a member of the tool, in
+// Responses it is the tool.
 func readFunction(raw json.RawMessage) (f function, ok bool, err error) {
 	var tool struct {
 		Type     string          `json:"type"`
@@ -114,7 +111,7 @@ func readFunction(raw json.RawMessage) (f function, ok bool, err error) {
 	} else if tool.Type != "function" {
 		return f, false, nil // one of the provider's own
 	}
-	// A schema of another form than the formula knows is counted as the text it is.
+	// A schema of a form that the formula does not cover is counted as text.
 	return f, json.Unmarshal(raw, &f) == nil, nil
 }
 
@@ -127,7 +124,7 @@ func (g Gauge) functionTokens(f function) int {
 	return n + g.propertiesTokens(f.Parameters)
 }
 
-// propertiesTokens counts the properties of a schema, with what is inside them.
+// propertiesTokens counts the properties of a schema, including nested ones.
 func (g Gauge) propertiesTokens(s schema) int {
 	n := 0
 	if len(s.Properties) > 0 {

@@ -14,17 +14,16 @@ import (
 	"github.com/contextd/contextd/internal/summarize/prompt"
 )
 
-// Assemble assembles a context and reports what the budget forced out to the hooks. Where the context is
-// over its budget it waits for a summary first, if the policy allows that; where the next
-// cut is worth a summary, it starts one in the background. summarizing is the last event of
-// the summary in progress for the session, started now or by an earlier call; 0 if there is
-// none.
+// Assemble assembles a context, and reports a cut that the budget forced to the hooks. If the context
+// exceeds its budget, it first waits for a summary, where the policy allows that. If the next cut is worth
+// a summary, it starts one in the background. summarizing is the last event of the span being summarized
+// for the session, started now or by an earlier call; 0 if there is none.
 func (c *Compactor) Assemble(ctx context.Context, req assemble.Request) (made *assemble.Context, summarizing eventlog.Seq, err error) {
 	if patience := req.Policy.Summaries.Wait; patience > 0 {
 		req.Wait = func(ctx context.Context, due summarize.Proposal) {
 			ctx, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
-			_, _ = c.Scheduler.Do(ctx, due) // without it the context is cut as it would be at once
+			_, _ = c.Scheduler.Do(ctx, due) // on an error the context is cut without a summary
 		}
 	}
 	if made, err = c.Engine.Assemble(ctx, req); err != nil {
@@ -43,14 +42,14 @@ func (c *Compactor) Assemble(ctx context.Context, req assemble.Request) (made *a
 	return made, summarizing, nil
 }
 
-// propose has a summary made ahead of need unless a hook objects. Hooks are not asked
-// about one whose summarizer is left alone now.
+// propose has a summary made ahead of need, unless a hook objects. It does not ask the hooks while the
+// summarizer is resting after failures.
 func (c *Compactor) propose(p summarize.Proposal, pressure decide.Pressure) eventlog.Seq {
 	resting := c.Scheduler.Resting(p.Summarizer)
 	return c.News.begin(p, pressure.Fresh, resting, func() {
 		c.work.Go(func() {
 			defer c.News.ended(p)
-			// One that panics is given up.
+			// A panic ends the proposal.
 			_ = guard.Run(c.Logger.With("session_id", p.SessionID), "proposal of a summary", func() error {
 				c.make(p, pressure)
 				return nil
@@ -59,8 +58,7 @@ func (c *Compactor) propose(p summarize.Proposal, pressure decide.Pressure) even
 	})
 }
 
-// make asks the hooks about a summary and has it made. The scheduler reports what keeps it
-// from being made.
+// make asks the hooks about a summary and has it made. The scheduler reports failures.
 func (c *Compactor) make(p summarize.Proposal, pressure decide.Pressure) {
 	terms := lifecycle.Terms{Strategy: string(reduce.Summarize), KeepLastTurns: pressure.KeepLastTurns, TargetTokens: pressure.Goal}
 	verdict, err := c.Hooks.PreCompact(c.ctx, lifecycle.Call{
@@ -84,7 +82,7 @@ func (c *Compactor) make(p summarize.Proposal, pressure decide.Pressure) {
 	}
 }
 
-// do has a span summarised. The scheduler reports its end, unless there was no beginning.
+// do has a span summarized. The scheduler reports the end, but not of a proposal that it refused to start.
 func (c *Compactor) do(p summarize.Proposal) {
 	_, err := c.Scheduler.Do(c.ctx, p)
 	if _, ok := errors.AsType[*eventlog.InvalidError](err); ok {
@@ -92,7 +90,8 @@ func (c *Compactor) do(p summarize.Proposal) {
 	}
 }
 
-// makeOther has the span summarised that the hooks' terms lead to, if they lead to any.
+// makeOther plans again with the terms that a hook changed, and has that plan's span summarized, if it has
+// one.
 func (c *Compactor) makeOther(p summarize.Proposal, terms lifecycle.Terms) {
 	plan, err := c.Engine.PlanCompaction(c.ctx, assemble.Compaction{
 		SessionID: p.SessionID, Of: p.Of, Strategy: reduce.Summarize, KeepLastTurns: terms.KeepLastTurns, TargetTokens: terms.TargetTokens,

@@ -17,7 +17,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// gated is a model that writes when it is let, one request at a time.
+// gated is a model that writes one summary for each value sent to let.
 func gated() (m *model, let chan struct{}) {
 	let = make(chan struct{})
 	return &model{answer: func(ctx context.Context, r summarize.Request) (summarize.Output, error) {
@@ -30,8 +30,8 @@ func gated() (m *model, let chan struct{}) {
 	}}, let
 }
 
-// A summary is made between turns, with the hooks' consent, and used when the budget
-// forces the next cut; the hooks are notified of that.
+// A summary is made between turns, with the hooks' consent, and used when the budget forces the next cut;
+// the hooks are notified of the cut.
 func TestSummariesAheadOfNeed(t *testing.T) {
 	w := start(t, &model{answer: writes})
 	asked := w.serve(allow)
@@ -84,8 +84,8 @@ func TestSummariesAheadOfNeed(t *testing.T) {
 	t.Error("the session was never cut")
 }
 
-// However many turns pass while a model writes, one span is written at a time: when it
-// is done, the turns in between have queued nothing that repeats it.
+// However many turns pass while a model writes, one span is written at a time, and nothing is queued that
+// repeats it.
 func TestASlowModelIsAskedForOneSpanAtATime(t *testing.T) { synctest.Test(t, oneSpanAtATime) }
 
 func oneSpanAtATime(t *testing.T) {
@@ -114,8 +114,8 @@ func oneSpanAtATime(t *testing.T) {
 	}
 }
 
-// What a context says of a summary in the making is so: it is the one that is being
-// made, although more could be proposed by then, and none while the model is left alone.
+// A context reports the summary that is being made, even if more could be proposed by then, and none while
+// the summarizer is resting.
 func TestAContextTellsOfTheSummaryInTheMaking(t *testing.T) { synctest.Test(t, summaryInTheMaking) }
 
 func summaryInTheMaking(t *testing.T) {
@@ -168,8 +168,8 @@ func summaryInTheMaking(t *testing.T) {
 
 const ownTask = "Only to see the end of all others."
 
-// settle waits until the scheduler has nothing left to do for the session: the jobs of
-// one session run one after the other.
+// settle waits until the scheduler has nothing more to do for the session, whose jobs run one after the
+// other.
 func (w *world) settle() {
 	w.t.Helper()
 	w.assemble()
@@ -186,7 +186,7 @@ func (w *world) settle() {
 	}
 }
 
-// What a hook refuses is not asked about again, until there is more of it.
+// After a veto, hooks are not asked again until the span has grown enough.
 func TestAVetoAheadOfNeed(t *testing.T) { synctest.Test(t, vetoAheadOfNeed) }
 
 func vetoAheadOfNeed(t *testing.T) {
@@ -222,7 +222,7 @@ func vetoAheadOfNeed(t *testing.T) {
 	}
 }
 
-// A hook that has other terms gets the span that they lead to.
+// If a hook changes the terms, the span that the new terms lead to is summarized.
 func TestHooksModifyAheadOfNeed(t *testing.T) {
 	w := start(t, &model{answer: writes})
 	w.serve(func(lifecycle.Call) lifecycle.Reply {
@@ -237,7 +237,7 @@ func TestHooksModifyAheadOfNeed(t *testing.T) {
 	}
 }
 
-// Closing ends what hangs.
+// Closing ends hooks and models that hang.
 func TestClosingEndsWhatIsMadeAhead(t *testing.T) {
 	m, _ := gated()
 	w := start(t, m)
@@ -250,8 +250,8 @@ func TestClosingEndsWhatIsMadeAhead(t *testing.T) {
 	w.silent()
 }
 
-// A prompt that the provider refused makes the next context smaller, and what is dropped
-// for that is reported like any other cut.
+// After a prompt that the provider refused, the next context is smaller, and the cut for that is reported
+// like any other.
 func TestACutAfterARejectionIsTold(t *testing.T) {
 	w := start(t, &model{answer: writes})
 	w.open(12)
@@ -270,8 +270,8 @@ func TestACutAfterARejectionIsTold(t *testing.T) {
 	}
 }
 
-// A veto, and what is being asked about, end with the session: one that has its id
-// afterwards is asked about again, even where everything in it is the same.
+// A veto, and a question to hooks in progress, end with the session. Hooks are asked about a new session
+// with its id, even if everything in it is the same.
 func TestAVetoEndsWithItsSession(t *testing.T) { synctest.Test(t, vetoEndsWithItsSession) }
 
 func vetoEndsWithItsSession(t *testing.T) {

@@ -26,17 +26,17 @@ type Options struct {
 	Scheduler *summarize.Scheduler
 	// News observes the scheduler, too.
 	News *News
-	// Journal is that of the engine and the scheduler.
+	// Journal must be the one that the engine and the scheduler use.
 	Journal *lifecycle.Journal
 	Hooks   *lifecycle.Hooks
 	Store   eventlog.Store
 	Clock   func() time.Time
 	NewID   func() (string, error)
 	Logger  *slog.Logger
-	// Observe, if set, is called before a compaction that somebody asked for; the function
-	// that it returns is called after it.
+	// Observe, if set, is called before each compaction that is asked for; the function that it returns is
+	// called after it.
 	Observe func(context.Context, Request) (context.Context, func(Outcome, error))
-	// Forgotten, if set, is called for a session that was deleted.
+	// Forgotten, if set, is called when a session was deleted.
 	Forgotten func(sessionID string)
 }
 
@@ -56,15 +56,15 @@ func New(o Options) *Compactor {
 	return c
 }
 
-// Close gives up the hooks that are being asked ahead of need, and the wait for what is
-// made, and returns when that has ended.
+// Close cancels the background work (hooks being asked about summaries ahead of need, and waits for these
+// summaries), and returns when it has ended.
 func (c *Compactor) Close() {
 	c.News.close()
 	c.cancel()
 	c.work.Wait()
 }
 
-// Forget ends what is kept, or under way, for a session that was deleted.
+// Forget drops the state of a deleted session and ends its background work.
 func (c *Compactor) Forget(sessionID string, of eventlog.Incarnation) {
 	c.News.forget(life{sessionID, of})
 	c.Scheduler.Forget(sessionID, of)
@@ -78,21 +78,21 @@ type Request struct {
 	assemble.Compaction
 	// Mode says who asks; see the modes of package lifecycle.
 	Mode string
-	// Trigger, if unspecified, is that of the mode.
+	// Trigger defaults to that of the mode (defaultTrigger).
 	Trigger eventlog.CompactionTrigger
 	// Instructions are the caller's own for a summarizer, in addition to the
 	// policy's.
 	Instructions prompt.Instructions
 }
 
-// The outcomes of a compaction that was no error.
+// The outcomes of a compaction that did not fail.
 const (
 	Compacted   = "compacted"
 	NothingToDo = "nothing_to_do"
 	Vetoed      = "vetoed"
 )
 
-// Outcome is what came of a request.
+// Outcome is the result of a compaction request.
 type Outcome struct {
 	// Outcome is Compacted, NothingToDo or Vetoed.
 	Outcome string
@@ -100,8 +100,8 @@ type Outcome struct {
 	Detail   string
 	Strategy reduce.Strategy
 	Before   decide.Size
-	// Target is what the context was to hold, in tokens, and Short by how much it holds
-	// more; 0 is as little as may be.
+	// Target is the size that was aimed at, in tokens; 0 is as small as possible. Short says by how much
+	// the context exceeds it.
 	Target uint64
 	Short  decide.Shortfall
 	// Done is nil unless the session was compacted.
@@ -162,7 +162,7 @@ func (c *Compactor) compact(ctx context.Context, r Request) (Outcome, error) {
 	return c.carryOut(ctx, r, plan, out)
 }
 
-// check refuses what would have no effect.
+// check refuses options that contradict each other, such as instructions where no model is asked.
 func (r Request) check() error {
 	given := r.Instructions.Text != ""
 	switch {
@@ -177,8 +177,8 @@ func (r Request) check() error {
 	}
 }
 
-// modify takes over what hooks made of a plan. A strategy that was left open stays so
-// unless they chose another, and another has no place for the caller's text.
+// modify applies the terms that hooks changed. If the caller named no strategy, the strategy stays open
+// unless the hooks chose a different one. If that is not to summarize, the caller's text is dropped.
 func (r *Request) modify(t lifecycle.Terms, plan decide.Plan) {
 	r.KeepLastTurns, r.TargetTokens = t.KeepLastTurns, t.TargetTokens
 	if r.Strategy == "" && t.Strategy == string(plan.Strategy) {
@@ -189,7 +189,7 @@ func (r *Request) modify(t lifecycle.Terms, plan decide.Plan) {
 	}
 }
 
-// carryOut does what was planned and allowed.
+// carryOut does the planned compaction after the hooks have agreed.
 func (c *Compactor) carryOut(ctx context.Context, r Request, plan decide.Plan, out Outcome) (Outcome, error) {
 	if err := c.report(ctx, r.SessionID, r.Of, lifecycle.Happened(lifecycle.CompactionStarted,
 		lifecycle.AttributeMode, r.Mode, lifecycle.AttributeTrigger, lifecycle.TriggerName(r.Trigger),
@@ -203,7 +203,7 @@ func (c *Compactor) carryOut(ctx context.Context, r Request, plan decide.Plan, o
 		if !open || ctx.Err() != nil {
 			return Outcome{}, err
 		}
-		// The cheapest that suffices does not suffice: the next one needs no summary.
+		// The caller named no strategy, and the cheapest one failed. Dropping needs no summary.
 		out.Detail = fmt.Sprintf("no summary could be made (%v), so the groups were dropped without one", err)
 		r.Strategy, out.Strategy = reduce.Drop, reduce.Drop
 	}
@@ -231,7 +231,7 @@ func (c *Compactor) carryOut(ctx context.Context, r Request, plan decide.Plan, o
 	return out, nil
 }
 
-// summary has the planned summary made, or takes the caller's.
+// summary has the planned summary made, or stores the caller's own.
 func (c *Compactor) summary(ctx context.Context, r Request, plan decide.Plan) (*summarize.Summary, error) {
 	if plan.Summary == nil {
 		return nil, nil
@@ -249,7 +249,7 @@ func (c *Compactor) summary(ctx context.Context, r Request, plan decide.Plan) (*
 	return &s, nil
 }
 
-// report records an event that has nothing else stored with it.
+// report records a lifecycle event that is stored on its own.
 func (c *Compactor) report(ctx context.Context, sessionID string, of eventlog.Incarnation, e lifecycle.Event) error {
 	return c.Journal.Put(ctx, lifecycle.Entry{SessionID: sessionID, Of: of, Events: []lifecycle.Event{e}})
 }
@@ -277,7 +277,7 @@ func (c *Compactor) reportToHooks(call lifecycle.Call, done decide.Collapsed) {
 	c.Hooks.PostCompact(call)
 }
 
-// instructed says whose instructions a summarizer gets: the caller's own before the policy's.
+// instructed says whose instructions a summarizer follows: the caller's, or else the policy's.
 func instructed(own, policy prompt.Instructions) lifecycle.Instructions {
 	switch {
 	case own.Text != "":
@@ -298,7 +298,7 @@ func (r Request) call(plan decide.Plan) lifecycle.Call {
 	}
 }
 
-// defaultTrigger is what sets off a compaction of a mode unless its caller says otherwise.
+// defaultTrigger is the trigger of a compaction whose caller does not name one.
 func defaultTrigger(mode string) eventlog.CompactionTrigger {
 	switch mode {
 	case lifecycle.ModeAuto, lifecycle.ModeWorkflow, lifecycle.ModeWorker:

@@ -22,7 +22,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize/extractive"
 )
 
-// run is one life of a daemon on a disk, up to its stop, and its watcher.
+// run is one run of a daemon on a disk, with its watcher.
 type run struct {
 	store     eventlog.Store
 	journal   *lifecycle.Journal
@@ -64,8 +64,8 @@ func (l *run) stop(t *rapid.T) {
 	}
 }
 
-// Whatever happens to a session, its daemon and its watcher, the watcher has each event once,
-// in the order of the numbers: one for each record, and one for each mark in the log.
+// Whatever happens to a session, its daemon and its watcher, the watcher gets each event once, in the order
+// of the numbers: one for each record, and one for each compaction event in the log.
 func TestEventsAreSeenExactlyOnce(t *testing.T) { rapid.Check(t, exactlyOnce) }
 
 func exactlyOnce(t *rapid.T) {
@@ -163,7 +163,7 @@ func exactlyOnce(t *rapid.T) {
 	l.stop(t)
 }
 
-// agrees holds what was seen to what is stored.
+// agrees compares the events that the watcher saw with what is stored.
 func (l *run) agrees(ctx context.Context, t *rapid.T, seen []lifecycle.Event) {
 	var shown, recorded []string
 	count := map[lifecycle.Type]int{}

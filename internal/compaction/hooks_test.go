@@ -17,8 +17,8 @@ import (
 
 func pointer[T any](v T) *T { return &v }
 
-// What hooks modify applies in the order in which they subscribed, and what is done is
-// what the last of them saw.
+// Hooks modify terms in the order in which they subscribed, and the compaction uses the terms after the
+// last of them.
 func TestHooksModifyInTurn(t *testing.T) {
 	w := start(t, &model{answer: writes})
 	first := w.serve(func(lifecycle.Call) lifecycle.Reply {
@@ -73,7 +73,7 @@ func unnamed(c lifecycle.Call) lifecycle.Call {
 	return c
 }
 
-// A hook that wants so little that nothing is left to do ends it there.
+// If a hook's terms leave nothing to do, the compaction ends there.
 func TestHooksMayLeaveNothingToDo(t *testing.T) {
 	w := start(t, &model{answer: writes})
 	w.serve(func(lifecycle.Call) lifecycle.Reply {
@@ -128,8 +128,8 @@ func TestHooksFireByMode(t *testing.T) {
 	}
 }
 
-// The log grows while the hooks are asked: what is done is planned for it as it is, and the
-// reported figures are those of that.
+// If the log grows while hooks are asked, the compaction is planned again for the log as it is, and its
+// figures are reported.
 func TestTheLogGrowsWhileHooksAreAsked(t *testing.T) {
 	for _, decision := range []lifecycle.Decision{lifecycle.Allow, lifecycle.Modify} {
 		t.Run(string(decision), func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestTheSessionIsDeletedMeanwhile(t *testing.T) {
 	})
 }
 
-// A caller that gives up too late finds marked what was done.
+// If the caller gives up too late, the compaction is marked in the log.
 func TestTheCallerGivesUpBeforeTheMark(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	w := start(t, &model{answer: writes}, func(o *compaction.Options) {
@@ -222,7 +222,7 @@ func TestTheCallerGivesUpBeforeTheMark(t *testing.T) {
 	}
 }
 
-// The log grows between the deed and the mark.
+// The log may grow between the decision and the mark.
 func TestTheLogGrowsBeforeTheMark(t *testing.T) {
 	var w *world
 	w = start(t, &model{answer: writes}, func(o *compaction.Options) {
@@ -238,7 +238,7 @@ func TestTheLogGrowsBeforeTheMark(t *testing.T) {
 	}
 }
 
-// Nothing has a place for a text that does not summarise.
+// A summary or instructions are refused with a strategy that makes no summary.
 func TestATextWithoutAPlace(t *testing.T) {
 	w := start(t, &model{answer: writes})
 	w.open(10)
@@ -251,7 +251,7 @@ func TestATextWithoutAPlace(t *testing.T) {
 	}
 }
 
-// What sets a compaction off goes by its mode, unless the caller says otherwise.
+// The trigger of a compaction depends on its mode, unless the caller gives one.
 func TestTriggerOfAMode(t *testing.T) {
 	for mode, want := range map[string]eventlog.CompactionTrigger{
 		lifecycle.ModeManual: eventlog.TriggerManual, lifecycle.ModeHost: eventlog.TriggerManual, lifecycle.ModeResumeDigest: eventlog.TriggerManual,

@@ -10,10 +10,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// marker is what a Compaction event of contextd's own holds besides the common fields and
-// the decision, as its native JSON: how it came about. The state before is given by
-// reference: the projection before, which can be replayed, and the last event of the log
-// then.
+// marker is the native JSON of contextd's own Compaction events: how the compaction came about. It refers
+// to the state before by the projection before, which can be replayed, and by the head of the log at that
+// time.
 type marker struct {
 	AsOfSeq            eventlog.Seq `json:"as_of_seq"`
 	ProjectionIDBefore string       `json:"projection_id_before,omitempty"`
@@ -23,9 +22,8 @@ type marker struct {
 	PolicyFingerprint  string       `json:"policy_fingerprint"`
 }
 
-// mark appends the Compaction event and returns its seq. It is durable on return, and
-// only then does the compaction hold. What was decided is marked also if ctx has ended
-// meanwhile.
+// mark appends the Compaction event and returns its seq. The compaction is in effect once that is durable,
+// on return. An ended ctx does not stop it.
 func (c *Compactor) mark(ctx context.Context, r Request, done *assemble.Compacted) (eventlog.Seq, error) {
 	native, err := json.Marshal(map[string]marker{"contextd": {
 		AsOfSeq: done.AsOf, ProjectionIDBefore: done.Previous, ArchivedMessages: done.Archived,
@@ -39,8 +37,8 @@ func (c *Compactor) mark(ctx context.Context, r Request, done *assemble.Compacte
 	return c.append(ctx, r.SessionID, r.Of, &body, assemble.CompactedEvent(r.Mode, r.Trigger, done.Collapsed, done.AsOf, done.Previous))
 }
 
-// append puts an event after the session's log, however far that has grown, with what reports
-// it, unless the session was deleted: an append alone would make it again.
+// append appends an event to the log at any head, together with its lifecycle event. It fails if the
+// session was deleted: a plain append would create a session with that id again.
 func (c *Compactor) append(ctx context.Context, sessionID string, of eventlog.Incarnation, body *eventlog.Compaction, news lifecycle.Event) (eventlog.Seq, error) {
 	ctx = context.WithoutCancel(ctx)
 	id, err := c.NewID()
@@ -56,16 +54,16 @@ func (c *Compactor) append(ctx context.Context, sessionID string, of eventlog.In
 	return receipts[0].Seq, nil
 }
 
-// Undone is what came of taking compactions back.
+// Undone is the result of Undo.
 type Undone struct {
-	// Seqs are those that were taken back, oldest first; none if none was in effect.
+	// Seqs are the events of the compactions that were undone, oldest first; none if none was in effect.
 	Seqs []eventlog.Seq
-	// Event is the event that says so; 0 if there is none.
+	// Event is the event that records the undo; 0 if there is none.
 	Event eventlog.Seq
 }
 
-// Undo takes back the compactions of a session from an event on; 0 is the newest in effect.
-// It is durable on return.
+// Undo takes back the compaction at event from and all later ones; 0 is the newest in effect. Durable on
+// return.
 func (c *Compactor) Undo(ctx context.Context, sessionID string, from eventlog.Seq) (Undone, error) {
 	session, err := c.Store.Session(ctx, sessionID)
 	if err != nil {

@@ -8,15 +8,15 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// News knows of which spans a summary is being made ahead of need, and notifies watchers of
+// News tracks the spans of which a summary is being made ahead of need, and announces the state of circuit
 // breakers. It is a summarize.Observer. Its methods may be called from any goroutine.
 type News struct {
 	journal *lifecycle.Journal
 
 	mu     sync.Mutex
 	closed bool
-	// ahead is the last event of the span, by session, of which a summary is being asked
-	// about or made ahead of need, and refused that of the span that was vetoed last.
+	// ahead has, for each session, the last event of the span about which hooks are being asked or of which
+	// a summary is being made ahead of need. refused has that of the span that hooks vetoed last.
 	ahead   map[life]eventlog.Seq
 	refused map[life]eventlog.Seq
 }
@@ -34,10 +34,10 @@ func NewNews(journal *lifecycle.Journal) *News {
 	return &News{journal: journal, ahead: map[life]eventlog.Seq{}, refused: map[life]eventlog.Seq{}}
 }
 
-// begin calls start, which calls ended in the end, unless a span of the session is being
-// made or asked about already, since each turn may propose another that holds most of the
-// one before, or too little is new since one was refused, or it has a summarizer that is
-// resting. It returns the last event of the session's span; 0 if there is none.
+// begin calls start, whose work must end with a call of ended. It does not, if a summary for the session is
+// under way (each turn may propose a span that mostly overlaps the previous one), if a hook vetoed a span
+// and too little is new since (fresh), or if the summarizer is resting. It returns the last event of the
+// span under way; 0 if there is none.
 func (n *News) begin(p summarize.Proposal, fresh eventlog.Seq, resting bool, start func()) eventlog.Seq {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -52,8 +52,8 @@ func (n *News) begin(p summarize.Proposal, fresh eventlog.Seq, resting bool, sta
 	return p.To
 }
 
-// ended lets the next span of the session be proposed. It comes before anybody is notified:
-// who hears of the end may propose at once.
+// ended allows the next proposal for the session. Call it before anybody is notified of the end, since they
+// may propose at once.
 func (n *News) ended(p summarize.Proposal) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -62,8 +62,7 @@ func (n *News) ended(p summarize.Proposal) {
 	}
 }
 
-// maxRefused bounds how many sessions' vetoes are remembered; a forgotten one is asked
-// about once more.
+// maxRefused bounds how many vetoes are remembered. After a veto is forgotten, hooks are asked again.
 const maxRefused = 10_000
 
 // refuse remembers a veto.
@@ -76,14 +75,14 @@ func (n *News) refuse(p summarize.Proposal) {
 	n.refused[lifeOf(p)] = p.To
 }
 
-// close has nothing begin any more.
+// close prevents any further begin.
 func (n *News) close() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.closed = true
 }
 
-// forget ends what is known of a session that was deleted.
+// forget drops the state of a deleted session.
 func (n *News) forget(l life) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

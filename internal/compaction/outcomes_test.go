@@ -20,7 +20,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize/pull"
 )
 
-// events reads the log of the test session.
+// log reads the log of the test session.
 func (w *world) log() []eventlog.Event {
 	w.t.Helper()
 	var all []eventlog.Event
@@ -108,7 +108,7 @@ func (w *world) checkKept(kept []string, all []eventlog.Event, out compaction.Ou
 	}
 }
 
-// checkNative follows the references of a mark.
+// checkNative follows the references in the native JSON of a compaction event.
 func (w *world) checkNative(native, before string, out compaction.Outcome) {
 	w.t.Helper()
 	var m struct {
@@ -186,8 +186,8 @@ func TestAVeto(t *testing.T) {
 	}
 }
 
-// A model that fails fails a compaction that was to summarise, and only changes how
-// one is done that was to do what it can.
+// If the model fails, a compaction with the strategy summarize fails; one whose strategy was open is done
+// without a summary.
 func TestAModelThatFails(t *testing.T) {
 	t.Run("asked for", func(t *testing.T) {
 		w := start(t, &model{answer: fails})
@@ -279,8 +279,8 @@ func TestInstructionsReachTheModel(t *testing.T) {
 	}
 }
 
-// Whatever keeps a model from writing, a compaction that needs its text says whose fault it
-// is and whether waiting helps; it is no fault of the daemon.
+// Whatever prevents a summary, the error of a compaction that needs one says whose fault it is and whether
+// a retry helps; it is not an internal error.
 func TestWhyNoSummaryWasMade(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer    func(context.Context, summarize.Request) (summarize.Output, error)

@@ -21,8 +21,8 @@ func (full) Append(context.Context, string, eventlog.Batch) (eventlog.Commit, er
 	return nil, errFull
 }
 
-// Where the event of a compaction, or of a take-back, cannot be appended, the caller gets
-// the error and nothing has changed.
+// If the event of a compaction or an undo cannot be appended, the caller gets the error and nothing has
+// changed.
 func TestAMarkThatCannotBeAppended(t *testing.T) {
 	for _, strategy := range []reduce.Strategy{reduce.Mask, reduce.Drop, reduce.Summarize, ""} {
 		t.Run("by "+string(strategy), func(t *testing.T) {

@@ -23,7 +23,7 @@ func (w *world) remind(id string, r eventlog.Reminder) {
 	w.push(eventlog.Event{ID: id, Body: &r})
 }
 
-// What becomes of reminders, those before the cut and those after it.
+// What a compaction does to reminders before and after its cut.
 func TestReminders(t *testing.T) {
 	ttl := func(n uint32) *uint32 { return &n }
 	cases := map[string]struct {
@@ -92,8 +92,8 @@ func TestReminders(t *testing.T) {
 	}
 }
 
-// What becomes of a reminder is reported once, by the first context that shows it, whatever else is
-// asked for in between, and whether or not the daemon had seen it before.
+// What becomes of a reminder is reported once, by the first context that shows it, whatever is asked for in
+// between, and also after a restart.
 func TestWhatBecomesOfAReminderIsReportedOnce(t *testing.T) {
 	w := start(t, &model{answer: writes})
 	told := func(want ...string) {

@@ -13,7 +13,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// patient asks for a context that may be waited for.
+// patient asks for a context and allows it to wait for a summary.
 func patient(wait time.Duration) assemble.Request {
 	req := settings()
 	req.Policy.Summaries.Wait = wait
@@ -117,8 +117,8 @@ func shown(c answer) string {
 	return out.String()
 }
 
-// Whoever waits does not hold the session: it is assembled and grows meanwhile, and
-// the one that waited answers for the log as it is by then.
+// A request that waits does not hold the session: it is assembled and grows meanwhile, and the answer is
+// for the log at the end of the wait.
 func TestWaitingHoldsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, let := gated()
@@ -139,7 +139,7 @@ func TestWaitingHoldsNothing(t *testing.T) {
 	})
 }
 
-// A summary that several wait for is made once.
+// A summary for which several requests wait is made once.
 func TestOneSummaryForAllWhoWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, let := gated()
@@ -174,7 +174,7 @@ func (m *model) spans() (n int) {
 	return n
 }
 
-// Who gives up the request ends the wait with it.
+// If the caller gives up the request, the wait ends.
 func TestTheCallersEndEndsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := gated()
@@ -190,7 +190,7 @@ func TestTheCallersEndEndsTheWait(t *testing.T) {
 	})
 }
 
-// Where a request would wait, so does its preview.
+// A preview waits for a summary just as its request would.
 func TestAPreviewWaits(t *testing.T) {
 	w := start(t, &model{answer: writes})
 	w.open(long)

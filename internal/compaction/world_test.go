@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// model is a backend that answers by a function and keeps what it was asked.
+// model is a summarizer's backend that answers by a function and keeps the requests.
 type model struct {
 	answer func(context.Context, summarize.Request) (summarize.Output, error)
 
@@ -68,7 +68,7 @@ type world struct {
 	*compaction.Compactor
 }
 
-// noon is when everything happens.
+// noon is the time in all tests.
 func noon() time.Time { return time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC) }
 
 func gauges(string) (budget.Gauge, error) { return budget.NewGauge(budget.Heuristic{}), nil }
@@ -160,8 +160,7 @@ func turnOf(i int) []eventlog.Event {
 	}}}}
 }
 
-// settings is what contexts of the test sessions are asked for with. Nothing leaves
-// them by age.
+// settings is the request for contexts in these tests. It evicts nothing by age.
 func settings() assemble.Request {
 	policy := reducetest.Policy()
 	// Compactions are asked for here; none happens of its own accord before that.
@@ -210,8 +209,8 @@ func (w *world) compact(r compaction.Request) compaction.Outcome {
 	return out
 }
 
-// published takes the next events, which must come, and checks their types. Contexts and
-// reminders that count down are passed over where they are not asked for.
+// published receives the next events, which must arrive, and checks their types. It ignores contexts and
+// reminder counts unless they are expected.
 func (w *world) published(want ...lifecycle.Type) []lifecycle.Event {
 	w.t.Helper()
 	var got []lifecycle.Event
@@ -239,7 +238,7 @@ func (w *world) published(want ...lifecycle.Type) []lifecycle.Event {
 	return got
 }
 
-// silent checks that nothing was published since: what is published now comes next.
+// silent checks that no event was published meanwhile, by publishing one and receiving it next.
 func (w *world) silent() {
 	w.t.Helper()
 	w.bus.Publish(lifecycle.Happened(lifecycle.SummaryFailed, lifecycle.AttributeReason, "nothing else"))

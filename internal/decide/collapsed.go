@@ -5,19 +5,19 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// Collapsed is what a compaction did to a context.
+// Collapsed says what a compaction, or a cut that the budget forced, did to a context.
 type Collapsed struct {
-	// Policy is the projection policy by which both were measured.
+	// Policy is the projection policy by which Before and After were measured.
 	Policy        string
 	Before, After Size
-	// Goal is what a forced cut was to leave, in tokens, beside the newest KeepLastTurns
-	// turns; 0 in a compaction that a caller asked for.
+	// Goal is the size, in tokens, that a forced cut aims at; it keeps at least the newest KeepLastTurns
+	// turns. Both are 0 in a compaction that a caller asked for.
 	Goal          uint64
 	KeepLastTurns uint32
 	// Archived is how many messages were dropped.
 	Archived int
 	Strategy reduce.Strategy
-	// Summary is the one quoted from now on; nil if none is.
+	// Summary is the one that the context quotes after the compaction; nil if it quotes none.
 	Summary   *summarize.Summary
 	Reminders ReminderReport
 }
@@ -28,7 +28,7 @@ type Size struct {
 	Tokens   uint64
 }
 
-// Forced is what the budget forced out with a projection; nil if nothing was.
+// Forced reports the cut that the budget forced in a projection; nil if it forced none.
 func (in Inputs) Forced(p Projected) *Collapsed {
 	start := *p.Result.Start
 	if p.Through() <= start.State.CollapsedThrough {
@@ -43,7 +43,7 @@ func (in Inputs) Forced(p Projected) *Collapsed {
 	return &out
 }
 
-// Collapsed compares two projections, one before a compaction and one after it.
+// Collapsed compares the projections before and after a compaction.
 func (in Inputs) Collapsed(before, after Projected) Collapsed {
 	out := Collapsed{
 		Policy: in.Projection.PolicyName(),
@@ -67,8 +67,8 @@ func (in Inputs) Collapsed(before, after Projected) Collapsed {
 	return out
 }
 
-// summaryNamed is the summary with an id, of those available or a caller's; nil if there is
-// none.
+// summaryNamed returns the summary with an id, from the offered ones or from a caller's compaction; nil if
+// there is none.
 func (in Inputs) summaryNamed(id string) *summarize.Summary {
 	for i := range in.Summaries {
 		if in.Summaries[i].ID == id {
@@ -78,8 +78,8 @@ func (in Inputs) summaryNamed(id string) *summarize.Summary {
 	return DecidedSummary(in.Conversation, id)
 }
 
-// DecidedSummary is the summary that a compaction of the log holds, if it has the id. In
-// a log that was copied it may be all there is of it.
+// DecidedSummary returns the summary that the compaction in force quotes, if it has the id. In a copied
+// log, the compaction event may be the only place that has its text.
 func DecidedSummary(conv *reduce.Conversation, id string) *summarize.Summary {
 	if d := conv.Decided(); d != nil && id != "" && d.Summary.ID == id {
 		return &summarize.Summary{ID: id, From: 1, To: d.Summary.Through, Text: d.Summary.Text, Summarizer: d.Summary.By}

@@ -13,29 +13,28 @@ import (
 type Plan struct {
 	// Policy is the projection policy by which the context is measured.
 	Policy string
-	// Nothing says why there is nothing to do; empty if there is something. Short is then
-	// by how much the target is missed all the same.
+	// Nothing says why there is nothing to do; empty if there is something. If nothing can be done, Short
+	// says by how much the target is missed.
 	Nothing string
 	Short   Shortfall
 	Before  Size
-	// Strategy, KeepLastTurns and TargetTokens are the request's with everything filled
-	// in that it left open.
+	// Strategy, KeepLastTurns and TargetTokens are the request's, with defaults for what it did not set.
 	Strategy      reduce.Strategy
 	KeepLastTurns uint32
 	TargetTokens  uint64
-	// Summary is the summary that has to be made first; nil if none has.
+	// Summary is the proposal of a summary that must be made before Compact; nil if none must.
 	Summary *summarize.Proposal
 }
 
-// Shortfall is by how many tokens a context is over what a compaction was to leave, and
-// what is left in it, the largest parts first. Zero where it is not.
+// Shortfall says by how many tokens a context exceeds a compaction's target, and which parts of it remain,
+// the largest first. It is zero where the target is reached.
 type Shortfall struct {
 	Over     uint64
 	InTheWay []reduce.IrreduciblePart
 }
 
-// Plan says what the compaction that the caller asks for would do. own is the caller's text of
-// the summary; empty if it brings none.
+// Plan computes what the compaction that the caller asks for would do. own is the caller's own text of the
+// summary; empty if it brings none.
 func (in Inputs) Plan(own string) (Plan, error) {
 	standing, err := in.Standing()
 	if err != nil {
@@ -62,7 +61,7 @@ func (in Inputs) Plan(own string) (Plan, error) {
 		if p.Summary, worth, p.Nothing, err = in.planSummary(own); err != nil {
 			return p, err
 		}
-		if open && !worth { // nobody asked for a summary, and groups can leave without
+		if open && !worth { // the caller named no strategy: drop without a summary
 			p.Summary, p.Nothing = nil, ""
 			p.Strategy, in.Caller.Strategy = reduce.Drop, reduce.Drop
 		}
@@ -76,7 +75,7 @@ func (in Inputs) Plan(own string) (Plan, error) {
 	if open && p.Strategy == reduce.Summarize && err == nil && p.Nothing == "" {
 		var now Projected
 		if now, err = in.Standing(); err == nil && now.Tokens() > p.Before.Tokens {
-			// The summary that is there is larger than what it would replace.
+			// The existing summary is larger than what it would replace.
 			in.Decided, in.Caller.Strategy, p.Strategy = nil, reduce.Drop, reduce.Drop
 			_, p.Nothing, err = in.Decide(nil)
 		}
@@ -87,7 +86,8 @@ func (in Inputs) Plan(own string) (Plan, error) {
 	return p, err
 }
 
-// cheapest is the first strategy that comes down to the goal.
+// cheapest returns the first of mask, then summarize (or drop, if the policy makes no summaries), that
+// reaches the goal; the last is not tried.
 func (in Inputs) cheapest() (reduce.Strategy, error) {
 	in.Caller.Strategy = reduce.Mask
 	masks, _, err := in.Decide(nil)
@@ -107,9 +107,9 @@ func (in Inputs) cheapest() (reduce.Strategy, error) {
 	return reduce.Summarize, nil
 }
 
-// planSummary finds out whether a summary has to be made, and for what; nothing says why
-// none can replace anything. worth is set where one would be made or used without anybody
-// asking.
+// planSummary finds the span of which a summary must be made; p is nil if one is there already. nothing
+// says why no summary can replace anything. worth reports whether the summary pays even if the caller did
+// not ask for one.
 func (in Inputs) planSummary(own string) (p *summarize.Proposal, worth bool, nothing string, err error) {
 	pipeline, reserved := in.pipeline()
 	if own != "" {
@@ -124,12 +124,12 @@ func (in Inputs) planSummary(own string) (p *summarize.Proposal, worth bool, not
 		return nil, nothing == "", nothing, nil
 	}
 	p = in.propose(pipeline, span, "compaction", pipeline.SummaryTokensFor(in.Budget, ask))
-	// Where the goal can be reached, the summary must leave it within reach.
+	// If the goal can be reached, the summary must not be so long that it is missed again.
 	misses := span.Leaves < ask.Goal && span.Leaves+p.MaxOutputTokens > ask.Goal
 	return p, !misses && pipeline.Worth(in.Budget, span), "", nil
 }
 
-// Decide says what the log is to hold of the compaction that is asked for. made is the
+// Decide makes the compaction event that the caller asks for; nothing says why there is none. made is the
 // summary that was planned; nil if none was.
 func (in Inputs) Decide(made *summarize.Summary) (c *eventlog.Compaction, nothing string, err error) {
 	pipeline, reserved := in.pipeline()
@@ -147,9 +147,9 @@ func (in Inputs) Decide(made *summarize.Summary) (c *eventlog.Compaction, nothin
 	return pipeline.Decide(in.Budget, in.Before, ask, text)
 }
 
-// Shortfall is by how much a context is over what was asked for.
+// Shortfall computes by how much a context exceeds the goal of the caller's compaction.
 func (in Inputs) Shortfall(p Projected) Shortfall {
-	// most bounds the parts that are reported.
+	// most is the maximum of reported parts.
 	const most = 20
 	goal := in.Caller.Goal
 	if goal == 0 || p.Tokens() <= goal {

@@ -10,8 +10,8 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// compact plans a compaction, has the summary that it needs written, and returns what the
-// context holds afterwards and by how much that is too much.
+// compact plans a compaction, has its summary written, and returns the plan, the context after the
+// compaction, and its shortfall.
 func compact(t *testing.T, in decide.Inputs, own string) (decide.Plan, decide.Projected, decide.Shortfall) {
 	t.Helper()
 	plan, err := in.Plan(own)
@@ -43,8 +43,8 @@ func compact(t *testing.T, in decide.Inputs, own string) (decide.Plan, decide.Pr
 	return plan, after, in.Shortfall(after)
 }
 
-// A target is reached with a summary of any length that was asked for, also where one that
-// was made for a larger context is there already.
+// A target is reached by a summary of any length that was asked for, even if a summary made for a larger
+// context exists.
 func TestATargetIsReached(t *testing.T) {
 	for _, ready := range []bool{false, true} {
 		for _, strategy := range []reduce.Strategy{"", reduce.Drop, reduce.Summarize} {
@@ -72,7 +72,7 @@ func TestATargetIsReached(t *testing.T) {
 	}
 }
 
-// offered is the summary that was made when somebody asked for one of a log, if it had turns for it.
+// offered is the summary that a caller's compaction of a log makes, if the log has enough turns.
 func offered(t *testing.T, target uint64, log []string) []summarize.Summary {
 	t.Helper()
 	in := inputs(t, target, events(t, log...))
@@ -87,8 +87,8 @@ func offered(t *testing.T, target uint64, log []string) []summarize.Summary {
 	return []summarize.Summary{*written(plan.Summary)}
 }
 
-// A summary that is there already is not quoted where it is larger than what it would replace,
-// unless somebody asks for one.
+// An existing summary that is larger than what it would replace is not quoted, unless the caller asks for a
+// summary.
 func TestAnOfferedSummaryIsTooLong(t *testing.T) {
 	log := results(1, 1, 1, 1, 29, 91)
 	for _, strategy := range []reduce.Strategy{"", reduce.Summarize} {
@@ -103,8 +103,8 @@ func TestAnOfferedSummaryIsTooLong(t *testing.T) {
 	}
 }
 
-// A target that is reached without a summary is not missed for one, unless somebody asks for
-// one.
+// If a target can be reached without a summary, a summary that would miss it is not made, unless the caller
+// asks for one.
 func TestASummaryLeavesTheTargetWithinReach(t *testing.T) {
 	log := append(turns(60), `assistant: I read on. | call large read {"path":"large.go"}`, "tool: large @400 large")
 	for strategy, want := range map[reduce.Strategy]bool{"": true, reduce.Drop: true, reduce.Summarize: false} {
@@ -121,7 +121,7 @@ func digest(p decide.Projected) string {
 	return d.Text
 }
 
-// Where a target is not reached, the answer lists what the request does not allow to drop.
+// If a target is missed, the answer lists the parts that the request does not allow to drop.
 func TestWhatStandsInTheWay(t *testing.T) {
 	large := append(turns(60),
 		`assistant: I read on. | call large read {"path":"large.go"}`, "tool: large @400 large")

@@ -1,6 +1,5 @@
-// Package decide computes what a context shows, and what a compaction would do to it: a log,
-// its summaries, a policy, a budget and the decisions so far give a view. It reads nothing
-// else and keeps nothing.
+// Package decide computes what a context shows, and what a compaction would do to it: a log, its summaries,
+// a policy, a budget and the decisions so far give a view. It reads no store and keeps no state.
 package decide
 
 import (
@@ -20,7 +19,7 @@ import (
 
 // Inputs are everything that decides what a context shows.
 type Inputs struct {
-	// Ctx ends what is computed from them: who asked may be gone.
+	// Ctx ends the computation when the caller has gone.
 	Ctx          context.Context
 	SessionID    string
 	Of           eventlog.Incarnation
@@ -28,41 +27,39 @@ type Inputs struct {
 	Reduction    reduce.Policy
 	Budget       budget.Budget
 	Before       reduce.State
-	// Ask is what is asked for beside coming under the budget.
+	// Ask is what the request demands in addition to the budget.
 	Ask reduce.Ask
-	// Summaries are those that may be quoted, oldest first, and Summarizing says how others
-	// are made.
+	// Summaries are those that may be quoted, oldest first. Summarizing says how new ones are made.
 	Summaries   []summarize.Summary
 	Summarizing SummaryPolicy
-	// Caller is what a caller's compaction asks for, and Decided what it comes to, as if
-	// the log held that already.
+	// Caller is what a caller's compaction asks for. Decided is the event that it leads to; the computation
+	// treats it as if the log held it already.
 	Caller  reduce.Ask
 	Decided *eventlog.Compaction
-	// Projection is the projection policy, Policy the same compiled, and ShownBefore the
-	// state of its decisions.
+	// Projection is the projection policy, Policy the same compiled, and ShownBefore the state of the
+	// decisions that it took so far.
 	Projection  projection.Options
 	Policy      projection.Policy
 	ShownBefore projection.State
-	// Fingerprint is that of the policy and budget under which the decisions stick.
+	// Fingerprint is that of the policy and budget under which the decisions hold.
 	Fingerprint string
-	// Observed is what was observed of the view last; nil is nothing.
+	// Observed caches the observation of the last view, to be continued; nil is none.
 	Observed *records.Observation
-	// Written is the digest that was kept last under the fingerprint; zero if none was.
+	// Written is the digest stored last under the fingerprint; zero if none is.
 	Written reduce.Written
 }
 
-// Projected is a reduced conversation laid out as messages.
+// Projected is a reduced conversation after the projection policy, with the reminders that follow it.
 type Projected struct {
 	Conversation *reduce.Conversation
-	// Result has the view as the projection policy shows it, and Reduced is that before.
+	// Result has the view after the projection policy, Reduced is the view before it.
 	Result    reduce.Result
 	Reduced   reduce.View
 	Applied   projection.Applied
-	Reminders []reduce.Reminder // after the view
+	Reminders []reduce.Reminder // shown after the view
 }
 
-// Run is the pure function at the heart: log, artifacts, policy, budget and state
-// give the view.
+// Run computes the context. It is a pure function: log, artifacts, policy, budget and state give the view.
 func (in Inputs) Run() (Projected, error) {
 	pipeline, ask := in.pipeline()
 	result, err := pipeline.Run(in.Budget, in.Before, ask)
@@ -72,8 +69,7 @@ func (in Inputs) Run() (Projected, error) {
 	return in.show(result)
 }
 
-// show applies the projection policy to what was reduced, and says which reminders
-// come after it.
+// show applies the projection policy to a reduced view, and finds the reminders that are live after it.
 func (in Inputs) show(result reduce.Result) (Projected, error) {
 	applied := in.Policy.Apply(result.View, in.Conversation.Turns(), in.ShownBefore)
 	if err := in.Ctx.Err(); err != nil {
@@ -82,7 +78,7 @@ func (in Inputs) show(result reduce.Result) (Projected, error) {
 	reduced := result.View
 	result.View = applied.View
 	result.Steps = slices.Clip(result.Steps)
-	if in.Projection.Scrub { // the first step says why groups were dropped
+	if in.Projection.Scrub { // appended, as the first step says why groups were dropped
 		n := reduced.Tokens()
 		result.Steps = append(result.Steps, reduce.Step{Reducer: "scrub", TokensBefore: n, TokensAfter: n, Touched: in.Conversation.Replaced()})
 	}
@@ -93,8 +89,8 @@ func (in Inputs) show(result reduce.Result) (Projected, error) {
 	return Projected{in.Conversation, result, reduced, applied, live}, nil
 }
 
-// pipeline returns the pipeline and what it is asked for. What the reminders take is
-// reserved, those included that may yet leave with a run.
+// pipeline returns the pipeline and the Ask for it. It reserves tokens for all live reminders, even those
+// that a cut may drop.
 func (in Inputs) pipeline() (*reduce.Pipeline, reduce.Ask) {
 	quoted := make([]reduce.Summary, len(in.Summaries))
 	for i, s := range in.Summaries {
@@ -115,7 +111,7 @@ func (in Inputs) pipeline() (*reduce.Pipeline, reduce.Ask) {
 	return pipeline, ask
 }
 
-// quotable is a summary as a context quotes it.
+// quotable converts a summary to the form in which a digest quotes it.
 func (in Inputs) quotable(s summarize.Summary) reduce.Summary {
 	by := s.Summarizer
 	if s.Model != "" {
@@ -124,8 +120,8 @@ func (in Inputs) quotable(s summarize.Summary) reduce.Summary {
 	return reduce.Summary{ID: s.ID, Through: s.To, By: by, Text: in.Projection.ScrubText(s.Text)}
 }
 
-// Record describes a projection that was computed just now. What a request says besides is
-// left to the caller.
+// Record makes the record of a projection that was just computed. The caller adds what its request says:
+// reason, idempotency key, digest.
 func (in Inputs) Record(p Projected, at time.Time) records.Projection {
 	r := records.Projection{
 		Policy:      in.Projection.PolicyName(),
@@ -144,7 +140,7 @@ func (in Inputs) Record(p Projected, at time.Time) records.Projection {
 	return r
 }
 
-// Tokens is the size of what is rendered, injections left out.
+// Tokens is the size of the rendered context, without injections.
 func (p Projected) Tokens() uint64 {
 	n := p.Result.View.Tokens()
 	for _, r := range p.Reminders {
@@ -153,13 +149,13 @@ func (p Projected) Tokens() uint64 {
 	return n
 }
 
-// Messages is how many messages are rendered, injections left out.
+// Messages counts the rendered messages, without injections.
 func (p Projected) Messages() int { return p.Result.View.Messages() + len(p.Reminders) }
 
 // Through is the last event of the dropped run.
 func (p Projected) Through() eventlog.Seq { return p.Result.State.CollapsedThrough }
 
-// Standing is what the decisions taken so far show, whether over the budget or not.
+// Standing computes what the decisions taken so far show, even if that exceeds the budget.
 func (in Inputs) Standing() (Projected, error) {
 	pipeline, ask := in.pipeline()
 	now, err := pipeline.Current(in.Budget, in.Before, ask)

@@ -59,7 +59,7 @@ func inputs(t testing.TB, target uint64, log []eventlog.Event) decide.Inputs {
 	}
 }
 
-// run has the inputs run, and those after it start from what was decided.
+// run runs the inputs and puts the decisions into them, so that the next run starts from these.
 func run(t testing.TB, in *decide.Inputs) decide.Projected {
 	t.Helper()
 	p, err := in.Run()

@@ -11,12 +11,12 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// drawn is a log of turns with results of any size.
+// drawn is a log of turns with results of random sizes.
 func drawn(t *rapid.T) []string {
 	return results(rapid.SliceOfN(rapid.IntRange(1, 120), 1, 40).Draw(t, "lines of results")...)
 }
 
-// results is a log of turns with results of so many lines.
+// results is a log of turns whose results have these numbers of lines.
 func results(sizes ...int) []string {
 	log := []string{"system: You are an agent.", "user: Find the leak."}
 	for i, lines := range sizes {
@@ -25,7 +25,7 @@ func results(sizes ...int) []string {
 	return log
 }
 
-// What is decided is decided by the inputs alone, fits, and only moves forward.
+// Decisions depend on the inputs alone, fit the target, and only move forward.
 func TestDecisionsHold(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		log, target := drawn(rt), rapid.Uint64Range(3_000, 30_000).Draw(rt, "target")
@@ -53,8 +53,7 @@ func TestDecisionsHold(t *testing.T) {
 	})
 }
 
-// A compaction leaves what was asked for, or lists all that is in the way; it never adds
-// to a context.
+// A compaction reaches its target, or lists all that is in the way; it never makes a context larger.
 func TestCompactionsAnswer(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		log, target := drawn(rt), rapid.SampledFrom([]uint64{6_000, 20_000, 200_000}).Draw(rt, "target")

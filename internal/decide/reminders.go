@@ -9,11 +9,12 @@ import (
 // event ids.
 type ReminderReport struct {
 	Expired, Replaced, Folded, Preserved []string
-	// Decremented is how many stay and have fewer remaining turns than at first.
+	// Decremented counts the reminders that stay and have fewer turns to live than at first.
 	Decremented int
 }
 
-// reminders says what became of those that had not left before.
+// reminders reports what became of the reminders that were live at the compaction before. left is the event
+// through which that one had dropped groups.
 func (in Inputs) reminders(left eventlog.Seq, after Projected) ReminderReport {
 	var out ReminderReport
 	all := in.Conversation.Reminders()
@@ -41,25 +42,24 @@ func (in Inputs) reminders(left eventlog.Seq, after Projected) ReminderReport {
 	return out
 }
 
-// Known is up to where the watchers of a session know what became of its reminders, whatever
-// contexts were asked for: the last event, the turns, and the event through which groups were
-// dropped, the furthest of each.
+// Known is how far the watchers of a session were informed of what became of its reminders: the greatest
+// head, turn and collapsed event of all contexts recorded so far.
 type Known struct {
 	AsOf      eventlog.Seq
 	Turns     uint32
 	Collapsed eventlog.Seq
 }
 
-// ReminderNews is what became of reminders since something was known. Each is in one of the
-// lists once in the life of a session.
+// ReminderNews lists what became of reminders since Known. Over the life of a session each reminder is
+// listed once.
 type ReminderNews struct {
 	Expired, Replaced, Folded []reduce.Reminder
-	// Decremented is how many stay and have fewer remaining turns than they had.
+	// Decremented counts the reminders that stay and have fewer turns to live than at Known.
 	Decremented int
 }
 
-// ReminderNews says what a projection shows of reminders that is not known, and what is known
-// with it. A projection of the past shows nothing new.
+// ReminderNews compares a projection with what the watchers know. It returns the news and what they know
+// after it. A projection of an earlier event than the newest known has no news.
 func (p Projected) ReminderNews(known Known) (news ReminderNews, now Known) {
 	if p.Conversation.Head() < known.AsOf {
 		return ReminderNews{}, known

@@ -11,31 +11,31 @@ import (
 
 // Pressure is how full a context was when a summary was proposed.
 type Pressure struct {
-	// Fresh is the event after which the proposed span holds enough to ask about it once
-	// more: a veto of a span that ends after it still holds.
+	// Fresh limits a veto: one of a span that ends after this event still holds. If the vetoed span ends
+	// earlier, the proposal covers enough new events to ask again.
 	Fresh eventlog.Seq
 	// Policy is the projection policy.
 	Policy   string
 	Messages int
 	Tokens   uint64
-	// Goal is what a forced cut would leave, in tokens.
+	// Goal is the size that a forced cut aims at, in tokens.
 	Goal          uint64
 	KeepLastTurns uint32
 }
 
-// SummaryPolicy says how summaries are made. When they are, reduce.Collapse says.
+// SummaryPolicy says how summaries are made. reduce.Collapse says when.
 type SummaryPolicy struct {
-	// Summarizer is a name of the configuration; empty is its default.
+	// Summarizer is the configured name of a summarizer; empty is the default one.
 	Summarizer   string
 	Instructions prompt.Instructions
-	// MaxInputTokens is the most that a summarizer is given at once; 0 is its own limit.
+	// MaxInputTokens is the most that a summarizer gets in one request; 0 is its own limit.
 	MaxInputTokens uint64
 	// Wait is how long an assembly over budget may wait for a summary.
 	Wait time.Duration
 }
 
-// Due is the summary that a context was cut without; nil if it was not cut, or none is
-// worth making.
+// Due proposes the summary for which a cut should have waited; nil if the context was not cut, or no
+// summary is worth making.
 func (in Inputs) Due(p Projected) *summarize.Proposal {
 	if p.Through() == p.Result.Start.State.CollapsedThrough {
 		return nil
@@ -43,7 +43,7 @@ func (in Inputs) Due(p Projected) *summarize.Proposal {
 	return in.proposal(*p.Result.Start)
 }
 
-// proposal is the summary that is worth making of what is shown; nil if none is.
+// proposal proposes the summary that is worth making of a view; nil if none is.
 func (in Inputs) proposal(now reduce.Result) *summarize.Proposal {
 	in.Before = now.State
 	pipeline, ask := in.pipeline()
@@ -54,8 +54,8 @@ func (in Inputs) proposal(now reduce.Result) *summarize.Proposal {
 	return in.propose(pipeline, span, "threshold", pipeline.SummaryTokens(in.Budget))
 }
 
-// Ahead is the summary that is worth making after a projection, before the next cut, and how
-// full the context is; nil if none is.
+// Ahead proposes the summary that is worth making after a projection, before the next cut, and says how
+// full the context is; nil if none is worth making.
 func (in Inputs) Ahead(p Projected) (*summarize.Proposal, Pressure) {
 	next := in.proposal(reduce.Result{View: p.Reduced, State: p.Result.State})
 	if next == nil {
@@ -68,7 +68,7 @@ func (in Inputs) Ahead(p Projected) (*summarize.Proposal, Pressure) {
 	}
 }
 
-// propose is a proposal for a text that takes so many tokens as it is quoted.
+// propose makes a proposal for a summary that takes at most tokens where the digest quotes it.
 func (in Inputs) propose(pipeline *reduce.Pipeline, span reduce.Span, trigger string, tokens uint64) *summarize.Proposal {
 	of, sized := in.Summarizing, tokens < pipeline.SummaryTokens(in.Budget)
 	tokens -= tokens / 6 // for the quotation marks

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Bill is what prompts cost. The provider's cache takes whole messages: what a prompt has in
-// common with the one before it, message by message.
+// Bill is what prompts cost. The provider's cache is assumed to hold whole messages: the leading messages
+// that a prompt shares with the one before it.
 type Bill struct {
-	// Tokens are those of all prompts, and Read those of them that the provider's cache had.
+	// Tokens is the size of all prompts together, and Read how much of it came from the provider's cache.
 	Tokens, Read uint64
-	// Spent is what they cost, in new tokens of the prompt that no cache takes.
+	// Spent is their cost, in units of the price of one new, uncached prompt token.
 	Spent float64
-	// OverWindow are prompts of more than the window.
+	// OverWindow counts the prompts that are larger than the window.
 	OverWindow int
 	// Largest is the largest prompt.
 	Largest uint64
@@ -30,15 +30,15 @@ func (b *Bill) add(o Bill) {
 	b.Expired += o.Expired
 }
 
-// biller knows what the provider's cache holds.
+// biller models the provider's cache, which holds the last prompt.
 type biller struct {
 	last Prompt
 	at   time.Time
 	any  bool
 }
 
-// compare says how many leading messages are those of the prompt before, and whether that was
-// not a prefix of this one.
+// compare counts the leading messages that are the same as in the previous prompt. changed says that the
+// previous prompt is no prefix of this one.
 func (b *biller) compare(p Prompt) (stable int, changed bool) {
 	from := 0
 	for stable < min(len(p.Messages), len(b.last.Messages)) {
@@ -52,7 +52,7 @@ func (b *biller) compare(p Prompt) (stable int, changed bool) {
 	return stable, b.any && stable < len(b.last.Messages)
 }
 
-// pay adds a prompt to the bill, and returns its tokens and how many of them the cache had.
+// pay adds a prompt to the bill. It returns the prompt's tokens, and how many of them came from the cache.
 func (b *biller) pay(bill *Bill, p Prompt, stable int, at time.Time, terms Terms) (tokens, read uint64) {
 	tokens = terms.Overhead + p.Tokens
 	switch {

@@ -11,31 +11,30 @@ import (
 	"github.com/contextd/contextd/internal/projection"
 )
 
-// Contender is a policy on one session.
+// Contender is a policy to be compared on one session.
 type Contender struct {
 	// Reads says how the policy reads the log.
 	Reads  projection.Options
 	Policy Policy
-	// Cause is what changes the prefix where no reducer changed the message; empty is "log".
+	// Cause is reported for a prefix change where no reducer changed the message; empty is "log".
 	Cause string
 }
 
-// Terms are what prompts are measured by.
+// Terms are the limits and prices by which prompts are measured.
 type Terms struct {
-	// Target is what a prompt was to hold at most, and Window what the model takes, both in
-	// tokens.
+	// Target is the size that prompts should not exceed, and Window the model's window, both in tokens.
 	Target, Window uint64
 	// Overhead is what is sent before every prompt, such as tool schemas, in tokens.
 	Overhead uint64
 	Prices   budget.Prices
-	// CacheTTL is how long the provider keeps a prefix after a request that read or wrote it;
-	// 0 is forever. Calls whose times the transcript does not have are taken to follow at once.
+	// CacheTTL is how long the provider keeps a prefix after a request that read or wrote it; 0 is forever.
+	// Calls without a time in the transcript count as immediate.
 	CacheTTL time.Duration
-	// Done, if not nil, is called after each step with how many events came before it.
+	// Done, if not nil, is called after each step with the number of events before the step.
 	Done func(events int)
 }
 
-// Outcome is what a policy came to on one session.
+// Outcome is the result of one policy on one session.
 type Outcome struct {
 	Figures Figures
 	Bill    Bill
@@ -46,11 +45,11 @@ type Outcome struct {
 // Point is one prompt.
 type Point struct {
 	Time time.Time // of the newest event before it; zero if the transcript has none
-	// Tokens are the prompt's, and Read those of them that the provider's cache had.
+	// Tokens is the size of the prompt, and Read how much of it came from the provider's cache.
 	Tokens, Read uint64
 	// Spent is the bill of all prompts so far.
 	Spent float64
-	// Changed is set where the prompt before was not a prefix of this one, because of Cause.
+	// Changed says that the previous prompt is no prefix of this one; Cause says why.
 	Changed bool
 	Cause   string
 	Refused bool
@@ -100,7 +99,7 @@ func Compare(ctx context.Context, s *Session, gauge budget.Gauge, contenders []C
 	return out, ctx.Err()
 }
 
-// indexOf is the index of the first that is the same, or that which it will have.
+// indexOf is the index of the first element equal to one, or len(all).
 func indexOf(all [][]byte, one []byte) int {
 	for i := range all {
 		if bytes.Equal(all[i], one) {
@@ -110,7 +109,7 @@ func indexOf(all [][]byte, one []byte) int {
 	return len(all)
 }
 
-// contest is one policy on its way through a session.
+// contest is the state of one policy in the replay of a session.
 type contest struct {
 	log    *Log
 	policy Policy
@@ -137,7 +136,7 @@ func (c *contest) step(s *Session, st Step, p Prompt, terms Terms) {
 	c.out.Trail = append(c.out.Trail, at)
 }
 
-// causeAt is what changed the message at a place.
+// causeAt names what changed message i.
 func (c *contest) causeAt(p Prompt, i int) string {
 	if i < len(p.Messages) && p.Messages[i].Cause != "" {
 		return p.Messages[i].Cause

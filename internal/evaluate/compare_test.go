@@ -74,7 +74,7 @@ func contextdPolicy(t testing.TB, b budget.Budget, p assemble.Policy) Policy {
 	return c
 }
 
-// Side by side, policies come to what each comes to alone.
+// Policies that are compared side by side get the same figures as each by itself.
 func TestCompareMeasuresAsMeasureDoes(t *testing.T) {
 	s, b := recorded(t, 40), window(t, 6_000)
 	policies := map[string]func() Policy{
@@ -112,7 +112,8 @@ func TestCompareMeasuresAsMeasureDoes(t *testing.T) {
 	}
 }
 
-// What the harness itself sent is less once it has compacted, and what it kept stays.
+// Under harness_view, prompts are smaller after a recorded compaction, and what the harness kept is in
+// them.
 func TestTheHarnessGoesOnAsRecorded(t *testing.T) {
 	compaction := eventlog.Event{ID: "compaction", Time: began, Body: &eventlog.Compaction{Summary: "Modules were read.", KeptEventIDs: []string{"call_18-call", "call_18-result", "call_19-call", "call_19-result"}}}
 	var more []eventlog.Event

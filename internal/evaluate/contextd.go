@@ -17,11 +17,11 @@ import (
 	"github.com/contextd/contextd/internal/summarize/extractive"
 )
 
-// Contextd is a policy of contextd, run as the daemon runs it: with summaries that are ready
-// between two requests.
+// Contextd is a policy of contextd, run as the daemon runs it. A proposed summary is always ready by the
+// next request.
 type Contextd struct {
 	in decide.Inputs
-	// backend writes them, and writer is its name.
+	// backend writes the summaries; writer is its name in them.
 	backend summarize.Backend
 	writer  string
 	// summaries are all that were made, oldest first.
@@ -29,8 +29,8 @@ type Contextd struct {
 	compiled  projection.Policy
 }
 
-// NewContextd returns the policy under a budget, at the prices of a model, with extractive
-// summaries. What it computes ends with the context. The error is that of projection.New.
+// NewContextd returns the policy under a budget, at the prices of a model, with extractive summaries. Its
+// computations end when ctx ends. The error is that of projection.New.
 func NewContextd(ctx context.Context, p assemble.Policy, b budget.Budget, model budget.Model) (*Contextd, error) {
 	compiled, err := projection.New(p.Projection)
 	if err != nil {
@@ -41,7 +41,7 @@ func NewContextd(ctx context.Context, p assemble.Policy, b budget.Budget, model 
 	}}, nil
 }
 
-// SummarizedBy has another backend of a name write the summaries; nil has none written.
+// SummarizedBy sets the backend that writes summaries, and its name; a nil backend means no summaries.
 func (c *Contextd) SummarizedBy(name string, by summarize.Backend) *Contextd {
 	c.writer, c.backend = name, by
 	return c
@@ -97,7 +97,7 @@ func (c *Contextd) summarize(conv *reduce.Conversation, p decide.Projected) {
 	c.summaries = append(c.summaries, summarize.Summary{ID: fmt.Sprintf("s%d", next.To), From: next.From, To: next.To, Summarizer: c.writer, Text: out.Text})
 }
 
-// rendered is a projection as the model is sent it.
+// rendered is the prompt of a projection.
 func rendered(l *Log, p decide.Projected) Prompt {
 	v := p.Result.View
 	out := builder{log: l}
@@ -124,7 +124,7 @@ func rendered(l *Log, p decide.Projected) Prompt {
 	return out.done()
 }
 
-// irreducible names what was too large.
+// irreducible names the parts that together exceed the target.
 func irreducible(e *reduce.OverBudgetError) string {
 	var what []string
 	var sum uint64

@@ -7,12 +7,11 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// leastLine is the length in bytes below which a line is none that an edit must reproduce.
+// leastLine: shorter lines, in bytes, are not counted among those that an edit must reproduce.
 const leastLine = 12
 
-// mustReproduce are the lines, without the blanks around them, that the calls of a turn must
-// reproduce to the letter: what a tool has to replace, context and removed lines of a
-// patch. Each line once.
+// mustReproduce are the lines, trimmed and without duplicates, that the edits of a turn must reproduce
+// exactly: texts to be replaced, and the context and removed lines of patches.
 func mustReproduce(g *reduce.Group) []string {
 	var out []string
 	once := map[string]bool{}
@@ -30,7 +29,7 @@ func mustReproduce(g *reduce.Group) []string {
 	return out
 }
 
-// shows reports whether a text holds a line, or the line as JSON has it.
+// shows reports whether a text holds a line, as it is or with JSON escapes.
 func shows(text, line string) bool {
 	if strings.Contains(text, line) {
 		return true

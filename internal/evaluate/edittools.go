@@ -7,8 +7,8 @@ import (
 	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
-// replaced are the texts that a call has to reproduce to the letter: what it has to replace,
-// and for each place of a patch its context and removed lines.
+// replaced are the texts that a call must reproduce exactly: the texts to be replaced, and the context and
+// removed lines of each hunk of a patch.
 func replaced(tool, arguments string) []string {
 	var out []string
 	for _, op := range fileview.Operations(tool, arguments) {
@@ -16,7 +16,7 @@ func replaced(tool, arguments string) []string {
 		case op.Kind == fileop.Replace, op.Kind == fileop.Substitute:
 			out = append(out, op.Old)
 		case op.Kind == fileop.Write && (strings.HasSuffix(op.Path, ".patch") || strings.HasSuffix(op.Path, ".diff")):
-			out = append(out, replaced("apply_patch", op.New)...) // which a later call applies
+			out = append(out, replaced("apply_patch", op.New)...) // a later call applies this file
 		}
 	}
 	return out

@@ -11,8 +11,8 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// Log is a session's log before a step, as a policy has it read. What its messages are as JSON
-// and as text is kept from step to step, for all policies that read it alike.
+// Log is a session's log before a step, as a policy reads it. The JSON and the text of its messages are
+// cached across steps, for all policies that read the log the same way.
 type Log struct {
 	*reduce.Conversation
 	options projection.Options
@@ -20,8 +20,8 @@ type Log struct {
 	written map[messageKey]writtenMessage
 }
 
-// messageKey identifies a message that is as in the log: how many blocks it has, and where the
-// first of them is.
+// messageKey identifies a message that is shown as in the log, by its role, its first block and its number
+// of blocks.
 type messageKey struct {
 	role   eventlog.Role
 	first  eventlog.Place
@@ -30,12 +30,12 @@ type messageKey struct {
 
 type writtenMessage struct{ json, plain []byte }
 
-// NewLog returns an empty log, which is read as the options say.
+// NewLog returns an empty log that is read as the options say.
 func NewLog(gauge budget.Gauge, o projection.Options) *Log {
 	return &Log{Conversation: o.NewConversation(gauge), options: o, written: map[messageKey]writtenMessage{}}
 }
 
-// advance reads on until so many of the session's events are read.
+// advance reads the session's events up to the first until of them.
 func (l *Log) advance(ctx context.Context, events []eventlog.Event, until int) error {
 	fresh := events[l.next:until]
 	l.next = until
@@ -48,7 +48,7 @@ func (l *Log) advance(ctx context.Context, events []eventlog.Event, until int) e
 	return err
 }
 
-// write writes a message, or takes what was written of it before.
+// write renders a message; an unchanged one comes from the cache.
 func (l *Log) write(m render.Message, first eventlog.Place, unchanged bool) writtenMessage {
 	key := messageKey{m.Role, first, len(m.Blocks)}
 	if unchanged {

@@ -8,35 +8,35 @@ import (
 // Figures are sums over the steps of one or more sessions.
 type Figures struct {
 	Sessions, Steps int
-	// Over are prompts of more than the target, and Refused those that there could not be.
+	// Over counts the prompts above the target, and Refused the steps for which no prompt could be made.
 	Over, Refused int
-	// Cost is in bytes at cache prices.
+	// Cost is in bytes, weighted by cachedPrice and freshPrice.
 	Cost float64
-	// Changes is how often the prompt before was not a prefix of the next.
+	// Changes counts the prompts that do not begin with the whole previous prompt.
 	Changes int
-	// Wanted are the identifiers that the agent's next calls named and that the log had
-	// shown before. The prompts held Found of them, Evident with the text around them.
+	// Wanted counts the identifiers that the agent's next calls named and that had occurred in the log.
+	// Found of them were in the prompt, Evident of them with the text that surrounded them in the log.
 	Wanted, Found, Evident int
-	// Lines are those that its next edits had to reproduce and that the log had shown before;
-	// the prompts held Shown of them.
+	// Lines counts the lines that its next edits had to reproduce and that had occurred in the log; Shown
+	// of them were in the prompt.
 	Lines, Shown int
-	// Calls are those of the log, and Visible those of them that the prompts showed in full,
-	// stubbed or in a ledger; each counts at every step.
+	// Calls counts the calls in the log, and Visible those of them that the prompt showed in full, stubbed
+	// or in a ledger; both are summed over the steps.
 	Calls, Visible int
-	// Digests is how many prompts had one, of DigestTokens in all, of which SummaryTokens were
-	// summaries.
+	// Digests counts the prompts with a digest. DigestTokens is the size of all digests, SummaryTokens that
+	// of the summaries in them.
 	Digests                     int
 	DigestTokens, SummaryTokens uint64
-	// Causes count changes of the prefix, and Reasons refusals.
+	// Causes count prefix changes by cause, and Reasons count refusals by reason.
 	Causes, Reasons map[string]int
 }
 
-// NewFigures are those of one session before its first step.
+// NewFigures are the figures of one session before its first step.
 func NewFigures() Figures {
 	return Figures{Sessions: 1, Causes: map[string]int{}, Reasons: map[string]int{}}
 }
 
-// Refuse counts a step without a context: nothing of what was wanted was there.
+// Refuse counts a step for which no prompt could be made: nothing wanted was found.
 func (f *Figures) Refuse(st Step, reason string) {
 	f.Steps++
 	f.Refused++
@@ -45,7 +45,7 @@ func (f *Figures) Refuse(st Step, reason string) {
 	f.Lines += len(st.Lines)
 }
 
-// What a byte of the prompt costs: read from the provider's cache, and sent again.
+// The price of a byte of the prompt: read from the provider's cache, or sent and written to it.
 const (
 	cachedPrice = 0.1
 	freshPrice  = 1.25
@@ -54,15 +54,14 @@ const (
 // Meter measures the successive prompts of one session.
 type Meter struct {
 	last []byte
-	// Sights, if not nil, keeps what was found in contexts of the same step, by their
-	// hash.
+	// Sights, if not nil, caches what was found in prompts of the same step, by Prompt.Hash.
 	Sights map[string]Sight
 }
 
-// Sight is how many of the identifiers and lines that were wanted a context holds.
+// Sight counts the wanted identifiers and lines that a prompt holds.
 type Sight struct{ found, evident, shown int }
 
-// Measure adds the prompt of the session's next step, which was to have target tokens at most.
+// Measure adds the prompt of the session's next step, which should have at most target tokens.
 func (m *Meter) Measure(f *Figures, s *Session, st Step, r Prompt, target uint64) {
 	f.Steps++
 	if r.Tokens > target {

@@ -6,17 +6,17 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// Policy makes prompts for the successive steps of one session. It has one owner.
+// Policy makes the prompts of one session, step by step. It is not safe for concurrent use.
 type Policy interface {
 	// Render makes the prompt of the next step from the log before it.
 	Render(l *Log) Prompt
 }
 
-// Results is a simple policy: it chooses which results stay, and drops nothing else. The zero
-// value keeps everything.
+// Results is a simple policy that removes old tool results and nothing else. The zero value keeps
+// everything.
 type Results struct {
-	Keep  int // the newest results that stay; 0 for all
-	Batch int // how many more may gather before the older go
+	Keep  int // how many of the newest results stay; 0 for all
+	Batch int // how many more may gather before old ones are removed
 	gone  int
 }
 

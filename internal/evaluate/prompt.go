@@ -6,40 +6,39 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// Prompt is what the model is sent before one call.
+// Prompt is what is sent to the model in one call.
 type Prompt struct {
 	JSON   []byte // JSON lines
 	Text   string // what the model reads, with a NUL after each block
 	Hash   string // of JSON, where a daemon made it
 	Tokens uint64
-	// Visible is how many of the log's calls are in full, stubbed or counted in a ledger.
+	// Visible counts the log's calls that are in it in full, stubbed or in a ledger.
 	Visible int
-	// Digest is the size in tokens of what replaces dropped messages, and Summary that of the
-	// summary in it; 0 where there is none.
+	// Digest is the size of the digest, and Summary that of the summary in it, in tokens; 0 without one.
 	Digest, Summary uint64
-	Cause           string // of a changed prefix
+	Cause           string // why the previous prompt is no prefix of it
 	Refused         string // why there is no prompt
-	// Messages are what JSON is made of; nil where a daemon made it.
+	// Messages are the messages of JSON; nil if a daemon made the prompt.
 	Messages []Message
 }
 
 // Message is one message of a prompt.
 type Message struct {
-	// End is where its line ends in the prompt's JSON.
+	// End is the end of its line in the prompt's JSON.
 	End    int
 	Tokens uint64
 	// Cause is the reducer that last changed it; empty if it is as in the log.
 	Cause string
 }
 
-// builder gathers messages of a log.
+// builder builds a prompt from messages.
 type builder struct {
 	Prompt
 	log   *Log
 	plain []byte
 }
 
-// add appends a message that takes so many tokens.
+// add appends a message of the given size.
 func (b *builder) add(m render.Message, tokens uint64) {
 	var first eventlog.Place
 	if len(m.Places) > 0 {
@@ -53,7 +52,7 @@ func (b *builder) add(m render.Message, tokens uint64) {
 // addFull appends a message of a group as it is in the log.
 func (b *builder) addFull(m *reduce.Message) { b.add(fullMessage(m), m.Tokens) }
 
-// Prompt is the prompt of messages that somebody else made of the log, with the tokens of each.
+// Prompt makes a prompt of messages that the caller rendered from the log. Their Tokens must be set.
 func (l *Log) Prompt(messages []render.Message) Prompt {
 	b := builder{log: l}
 	for _, m := range messages {

@@ -6,8 +6,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// SessionOf is a session of a transcript that was read from a file of a harness. The error is
-// that of eventlog.Head.Admit.
+// SessionOf makes a Session of a transcript that was read from a harness's file. The error is that of
+// eventlog.Head.Admit.
 func SessionOf(file, harnessName string, part harness.Session, gauge budget.Gauge) (*Session, error) {
 	_, admitted, err := eventlog.Head{}.Admit(part.Events)
 	if err != nil {

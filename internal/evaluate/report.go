@@ -1,21 +1,21 @@
 package evaluate
 
-// Report is what policies came to on the sessions of some files. Shares are from 0 to 1, and
-// null where there was nothing to find. Costs in dollars are of the sessions alone whose model
-// has a known price, and null if none has.
+// Report is the result of policies on the sessions of some files. Shares are from 0 to 1, and null if there
+// was nothing to find. Costs in dollars include only sessions whose model has a known price, and are null
+// if none has.
 type Report struct {
 	Settings Settings `json:"settings"`
-	// Files are how many transcripts were read, and Others how many files are none.
+	// Files counts the transcripts that were read, and Others the files that are no transcripts.
 	Files  int `json:"files"`
 	Others int `json:"other_files"`
-	// Failed are those that could not be read, in the order of their paths.
+	// Failed are the files that could not be read, sorted by path.
 	Failed   []FailedFile `json:"failed_files"`
 	Sessions int          `json:"sessions"`
-	// Priced are the sessions whose model has a known price.
+	// Priced counts the sessions whose model has a known price.
 	Priced int `json:"priced_sessions"`
-	// Calls are the model calls of all sessions.
+	// Calls counts the model calls of all sessions.
 	Calls int `json:"calls"`
-	// Compactions are those that the harnesses recorded.
+	// Compactions counts the compactions that the harnesses recorded.
 	Compactions int            `json:"compactions"`
 	Models      []SessionModel `json:"models"`
 	Policies    []Row          `json:"policies"`
@@ -23,20 +23,20 @@ type Report struct {
 	Harnesses []HarnessRows `json:"harnesses"`
 	// Days is the cost of each day, by the times of the transcripts, oldest first.
 	Days []Day `json:"days"`
-	// Largest are the sessions with the most tokens sent if everything is, the largest first.
+	// Largest are the sessions that take the most tokens when everything is sent, the largest first.
 	Largest []SessionReport `json:"largest_sessions"`
 }
 
-// Settings are what a report was made by.
+// Settings are the options of a report.
 type Settings struct {
-	// Model is that of all sessions; empty for each session's own.
+	// Model is the model assumed for all sessions; empty for each session's own.
 	Model string `json:"model,omitempty"`
-	// MaxTokens is the window of all sessions; 0 for that of each session's model.
+	// MaxTokens is the window assumed for all sessions; 0 for that of each session's model.
 	MaxTokens uint64 `json:"max_tokens,omitempty"`
 	// CacheTTLSeconds is how long the provider's cache keeps a prefix; 0 is forever.
 	CacheTTLSeconds float64 `json:"cache_ttl_seconds"`
-	// Policies are the names of what was compared, in the order of all rows; Kinds says of
-	// each where it is from.
+	// Policies are the names of the compared policies, in the order of all rows; Kinds says of each where
+	// it is from.
 	Policies []string `json:"policies"`
 	Kinds    []Kind   `json:"kinds"`
 }
@@ -58,10 +58,9 @@ type FailedFile struct {
 	Error string `json:"error"`
 }
 
-// SessionModel is a model by which sessions were measured.
+// SessionModel is a model that sessions were measured with.
 type SessionModel struct {
-	// Model is the name in the transcript; empty where it has none. Entry is that of the
-	// models table.
+	// Model is the name in the transcript; empty if it has none. Entry is the name in the models table.
 	Model string `json:"model"`
 	Entry string `json:"entry"`
 	// Window and Target are in tokens.
@@ -72,12 +71,12 @@ type SessionModel struct {
 	InputUSD *float64 `json:"input_usd_per_million"`
 }
 
-// Row is what one policy came to.
+// Row is the result of one policy.
 type Row struct {
 	Policy string `json:"policy"`
 	Kind   Kind   `json:"kind"`
-	// Cost is relative to sending everything, Spent in new tokens of the prompt that no
-	// cache takes, and USD in dollars.
+	// Cost is relative to sending everything. Spent is in units of the price of one uncached prompt token,
+	// USD in dollars.
 	Cost  *float64 `json:"cost"`
 	Spent float64  `json:"spent_tokens"`
 	USD   *float64 `json:"usd"`
@@ -86,13 +85,13 @@ type Row struct {
 	Evidence     *float64 `json:"evidence"`
 	Edits        *float64 `json:"edits"`
 	CallsVisible *float64 `json:"calls_visible"`
-	// OverWindow are contexts larger than the window, OverTarget than the target, and Refused
-	// those that cannot fit.
+	// OverWindow counts the contexts larger than the window, OverTarget those larger than the target, and
+	// Refused those that could not be made to fit.
 	OverWindow    int `json:"over_window"`
 	OverTarget    int `json:"over_target"`
 	Refused       int `json:"refused"`
 	PrefixChanges int `json:"prefix_changes"`
-	// Causes count the prefix changes by what made them.
+	// Causes count the prefix changes by cause.
 	Causes  map[string]int `json:"causes"`
 	Tokens  uint64         `json:"tokens"`
 	Cached  uint64         `json:"cached_tokens"`
@@ -130,12 +129,12 @@ type SessionReport struct {
 	Trails  []Trail `json:"trails"`
 }
 
-// Trail is a policy's way through a session.
+// Trail is the course of a policy over a session.
 type Trail struct {
 	Policy string `json:"policy"`
 	// Points are some of the calls, evenly spaced, the last among them.
 	Points []TrailPoint `json:"points"`
-	// Changes are where the prefix changed; the first ones, if there are many.
+	// Changes are the prefix changes; only the first ones, if there are many.
 	Changes []TrailChange `json:"changes"`
 }
 
@@ -153,13 +152,13 @@ type TrailChange struct {
 	Cause  string `json:"cause"`
 	Before uint64 `json:"tokens_before"`
 	After  uint64 `json:"tokens_after"`
-	// Cached is how much of the new prompt the cache had.
+	// Cached is how many tokens of the new prompt came from the cache.
 	Cached uint64 `json:"cached_tokens"`
 }
 
-// Measured is one session with what the policies came to on it, in the order of the settings.
+// Measured is one session with the outcomes of the policies, in the order of the settings.
 type Measured struct {
 	Session  *Session
-	Model    SessionModel // without its sessions
+	Model    SessionModel // Sessions is not set
 	Outcomes []Outcome
 }

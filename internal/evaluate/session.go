@@ -13,7 +13,7 @@ import (
 type Session struct {
 	// File is the path of its transcript, and Format the harness that wrote it.
 	File, Format string
-	// Suffix is that of the session's id, for a conversation other than the main one.
+	// Suffix is that of the session's id, if this is not the main conversation of its file.
 	Suffix string
 	// Events are those of the log, as they were admitted.
 	Events []eventlog.Event
@@ -28,14 +28,13 @@ type Step struct {
 	// Wanted are the identifiers in the arguments of the calls that occur earlier in the
 	// log.
 	Wanted []string
-	// Lines are those that its edits must reproduce to the letter and that were in the log
-	// before.
+	// Lines are the lines that its edits must reproduce exactly and that occur earlier in the log.
 	Lines []string
 	// Calls is how many calls the log held.
 	Calls int
 }
 
-// placed is a text of the log, for finding where an identifier occurs.
+// placed is a text of the log with its event, to find where an identifier occurs.
 type placed struct {
 	seq  eventlog.Seq
 	text string
@@ -74,14 +73,14 @@ func textsOf(e eventlog.Event) (out []placed) {
 	return out
 }
 
-// earlier is what was said before a step.
+// earlier collects the texts before a step.
 type earlier struct {
-	next        int // the first text that is not taken in
+	next        int // the first text that was not added yet
 	text        strings.Builder
 	identifiers map[string]bool
 }
 
-// add takes in the texts before an event.
+// add adds the texts before an event.
 func (s *earlier) add(texts []placed, before eventlog.Seq) {
 	for ; s.next < len(texts) && texts[s.next].seq < before; s.next++ {
 		text := texts[s.next].text
@@ -93,7 +92,8 @@ func (s *earlier) add(texts []placed, before eventlog.Seq) {
 	}
 }
 
-// wanted are the identifiers in the arguments of a turn's calls that were said before, each once.
+// wanted are the identifiers, without duplicates, in the arguments of a turn's calls that occurred before
+// it.
 func (s *earlier) wanted(g *reduce.Group) (out []string) {
 	once := map[string]bool{}
 	for _, c := range g.Calls {
@@ -110,7 +110,7 @@ func (s *earlier) wanted(g *reduce.Group) (out []string) {
 	return out
 }
 
-// lines are those that a turn's edits must reproduce and that were there before.
+// lines are the lines that a turn's edits must reproduce and that occurred before it.
 func (s *earlier) lines(g *reduce.Group) (out []string) {
 	for _, line := range mustReproduce(g) {
 		if shows(s.text.String(), line) {
@@ -154,12 +154,12 @@ func Plain(b eventlog.Block) string {
 	}
 }
 
-// evidenceBytes is how much of the text on either side of an identifier counts
-// as the evidence of where it occurred.
+// evidenceBytes is how many bytes of text on either side of an identifier a prompt must hold to count as
+// evidence of it.
 const evidenceBytes = 20
 
-// present reports whether context holds the identifier, and whether it holds it
-// with the text around one of the places where it came before seq.
+// present reports whether context holds the identifier, and whether it holds it with the text around one of
+// its occurrences in the events up to before.
 func (s *Session) present(context, name string, before int) (recalled, evident bool) {
 	if !strings.Contains(context, name) {
 		return false, false

@@ -27,7 +27,7 @@ func ModelOf(events []eventlog.Event) string {
 	return best
 }
 
-// compactionsOf counts those that a harness recorded.
+// compactionsOf counts the compactions that the harness of a session recorded.
 func compactionsOf(s *Session) int {
 	n := 0
 	for _, e := range s.Events {
@@ -64,12 +64,12 @@ func share(a, b int) *float64 {
 	return &x
 }
 
-// sum adds up one policy's outcomes.
+// sum adds up the outcomes of one policy.
 type sum struct {
 	figures Figures
 	bill    Bill
 	usd     float64
-	priced  bool // the price of some is known
+	priced  bool // at least one session's price is known
 }
 
 func (s *sum) add(o Outcome, m SessionModel) {
@@ -80,7 +80,7 @@ func (s *sum) add(o Outcome, m SessionModel) {
 	}
 }
 
-// rows are the sums of all policies; the one named Everything is what costs are relative to.
+// rows are the sums of all policies. Costs are relative to the policy named Everything.
 func rows(set Settings, sums []sum) []Row {
 	all := 0.0
 	if i := slices.Index(set.Policies, Everything); i >= 0 {
@@ -109,7 +109,8 @@ func rows(set Settings, sums []sum) []Row {
 // Everything is the name of the policy that sends everything.
 const Everything = "everything"
 
-// Tally makes a report of sessions, one after the other, and holds no more than its own size.
+// Tally builds a report from sessions that are added one by one. It keeps no session, so its memory is that
+// of the report.
 type Tally struct {
 	set       Settings
 	keep      int
@@ -138,7 +139,7 @@ type sized struct {
 	SessionReport
 }
 
-// NewTally describes so many of the largest sessions in detail.
+// NewTally returns a Tally that describes at most largest sessions in detail.
 func NewTally(set Settings, largest int) *Tally {
 	return &Tally{
 		set: set, keep: largest, sums: make([]sum, len(set.Policies)), models: map[string]SessionModel{},
@@ -152,7 +153,7 @@ func (t *Tally) File() { t.report.Files++ }
 // Other counts a file that is no transcript.
 func (t *Tally) Other() { t.report.Others++ }
 
-// Fail takes note of a file that could not be read.
+// Fail records a file that could not be read.
 func (t *Tally) Fail(path, why string) {
 	t.report.Failed = append(t.report.Failed, FailedFile{path, why})
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// TestExplainWhatAPolicyTook looks for texts in a view of which a group was dropped by
-// itself and a result redacted.
+// TestExplainWhatAPolicyTook looks for texts in a view in which a policy dropped one group and redacted a
+// result of another.
 func TestExplainWhatAPolicyTook(t *testing.T) {
 	store := memlog.New()
 	defer func() {

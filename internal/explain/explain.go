@@ -16,22 +16,21 @@ import (
 // Explanation says what the model saw in a recorded call.
 type Explanation struct {
 	Call records.ModelCall
-	// Projection is what the call was made from; nil if none was named.
+	// Projection is the record of the context that was sent; nil if the call named none.
 	Projection *records.Projection
-	// Pointers are the record's, completed from the log.
+	// Pointers are those of Projection, completed with facts from the log.
 	Pointers []pointers.Facts
-	// Seen says that the text was in what was sent, injections left out: they are
-	// not kept.
+	// Seen says that the text was in what was sent. Injections are not searched: they are not stored.
 	Seen bool
-	// Sightings are at most maxSightings places, those that contextd wrote first, then
-	// those of the log in its order.
+	// Sightings are at most maxSightings places: first those in what contextd wrote, such as the digest,
+	// then those in the log, in its order.
 	Sightings []Sighting
 }
 
 // maxSightings bounds the places that one explanation names.
 const maxSightings = 100
 
-// Sighting is a place where a text is.
+// Sighting is a place that holds the text.
 type Sighting struct {
 	// Seq and Block are the place in the log; Seq is 0 for what contextd wrote.
 	Seq   eventlog.Seq
@@ -39,7 +38,7 @@ type Sighting struct {
 	Shown Shown
 	// Seen says that the text itself could be read at this place.
 	Seen bool
-	// Reason says why it could not, or what changed the place; empty if nothing did.
+	// Reason says why the text could not be read, or what changed the place; empty if nothing did.
 	Reason string
 	// Pointer is what Resolve takes; empty if the text is in no block of the log.
 	Pointer string
@@ -48,7 +47,7 @@ type Sighting struct {
 // Shown says what a context shows of a place.
 type Shown string
 
-// What a context may show of a place in the log, and what contextd writes itself.
+// The first group says how a place in the log is shown, the second names texts that contextd wrote.
 const (
 	ShownVerbatim  Shown = "verbatim"
 	ShownStubbed   Shown = "stubbed"
@@ -65,17 +64,17 @@ const (
 	ShownReminder Shown = "reminder"
 )
 
-// Context is a recorded context that was computed again, and gave the same bytes.
+// Context is a recorded context, computed again to the same bytes.
 type Context struct {
 	SessionID    string
 	Record       records.Projection
 	Conversation *reduce.Conversation
 	Result       reduce.Result
-	// Messages are all but the injections.
+	// Messages are those of the context without its injections.
 	Messages []render.Encoded
-	// Summary is the one that it quotes; nil if it quotes none.
+	// Summary is the one that the context quotes; nil if it quotes none.
 	Summary *summarize.Summary
-	// Head is that of the log now.
+	// Head is the log's present head.
 	Head eventlog.Seq
 }
 
@@ -128,12 +127,12 @@ func (x *explainer) explain(ctx context.Context) (bool, []Sighting, error) {
 	return x.sent.anywhere, x.sightings, nil
 }
 
-// missing says that nothing is where the pointer points, and what there is.
+// missing is the error for a pointer to a block that does not exist; there says what exists.
 func (x *explainer) missing(there string) error {
 	return &eventlog.NotFoundError{Kind: "pointer", Name: x.text, There: there}
 }
 
-// add keeps a sighting while there is room.
+// add appends a sighting, unless there are maxSightings already.
 func (x *explainer) add(s Sighting) {
 	if !x.full() {
 		x.sightings = append(x.sightings, s)

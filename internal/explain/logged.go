@@ -14,20 +14,20 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// shownBlock is what became of a block of the log.
+// shownBlock says how the context shows a block of the log.
 type shownBlock struct {
 	group *reduce.Group
-	// here says that the group is in the view; of a collapsed one nothing is shown. One
-	// that was dropped by itself has dropped set.
+	// here says that the group is in the view; nothing is shown of a collapsed group. dropped is set if a
+	// reducer dropped the group by itself, outside of a collapse.
 	here    bool
 	dropped *reduce.Dropped
 	edit    *reduce.Edit // nil if the block is as it was said
-	// sent are the block as it was sent, nothing if it was left out, and what contextd
-	// put in the place of a result that there is not.
+	// sent are the blocks sent for this one: the block as edited, or none if it was omitted. After a call
+	// without a result comes the result that contextd made up.
 	sent []eventlog.Block
 }
 
-// lookUp finds what became of every block that was said up to the call.
+// lookUp fills places: for each block of the conversation, how the context shows it.
 func (x *explainer) lookUp() {
 	x.places = map[eventlog.Place]shownBlock{}
 	for _, g := range x.Conversation.Groups() {
@@ -54,7 +54,7 @@ func (x *explainer) lookUp() {
 	}
 }
 
-// lookUpShown finds what became of the blocks of group i, which is in the view.
+// lookUpShown fills places for the blocks of group i, which is in the view.
 func (x *explainer) lookUpShown(v reduce.View, i int) {
 	for m, message := range render.GroupMessages(v, i) {
 		sent := message.Blocks
@@ -79,8 +79,8 @@ func (x *explainer) lookUpDropped(g *reduce.Group, d *reduce.Dropped) {
 	}
 }
 
-// lookUpInterrupted has the results that contextd made up be where their calls are: they
-// are not in the log. Calls are in the order of their blocks.
+// lookUpInterrupted adds the results that contextd made up for interrupted calls to the places of these
+// calls, as those results are not in the log. Calls are in the order of their blocks.
 func (x *explainer) lookUpInterrupted(g *reduce.Group) {
 	calls := g.Calls
 	for m := range g.Messages {
@@ -112,7 +112,7 @@ func (x *explainer) logged(ctx context.Context) (seen bool, err error) {
 			return false, err
 		}
 		if c, ok := event.Body.(*eventlog.Compaction); ok && c.Decision != nil && x.pointer == nil {
-			continue // what the digest quotes of it was looked through
+			continue // what the digest quotes of its summary was searched by written
 		}
 		blocks := pointers.Blocks(event)
 		if x.pointer != nil {
@@ -131,7 +131,7 @@ func (x *explainer) logged(ctx context.Context) (seen bool, err error) {
 			message = message || added
 		}
 		if !message {
-			x.beside(event)
+			x.nonMessage(event)
 		}
 	}
 	return false, nil
@@ -181,7 +181,7 @@ func (x *explainer) block(e eventlog.Event, index int, b eventlog.Block) (added,
 	return true, seen
 }
 
-// unread says why a text that a block holds, which was sent as it is, cannot be read there.
+// unread says why a text that a block holds cannot be read there, although the block was sent unedited.
 func (x *explainer) unread(b eventlog.Block, scrubbed bool) string {
 	switch {
 	case scrubbed:
@@ -216,7 +216,7 @@ func (x *explainer) scrubbed(e eventlog.Event, index int, b eventlog.Block, sent
 	return !slices.Equal(texts, textsOf(b, asSent)) && !slices.Equal(texts, framed(e, index))
 }
 
-// framed are the texts of a block with the words that the event's harness puts around them.
+// framed are the texts of a block, including the words that the event's harness puts around them.
 func framed(e eventlog.Event, index int) []string {
 	if m, ok := harness.Sent(e).Body.(*eventlog.Message); ok && index < len(m.Blocks) {
 		return textsOf(m.Blocks[index], asSent)
@@ -226,7 +226,7 @@ func framed(e eventlog.Event, index int) []string {
 
 const notSent = "only messages and reminders are sent"
 
-// unsaid says why no group has an event.
+// unsaid says why an event is in no group.
 func (x *explainer) unsaid(e eventlog.Event) string {
 	at := x.Conversation.Boundary()
 	_, message := e.Body.(*eventlog.Message)
@@ -246,7 +246,7 @@ func (x *explainer) unsaid(e eventlog.Event) string {
 	}
 }
 
-// shownAs distinguishes what is left of a block; any other edit puts a pointer in its
+// shownAs maps the kind of an edit to what is shown. All kinds but these two put a pointer in the block's
 // place.
 func shownAs(k reduce.EditKind) Shown {
 	switch k {
@@ -259,8 +259,8 @@ func shownAs(k reduce.EditKind) Shown {
 	}
 }
 
-// beside adds an event that is no message.
-func (x *explainer) beside(e eventlog.Event) {
+// nonMessage adds a sighting for an event that is no message, if it holds the text.
+func (x *explainer) nonMessage(e eventlog.Event) {
 	s := Sighting{Seq: e.Seq, Shown: ShownOmitted, Reason: notSent}
 	var texts []string
 	switch b := e.Body.(type) {

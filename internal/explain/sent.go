@@ -13,26 +13,26 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// sentBytes is what can be read in the messages as their format sent them.
+// sentBytes holds the texts that a model can read in the messages as sent in the provider's format.
 type sentBytes struct {
 	all []sentText
-	// found says of each event that was sent whether a message of it holds the text that is
-	// looked for, and anywhere whether any message does.
+	// found maps each event that was sent to whether one of its messages holds the text that is searched
+	// for; anywhere says whether any message does.
 	found    map[eventlog.Seq]bool
 	anywhere bool
-	// left and described are the blocks that the format left out, or put a text for.
+	// left are the blocks that the format omitted, described those that it replaced by a text.
 	left, described map[eventlog.Place]bool
 }
 
-// sentText is one message: its events, the texts in it, and whether they hold the text that is
-// looked for.
+// sentText is one message: the events it was made of, its texts, and whether they hold the text searched
+// for.
 type sentText struct {
 	seqs  []eventlog.Seq
 	texts []string
 	found bool
 }
 
-// readSent looks for a text in the messages, once. What it returns is of no use if ctx has ended.
+// readSent searches the messages for a text. The result is unusable if ctx has ended.
 func readSent(ctx context.Context, messages []render.Encoded, text string) sentBytes {
 	s := sentBytes{make([]sentText, len(messages)), map[eventlog.Seq]bool{}, false, map[eventlog.Place]bool{}, map[eventlog.Place]bool{}}
 	for i := range messages {
@@ -58,7 +58,7 @@ func readSent(ctx context.Context, messages []render.Encoded, text string) sentB
 	return s
 }
 
-// of reports whether a message of an event holds a text of a block.
+// of reports whether a message made of event seq holds the text.
 func (s *sentBytes) of(seq eventlog.Seq, text string) bool {
 	return slices.ContainsFunc(s.all, func(m sentText) bool { return slices.Contains(m.seqs, seq) && m.holds(text) })
 }
@@ -67,7 +67,7 @@ func (m *sentText) holds(text string) bool {
 	return slices.ContainsFunc(m.texts, func(s string) bool { return strings.Contains(s, text) })
 }
 
-// gone reports whether the format left a block out, and nothing of it can be read.
+// gone reports whether the format omitted a block, and none of its texts is in the event's messages.
 func (s *sentBytes) gone(at eventlog.Place, b eventlog.Block) bool {
 	if _, sent := s.found[at.Seq]; !sent {
 		return true
@@ -78,25 +78,25 @@ func (s *sentBytes) gone(at eventlog.Place, b eventlog.Block) bool {
 	})
 }
 
-// Members that hold no text: names of kinds, and what is sealed or binary.
+// unreadable are the members that hold no text for a model: names of kinds, and sealed or binary data.
 var unreadable = map[string]bool{
 	"type": true, "role": true, "status": true,
 	"signature": true, "encrypted_content": true, "redacted_data": true, "data": true, "thoughtSignature": true, "thought_signature": true,
 	"file_data": true,
 }
 
-// Members whose JSON a model reads unchanged, or as a string: arguments and results.
+// standsAsJSON are the members that a model reads as JSON, or as a string of it: arguments and results.
 var standsAsJSON = map[string]bool{
 	"input": true, "args": true, "arguments": true, "arguments_json": true, "response": true, "json": true,
 }
 
-// readable are the texts in a message: all strings but those that are opaque, and the JSON
-// of arguments. The message is read once, however deep its JSON goes.
+// readable are the texts in a message: all strings except opaque ones, and the JSON of arguments. One pass,
+// so deep JSON costs no more.
 func readable(raw []byte) []string {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var out []string
-	_ = readTexts(d, &out) // what comes before an error counts
+	_ = readTexts(d, &out) // malformed JSON: the texts before the error count
 	return out
 }
 
@@ -161,8 +161,8 @@ func readableOf(b eventlog.Block) []string {
 
 const addedText = "contextd added it"
 
-// formatted adds what rendering wrote into messages, such as a description of an image:
-// where a message holds the text and none of its blocks does.
+// formatted adds sightings of texts that rendering itself wrote, such as a description of an image: those
+// in a message that holds the text while no block of its events was seen to.
 func (x *explainer) formatted() {
 	seen := map[eventlog.Seq]bool{}
 	for _, s := range x.sightings {

@@ -24,7 +24,7 @@ func TestReadable(t *testing.T) {
 	}
 }
 
-// A text is read once, not once for each of the arrays around it.
+// Each text in deeply nested JSON is read once, not once for each array around it.
 func TestReadableIsDeep(t *testing.T) {
 	const depth = 9_000
 	text := strings.Repeat("x", 1<<20)

@@ -10,7 +10,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// search is what is looked for: a text, or the block that a pointer names.
+// search is what a caller searches for: a text, or the block that a pointer names.
 type search struct {
 	text    string
 	pointer *eventlog.Place // nil for a text
@@ -26,8 +26,8 @@ func newSearch(text string) search {
 // held reports whether the block holds the text as it is in the log.
 func (q search) held(b eventlog.Block) bool { return q.in(textsOf(b, asLogged)) }
 
-// readIn reports whether the text can be read in one of the blocks of a place as the format
-// sent it. Reasoning is there whole or not at all.
+// readIn reports whether the text can be read in one of the blocks, as sent at a place. Reasoning counts
+// only if the format sent the block's text whole.
 func (q search) readIn(sent *sentBytes, at eventlog.Place, blocks []eventlog.Block) bool {
 	return slices.ContainsFunc(blocks, func(b eventlog.Block) bool {
 		if !q.in(textsOf(b, asSent)) {
@@ -37,7 +37,7 @@ func (q search) readIn(sent *sentBytes, at eventlog.Place, blocks []eventlog.Blo
 		case eventlog.Thinking:
 			return sent.of(at.Seq, b.Text)
 		case eventlog.ToolResult:
-			if reduce.BodyText(b) == reduce.InterruptedText { // of no event: contextd made it up
+			if reduce.BodyText(b) == reduce.InterruptedText { // belongs to no event: contextd made it up
 				return sent.anywhere
 			}
 			return sent.found[at.Seq]
@@ -51,8 +51,7 @@ func (q search) in(texts []string) bool {
 	return slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, q.text) })
 }
 
-// names reports whether text holds the pointer that is looked for, and not only the
-// beginning of a longer one.
+// names reports whether text holds the pointer that is searched for. ctx:1.2 is not found in ctx:1.23.
 func (q search) names(text string) bool {
 	for {
 		_, rest, ok := strings.Cut(text, q.text)
@@ -63,8 +62,8 @@ func (q search) names(text string) bool {
 	}
 }
 
-// asLogged and asSent are how the JSON of a block is in the log and in a context:
-// there, without whitespace between its tokens.
+// asLogged and asSent return the JSON of a block as it is in the log, and as it is sent: without whitespace
+// between its tokens.
 func asLogged(raw string) string { return raw }
 
 func asSent(raw string) string {
@@ -75,9 +74,8 @@ func asSent(raw string) string {
 	return out.String()
 }
 
-// textsOf are the texts that a block shows: what is said, the names and ids beside
-// it, JSON unchanged, and the strings in it as they read. Signatures and binary
-// data are no text.
+// textsOf are the texts that a block shows: its text, names and ids, its JSON (passed through standing),
+// and the strings in that JSON, unescaped. Signatures and binary data are no text.
 func textsOf(b eventlog.Block, standing func(raw string) string) []string {
 	switch b := b.(type) {
 	case eventlog.Text:
@@ -101,8 +99,7 @@ func textsOf(b eventlog.Block, standing func(raw string) string) []string {
 	}
 }
 
-// stringsIn are the strings and the names of members in a JSON text, unescaped, as far
-// as it is JSON.
+// stringsIn are the strings and member names in a JSON text, unescaped, up to its first syntax error.
 func stringsIn(raw string) []string {
 	var out []string
 	decoder := json.NewDecoder(strings.NewReader(raw))

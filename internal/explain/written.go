@@ -10,14 +10,14 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// writtenAs says which sections of a digest are sightings; what a digest says of itself is
-// none.
+// writtenAs maps the sections of a digest to sightings. Other sections, such as the digest's heading, are
+// not searched.
 var writtenAs = map[reduce.SectionKind]Shown{
 	reduce.SectionSummary: ShownSummary, reduce.SectionQuotes: ShownQuote, reduce.SectionLedger: ShownLedger, reduce.SectionFiles: ShownFiles, reduce.SectionIndex: ShownIndex,
 }
 
-// written looks through what contextd wrote about the dropped groups: what was sent
-// of it, and what is kept with the summary in force.
+// written searches what contextd wrote about dropped groups: the digest as sent, and the texts stored with
+// the summary in force.
 func (x *explainer) written() {
 	sent := map[Shown]bool{}
 	look := func(shown Shown, text string) {
@@ -60,14 +60,14 @@ func (x *explainer) written() {
 	}
 }
 
-// collapse is a projection at which groups were dropped.
+// collapse is a recorded projection at which more groups were dropped than before.
 type collapse struct {
 	through    eventlog.Seq
 	projection string
 	why        string
 }
 
-// collapses lists how the run that a record leaves out came to be, oldest first.
+// collapses lists, oldest first, the projections that dropped the groups that record r does not show.
 func collapses(ctx context.Context, store eventlog.Artifacts, sessionID string, r records.Projection) ([]collapse, error) {
 	if r.After.CollapsedThrough == 0 {
 		return nil, nil
@@ -88,7 +88,7 @@ func collapses(ctx context.Context, store eventlog.Artifacts, sessionID string, 
 	return out, nil
 }
 
-// causeOf is why groups were dropped with a projection; empty if it does not say.
+// causeOf is why a projection dropped groups; empty if its record does not say.
 func causeOf(r records.Projection) string {
 	if r.Ask.Strategy != "" {
 		return "a compaction was asked for"
@@ -99,7 +99,7 @@ func causeOf(r records.Projection) string {
 	if len(r.Steps) == 0 {
 		return ""
 	}
-	// What the pipeline notes comes before what the first reducer does.
+	// The note begins with the pipeline's cause; after "; " comes what the first reducer did.
 	cause, _, noted := strings.Cut(r.Steps[0].Note, "; ")
 	if !noted {
 		return ""

@@ -2,8 +2,9 @@ package fileview
 
 import "slices"
 
-// displace forgets lines around a region that is shown, where it shows that a change which was not followed
-// moved them: an old line at its end is not the one that is there now. It returns how many.
+// displace forgets known lines around a shown region that a change moved which was not followed. A sign of
+// that is a line at either end of the region that reads differently now. It returns how many lines it
+// forgot.
 func (f *file) displace(shown region) int {
 	if len(f.missed) == 0 {
 		return 0
@@ -18,7 +19,7 @@ func (f *file) displace(shown region) int {
 		moved := func(at int) bool {
 			return old.lines[at].touched < missed && old.lines[at].text != shown.lines[old.from+at-shown.from].text
 		}
-		head, tail := from, to // what stays is before the one, between, and after the other
+		head, tail := from, to // old.lines[:head], [from:to] and [tail:] are kept
 		for moved(from) && head > 0 && old.lines[head-1].touched < missed {
 			head--
 		}

@@ -7,14 +7,14 @@ import (
 	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
-// maxReplaced is in how many places of a region one edit is laid over.
+// maxReplaced bounds in how many places of a region one edit is applied.
 const maxReplaced = 100
 
-// mostLaid is how many bytes the edits of one call are laid over, once for each of their places.
+// mostLaid bounds the bytes of regions that the edits of one call search, counted once for each place.
 const mostLaid = 64 << 20
 
-// replace lays an edit over what is known. Where its place is not, the new text is kept by
-// itself, and the edit is one that what else is known may lack.
+// replace applies an edit to the known lines. If its old text is not among them, the new text becomes a
+// region without a place, and the other lines may lack this edit.
 func (v *Views) replace(f *file, op fileop.Operation) {
 	whole := strings.HasSuffix(op.Old, "\n")
 	e := edit{strings.TrimSuffix(op.Old, "\n"), strings.TrimSuffix(op.New, "\n"), whole, whole, true}
@@ -48,8 +48,8 @@ func (v *Views) replace(f *file, op fileop.Operation) {
 	}
 }
 
-// substitute lays an edit over what is known, unless its place is not known, or not the only one that may
-// be the first.
+// substitute applies an edit of a script to the known lines. The file counts as changed in an unknown way
+// if the old text is not known, or if its first place may be in lines that are not known.
 func (v *Views) substitute(f *file, op fileop.Operation) {
 	e := edit{old: op.Old, new: op.New}
 	if strings.HasSuffix(e.old, "\n") {
@@ -79,15 +79,15 @@ func (v *Views) substitute(f *file, op fileop.Operation) {
 	}
 }
 
-// edit is a text that becomes another. It may have to begin and to end where lines do, and takes lines
-// away of which nothing is left, or leaves them empty.
+// edit replaces one text by another. begins and ends require the old text to begin and end where lines do.
+// cut removes a line that would become empty.
 type edit struct {
 	old, new          string
 	begins, ends, cut bool
 }
 
-// layEdit replaces the first place of an edit from one on, in regions before one. It returns the place
-// after the new text; false where there is no such place.
+// layEdit applies an edit to its first place at or after from, in the regions before number before. It
+// returns the place after the new text; false if there is no such place.
 func (v *Views) layEdit(f *file, e *edit, w *wanted, from place, before int) (place, bool) {
 	at, ok := f.find(w, from, before, func(r *region) bool {
 		if v.laid > mostLaid {

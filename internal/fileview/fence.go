@@ -21,8 +21,8 @@ func fenceLen(line string) int {
 	return len(line) - len(strings.TrimLeft(line, "`"))
 }
 
-// EndFence is the byte after the fenced lines that a text begins with; 0 where it begins with
-// no fence, and the length of the text where nothing ends it.
+// EndFence returns the offset after the fenced lines that a text begins with: 0 if it begins with no fence,
+// and the length of the text if the fence is not closed.
 func EndFence(text string) int {
 	line, _, _ := strings.Cut(text, "\n")
 	if len(line)-len(strings.TrimLeft(line, "`")) < leastFence {

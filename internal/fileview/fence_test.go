@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestFences: whatever the lines, and whatever comes after them, they end where they end.
+// TestFences: EndFence finds the end of fenced lines, whatever they are and whatever follows them.
 func TestFences(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := region{from: rapid.IntRange(0, 3).Draw(t, "from")}

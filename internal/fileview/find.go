@@ -4,7 +4,8 @@ import (
 	"strings"
 )
 
-// place is one in a file: in a line of a region, which has base lines before it in other regions.
+// place is a place in a file: a line and column of a region; base counts the lines of the regions before
+// it.
 type place struct{ region, base, line, column int }
 
 // next is the beginning of the region after that of a place.
@@ -12,12 +13,12 @@ func (f *file) next(at place) place {
 	return place{region: at.region + 1, base: at.base + len(f.regions[at.region].lines)}
 }
 
-// wanted is the text of an edit that is looked for, by its lines.
+// wanted is the old text of an edit, prepared for the search.
 type wanted struct {
 	lines        []string
 	begins, ends bool
-	probe        int      // the longest of the lines
-	grams        []uint32 // of the longest
+	probe        int      // index of the longest line
+	grams        []uint32 // of the longest line
 }
 
 func (e *edit) wanted() *wanted {
@@ -34,7 +35,7 @@ func (e *edit) wanted() *wanted {
 	return w
 }
 
-// in is the first place of the text that begins in line i, at a column or after it.
+// in returns the column at which the text begins in line i, the first one at from or after it.
 func (w *wanted) in(lines []*line, i, from int) (column int, ok bool) {
 	last := len(w.lines) - 1
 	if i+last >= len(lines) {
@@ -64,19 +65,19 @@ func (w *wanted) in(lines []*line, i, from int) (column int, ok bool) {
 	return column, strings.HasPrefix(end, w.lines[last]) && (!w.ends || len(end) == len(w.lines[last]))
 }
 
-// find is the first place of a text from one on, in regions before one. Before it looks into a region it
-// asks whether it may.
+// find returns the first place of a text at or after at, in the regions before number before. It ends early
+// when may refuses a region.
 func (f *file) find(w *wanted, at place, before int, may func(*region) bool) (place, bool) {
 	s := f.sifted()
-	var here struct{ chunk, first, missing int } // the chunk that is looked at, and its first line
-	known := -1                                  // the chunk of which it is known whether it may hold the text
+	var here struct{ chunk, first, missing int } // the current chunk of the sieve, its first line, and the gram that was missing last
+	known := -1                                  // the chunk that holds is about
 	holds := false
 	for ; at.region < before; at = f.next(at) {
 		r := &f.regions[at.region]
 		if !may(r) {
 			return at, false
 		}
-		for line := at.line + w.probe; line < len(r.lines); line++ { // where the probe is
+		for line := at.line + w.probe; line < len(r.lines); line++ { // line is that of the longest wanted line
 			if s != nil {
 				for here.first+s.chunks[here.chunk].lines <= at.base+line {
 					here.first += s.chunks[here.chunk].lines

@@ -12,7 +12,8 @@ import (
 	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
-// placeIn is where an edit's text is first in the joined lines of a region, from a byte on; -1 where it is not.
+// placeIn is the offset of an edit's first place in the joined lines of a region, at or after from; -1 if
+// there is none.
 func placeIn(text string, e edit, from int) int {
 	for from <= len(text) {
 		n := strings.Index(text[from:], e.old)
@@ -29,8 +30,8 @@ func placeIn(text string, e edit, from int) int {
 	return -1
 }
 
-// TestEditsAreFound: whatever became of a file's lines, an edit is found where the text of its regions has it,
-// and all its places are.
+// TestEditsAreFound: after any changes of a file's lines, find returns all places of an edit that its
+// regions' text has.
 func TestEditsAreFound(t *testing.T) {
 	often := rapid.SampledFrom([]string{"", "a", "ab", "abab", "return nil, err", "func one(ctx)", "func two(ctx)", "}"})
 	seldom := rapid.Map(rapid.IntRange(0, 400), func(i int) string { return fmt.Sprintf("case %d of many", i) })
@@ -90,7 +91,7 @@ func TestEditsAreFound(t *testing.T) {
 	})
 }
 
-// checkSieve: the chunks have the file's lines, and what is in them.
+// checkSieve: the chunks cover the file's lines and hold the grams of each.
 func checkSieve(t *rapid.T, f *file) {
 	var all []*line
 	for _, r := range f.regions {

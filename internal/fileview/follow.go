@@ -10,11 +10,11 @@ import (
 	"github.com/contextd/contextd/internal/fileview/program"
 )
 
-// mostScans is how many of a call's operations may look at all names.
+// mostScans bounds how many operations of a call may scan all names of files.
 const mostScans = 100
 
-// follow takes in what happens to files as they are, whatever their text. Of files that no call
-// showed or wrote nothing is known that could become wrong.
+// follow applies an operation whose effect does not depend on a text that the call shows or writes, such as
+// a move. Nothing is known of files that no call showed or wrote, so nothing about them can become wrong.
 func (v *Views) follow(op fileop.Operation) {
 	f := v.known(op.Path)
 	switch op.Kind {
@@ -55,7 +55,8 @@ func (v *Views) follow(op fileop.Operation) {
 	}
 }
 
-// stops is what sed, shells and interpreters say of a script that they could not run to its end, or at all.
+// stops matches what sed, shells and interpreters print about a script that they could not run, or not to
+// its end.
 var stops = regexp.MustCompile(`(?m)^(?:Traceback \(most recent call last\)|  File "<(?:stdin|string)>", line|[\w.]*(?:Error|Exception)(?:: |$)|Node\.js v\d|(?:cat|chmod|cp|g?sed|head|ls|mkdir|mv|perl|rm|tail|tee|touch|wc): |\(eval\):\d+: |-?(?:/[\w/.-]*/)?(?:ba|da|fi|k|z)?sh: )|command not found|Python was not found`)
 
 // stopped reports whether a script of a call did not run to its end.
@@ -64,7 +65,7 @@ func stopped(c Call) bool {
 	return scripts && stops.MatchString(unwrap(c.Body))
 }
 
-// run follows the script in a file, which may not have run to its end.
+// run applies what the script in a file does to other files. If stopped, it may not have run to its end.
 func (v *Views) run(name string, stopped bool) {
 	f := v.known(name)
 	if f == nil || !f.whole || len(f.regions) != 1 {
@@ -85,7 +86,8 @@ func (v *Views) empty(f *file) {
 	*f = file{name: f.name, longest: f.longest}
 }
 
-// within visits the files in a folder. It is certain where no other folder may be meant.
+// within visits the known files in a folder. certain is false if their folder may be a different one of
+// that name.
 func (v *Views) within(folder string, visit func(f *file, certain bool)) {
 	if v.scans++; v.scans > mostScans {
 		return
@@ -150,7 +152,7 @@ func (v *Views) copy(f, to *file) {
 	}
 }
 
-// add puts lines at the end of a file. Their place is known where all of the file is.
+// add appends lines to a file. They get a place only if the whole file is known.
 func (v *Views) add(f *file, op fileop.Operation) {
 	put := v.fresh(split(op.New), true)
 	switch {
@@ -167,7 +169,8 @@ func (v *Views) add(f *file, op fileop.Operation) {
 	}
 }
 
-// seek says where lines are whose place is not known, if all of them are known at one place.
+// seek returns the line number of lines whose place is not known, if they occur exactly once in the known
+// lines; else 0.
 func (f *file) seek(lines []*line) int {
 	if len(lines) == 0 {
 		return 0

@@ -7,21 +7,21 @@ import (
 )
 
 const (
-	// mostLines are kept of all files, and mostNames of them are known by name; those touched
-	// longest ago are forgotten first.
+	// mostLines bounds the lines kept of all files, and mostNames the names of files. The files touched
+	// least recently are evicted first.
 	mostLines = 50_000
 	mostNames = 1_024
-	// mostRegions are kept of one file, and as many calls that changed it in ways that are not known: each
-	// edit looks through all regions.
+	// mostRegions bounds the regions kept of one file, and the entries of file.missed: each edit searches
+	// all regions.
 	mostRegions = 2_048
 )
 
-// newest are the files of which lines are known, that which was touched last first, then
-// those of which lines were found: a search finds lines of many files that nobody works on.
+// newest are the files of which lines are known, the one touched last first. Files of which only a search
+// found lines come after those: nobody may be working on them.
 func (v *Views) newest() []*file {
 	var all []*file
 	once := map[*file]bool{}
-	for _, name := range slices.Sorted(maps.Keys(v.files)) { // two of them may have one name of their own
+	for _, name := range slices.Sorted(maps.Keys(v.files)) { // several names may lead to one file
 		if f := v.files[name]; !once[f] && len(f.regions) > 0 {
 			once[f] = true
 			all = append(all, f)
@@ -33,8 +33,8 @@ func (v *Views) newest() []*file {
 	return all
 }
 
-// forget drops the files that were touched longest ago while there is too much, and of the last one that
-// is there the lines.
+// forget evicts the files touched least recently while there are too many lines or names, and thins out the
+// newest file if that alone has too many lines.
 func (v *Views) forget() {
 	if v.lines <= mostLines && len(v.files) <= mostNames {
 		return
@@ -63,8 +63,8 @@ func (v *Views) rename(keep func(name string, f *file) bool) {
 	}
 }
 
-// thin drops the regions of a file that were touched longest ago, until half of what may be kept is left,
-// and of the newest one what is far from its newest line.
+// thin keeps half of mostLines of a file: its regions touched last, and of the newest region only lines
+// near its newest one.
 func (v *Views) thin(f *file) {
 	v.lines -= f.size()
 	order, newest := make([]int, len(f.regions)), make([]int, len(f.regions))
@@ -107,13 +107,13 @@ func (r *region) around(call, most int) {
 	r.bytes = bytesOf(r.lines)
 }
 
-// miss takes note that a file was changed in a way that is not known.
+// miss records that the newest call changed a file in an unknown way.
 func (v *Views) miss(f *file) {
 	f.edited, f.whole = v.now(), false
 	v.lack(f)
 }
 
-// lack takes note that what is known of a file may lack what the newest call changed.
+// lack records that the known lines of a file may lack what the newest call changed.
 func (v *Views) lack(f *file) {
 	if n := len(f.missed); n > 0 && f.missed[n-1] == v.now() {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
-// TestWhatOneFileTakesIsBounded: what is kept of a file does not grow with the calls that work on it.
+// TestWhatOneFileTakesIsBounded: the memory of one file does not grow with the calls that work on it.
 func TestWhatOneFileTakesIsBounded(t *testing.T) {
 	const calls = 3 * mostRegions
 	text := func(i int) string { return fmt.Sprintf("line %d of a file\n", i) }
@@ -49,8 +49,8 @@ func TestWhatOneFileTakesIsBounded(t *testing.T) {
 	}
 }
 
-// TestTheNewestLinesStay: of a file that is longer than what is kept, the lines around the newest stay at their
-// places.
+// TestTheNewestLinesStay: if a file has too many lines, those around the newest one are kept, with their
+// line numbers.
 func TestTheNewestLinesStay(t *testing.T) {
 	const each = 10_000
 	v := NewViews()

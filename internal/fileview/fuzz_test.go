@@ -34,7 +34,7 @@ func seeds(f *testing.F, folder string) (arguments, bodies []string) {
 	return arguments, bodies
 }
 
-// FuzzScripts: whatever a script is, what it does to files is known or not.
+// FuzzScripts: whatever a script is, each of its operations names a file, unless its kind needs none.
 func FuzzScripts(f *testing.F) {
 	arguments, _ := seeds(f, "operations")
 	for _, text := range arguments {
@@ -59,7 +59,7 @@ func FuzzScripts(f *testing.F) {
 	})
 }
 
-// FuzzViews: whatever calls say that they do, what is known of files is counted.
+// FuzzViews: whatever calls do, regions do not overlap, and the count of known lines is right.
 func FuzzViews(f *testing.F) {
 	for _, folder := range []string{"views", "operations"} {
 		arguments, bodies := seeds(f, folder)

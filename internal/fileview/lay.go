@@ -5,7 +5,7 @@ import (
 	"sort"
 )
 
-// show puts a region in the place of what was known there.
+// show records a region that a call showed or wrote, in the place of the lines known there.
 func (v *Views) show(f *file, shown region) {
 	switch {
 	case len(shown.lines) == 0:
@@ -22,14 +22,14 @@ func (v *Views) show(f *file, shown region) {
 	}
 }
 
-// lay puts a region whose place is known in the place of what was there, and joins it with those around
-// it. It returns how many lines came with it.
+// lay stores a region whose place is known over the old lines there, and joins it with adjacent regions. It
+// returns by how many lines the file grew.
 func (f *file) lay(shown region) int {
 	more := len(shown.lines) - f.loose(shown.lines)
 	f.regions = slices.DeleteFunc(f.regions, func(r region) bool { return len(r.lines) == 0 })
 	placed := f.placed()
 	first := sort.Search(placed, func(i int) bool { return f.regions[i].end() >= shown.from })
-	last := first // the first region that shown neither is over nor joins
+	last := first // the first region after shown that neither overlaps nor adjoins it
 	base := f.linesBefore(first)
 	over, begins := 0, base
 	for ; last < placed && f.regions[last].from <= shown.end(); last++ {
@@ -68,8 +68,8 @@ func (f *file) lay(shown region) int {
 	return more - over
 }
 
-// loose takes out the regions whose place is not known and that are among some lines. It returns how many
-// lines went with them.
+// loose removes the regions without a place whose lines occur among the given lines. It returns how many
+// lines it removed.
 func (f *file) loose(lines []*line) int {
 	placed, gone := f.placed(), 0
 	if placed == len(f.regions) {

@@ -11,9 +11,9 @@ import (
 	"github.com/contextd/contextd/internal/fileview/shell"
 )
 
-// Operations are what a call does to files, in order; none where it does nothing that can be
-// read off its arguments. Tools are known by the names of their arguments, which harnesses
-// choose alike, and patches and shell commands by their form.
+// Operations lists what a call does to files, in order; none if its arguments do not show any. Tools are
+// recognized by the names of their arguments, which harnesses choose alike; patches and shell commands by
+// their form.
 func Operations(tool, arguments string) []fileop.Operation {
 	if len(arguments) > mostBytes {
 		return nil
@@ -46,8 +46,8 @@ func Operations(tool, arguments string) []fileop.Operation {
 	return nil
 }
 
-// given are the operations of an argument that is neither a path nor a command. A patch changes
-// something only where it is given to what applies it: prompts, notes and plans quote patches.
+// given are the operations of an argument that is neither a path nor a command. A patch counts only if it
+// is an argument of a tool that applies patches: prompts, notes and plans quote patches, too.
 func given(tool, argument, text string) []fileop.Operation {
 	if runsCode(tool) && (argument == "input" || argument == "code") {
 		return toolCalls(text)
@@ -58,7 +58,7 @@ func given(tool, argument, text string) []fileop.Operation {
 	return nil
 }
 
-// commands are what an argument does that has a script, or a program with its arguments.
+// commands are the operations of an argument that is a shell script or a list of words of a command.
 func commands(tool string, a fileop.Arguments, name string) []fileop.Operation {
 	var words []string
 	if !strings.HasPrefix(string(a[name]), "[") || json.Unmarshal(a[name], &words) != nil {
@@ -75,8 +75,8 @@ func parted(ops []fileop.Operation) []fileop.Operation {
 	return ops
 }
 
-// toolCalls are the operations of the tools that a program calls. What these show counts where nothing
-// else is printed.
+// toolCalls are the operations of the tools that a program calls. What these show is in the result only if
+// the program prints nothing itself.
 func toolCalls(text string) []fileop.Operation {
 	calls, printed := program.ToolCalls(text)
 	var out []fileop.Operation
@@ -94,7 +94,8 @@ func toolCalls(text string) []fileop.Operation {
 	return out
 }
 
-// argumentsOf are those of a call in a program as a call in a log has them; false where none is known.
+// argumentsOf are the arguments of a call in a program, in the form that a call in a log has; false if
+// there are none.
 func argumentsOf(call program.ToolCall) (string, bool) {
 	members := call.Members
 	if members == nil {

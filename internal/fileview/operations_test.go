@@ -49,7 +49,7 @@ func describe(ops []fileop.Operation) string {
 	return out.String()
 }
 
-// TestOperationsOfNamesThatAreAlike: what a call does is the same each time it is asked.
+// TestOperationsOfNamesThatAreAlike: the same call always has the same operations.
 func TestOperationsOfNamesThatAreAlike(t *testing.T) {
 	const arguments = `{"path":"a.go","old_string":"one","oldString":"two","OLD-STRING":"three","new_string":"x"}`
 	want := describe(Operations("edit", arguments))

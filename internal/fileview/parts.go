@@ -6,8 +6,9 @@ import (
 	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
-// parts are what of a result each of some operations shows; empty is not known. Where several show
-// something, what is printed between them divides the result, or how many lines each shows.
+// parts returns for each operation the part of a result that it shows; empty if unknown. If several
+// operations show something, the result is divided at lines that were printed between them, or by how many
+// lines each shows.
 func parts(ops []fileop.Operation, body string) []string {
 	out := make([]string, len(ops))
 	shows, only := 0, 0
@@ -34,8 +35,8 @@ type division struct {
 	lines []string
 }
 
-// divide goes from mark to mark. Nothing is known where what looks like marks is not what was
-// printed, all of it and in this order.
+// divide splits the result at its marks (see mark). It leaves all parts unknown unless the marks in the
+// result are those that were printed, all of them and in this order.
 func (d *division) divide() {
 	marks := map[string]bool{}
 	for _, op := range d.ops {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// wrappers are what tools put around the output of a command or the text of a file: where it
-// begins, and where it ends, if anything says so.
+// wrappers are the texts that tools put before and after the output of a command or the text of a file; end
+// is empty if nothing follows.
 var wrappers = []struct{ begin, end string }{
 	{"\nOutput:\n", ""}, // Codex, after the exit code and the time
 	{"<output>\n", "\n</output>"},
@@ -23,10 +23,10 @@ var wrappers = []struct{ begin, end string }{
 // wrapperBytes is how far into a result its wrapper begins at the most.
 const wrapperBytes = 400
 
-// leftOut is what Codex puts in the middle of an output that is too long.
+// leftOut matches what Codex writes in place of the omitted middle of a long output.
 var leftOut = regexp.MustCompile(`…\d+ tokens truncated…|\n\[\.\.\. omitted \d+ of \d+ lines`)
 
-// unwrap is the text that a tool shows, without what it says about it.
+// unwrap is the output or file text in a result, without the tool's wrapper and remarks.
 func unwrap(body string) string {
 	body, _, _ = strings.Cut(body, "\n\n<system-reminder>")
 	head := "\n" + body[:min(len(body), wrapperBytes)]
@@ -47,13 +47,13 @@ func unwrap(body string) string {
 		return body
 	}
 	if cut := leftOut.FindStringIndex(body); cut != nil {
-		body = body[:strings.LastIndexByte(body[:cut[0]], '\n')+1] // what comes after is at another place
+		body = body[:strings.LastIndexByte(body[:cut[0]], '\n')+1] // the line numbers of the rest are unknown
 	}
 	return body
 }
 
-// outputIn is the output of a command in what Codex says of it in JSON: a result of its first
-// versions, or one that a program printed.
+// outputIn is the output in the JSON that early versions of Codex return for a command, or that a program
+// printed.
 func outputIn(body string) string {
 	var result struct {
 		Output   *string         `json:"output"`
@@ -72,10 +72,11 @@ type shown struct {
 	lines []string
 }
 
-// numbered is what a tool wrote before a line of a file: its number, and to Oh My Pi a check of its text.
+// numbered matches what a tool writes before a line of a file: its number, and in Oh My Pi a checksum of
+// its text.
 var numbered = regexp.MustCompile(`^ *(\d{1,7})(?:→| ?\| ?|: ?|\t|\.(?: |$)|[a-z]{2}\|| )`)
 
-// saysNothing reports whether Claude Code shows nothing of a file, and says why.
+// saysNothing reports whether a text of Claude Code shows nothing of a file, but says why.
 func saysNothing(text string) bool {
 	for _, begin := range []string{"<system-reminder>Warning: the file exists but ", "Wasted call — file unchanged since ", "File unchanged since last read. "} {
 		if strings.HasPrefix(text, begin) {
@@ -85,8 +86,8 @@ func saysNothing(text string) bool {
 	return false
 }
 
-// blankWidth is how long a number is with a blank after it, and blanks before: without a width a number
-// and a blank are how many a line begins.
+// blankWidth is the width to which a number with just a blank after it must be padded to count as a line
+// number: without padding, many lines begin with a number and a blank.
 const blankWidth = 7
 
 // numberOf is what a tool wrote before a line, and the number in it; nil where there is none.
@@ -101,15 +102,15 @@ func numberOf(line string) []string {
 // eliding is what SWE-agent writes in the place of lines of a file that is long.
 var eliding = regexp.MustCompile(`(?m)^ *\d{1,7} \.\.\. eliding lines \d+-\d+ \.\.\.\r?\n`)
 
-// parseShown are the lines of a file that a text shows. Numbers before its lines count more
-// than from does, and what has none beside such lines is the tool's own. Numbers with a full
-// stop are a tool's where they are those of the lines that were asked for, and a line after
-// one is empty or indented, as none of a list is.
+// parseShown parses the lines of a file that a text shows. Line numbers in the text count more than from,
+// and lines without a number among numbered ones are the tool's own. Numbers with a full stop, which a list
+// in the file may have, too, count only if they begin at the line asked for and a line after one is empty
+// or indented.
 func parseShown(text string, from int) shown {
 	all := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	out := shown{}
 	filled := 0
-	listed, code := false, false // of lines with a full stop
+	listed, code := false, false // about numbers with a full stop
 	for _, line := range all {
 		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "<") {
 			filled++
@@ -136,20 +137,21 @@ func parseShown(text string, from int) shown {
 		return shown{from, all}
 	}
 	if last := len(out.lines) - 1; listed && out.lines[last] == "" {
-		out.lines = out.lines[:last] // what follows the end of the last line, to that tool
+		out.lines = out.lines[:last] // that tool shows an empty line after the final newline
 	}
-	own := max(filled/5, 3) // lines may be the tool's
+	own := max(filled/5, 3) // how many lines may be the tool's own
 	if 2*len(out.lines) > filled && len(out.lines)+own >= filled {
 		return out
 	}
 	return shown{from, all}
 }
 
-// match is a line that a search found: its file, unless one was searched, and its number.
+// match matches a line that a search found: its file (empty if one file was searched), its number and its
+// text.
 var match = regexp.MustCompile(`^(?:((?:[A-Za-z]:[\\/])?[^\s:][^:\n]*):)?(\d{1,7})[:-](.*)$`)
 
-// around is the file and the number of a line that is shown because it is near one that was found:
-// it has "-" in the place of ":", as names may, so that only files with a match are believed.
+// around parses a context line of a search, FILE-NUMBER-TEXT. File names may contain "-", too, so FILE must
+// be one of the files with a match.
 func around(text string, named map[string]bool) (m []string) {
 	for at := 0; ; {
 		next := strings.IndexByte(text[at:], '-')
@@ -164,12 +166,12 @@ func around(text string, named map[string]bool) (m []string) {
 	}
 }
 
-// longestName is that of a file in what a search shows.
+// longestName bounds the length of a file name in the result of a search.
 const longestName = 512
 
-// found takes in the lines that a search shows, of a file if it searched one.
+// found records the lines that a search shows. path is the file searched; empty if it searched several.
 func (v *Views) found(path, body string) {
-	const mostFound = 64 // files; what is spread wider is no work on files
+	const mostFound = 64 // files; a wider search is not about files that are worked on
 	var run region
 	name, files := "", 0
 	end := func() {

@@ -5,33 +5,34 @@ import (
 	"slices"
 )
 
-// sieve says which lines of a file cannot hold a text, so that the text is looked for in few of them. It
-// goes along with changes of the lines, which are numbered from 0 through all regions.
+// sieve says which lines of a file cannot hold a text, so that an edit searches few lines. splice keeps it
+// up to date. Its line numbers count from 0 through all regions.
 type sieve struct {
 	chunks []chunk
-	bytes  int // of the lines that it was made of
-	added  int // bytes since
+	bytes  int // of the lines that it was built from
+	added  int // bytes added since
 	worn   bool
 }
 
-// chunk are lines that follow each other, and the grams in them and in lines that were there before.
+// chunk are consecutive lines. grams is a filter of the grams in them and in lines that were removed since.
 type chunk struct {
 	lines, bytes int
 	grams        *[1 << (gramBits - 6)]uint64
 }
 
 const (
-	// gramBytes is the length of what lines are sifted by, gramBits how many bits of its hash are kept.
+	// A gram is gramBytes bytes in a row; gramBits bits of its hash are kept.
 	gramBytes, gramBits = 4, 13
-	// A chunk has about so many lines or bytes, and at most so many times as many lines.
+	// A chunk is built with about chunkLines lines or chunkBytes bytes, and may grow to
+	// chunkMost*chunkLines lines.
 	chunkLines, chunkBytes, chunkMost = 64, 8 << 10, 4
-	// fewLines are looked through without a sieve, or added to a chunk.
+	// Up to fewLines inserted lines are added to an existing chunk instead of new ones.
 	fewLines = 16
-	// spliceBytes is what a change wears a sieve beside the bytes that it adds.
+	// spliceBytes is how much each change counts towards a rebuild, in addition to the bytes that it adds.
 	spliceBytes = 64
 )
 
-// sifted is the sieve of a file, a new one where it is worn; nil for a file of few lines.
+// sifted is the sieve of a file, rebuilt if it is worn; nil for a file of few lines.
 func (f *file) sifted() *sieve {
 	if s := f.sieve; s != nil && !s.worn && s.added <= 2*s.bytes {
 		return s
@@ -79,8 +80,8 @@ func gram(text string, at int) uint32 {
 	return binary.LittleEndian.Uint32(b[:]) * multiplier >> (32 - gramBits)
 }
 
-// may reports whether a text with some grams may be in the chunk. It begins with the one of them that was
-// missing last, and sets that.
+// may reports whether the chunk may hold a text with these grams. missing caches the index of the gram that
+// was missing last, which is tried first.
 func (c *chunk) may(grams []uint32, missing *int) bool {
 	has := func(i int) bool { return c.grams[grams[i]>>6]&(1<<(grams[i]&63)) != 0 }
 	if len(grams) == 0 {
@@ -98,7 +99,7 @@ func (c *chunk) may(grams []uint32, missing *int) bool {
 	return true
 }
 
-// splice takes lines from one on out and puts others in.
+// splice replaces removed lines from number at on by others.
 func (s *sieve) splice(at, removed int, put []*line) {
 	if s == nil || s.worn {
 		return

@@ -1,10 +1,10 @@
-// Package fileview knows the newest text that an agent saw of each file that it works on, from
-// its calls: what they read, found, wrote and changed. No file is opened. What a call did is
-// read off its arguments and its result, so a view may be older than the file: it says of what
-// call it is, and which later changes it could not follow.
+// Package fileview knows the newest text that an agent saw of each file that it works on, from its calls:
+// what they read, found, wrote and changed. It opens no files. What a call did is inferred from its
+// arguments and its result, so a view may be older than the file. It names the calls that it is from, and
+// later changes that it could not follow.
 //
-// [Operations] says what a call does to files. Package shell reads that off commands, program off
-// programs, and fileop has the operations. [Views] keeps what is known of files after them.
+// [Operations] says what a call does to files. Package shell infers that from commands, package program
+// from programs; fileop defines the operations. [Views] keeps what is known of files after the calls.
 package fileview
 
 import (
@@ -20,8 +20,8 @@ type Call struct {
 	// Operations is what it does, as the function of this name says.
 	Operations []fileop.Operation
 	Body       string
-	// Failed is set where its result is an error, or there is none: it did nothing, or a part of what it was
-	// to do.
+	// Failed is set if the result is an error, or there is none: the call did nothing, or only a part of
+	// its work.
 	Failed bool
 	// Pointer names its result.
 	Pointer string
@@ -30,35 +30,35 @@ type Call struct {
 // Views are the files that calls worked on, as the newest of them left these.
 type Views struct {
 	files map[string]*file // by every name that a call gave it
-	// ends are the files by what names end with after a slash; nil where several do.
+	// ends maps the ends of names (after a slash) to files; nil if several files have a name with that end.
 	ends map[string]*file
-	// pointers are those of the calls, by their number from 1 on.
+	// pointers are those of the calls. Calls are numbered from 1, in their order.
 	pointers []string
 	lines    int
-	scans    int // of all names, by the newest call
-	laid     int // bytes that its edits were laid over
+	scans    int // how often the newest call scanned all names
+	laid     int // how many bytes the edits of the newest call searched
 }
 
-// file is what is known of one.
+// file is what is known of one file.
 type file struct {
 	name    string
-	longest string // of its names, as they are alike; what it has at its end may be another
+	longest string // the longest of its names; all end alike, and only this one is compared
 	touched int    // the newest call that read or changed it; 0 is none
-	found   int    // the newest that found lines of it
+	found   int    // the newest call that found lines of it by a search
 	edited  int    // the newest that changed it; 0 is none
-	// missed are calls that changed it in a way that is not known, the newest.
+	// missed are the newest calls that changed it in an unknown way.
 	missed []int
 	// regions do not overlap and are in order; those whose place is not known come last.
 	regions []region
-	whole   bool   // the one region is all of it
-	sieve   *sieve // of the regions; nil is not made
+	whole   bool   // there is one region, and it is the whole file
+	sieve   *sieve // of the regions; nil if not built
 }
 
 // region is a run of lines, which no other has.
 type region struct {
 	from  int // the number of the first line; 0 is not known
 	lines []*line
-	bytes int // of the lines, with one more for each
+	bytes int // of the lines, with a line feed each
 }
 
 func regionOf(from int, lines []*line) region { return region{from, lines, bytesOf(lines)} }
@@ -79,7 +79,7 @@ func (r *region) replace(from, to int, put []*line) {
 	r.lines = slices.Replace(r.lines, from, to, put...)
 }
 
-// line is one of a file. Calls are named by their number.
+// line is a known line of a file. Calls are named by their numbers.
 type line struct {
 	text    string
 	cost    uint64 // of the text as it is shown; 0 is not measured
@@ -93,15 +93,15 @@ type line struct {
 func NewViews() *Views { return &Views{files: map[string]*file{}, ends: map[string]*file{}} }
 
 const (
-	// mostBytes is above what arguments, or a text that is read, are of no source that one works on.
+	// mostBytes: longer arguments and results are not source text that is worked on, and are ignored.
 	mostBytes = 1 << 20
-	// wholeBytes is below what no tool cuts a file that is read whole.
+	// wholeBytes: a text below this size was not truncated by a tool that reads a whole file.
 	wholeBytes = 16 << 10
-	// mostShown are taken of one call.
+	// mostShown bounds the lines taken from one call.
 	mostShown = 10_000
 )
 
-// Add takes in the next call.
+// Add applies the next call.
 func (v *Views) Add(c Call) {
 	v.pointers = append(v.pointers, c.Pointer)
 	if c.Failed {
@@ -140,7 +140,8 @@ func (v *Views) Add(c Call) {
 	v.forget()
 }
 
-// failed takes in a call that failed. What a command was to change may be changed: tests fail after an edit.
+// failed applies a call that failed. Its command may have changed files all the same: tests may fail after
+// an edit.
 func (v *Views) failed(ops []fileop.Operation) {
 	v.scans = 0
 	for _, op := range ops {
@@ -156,7 +157,7 @@ func (v *Views) failed(ops []fileop.Operation) {
 	}
 }
 
-// read takes in the text that a call shows of a file.
+// read records the text that a call shows of a file.
 func (v *Views) read(f *file, op fileop.Operation, text string) {
 	if strings.TrimSpace(text) == "" || saysNothing(text) {
 		return
@@ -205,8 +206,8 @@ func (v *Views) write(f *file, op fileop.Operation) {
 // now is the number of the newest call.
 func (v *Views) now() int { return len(v.pointers) }
 
-// file is that with a name, or the one whose name ends with it or ends it: calls name a
-// file by its path, or by the path from where they work.
+// file returns the file of a name, a new one if none is known. A name may also be an end of a known name or
+// end with it: calls name a file by its full path or relative to their folder.
 func (v *Views) file(name string) *file {
 	f := v.known(name)
 	if f == nil {
@@ -227,11 +228,10 @@ func (v *Views) known(name string) *file {
 	return v.same(key)
 }
 
-// keyOf is what names of a file have alike.
+// keyOf normalizes a name of a file.
 func keyOf(name string) string { return strings.TrimPrefix(fileop.Slashed(name), "./") }
 
-// same is the only file that a name may be another name of; nil where there is none, or
-// several.
+// same returns the only file that the name may be a different name of; nil if there is none, or several.
 func (v *Views) same(name string) *file {
 	found, known := v.ends[name]
 	for end := range ends(name) {
@@ -245,12 +245,12 @@ func (v *Views) same(name string) *file {
 	return found
 }
 
-// fits reports whether a name may be another one of the file: one of two ends with the other.
+// fits reports whether the name may be a different name of the file: one of the two ends with the other.
 func (f *file) fits(name string) bool {
 	return strings.HasSuffix(name, "/"+f.longest) || strings.HasSuffix(f.longest, "/"+name)
 }
 
-// know takes note of a name of a file.
+// know adds a name to a file.
 func (v *Views) know(name string, f *file) {
 	v.files[name] = f
 	if len(name) > len(f.longest) {
@@ -265,7 +265,7 @@ func (v *Views) know(name string, f *file) {
 	}
 }
 
-// ends yields what a name ends with after its last slashes, the shortest first.
+// ends yields the ends of a name after each slash, the shortest first.
 func ends(name string) iter.Seq[string] {
 	const most = 16 // elements of a path
 	return func(yield func(string) bool) {

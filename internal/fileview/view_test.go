@@ -46,7 +46,7 @@ func TestViews(t *testing.T) {
 	})
 }
 
-// TestViewsAreBounded: however many files calls name, and whatever they show of them.
+// TestViewsAreBounded: memory is bounded, however many files calls name and however much they show.
 func TestViewsAreBounded(t *testing.T) {
 	v := NewViews()
 	for i := range 40 {
@@ -69,7 +69,8 @@ func TestViewsAreBounded(t *testing.T) {
 	}
 }
 
-// TestEditsAreBounded: a script of many edits of a large file takes no minutes; what is not followed is a change.
+// TestEditsAreBounded: a script with many edits of a large file takes bounded time; edits beyond that count
+// as unknown changes.
 func TestEditsAreBounded(t *testing.T) {
 	v := NewViews()
 	v.Add(Call{Operations: []fileop.Operation{{Kind: fileop.Write, Path: "a.go", New: strings.Repeat(strings.Repeat("a line of a file\n", 150)+"one\n", 60)}}})
@@ -79,8 +80,8 @@ func TestEditsAreBounded(t *testing.T) {
 	}
 }
 
-// TestViewsFollowFiles: what is known of a file of which an agent saw what it changed is the
-// file's own text, at its own place.
+// TestViewsFollowFiles: the known lines of a file whose changes the agent saw are those of the file, at the
+// same places.
 func TestViewsFollowFiles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		file := []string{"first"}

@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// mostFiles are looked at, the newest.
+	// mostFiles is how many files are considered, the newest ones.
 	mostFiles = 24
-	// blockLines are shown or left out together: an edit needs the lines around it.
+	// blockLines is how many lines are shown or omitted together: an edit needs the lines around it.
 	blockLines = 8
-	// nearEdit is how many lines from an edit a line is near it.
+	// nearEdit is how many lines from an edit count as near it.
 	nearEdit = 12
-	// narrowSpan is below how many lines a call showed what it was after, not a whole file.
+	// narrowSpan: a call that showed fewer lines was after just these, not after the whole file.
 	narrowSpan = 150
-	// leastLine is the length in bytes below which a line says nothing by itself.
+	// leastLine: a shorter line, in bytes, says nothing by itself.
 	leastLine = 12
-	// longestLine is that above which a line is none that is edited as one.
+	// longestLine: a longer line, in bytes, is not edited as a line and never shown.
 	longestLine = 1000
 )
 
-// What makes a line more likely to be needed again, measured on recorded sessions: the calls
-// since it was shown at which it is half as likely, the files touched since at which it is, and
-// the texts since the agent wrote a name that is in it at which that counts half, of nameWorth.
+// Parameters of worth, measured on recorded sessions. A line's worth is halved by ageHalf calls since it
+// was shown, and by fileHalf files touched since. A name in the line that the agent wrote adds nameWorth
+// times the worth, half of that if the name was last written nameHalf texts ago.
 const (
 	ageHalf   = 25
 	fileHalf  = 4
@@ -41,12 +41,12 @@ type block struct {
 	worth, cost            uint64
 }
 
-// Ages knows how many texts ago the agent last wrote a name that is in a text; -1 is never.
+// Ages returns how many texts ago the agent last wrote a name that is in the text; -1 is never.
 type Ages func(text string) int
 
-// Write shows the lines that are most likely to be needed again, in at most limit tokens: by
-// file, the file touched last at the end, each with the pointers to the calls that showed
-// them. Runs of lines are fenced as in Markdown: see EndFence.
+// Write shows the lines that are most likely to be needed again, in at most limit tokens, grouped by file:
+// the file touched last at the end, each with the pointers to the calls that showed the lines. Runs of
+// lines are fenced as in Markdown: see EndFence.
 func (v *Views) Write(limit uint64, gauge budget.Gauge, ages Ages) []budget.Piece {
 	files := v.newest()
 	files = files[:min(len(files), mostFiles)]
@@ -69,7 +69,7 @@ func (v *Views) Write(limit uint64, gauge budget.Gauge, ages Ages) []budget.Piec
 	}
 }
 
-// pick takes the blocks that fit, with about what their headings take.
+// pick selects the blocks that fit, in their order, with an estimate for their headings.
 func pick(blocks []block, limit uint64, gauge budget.Gauge) []block {
 	const fileHeading, fences = 25, 6 // tokens
 	var picked []block
@@ -141,7 +141,7 @@ func (v *Views) worth(l *line, near bool, ages Ages) uint64 {
 	return w
 }
 
-// nearEdits says which lines an edit wrote, or wrote near.
+// nearEdits says for each line whether an edit wrote it or a line near it.
 func nearEdits(lines []*line) []bool {
 	near := make([]bool, len(lines))
 	until := -1
@@ -182,8 +182,8 @@ func (v *Views) pieces(files []*file, picked []block, gauge budget.Gauge) []budg
 	return out
 }
 
-// fenced are lines of a region between fences, of which the first has the number of the first
-// line, if that is known. The fences are longer than what looks like one in the lines.
+// fenced are lines of a region between fences. The opening fence carries the number of the first line, if
+// known. The fences are longer than any run of backticks that begins a line.
 func (r *region) fenced(from, to int) string {
 	var text strings.Builder
 	for _, l := range r.lines[from:to] {
@@ -197,8 +197,8 @@ func (r *region) fenced(from, to int) string {
 	return begin + "\n" + text.String() + fence + "\n"
 }
 
-// heading names a file, the newest calls that showed or wrote what is shown of it, and those
-// that changed it since in ways that are not known.
+// heading names a file, the newest calls that showed or wrote the lines below, and later calls that changed
+// the file in unknown ways.
 func (v *Views) heading(f *file, shown []block) string {
 	const most = 3 // calls
 	var calls []int
@@ -235,7 +235,7 @@ func (v *Views) named(calls []int, most int) string {
 	return strings.Join(out, " ")
 }
 
-// oneLine is a name that can pose as nothing else.
+// oneLine is a file name that cannot be mistaken for a fence or for further lines; quoted if need be.
 func oneLine(name string) string {
 	if strings.HasPrefix(name, "`") || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '\u0085' || r == '\u2028' || r == '\u2029' }) {
 		return fmt.Sprintf("%q", name)

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// arguments are those of a call that say what it is about: a command, files. An object of a million
-// members is read without keeping the others.
+// arguments holds only those arguments of a call that may name a command or a file. Other members are not
+// kept, so a huge object takes little memory.
 type arguments map[string]json.RawMessage
 
 // readArguments is false where a call's arguments are neither a JSON object nor null.
@@ -46,7 +46,7 @@ func keyOf(name []byte) (key string) {
 	if bytes.IndexByte(name, '\\') < 0 && utf8.Valid(name) {
 		return string(name[1 : len(name)-1])
 	}
-	_ = json.Unmarshal(name, &key) // it is a text
+	_ = json.Unmarshal(name, &key) // cannot fail: name is a JSON string
 	return key
 }
 

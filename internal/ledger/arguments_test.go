@@ -8,8 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What arguments say a call is about is what a map of all of them has under those names, whatever the
-// model wrote.
+// Whatever the model wrote, readArguments finds the same commands and files as a map of all arguments.
 func TestArgumentsAreThoseOfTheMap(t *testing.T) {
 	piece := rapid.SampledFrom([]string{
 		"{", "}", "[", "]", ",", ":", " ", "\n", `"`, `\`, `"path"`, `"file_path":"a"`, `"command":"ls"`, `"cmd":["sh","-c","ls"]`, `"p\u0061th":"b"`,

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// looking are programs that change nothing and of which a failure needs no repair: nothing was
-// found, or what was asked for is not there.
+// looking are programs that change nothing. Their failures need no repair: a failed grep only found
+// nothing.
 var looking = map[string]bool{
 	"ls": true, "cat": true, "head": true, "tail": true, "less": true, "nl": true, "wc": true, "stat": true, "file": true, "tree": true,
 	"grep": true, "egrep": true, "rg": true, "ag": true, "find": true, "fd": true, "sed": true, "awk": true, "cut": true, "sort": true, "diff": true, "jq": true,
@@ -16,13 +16,13 @@ var looking = map[string]bool{
 	"export": true, "set": true, "true": true, "false": true, "sleep": true, "ps": true, "pgrep": true, "pkill": true, "kill": true, "lsof": true,
 }
 
-// before are words before a program that are none of it.
+// before are words that may precede a program in a command.
 var before = map[string]bool{"sudo": true, "time": true, "nohup": true, "env": true, "command": true, "exec": true}
 
-// command is what a shell command is about: its first program that does more than look.
+// command is the first program of a shell command that does more than look, with its arguments.
 type command struct {
 	program string
-	words   []string // of its arguments those that are no flags
+	words   []string // its arguments except flags
 }
 
 // commandNames are those of arguments that hold a shell command, the first that counts first.
@@ -39,13 +39,13 @@ func commandIn(members map[string]json.RawMessage) (script string, ok bool) {
 		}
 		var words []string
 		if json.Unmarshal(raw, &words) == nil && len(words) > 0 {
-			return words[len(words)-1], true // of a shell's arguments, the script is the last
+			return words[len(words)-1], true // ["bash", "-lc", SCRIPT]: the script is the last word
 		}
 	}
 	return "", false
 }
 
-// asking are what some programs are asked that changes nothing.
+// asking are subcommands that change nothing, by program.
 var asking = map[string]map[string]bool{
 	"git": {
 		"status": true, "log": true, "diff": true, "show": true, "branch": true, "grep": true, "blame": true, "remote": true, "config": true,
@@ -53,9 +53,9 @@ var asking = map[string]map[string]bool{
 	},
 }
 
-// parseCommand is false where a script only looks.
+// parseCommand finds the command of a script; false if the script only looks.
 func parseCommand(script string) (command, bool) {
-	script, _, _ = strings.Cut(script, "<<") // what follows is a text
+	script, _, _ = strings.Cut(script, "<<") // a here-document follows
 	for _, words := range scriptWords(script) {
 		for len(words) > 0 && (assigns(words[0]) || before[words[0]]) {
 			words = words[1:]
@@ -76,7 +76,8 @@ func parseCommand(script string) (command, bool) {
 	return command{}, false
 }
 
-// asks reports whether one of the first words, which may be that of a flag, asks for something.
+// asks reports whether one of the first two words is a subcommand that changes nothing. There are two
+// because the first may be the value of a flag.
 func (c command) asks() bool {
 	return slices.ContainsFunc(c.words[:min(2, len(c.words))], func(w string) bool { return asking[c.program][w] })
 }
@@ -129,9 +130,9 @@ func scriptWords(script string) [][]string {
 	return out
 }
 
-// repairs reports whether a command that succeeded does again what one that failed was to do:
-// the same program, with the same first word if that names what it is to do, on something of
-// the same or on all.
+// repairs reports whether c does again what a failed command was to do: it is the same program with the
+// same task (see task), and they have an object in common or one of them has none. An object of c that ends
+// in "..." matches all.
 func (c command) repairs(failed command) bool {
 	if c.program != failed.program || c.task() != failed.task() {
 		return false
@@ -142,7 +143,7 @@ func (c command) repairs(failed command) bool {
 	})
 }
 
-// task is the first word of the arguments where it names what a program is to do.
+// task is the first argument if it names a task rather than an object, like test in "go test ./...".
 func (c command) task() string {
 	if len(c.words) == 0 || strings.ContainsAny(c.words[0], "/.$=@:") {
 		return ""

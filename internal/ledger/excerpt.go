@@ -13,12 +13,11 @@ import (
 // name at the most.
 const aroundMost = 70
 
-// Excerpts shows the highest-ranked identifiers that are not shown in the lines that each
-// was last in, by the place that they are from, the highest-ranked place last, in at most limit
-// tokens as the lines are quoted.
-// Names that were in arguments alone have none without QuoteArguments. The text is the model's and the tools':
-// quote must set a line off as data, always in the same way, and end it. What is returned is
-// to be shown: the names in it are from now on.
+// Excerpts quotes the lines in which the highest-ranked identifiers, except those that are shown already,
+// were last seen. Lines are grouped by place, the place of the highest rank last, and take at most limit
+// tokens when quoted. A name that occurred in arguments only has no excerpt without QuoteArguments. The
+// text comes from the model and its tools: quote must set a line off as data, always in the same way, and
+// end it. Excerpts marks the names in its result as shown.
 func (x *Index) Excerpts(limit uint64, shown *Shown, quote func(line string) string) []budget.Piece {
 	var picked []*entry
 	var used, bytes uint64
@@ -62,14 +61,14 @@ func (x *Index) Excerpts(limit uint64, shown *Shown, quote func(line string) str
 	}
 }
 
-// leastLines is how many lines from a place are shown under its heading.
+// leastLines is how many lines from one place are needed for a heading.
 const leastLines = 2
 
-// linesByPlace shows lines by place, in their order there; before them those of which no other
-// is from the same place.
+// linesByPlace quotes lines grouped by place, in their order there. Lines that are the only one from their
+// place come first.
 func (x *Index) linesByPlace(picked []*entry, shown *Shown, quote func(line string) string) []budget.Piece {
 	from := map[*place][]*entry{}
-	at := map[*place]int{} // how high the best of a place ranks
+	at := map[*place]int{} // greatest rank position of a line from the place
 	for i, e := range picked {
 		if from[e.shownAt] = append(from[e.shownAt], e); e.shownAt != nil && len(from[e.shownAt]) >= leastLines {
 			at[e.shownAt] = i + 1
@@ -89,7 +88,7 @@ func (x *Index) linesByPlace(picked []*entry, shown *Shown, quote func(line stri
 		}
 		piece := *e.quoted
 		if line, ok := strings.CutSuffix(e.around, "\r"); ok && i < len(sorted)-1 {
-			piece = x.gauge.Piece(quote(line)) // its end is a part of the line's
+			piece = x.gauge.Piece(quote(line)) // the CR belongs to the line end
 		}
 		out = append(out, piece)
 	}
@@ -99,7 +98,7 @@ func (x *Index) linesByPlace(picked []*entry, shown *Shown, quote func(line stri
 // around is the line that holds the name at text[start:end], or aroundMost bytes of
 // it on either side.
 func around(text string, start, end int) string {
-	from, to := max(0, start-aroundMost), min(len(text), end+aroundMost) // no further: a line may hold many names
+	from, to := max(0, start-aroundMost), min(len(text), end+aroundMost) // bounds the search in a long line that holds many names
 	from += strings.LastIndexByte(text[from:start], '\n') + 1
 	if n := strings.IndexByte(text[end:to], '\n'); n >= 0 {
 		to = end + n

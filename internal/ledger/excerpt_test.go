@@ -74,7 +74,7 @@ func TestExcerpts(t *testing.T) {
 	}
 }
 
-// excerpts are the lines that are shown of x beside a text.
+// excerpts are the lines that x shows next to a text.
 func excerpts(x *ledger.Index, limit uint64, beside string) string {
 	shown := x.Shown()
 	shown.Grow(beside)

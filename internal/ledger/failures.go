@@ -9,14 +9,14 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 )
 
-// Failures gathers the calls that failed and were not repaired since: none of the same tool
-// succeeded on the same file, and no command that does the same. Calls that only look are
-// none: what is not there needs no repair.
+// Failures collects the failed calls that no later call repaired or repeated. A call repairs an earlier one
+// by succeeding with the same tool on the same file, or with the same command; if it fails, it takes the
+// earlier one's place. Calls that only look are ignored: what was not found needs no repair.
 type Failures struct {
 	gauge budget.Gauge
-	open  []*failure // oldest first, and some that were repaired
-	count int        // of those that were not
-	// at has those that were not repaired by what a call has in common with what it repairs.
+	open  []*failure // oldest first; includes repaired ones until the next cleanup
+	count int        // how many in open are not repaired
+	// at indexes unrepaired failures by the keys under which a repairing call looks for them.
 	at map[failureKey][]*failure
 }
 
@@ -29,11 +29,12 @@ type failure struct {
 	repaired      bool
 }
 
-// failureKey is a tool with what was done by it: something on a subject, or the task of a program on an
-// object, on none or on whatever.
+// failureKey is a tool with a subject, or with a program, its task and an object, where object may be
+// whatever or none.
 type failureKey struct{ tool, subject, program, task, object string }
 
-// whatever is an object of each command, and none one of those that have no other; neither is a word.
+// Every command is indexed under the object whatever, and a command without objects also under none;
+// neither value can be a word of a command.
 const whatever, none = "\x00", ""
 
 // NewFailures returns none.
@@ -41,7 +42,7 @@ func NewFailures(gauge budget.Gauge) *Failures {
 	return &Failures{gauge: gauge, at: map[failureKey][]*failure{}}
 }
 
-// Add takes in a call with the text of its result.
+// Add records a call with the text of its result.
 func (f *Failures) Add(tool, arguments string, failed bool, body, pointer string) {
 	if !failed && f.count == 0 {
 		return
@@ -57,7 +58,7 @@ func (f *Failures) Add(tool, arguments string, failed bool, body, pointer string
 				f.count--
 			}
 		}
-		delete(f.at, key) // whatever is found by a key is repaired
+		delete(f.at, key) // now repairs all failures under its keys
 	}
 	if failed {
 		now.pointer, now.reason = pointer, reasonIn(body)
@@ -72,7 +73,7 @@ func (f *Failures) Add(tool, arguments string, failed bool, body, pointer string
 	}
 }
 
-// keys are where a failure is found by what may repair it.
+// keys are the keys under which a failure is indexed.
 func (f *failure) keys() []failureKey {
 	bySubject := failureKey{tool: f.tool, subject: f.subject}
 	if f.command.program == "" {
@@ -92,7 +93,7 @@ func (f *failure) keys() []failureKey {
 	return out
 }
 
-// mayRepair are the keys of the failures that a call may repair.
+// mayRepair are the keys under which the failures are found that a call may repair.
 func (f *failure) mayRepair() []failureKey {
 	if f.command.program == "" {
 		return []failureKey{{tool: f.tool, subject: f.subject}}
@@ -112,7 +113,7 @@ func (f *failure) mayRepair() []failureKey {
 	return out
 }
 
-// newFailure is what a call would be that failed; false where it only looks.
+// newFailure describes a call as a failure; false if the call only looks.
 func newFailure(tool, arguments string) (failure, bool) {
 	now := failure{tool: tool}
 	members, ok := readArguments(arguments)
@@ -137,7 +138,7 @@ func newFailure(tool, arguments string) (failure, bool) {
 	return now, true
 }
 
-// withoutFolder is a script without the folder that it first changes to.
+// withoutFolder removes "cd FOLDER && " from the beginning of a script.
 func withoutFolder(script string) string {
 	if rest, ok := strings.CutPrefix(script, "cd "); ok {
 		if _, then, ok := strings.Cut(rest, " && "); ok {
@@ -166,13 +167,14 @@ func (f failure) repairs(earlier failure) bool {
 	return f.subject == earlier.subject
 }
 
-// telling are the lines that say why something failed.
+// telling matches lines that say why something failed.
 var telling = regexp.MustCompile(`(?i)error|fail|panic|fatal|exception|not found|no such|cannot|denied|undefined|invalid|missing|refused`)
 
-// saysLittle are lines that only say that it did, or what did not.
+// saysLittle matches lines that say only that something failed, or what succeeded.
 var saysLittle = regexp.MustCompile(`(?i)^(\W*(exit code|process exited with code|chunk id|wall time|original token count|output|ok|pass)\b|[✔✓]|=== |--- PASS)`)
 
-// reasonIn is the first line of a result that says why it is one of a failure, or its first.
+// reasonIn is the first line of a failed result that says why it failed, or else its first line that says
+// anything.
 func reasonIn(body string) string {
 	const most, scanned = 140, 64 << 10 // bytes
 	var first string
@@ -191,7 +193,8 @@ func reasonIn(body string) string {
 	return Cut(first, most)
 }
 
-// Write lists those that are open, oldest first, the newest as far as they fit in limit tokens.
+// Write lists the unrepaired failures, oldest first: as many of the newest as fit in limit tokens, at most
+// eight.
 func (f *Failures) Write(limit uint64) []budget.Piece {
 	const most = 8
 	lines := make([]budget.Piece, 0, most)

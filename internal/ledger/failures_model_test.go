@@ -12,7 +12,8 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 )
 
-// TestFailuresAreRepaired: whatever calls fail and succeed, those are open that no later one repairs.
+// TestFailuresAreRepaired: whatever calls fail and succeed, the open failures are those that no later call
+// repairs.
 func TestFailuresAreRepaired(t *testing.T) {
 	gauge := budget.NewGauge(budget.Heuristic{})
 	word := rapid.SampledFrom([]string{"make", "go", "test", "./...", "./a", "./b", "a.py", "x=1", "-v", "cd", "&&", "\"\"", "\"\x00\""})

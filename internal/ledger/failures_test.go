@@ -9,7 +9,7 @@ import (
 	"github.com/contextd/contextd/internal/ledger"
 )
 
-// failures lists what failed of calls "tool arguments", those that failed with a "!" before
+// failures lists the open failures of calls. A call is "tool arguments", with "!" before it if it failed,
 // and " => body" after it.
 func failures(limit uint64, calls ...string) string {
 	f := ledger.NewFailures(budget.NewGauge(perBytes(1)))

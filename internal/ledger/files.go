@@ -16,7 +16,7 @@ type Files struct {
 	at    map[string]int
 	files []file
 	clock int
-	// lists are the files changed and those only read; nil where a call came in since.
+	// lists caches the lists of changed files and of files only read; nil after Add.
 	lists []fileList
 }
 
@@ -29,21 +29,21 @@ type file struct {
 // fileList are files in the order in which they are listed.
 type fileList struct {
 	title budget.Piece
-	names []budget.Piece // between a space and a comma
-	sums  []budget.Sum   // of the title and so many names, as far as they were asked for
+	names []budget.Piece // each between a space and a comma
+	sums  []budget.Sum   // sums[n] is of the title and n names; computed as needed
 }
 
 // NewFiles returns none, to be measured by a gauge.
 func NewFiles(gauge budget.Gauge) *Files { return &Files{gauge: gauge, at: map[string]int{}} }
 
-// Add takes in a call. An argument whose name ends in path or file names a file, and the tool's
-// name says whether it changes what it names. What it does beside, as patches and commands say
-// themselves, are its operations.
+// Add records a call. An argument whose name ends in path or file names a file, and the tool's name says
+// whether the call changes it. operations are what patches and commands in the arguments do to further
+// files.
 func (f *Files) Add(tool, arguments string, operations []fileop.Operation) {
 	f.clock++
 	f.lists = nil
 	changes := ChangesFiles(tool)
-	members, _ := readArguments(arguments) // what is none has no names
+	members, _ := readArguments(arguments) // no names if it is no object
 	for _, name := range sortedNames(members) {
 		var value string
 		if namesFile(name) && json.Unmarshal(members[name], &value) == nil && isFileName(value) {
@@ -57,7 +57,7 @@ func (f *Files) Add(tool, arguments string, operations []fileop.Operation) {
 			continue
 		case fileop.Move, fileop.Copy:
 			name = op.To
-		case fileop.Change: // logs, and branches, are no files that are worked on
+		case fileop.Change: // may be a log or a branch: counts only for known files
 			if _, ok := f.at[name]; !ok {
 				continue
 			}
@@ -96,7 +96,7 @@ func namesFile(argument string) bool {
 	return strings.HasSuffix(a, "path") || strings.HasSuffix(a, "file") || strings.HasSuffix(a, "filename")
 }
 
-// fileIn is the file that a call's arguments name first.
+// fileIn is the file that the first file argument (by name) names.
 func fileIn(members map[string]json.RawMessage) (string, bool) {
 	for _, name := range sortedNames(members) {
 		var value string
@@ -121,8 +121,8 @@ func ChangesFiles(tool string) bool {
 	return slices.ContainsFunc(changing, func(part string) bool { return strings.Contains(name, part) })
 }
 
-// Write lists the files changed, then those only read, the newest first of each, in
-// at most limit tokens. How many are left out is said.
+// Write lists the changed files, then those only read, each from the newest on, in at most limit tokens.
+// Each list says how many files it omits.
 func (f *Files) Write(limit uint64) []budget.Piece {
 	if f.lists == nil {
 		f.lists = f.sorted()

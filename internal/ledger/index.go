@@ -8,16 +8,15 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 )
 
-// Index gathers the identifiers of text that is dropped, in the order in
-// which it was there.
+// Index collects the identifiers of dropped text. Texts must be added in the order of the log.
 type Index struct {
 	gauge   budget.Gauge
 	entries map[string]*entry
-	clock   int      // texts taken in
-	order   []ranked // nil where a text came in since
-	shown   int      // how many Shown were made
+	clock   int      // texts added so far
+	order   []ranked // cached ranking; nil after an add
+	shown   int      // how many Shown were made; the number of the newest
 	places  map[string]*place
-	// at is the place of what is added, nil if it is not known, and pointer that of the call.
+	// at is the place of the text that is added next (nil if unknown), and pointer that of its call.
 	at      *place
 	pointer string
 	// quotesArguments is set by QuoteArguments.
@@ -25,28 +24,28 @@ type Index struct {
 }
 
 type entry struct {
-	name budget.Piece // after a space; its cost is 0 until it is asked for
-	uses int          // how many texts held it; arguments count more
-	last int          // the newest of those texts
-	own  int          // the newest that the agent wrote; 0 is none
-	// around is the line in which the name last was outside of arguments, or else in these, and
-	// quoted the same as it is quoted; nil until it is asked for.
+	name budget.Piece // with a space before it; its cost is 0 until measured
+	uses int          // how many texts hold it; one of arguments counts argumentWeight
+	last int          // the newest text that holds it
+	own  int          // the newest text of the agent's own that holds it; 0 is none
+	// around is the newest line with the name outside of arguments or, if there is none, in arguments.
+	// quoted is the same line as quoted in an excerpt; nil until needed.
 	around string
 	quoted *budget.Piece
-	shown  int // the newest Shown that is known to hold it
-	// of is where the name last was, and shownAt where it was in the text of around; nil is not
-	// known. start is where in that text.
+	shown  int // number of the newest Shown that is known to hold it
+	// of is the place where the name occurred last, shownAt that of around; nil is unknown. start orders
+	// the excerpts from one place: the number of around's text, then the offset in it.
 	of, shownAt *place
 	start       int
-	argument    bool   // whether that text is arguments
-	pointer     string // of the call whose result is that text
+	argument    bool   // around is from arguments
+	pointer     string // of the call whose result around is from
 }
 
-// mostNames bounds the names of an index, each of which takes some 230 bytes. It is several times what
-// sessions of thousands of calls have.
+// mostNames bounds the names of an index. Each takes about 230 bytes; sessions of thousands of calls have
+// only a fraction of this number.
 const mostNames = 1 << 18
 
-// entry is that of a name, which is made if there is none and room for it; nil if there is no room.
+// entry returns the entry of a name, creating it if needed; nil if the index is full.
 func (x *Index) entry(name string) *entry {
 	e := x.entries[name]
 	if e == nil && len(x.entries) < mostNames {
@@ -56,7 +55,7 @@ func (x *Index) entry(name string) *entry {
 	return e
 }
 
-// forget drops the lower half of the names by rank where there is no room for more.
+// forget evicts the lower-ranked half of the names if the index is full.
 func (x *Index) forget() {
 	if len(x.entries) < mostNames {
 		return
@@ -70,21 +69,20 @@ func (x *Index) forget() {
 // call's arguments: it was used, not only seen.
 const argumentWeight = 4
 
-// QuoteArguments has names that only arguments held shown in the lines of these, and none in a
-// line that it is alone in. An index does neither without it.
+// QuoteArguments makes the index quote lines of arguments for names that occurred nowhere else, and skip
+// lines that consist of just the name.
 func (x *Index) QuoteArguments() { x.quotesArguments = true }
 
-// AddText takes in a text that the model saw.
-// It is kept as long as the index.
+// AddText adds a text that the model saw. The index keeps references into it.
 func (x *Index) AddText(text string) { x.add(text, 1) }
 
-// AddOwn takes in a text that the agent wrote.
+// AddOwn adds a text that the agent wrote.
 func (x *Index) AddOwn(text string) {
 	x.add(text, 1)
 	x.wrote(text)
 }
 
-// AddArguments takes in the arguments of a call.
+// AddArguments adds the arguments of a call.
 func (x *Index) AddArguments(arguments string) {
 	x.add(arguments, argumentWeight)
 	x.wrote(arguments)
@@ -127,7 +125,7 @@ func (x *Index) add(text string, weight int) {
 	})
 }
 
-// quote takes note of the line in which the name of an entry is, at text[start:end].
+// quote stores the line around text[start:end] as the excerpt of an entry.
 func (x *Index) quote(e *entry, text string, start, end int, argument bool) {
 	if argument && (!x.quotesArguments || e.around != "" && !e.argument) {
 		return
@@ -149,14 +147,14 @@ type ranked struct {
 	rank uint64
 }
 
-// ranking orders the entries by what a token spent on them is worth: how often a
-// name was used, halved for every so many texts since it was used last, by its
-// length. Numbers, dates and URLs are seldom written again.
+// ranking orders the entries by their worth per token: how often a name was used, halved for every halfLife
+// texts since its last use, divided by its length. Numbers and URLs count less: they are seldom written
+// again.
 func (x *Index) ranking() []ranked {
 	const (
 		halfLife = 60 // texts
 		scale    = 1 << 20
-		nameCost = 20 // bytes that a name costs beside its own
+		nameCost = 20 // bytes added to each name's length
 	)
 	if x.order != nil {
 		return x.order
@@ -174,8 +172,8 @@ func (x *Index) ranking() []ranked {
 	return all
 }
 
-// likelihood is how likely a name is to be used again by its form alone, in
-// sixteenths of what a path or symbol is.
+// likelihood estimates from its form alone how likely a name is to be used again, in sixteenths of a path
+// or symbol.
 func likelihood(name string) uint64 {
 	const path, number, address = 16, 3, 3
 	letters, digits := 0, 0
@@ -197,11 +195,11 @@ func likelihood(name string) uint64 {
 	}
 }
 
-// leastNames is how many names of a place are listed under its heading; fewer are not worth it.
+// leastNames is how many names from one place are needed for a heading.
 const leastNames = 6
 
-// Write lists the highest-ranked identifiers that are not shown, in at most limit tokens, by
-// the place where they last were.
+// Write lists the highest-ranked identifiers that are not shown already, in at most limit tokens, grouped
+// by the place where they occurred last.
 func (x *Index) Write(limit uint64, shown *Shown) []budget.Piece {
 	var picked []ranked
 	var cost, bytes uint64
@@ -215,7 +213,7 @@ func (x *Index) Write(limit uint64, shown *Shown) []budget.Piece {
 		}
 		bytes += uint64(len(r.name)) + 1
 		if cost += x.measured(r.entry).Cost; len(picked) == 0 {
-			cost = x.gauge.Piece(r.name).Cost // it may be listed without a blank before it
+			cost = x.gauge.Piece(r.name).Cost // the first name may be listed without a space before it
 		}
 		if count[r.of]++; r.of != nil && count[r.of] == leastNames {
 			cost += x.namesHeading(r.of, shown).Cost
@@ -234,7 +232,8 @@ func (x *Index) Write(limit uint64, shown *Shown) []budget.Piece {
 	}
 }
 
-// byPlace lists names by place, those of few others last, each in the order of rank.
+// byPlace lists names grouped by place, each group in the order of rank. Names from places with too few of
+// them come last.
 func (x *Index) byPlace(picked []ranked, shown *Shown) []budget.Piece {
 	of := map[*place][]ranked{}
 	var places []*place
@@ -274,7 +273,7 @@ func (x *Index) byPlace(picked []ranked, shown *Shown) []budget.Piece {
 	return out
 }
 
-// measured is the name of an entry after a space: names cost together what each does.
+// measured is the name of an entry with a space before it: the costs of such pieces add up exactly.
 func (x *Index) measured(e *entry) budget.Piece {
 	if e.name.Cost == 0 {
 		e.name = x.gauge.Piece(e.name.Text)
@@ -282,8 +281,8 @@ func (x *Index) measured(e *entry) budget.Piece {
 	return e.name
 }
 
-// Names lists the names of a body that beside does not hold, in at most limit tokens:
-// those on the most lines first, by what a token spent on them is worth.
+// Names lists the names in body that beside does not hold, in at most limit tokens: by rank, where the
+// number of lines with the name counts as its uses.
 func Names(body, beside string, limit uint64, gauge budget.Gauge) string {
 	x := NewIndex(gauge)
 	for line := range strings.SplitSeq(cutLine(body, outlineScan), "\n") {

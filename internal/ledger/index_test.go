@@ -62,7 +62,7 @@ func TestIndexRanks(t *testing.T) {
 	}
 }
 
-// index is what is written of x beside a text.
+// index is what x writes next to a text.
 func index(x *ledger.Index, limit uint64, beside string) string {
 	shown := x.Shown()
 	shown.Grow(beside)
@@ -143,7 +143,7 @@ func TestIndexAgainstCountingAnew(t *testing.T) {
 	})
 }
 
-// What a text holds is left out, and nothing else.
+// Names that the text holds are omitted, and no others.
 func TestIndexLeavesOutWhatIsHeld(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := ledger.NewIndex(quarter)

@@ -12,15 +12,15 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 )
 
-// Call is a tool call that was dropped from the context. Arguments are written as they are
-// here: see Shorten.
+// Call is a tool call that was dropped from the context. Arguments are written as given: Shorten makes them
+// short.
 type Call struct {
 	Tool, Arguments string
 	// Detail is the arguments with more room, for as long as the call is among the
 	// newest; empty is the same as Arguments. See the function Detail.
 	Detail string
-	// Members take the place of both where they are not nil: those that most calls of a tool
-	// have alike are said once. See the function Members.
+	// Members, if not nil, replace Arguments and Detail. Members that most calls of a tool share are
+	// written once. See the function Members.
 	Members []Member
 	Outcome Outcome
 	// Pointer names the result, or is empty if there is none.
@@ -48,22 +48,21 @@ func (o Outcome) String() string {
 	}
 }
 
-// detailShare is the part of the limit that the newest calls may take in detail:
-// what an agent wrote last it is most likely to write again.
+// detailShare is the part of the limit that the newest calls may take in detail: an agent is most likely to
+// write again what it wrote last.
 const detailShare = 70 // percent
 
-// Calls are the calls of a ledger. Repeats are merged and lines measured as they come, so
-// that writing them again under another limit looks at nothing but sizes.
+// Calls are the calls of a ledger. Add merges repeats, and costs of lines are cached, so writing the ledger
+// again under another limit only adds up sizes.
 type Calls struct {
 	gauge budget.Gauge
 	n     int
-	// lines are in the order of their newest calls. Those whose calls a newer one took over
-	// have none.
+	// lines are in the order of their newest calls. A line that was merged into a newer one has times 0.
 	lines []line
 	at    map[callKey]int
 	tools map[string]int // tool → its number
 	uses  []use          // by the number of the tool
-	// odd is set where a line may cost less after another than by itself.
+	// odd is set if costs of lines do not add up exactly: a line may cost less after another.
 	odd bool
 }
 
@@ -84,7 +83,7 @@ func Write(calls []Call, limit uint64, gauge budget.Gauge) []budget.Piece {
 // Len is how many calls there are.
 func (c *Calls) Len() int { return c.n }
 
-// Add takes in the next call.
+// Add appends the next call.
 func (c *Calls) Add(call Call) {
 	l := line{callKey: callKey{call.Tool, call.Arguments, call.Outcome}, detail: call.Detail, members: call.Members, pointer: call.Pointer, times: 1}
 	if i, ok := c.at[l.callKey]; ok {
@@ -130,7 +129,7 @@ func (c *Calls) Write(limit uint64) []budget.Piece {
 	return []budget.Piece{c.gauge.Piece(all.summary())}
 }
 
-// merged are the lines, all in short.
+// merged are the lines that have calls, with short arguments.
 func (c *Calls) merged() []shownLine {
 	lines := make([]shownLine, 0, len(c.at))
 	for i := range c.lines {
@@ -141,7 +140,7 @@ func (c *Calls) merged() []shownLine {
 	return lines
 }
 
-// measure is a line with some arguments, whose cost is kept.
+// measure is a line written with some arguments. Its cost is cached in *cost.
 func (c *Calls) measure(l *line, cost *uint64, arguments string) shownLine {
 	shown := shownLine{l, arguments, *cost}
 	if *cost == 0 {
@@ -177,7 +176,7 @@ func (c *Calls) size(lines []shownLine, full int) uint64 {
 			sum.Add(p)
 		}
 	} else if full > 0 {
-		all := budget.Piece{Text: whole[0].tool} // with what it begins with, they add up
+		all := budget.Piece{Text: whole[0].tool} // given the text it begins with, the costs of lines add up
 		for i := range whole {
 			all.Cost += whole[i].cost
 		}
@@ -201,7 +200,7 @@ func searchMost(most int, fits func(int) bool) int {
 	return low
 }
 
-// callKey is what calls have in common that are one line.
+// callKey identifies calls that are merged into one line.
 type callKey struct {
 	tool, arguments string
 	outcome         Outcome
@@ -211,12 +210,12 @@ type callKey struct {
 type line struct {
 	callKey
 	number          int    // of the tool
-	detail, pointer string // of the newest
+	detail, pointer string // of the newest call
 	members         []Member
 	times           int
 	// cost and detailCost are those of the line in short and in detail; 0 if not measured.
 	cost, detailCost uint64
-	// beside is what was usual of the tool when members were written: in short and in detail.
+	// short and long are members written in short and in detail, next to the usual arguments beside.
 	beside, short, long string
 }
 
@@ -241,8 +240,8 @@ func (t tally) times() int {
 	return n
 }
 
-// summaries are one line a tool, the tools with the most calls first, then that whose line
-// came first.
+// summaries are one line for each tool: the tools with the most calls first, ties in the order of first
+// lines.
 func (c *Calls) summaries(lines []shownLine) []budget.Piece {
 	at := make([]int, len(c.tools)) // one more than the index
 	var totals []tally
@@ -262,7 +261,7 @@ func (c *Calls) summaries(lines []shownLine) []budget.Piece {
 	return out
 }
 
-// inFull are lines with all that is to be shown of them.
+// inFull are lines with their arguments and pointers.
 func (c *Calls) inFull(lines []shownLine) []budget.Piece {
 	out := make([]budget.Piece, len(lines))
 	for i, l := range lines {

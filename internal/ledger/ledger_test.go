@@ -179,7 +179,7 @@ func TestEveryCallIsCountedWhateverTheLimit(t *testing.T) {
 	})
 }
 
-// writeFull is the ledger with its newest full lines whole, written plainly.
+// writeFull writes the ledger in a simple way, with its newest full lines in full.
 func writeFull(calls []ledger.Call, full int) string {
 	var lines []string // of calls that read the same, where the newest is
 	member := map[int]int{}
@@ -256,7 +256,7 @@ func writeFull(calls []ledger.Call, full int) string {
 	return out.String()
 }
 
-// As many lines are whole as fit, wherever more whole lines are never shorter.
+// As many lines as fit are in full, provided that more full lines never make the ledger shorter.
 func TestWriteAgainstTryingEveryNumberOfLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		calls := drawCalls(t)

@@ -9,22 +9,20 @@ import (
 
 // Member is one of a call's arguments, as the model wrote it.
 type Member struct {
-	// name and value are JSON, without space between tokens. A value that is longer than any
-	// line shows is cut.
+	// name and value are JSON without space between tokens. A value longer than a line may show is cut.
 	name, value string
 }
 
-// folderName is the name of what Members makes of a command that begins by changing to a
-// folder. Those of arguments are in quotes.
+// folderName is the name of the member that Members splits off "cd FOLDER && COMMAND". It is no JSON
+// string, so no real argument has it.
 const folderName = "cd"
 
-// mostMembers is more than a line in detail has room for.
+// mostMembers is more than fit into a line in detail.
 const mostMembers = 1024
 
-// Members are the arguments of a call, for Call; nil where they are no JSON object, or so many that
-// they are better written by themselves than kept and compared with those of other calls. A shell
-// command that begins with cd FOLDER && has the folder as a member of its own, so that it is
-// said once where calls have it in common.
+// Members parses the arguments of a call, for Call.Members. It is nil if they are no JSON object, or have
+// too many members to compare with those of other calls. The folder of a shell command that begins with cd
+// FOLDER && becomes a member of its own, so that it is written once if most calls share it.
 func Members(arguments string) []Member {
 	decoder := json.NewDecoder(strings.NewReader(arguments))
 	if t, err := decoder.Token(); err != nil || t != json.Delim('{') {
@@ -84,10 +82,10 @@ func cutFolder(name, value string) (folder, rest string, ok bool) {
 	return `"` + folder + `"`, `"` + rest, true
 }
 
-// usual are arguments that most calls of a tool have alike.
+// usual are arguments that most calls of a tool share.
 type usual []Member
 
-// of returns the value that most calls have.
+// of returns the value that most calls have for a name.
 func (u usual) of(name string) (string, bool) {
 	for _, m := range u {
 		if m.name == name {
@@ -102,10 +100,10 @@ func (u usual) String() string {
 	return object(u, detailArgumentBytes, detailBytes)
 }
 
-// shownWith writes the arguments of a call beside those that are usual, each cut to one bytes
-// and all of them to all: what is as usual is left out, and what is usual and not given is null.
-// A single text that is left is written by itself where it is one line and its name has no
-// usual value.
+// shownWith writes a call's arguments as they differ from the usual ones: usual values are omitted, and a
+// usual argument that the call does not have is null. Each value is cut to one bytes, all together to all.
+// If one text remains, it is written without its name, where it is one line and its name has no usual
+// value.
 func (u usual) shownWith(members []Member, one, all int) string {
 	var left []Member
 	var folder string // of the next
@@ -140,8 +138,8 @@ func (u usual) shownWith(members []Member, one, all int) string {
 	return object(left, one, all)
 }
 
-// oneText is the only one of some arguments where it is a text of one line that can be taken for
-// nothing else.
+// oneText returns the text if left is a single argument whose text is one line and cannot be mistaken for
+// JSON.
 func oneText(left []Member) (string, bool) {
 	if len(left) != 1 || !strings.HasPrefix(left[0].value, `"`) {
 		return "", false

@@ -99,7 +99,7 @@ sh {"c":"\"a\""} → ok ctx:7.0
 	}
 }
 
-// A reader who knows what is said once can read the arguments off each line.
+// The arguments of each call can be read off its line together with the line of usual arguments.
 func TestEveryLineSaysItsArguments(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.SampledFrom([]string{`"x"`, `"y"`, `1`, `null`, `["x"]`})

@@ -7,16 +7,16 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 )
 
-// place is where names are from: a file, what a program printed, or what was said.
+// place is where names come from: a file, the output of a program, or the conversation.
 type place struct {
 	name  string
-	short string // the end of a file's name
-	// names are the headings of what is listed of it, with the name in full and in short;
-	// without cost if not measured.
+	short string // the last two elements of a file's path
+	// names caches the headings over its names, with name and with short; their cost is 0 until measured.
 	names [2]budget.Piece
 }
 
-// From says where what is added next is from. The pointer is that of the call, if it is one.
+// From sets the place of the texts that are added next, and the pointer of their call, if they are from a
+// call.
 func (x *Index) From(name, pointer string) {
 	p := x.places[name]
 	if p == nil {
@@ -36,7 +36,7 @@ func ending(path string) string {
 	return path[at+1:]
 }
 
-// namesHeading names a place over names.
+// namesHeading is the heading over the names from a place.
 func (x *Index) namesHeading(p *place, shown *Shown) budget.Piece {
 	kept := &p.names[0]
 	name := p.beside(shown)
@@ -49,11 +49,11 @@ func (x *Index) namesHeading(p *place, shown *Shown) budget.Piece {
 	return *kept
 }
 
-// mostPointers is how many of the calls whose results hold some lines are named over these.
+// mostPointers is how many pointers a heading over lines names.
 const mostPointers = 3
 
-// linesHeading names a place over lines, with the pointers of the newest calls that returned
-// these.
+// linesHeading is the heading over lines from a place, with the pointers of the newest calls that returned
+// them.
 func (x *Index) linesHeading(p *place, lines []*entry, shown *Shown) budget.Piece {
 	text := "from " + p.beside(shown)
 	var pointers []string
@@ -68,8 +68,7 @@ func (x *Index) linesHeading(p *place, lines []*entry, shown *Shown) budget.Piec
 	return x.gauge.Piece(text + "\n")
 }
 
-// beside is the name of a place beside a text: a file is named by the end of its name where
-// the text has it in full.
+// beside is the name of a place in a heading: short if the text that is shown already has the full name.
 func (p *place) beside(shown *Shown) string {
 	if p.short != p.name && strings.Contains(shown.text, p.name) {
 		return p.short
@@ -77,8 +76,8 @@ func (p *place) beside(shown *Shown) string {
 	return p.name
 }
 
-// Place names where the names of a call are: the file that it is about, or the tool and the
-// program that it runs.
+// Place names the place of a call's texts: the file in its arguments, or the program that it runs, or else
+// the tool.
 func Place(tool, arguments string) string {
 	members, ok := readArguments(arguments)
 	if !ok {

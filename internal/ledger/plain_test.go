@@ -14,8 +14,8 @@ import (
 	"github.com/contextd/contextd/internal/budget/bpe"
 )
 
-// What follows writes each text that it tries and counts it, which is plain and slow. The
-// package adds up what pieces cost instead, and must write the same.
+// These reference implementations write each text that they try and count it, which is simple and slow. The
+// package adds up the costs of pieces instead, and must write the same.
 
 type plainLine struct {
 	callKey

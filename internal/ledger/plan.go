@@ -10,8 +10,8 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 )
 
-// Plan gathers the agent's own plan from the calls of tools that keep one: those that give the
-// whole list each time, and those that add and change one step.
+// Plan collects the agent's own plan from calls of planning tools: both those that give the whole list each
+// time, and those that add or change one step.
 type Plan struct {
 	gauge   budget.Gauge
 	steps   []planStep
@@ -23,7 +23,7 @@ type planStep struct{ id, text, status string }
 // NewPlan returns one without steps.
 func NewPlan(gauge budget.Gauge) *Plan { return &Plan{gauge: gauge} }
 
-// Add takes in a call that did not fail.
+// Add records a call that did not fail.
 func (p *Plan) Add(tool, arguments, body, pointer string) {
 	name := strings.ToLower(tool)
 	if !strings.Contains(name, "plan") && !strings.Contains(name, "todo") && !strings.Contains(name, "task") {
@@ -40,7 +40,8 @@ func (p *Plan) Add(tool, arguments, body, pointer string) {
 	}
 }
 
-// wholePlan is the list that arguments hold: one of objects that all have a text and a status.
+// wholePlan is the list of steps in the arguments: the first list of objects that all have a text and a
+// status.
 func wholePlan(members map[string]json.RawMessage) []planStep {
 	for _, name := range sortedNames(members) {
 		var items []map[string]any
@@ -108,7 +109,7 @@ func (p *Plan) change(members map[string]json.RawMessage, body string) bool {
 	return true
 }
 
-// shown is the status as it is shown; empty is open, and a step that was taken back is done.
+// shown is the status as written: "done" (also for cancelled steps), "open", or the tool's own word.
 func (s planStep) shown() string {
 	switch status := strings.ToLower(s.status); status {
 	case "completed", "complete", "done", "cancelled", "canceled", "deleted":

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Shown is a text beside which names are listed. It knows which names it holds: those that
-// Identifiers finds in it, and of the others, most of which the windows of four bytes rule
-// out that it has, those that are a part of its words.
+// Shown is the text next to which names are listed. It knows which names that text holds: those that
+// Identifiers finds in it are marked, and others are searched for in the text. windows is a filter that
+// makes most of these searches unnecessary.
 type Shown struct {
 	index   *Index
 	number  int
 	text    string
-	windows [1 << 10]uint64 // a set of hashes of 16 bits
+	windows [1 << 10]uint64 // set of 16-bit hashes of every four bytes of text
 }
 
 // Shown returns an empty text.
@@ -21,7 +21,7 @@ func (x *Index) Shown() *Shown {
 	return &Shown{index: x, number: x.shown}
 }
 
-// Grow takes in the whole text, which begins with what there was of it before.
+// Grow sets the text to one that begins with the present text.
 func (s *Shown) Grow(text string) {
 	before := len(s.text)
 	s.text = text
@@ -31,7 +31,7 @@ func (s *Shown) Grow(text string) {
 	s.mark(text[before:])
 }
 
-// mark takes note of the names in a text that is shown.
+// mark marks the names in a text as shown.
 func (s *Shown) mark(text string) {
 	Identifiers(text, func(start, end int) bool {
 		if e := s.index.entries[text[start:end]]; e != nil {

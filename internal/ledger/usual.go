@@ -2,12 +2,12 @@ package ledger
 
 import "github.com/contextd/contextd/internal/budget"
 
-// use is what the calls of a tool have in common.
+// use counts the argument values of a tool's calls, to find those that most calls share.
 type use struct {
 	calls  int
 	names  []string                  // of arguments, in the order in which they first came
 	values map[string]map[string]int // name → value → how many calls have it
-	// usual is what most calls have, and piece the line that says so; they hold for seen calls.
+	// usual are the shared arguments, and piece the line that lists them, as of the first seen calls.
 	usual usual
 	piece budget.Piece
 	seen  int
@@ -15,7 +15,7 @@ type use struct {
 
 func newUse() use { return use{values: map[string]map[string]int{}} }
 
-// add takes in the arguments of a call.
+// add counts the arguments of a call.
 func (u *use) add(members []Member) {
 	const longest, most = 400, 32 // bytes of a value, values of a name
 	if members == nil {
@@ -46,7 +46,7 @@ func (u *use) settle(tool string, gauge budget.Gauge) {
 	u.seen, u.usual, u.piece = u.calls, nil, budget.Piece{}
 	for _, name := range u.names {
 		for value, n := range u.values[name] {
-			if n >= 3 && n*10 >= u.calls*6 { // no other value can be
+			if n >= 3 && n*10 >= u.calls*6 { // at most one value can
 				u.usual = append(u.usual, Member{name, value})
 			}
 		}

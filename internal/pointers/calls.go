@@ -6,10 +6,10 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// calls are those in a run of events that were read, each call id's oldest first: results that are far from
-// their calls are mostly near each other.
+// calls caches the calls in a range of events that were read, by call id, the oldest first. It is used for
+// results that do not name their tool; such results are mostly near each other.
 type calls struct {
-	first, last eventlog.Seq // no event was read where first is 0
+	first, last eventlog.Seq // the range; first is 0 before anything is read
 	named       map[string][]namedCall
 }
 
@@ -18,11 +18,11 @@ type namedCall struct {
 	tool string
 }
 
-// farEvents is how many events between two results are read for the second of them rather than
-// those before it once more, beside as many as were read by then.
+// farEvents bounds the gap that is read to extend the cached range to the next result. A result that is
+// further away than this plus the length of the range starts a new range.
 const farEvents = 256
 
-// toolOf is the tool of the newest call with an id that is not after an event.
+// toolOf is the tool of the newest call with an id at event to or before; empty if there is none.
 func (r *Reader) toolOf(ctx context.Context, callID string, to eventlog.Seq) (tool string, err error) {
 	c := &r.calls
 	if far := c.last - c.first + farEvents; c.first == 0 || to > c.last+far || to+far < c.first {

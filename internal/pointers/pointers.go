@@ -1,5 +1,4 @@
-// Package pointers finds the blocks of a log that pointers name, and says what there is to
-// know of them.
+// Package pointers finds the blocks of a log that pointers name, and collects facts about them.
 package pointers
 
 import (
@@ -23,8 +22,8 @@ type Facts struct {
 	Chars       int
 }
 
-// Blocks are the blocks of an event that pointers name: what was said, or what is
-// for it after a harness's compaction.
+// Blocks are the blocks of an event that pointers can name: those of a message, or those with which a
+// harness's compaction replaces what it dropped.
 func Blocks(e eventlog.Event) []eventlog.Block {
 	switch b := e.Body.(type) {
 	case *eventlog.Message:
@@ -52,7 +51,7 @@ func Resolve(ctx context.Context, log eventlog.Reader, sessionID, pointer string
 	return event, blocks[block], nil
 }
 
-// BlocksThere says which blocks of an event pointers name.
+// BlocksThere says which pointers into an event exist.
 func BlocksThere(e eventlog.Event) string {
 	switch n := len(Blocks(e)); n {
 	case 0:
@@ -78,12 +77,12 @@ func eventAt(ctx context.Context, log eventlog.Reader, sessionID string, seq eve
 	return eventlog.Event{}, &eventlog.NotFoundError{Kind: "event", Name: fmt.Sprint(seq)}
 }
 
-// Described keeps the facts of blocks in groups. Groups never
-// change, so a block is hashed once for all requests.
+// Described caches the facts about blocks. Groups never change, so each block is hashed once for all
+// requests.
 type Described map[*reduce.Group]map[eventlog.Place]Facts
 
-// Facts completes pointers from the groups they point into, which are in the order of
-// the pointers. It forgets all other groups.
+// Facts completes pointers with facts from their groups. Groups must be in the order of the pointers. All
+// groups that are not among these are evicted.
 func (d *Described) Facts(pointers []records.Pointer, groups []*reduce.Group) []Facts {
 	out := make([]Facts, 0, len(pointers))
 	next := make(Described, len(*d))
@@ -114,11 +113,11 @@ func (d *Described) Facts(pointers []records.Pointer, groups []*reduce.Group) []
 	return out
 }
 
-// cursor is a place in a group.
+// cursor is a position in a group.
 type cursor struct{ message, block int }
 
-// describe looks for a block of a group from a place on, and sets it to that after what it found: most
-// are asked for in their order.
+// describe searches a group for the block of a pointer. The search starts at from, which is then set to the
+// position after that block, since most pointers come in order.
 func describe(g *reduce.Group, p records.Pointer, from *cursor) (Facts, bool) {
 	if p.Seq < g.First || p.Seq > g.Last {
 		return Facts{}, false
@@ -148,9 +147,9 @@ func factsOf(p records.Pointer, b eventlog.Block) Facts {
 	return f
 }
 
-// Reader completes pointers of a session's records. It reads the events that they
-// name, each once, and for a result without the name of its tool those before it down to
-// the call: what it costs does not depend on the length of the log.
+// Reader completes pointers of a session's records from the log. It reads each event that pointers name
+// once and, for a result that does not name its tool, the events back to its call. So the cost does not
+// depend on the length of the log.
 type Reader struct {
 	log       eventlog.Reader
 	sessionID string
@@ -163,9 +162,9 @@ func NewReader(log eventlog.Reader, sessionID string) *Reader {
 	return &Reader{log: log, sessionID: sessionID, known: map[eventlog.Place]Facts{}}
 }
 
-// Read completes pointers; those to nothing in the log are left out.
+// Read completes pointers. It omits those that name nothing in the log.
 func (r *Reader) Read(ctx context.Context, pointers []records.Pointer) ([]Facts, error) {
-	var event eventlog.Event // of the pointer before
+	var event eventlog.Event // of the previous pointer
 	out := make([]Facts, 0, len(pointers))
 	for _, p := range pointers {
 		f, ok := r.known[eventlog.Place{Seq: p.Seq, Block: p.Block}]
@@ -188,7 +187,7 @@ func (r *Reader) Read(ctx context.Context, pointers []records.Pointer) ([]Facts,
 	return out, nil
 }
 
-// describe completes a pointer into an event, and keeps what it found; false where it names nothing.
+// describe completes a pointer into an event, and caches the result; false if the pointer names no block.
 func (r *Reader) describe(ctx context.Context, event eventlog.Event, p records.Pointer) (f Facts, ok bool, err error) {
 	blocks := Blocks(event)
 	if p.Block >= len(blocks) {

@@ -80,7 +80,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// A reader names the tool of a result by its call, and leaves out what is not there.
+// A reader finds the tool of a result by its call, and omits pointers to nothing.
 func TestReader(t *testing.T) {
 	at := func(seq eventlog.Seq, block int) records.Pointer { return records.Pointer{Seq: seq, Block: block} }
 	hash := func(text string) string {
@@ -120,8 +120,8 @@ func (r *countedReader) Read(ctx context.Context, id string, from, to eventlog.S
 	}
 }
 
-// TestResultsFarFromTheirCalls: tools are found without reading the log for each of many results, and are those of
-// the newest call with the id.
+// TestResultsFarFromTheirCalls: the tools of many results are found without reading the log for each of
+// them. Each is that of the newest call with the id.
 func TestResultsFarFromTheirCalls(t *testing.T) {
 	const calls, between = 100, 2_000
 	store := memlog.New()

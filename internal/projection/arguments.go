@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// members calls yield for each member of a JSON object, ordered by name, with its
-// value compacted. Of an object that breaks off, it yields the members before that.
+// members calls yield for each member of a JSON object, sorted by name, with its value compacted. If the
+// JSON is truncated, it yields the members before that point.
 func members(object string, yield func(name string, value json.RawMessage)) {
 	decoder := json.NewDecoder(strings.NewReader(object))
 	if t, err := decoder.Token(); err != nil || t != json.Delim('{') {
@@ -34,8 +34,7 @@ func members(object string, yield func(name string, value json.RawMessage)) {
 	}
 }
 
-// compacted is JSON without space between its tokens; anything else unchanged,
-// but for the space around it.
+// compacted is JSON without whitespace between its tokens. Other text is only trimmed.
 func compacted(text string) string {
 	var out bytes.Buffer
 	if json.Compact(&out, []byte(text)) != nil {

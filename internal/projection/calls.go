@@ -2,26 +2,26 @@ package projection
 
 import "github.com/contextd/contextd/internal/reduce"
 
-// readCalls keeps what was read of the calls of groups. What a policy decides does not
-// depend on it.
+// readCalls caches what was read of the calls of groups. It only saves time: no decision depends on what is
+// cached.
 type readCalls struct{ reduce.Memo[groupCalls] }
 
-// groupCalls is what was read of a group's calls.
+// groupCalls is what was read of the calls of one group.
 type groupCalls struct {
 	calls []reduce.Call
-	// failed are those that failed, and good the number of those that did not.
+	// failed are the calls that failed, and good counts those that succeeded.
 	failed []*reduce.Call
 	good   int
-	// subjects are empty until they are asked for.
+	// subjects are filled in as needed.
 	subjects map[*reduce.Call]string
-	// dropped and pointers replace the group and its failed
-	// calls' results, nil until it is needed.
+	// dropped replaces the group, and pointers replace the results of its failed calls; filled in as
+	// needed.
 	dropped  *reduce.Dropped
 	pointers map[*reduce.Call]*reduce.Prepared
 }
 
-// drop is what replaces group i of v, of which this was read. The reason
-// is the same whenever one policy asks.
+// drop is what replaces group i of v, which must be the group of c. It is cached: a policy must always give
+// the same reason.
 func (c *groupCalls) drop(v reduce.View, i int, policy, reason string) *reduce.Dropped {
 	if c.dropped == nil {
 		c.dropped = v.PrepareDrop(i, policy, reason, true)
@@ -29,7 +29,7 @@ func (c *groupCalls) drop(v reduce.View, i int, policy, reason string) *reduce.D
 	return c.dropped
 }
 
-// pointer is what replaces the result of one of the failed calls.
+// pointer is what replaces the result of a failed call. It is cached, too.
 func (c *groupCalls) pointer(v reduce.View, i int, call *reduce.Call, policy, reason string) *reduce.Prepared {
 	p, ok := c.pointers[call]
 	if !ok {
@@ -39,7 +39,7 @@ func (c *groupCalls) pointer(v reduce.View, i int, call *reduce.Call, policy, re
 	return p
 }
 
-// read returns what was read of each group of the view, nil for one without calls.
+// read returns what is known of the calls of each group of the view; nil for a group without calls.
 func (r *readCalls) read(v reduce.View) []*groupCalls {
 	all := make([]*groupCalls, v.Len())
 	for i := range all {
@@ -71,7 +71,7 @@ func (c *groupCalls) read(g *reduce.Group) {
 	}
 }
 
-// subject is that of one of the calls.
+// subject is the cached subject of a call: see the function subject.
 func (c *groupCalls) subject(call *reduce.Call) string {
 	s, ok := c.subjects[call]
 	if !ok {

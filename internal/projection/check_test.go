@@ -13,13 +13,12 @@ import (
 	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
-// fataler is *testing.T, *rapid.T and what a script fails by.
+// fataler is the part of *testing.T, *rapid.T and scripts that reports failures.
 type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// checkApplied holds what a policy shows against what it was given: whatever the
-// policy, these hold.
+// checkApplied checks what must hold of what any policy shows.
 func checkApplied(t fataler, conv *reduce.Conversation, o projection.Options, r request) {
 	v, got := r.view, r.applied.View
 	var sum uint64
@@ -161,7 +160,7 @@ func checkStep(t fataler, o projection.Options, r request) {
 	}
 }
 
-// checkRedacted checks that what is in the place of a body says where that is.
+// checkRedacted checks that the text in place of a body names the body's pointer.
 func checkRedacted(t fataler, v reduce.View, i int) {
 	for _, e := range v.Edits(i) {
 		b := v.Group(i).Messages[e.Message].Blocks[e.Block]

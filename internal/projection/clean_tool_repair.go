@@ -7,15 +7,15 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// cleanToolRepair hides failures that were repaired afterwards: a later call of the
-// same tool for the same target did not fail. Where all that a group has to say is
-// such failures, it is dropped whole; otherwise their results alone give way to pointers.
+// cleanToolRepair hides failed calls that were repaired: a later call of the same tool for the same target
+// did not fail. A group that consists of such failures alone is dropped whole; in other groups pointers
+// replace the failed results.
 type cleanToolRepair struct {
 	options Options
 	calls   readCalls
 }
 
-// repaired is the reason of what was done.
+// repaired is the reason of the policy's edits.
 const repaired = "failed, repaired later"
 
 func (p *cleanToolRepair) Apply(v reduce.View, _ uint32, before State) Applied {
@@ -39,15 +39,15 @@ func (p *cleanToolRepair) Apply(v reduce.View, _ uint32, before State) Applied {
 			}
 		}
 		if g := v.Group(i); len(done) > 0 {
-			c.take(i, calls[i], done, len(done) == len(g.Calls) && !speaks(g), true, repaired)
+			c.remove(i, calls[i], done, len(done) == len(g.Calls) && !speaks(g), true, repaired)
 		}
 	}
 	return c.applied(before, counted(open, "failures never repaired"))
 }
 
-// successesOf gives for each subject of a tool that failed the first event of the
-// newest group in which it succeeded. A repair was asked for after the failure was
-// seen, so the event must come after the failed result.
+// successesOf maps each subject, of tools that failed at least once, to the first event of the newest group
+// in which a call with that subject succeeded. A repair must come after the failed result, as the model
+// asks for it when it has seen that.
 func successesOf(v reduce.View, calls []*groupCalls) map[string]eventlog.Seq {
 	tools := map[string]bool{}
 	for _, c := range calls {

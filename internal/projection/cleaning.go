@@ -9,12 +9,12 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// defaultKeepLast is how many of the newest groups stay as they are.
+// defaultKeepLast is how many of the newest groups a policy does not touch by default.
 const defaultKeepLast = 2
 
-// cleaning takes failed calls out of a view. Whether something goes is decided on
-// the group with what failed redacted, which is smaller than what reduction writes in
-// its place as the log grows. So what went stays gone.
+// cleaning removes failed calls from a view. Whether that frees tokens is decided on the group with its
+// failed results redacted. That is smaller than anything that reduction puts there as the log grows, so a
+// decision to remove never turns around.
 type cleaning struct {
 	name     string
 	view     reduce.View
@@ -29,15 +29,15 @@ func newCleaning(name string, o Options, v reduce.View) *cleaning {
 	return &cleaning{name: name, view: v, edit: v.Editor(), smallest: v.Editor(), safety: newSafety(v, o)}
 }
 
-// mayTouch reports whether group i is any policy's to touch.
+// mayTouch reports whether a policy may touch group i at all.
 func mayTouch(v reduce.View, i int) bool {
 	return !v.Spared(i) && v.Dropped(i) == nil
 }
 
-// take drops group i if it may go whole, and else redacts what failed if it may
-// go in part. What is larger than the thing in its place stays. read is what is known of
-// the group's calls.
-func (c *cleaning) take(i int, read *groupCalls, failed []*reduce.Call, whole, part bool, reason string) {
+// remove drops group i if whole is set, or else redacts the failed results if part is set, as far as
+// signatures allow. It does nothing where the replacement would be larger. read is what is known of the
+// group's calls.
+func (c *cleaning) remove(i int, read *groupCalls, failed []*reduce.Call, whole, part bool, reason string) {
 	smaller := false
 	for _, call := range failed {
 		smaller = c.smallest.Put(i, read.pointer(c.view, i, call, c.name, reason)) || smaller
@@ -70,7 +70,7 @@ func (c *cleaning) take(i int, read *groupCalls, failed []*reduce.Call, whole, p
 	}
 }
 
-// stays counts what stays of group i although signatures would let it go.
+// stays counts what stays of group i for a reason other than signatures: it is protected or too small.
 func (c *cleaning) stays(i int) {
 	if c.view.Protected(i) {
 		c.protected++
@@ -79,14 +79,14 @@ func (c *cleaning) stays(i int) {
 	}
 }
 
-// pointerText replaces a failed result that was repaired. It is shorter
-// than what a reducer writes there.
+// pointerText replaces a failed result that was repaired. It is shorter than what reducers write in such a
+// place.
 func pointerText(by reduce.Recall, call *reduce.Call) string {
 	const longestName = 40 // bytes
 	return fmt.Sprintf("[contextd: failed %s, repaired later; %s]", ledger.Cut(call.Name, longestName), by.Pointer(call.Seq, call.Block))
 }
 
-// applied says what was done, and what was not and why.
+// applied reports what was done, and what was not done and why.
 func (c *cleaning) applied(before State, notes ...string) Applied {
 	out := Applied{View: c.view, State: before, SafetyBlocked: c.safety.blocked > 0, Reason: c.safety.reason()}
 	if c.edit.Touched() > 0 {
@@ -106,7 +106,7 @@ func (c *cleaning) applied(before State, notes ...string) Applied {
 	return out
 }
 
-// counted is empty for none.
+// counted is "N what"; empty for 0.
 func counted(n int, what string) string {
 	if n == 0 {
 		return ""

@@ -9,11 +9,11 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// customClipTokens is what stays of a result that an expression clips.
+// customClipTokens is the size to which an expression clips a result.
 const customClipTokens = 400
 
-// custom goes by an expression over each group. What it did to a group stays done: it
-// is recorded in the state, and a later verdict can only do more.
+// custom applies an expression to each group. What it does to a group is recorded in the state and never
+// undone; a later verdict can only do more.
 type custom struct {
 	options  Options
 	keepLast int
@@ -54,27 +54,26 @@ func set[T comparable](all []T) map[T]bool {
 	return in
 }
 
-// customRun is one application.
+// customRun is one application of the policy.
 type customRun struct {
 	custom
 	view   reduce.View
 	turns  uint32
 	editor *reduce.Editor
-	// dropped, redacted and clipped are what was done before, after what is done now.
-	// What was dropped with a run is forgotten: it does not come back.
+	// dropped, redacted and clipped are the decisions before, and after those that hold now. Decisions on
+	// groups that a collapse dropped are forgotten: these groups do not come back.
 	dropped           map[eventlog.Seq]bool
 	redacted, clipped map[eventlog.Place]bool
 	after             State
-	// smallest has the groups that were to be dropped as small as reduction may ever make
-	// them. What can be dropped then always can, and so stays away.
+	// smallest has the groups that are to be dropped as small as any reduction can make them. If dropping
+	// such a group frees tokens now, it always does, so the group stays dropped.
 	smallest *reduce.Editor
 
 	groups, results, clips, failed int
 	firstFailed                    eventlog.Seq
 	failure                        error
 	safety                         *safety
-	// succeeded are the newest groups in which a call of a tool succeeded; nil until it is
-	// asked for.
+	// succeeded maps a tool to the newest group in which a call of it succeeded; nil until needed.
 	succeeded map[string]eventlog.Seq
 }
 
@@ -97,19 +96,19 @@ func (r *customRun) visit(i int) {
 			r.drop(i)
 			return
 		case !allowed.Whole && r.drops(i):
-			r.safety.block(i) // a group that was dropped may be sealed by a late part
+			r.safety.block(i) // the group was dropped before, and a late part sealed it since
 		}
 	}
 	if verdict == expression.Drop {
-		verdict = expression.Stub // the lines of its calls are as large as the group
+		verdict = expression.Stub // the lines for its calls would be as large as the group
 	}
 	for k := range g.Calls {
 		r.visitResult(i, &g.Calls[k], verdict, allowed.Results)
 	}
 }
 
-// drops reports whether a group can be dropped at its smallest: without its reasoning and
-// the bodies of its results.
+// drops reports whether dropping the group frees tokens even when it is at its smallest: without its
+// reasoning, and with pointers in place of its results.
 func (r *customRun) drops(i int) bool {
 	g := r.view.Group(i)
 	r.smallest.OmitThinking(i, CustomExpression, "")
@@ -126,8 +125,8 @@ func (r *customRun) drop(i int) {
 	r.after.Dropped = append(r.after.Dropped, r.view.Group(i).First)
 }
 
-// visitResult does to a result what was done before, or what the verdict on its group
-// adds to that. Where results must stay it only finds out whether it would.
+// visitResult edits a result as before, or further if the verdict on its group asks for it. If results must
+// stay (not allowed), it only finds out whether it would, to report that.
 func (r *customRun) visitResult(i int, call *reduce.Call, verdict expression.Verdict, allowed bool) {
 	at := call.Place()
 	editor := r.editor
@@ -161,7 +160,7 @@ func (r *customRun) visitResult(i int, call *reduce.Call, verdict expression.Ver
 	}
 }
 
-// verdict is the expression's, or Keep where it fails.
+// verdict is the expression's verdict on group i; Keep if the expression fails.
 func (r *customRun) verdict(i int) expression.Verdict {
 	g := r.view.Group(i)
 	now := expression.Position{Tokens: r.view.GroupTokens(i), ModelCalls: r.turns, Index: i, FromEnd: r.view.Len() - 1 - i}
@@ -181,7 +180,7 @@ func (r *customRun) verdict(i int) expression.Verdict {
 	return verdict
 }
 
-// groupContent is what a group says.
+// groupContent gives an expression access to a group's content.
 type groupContent struct {
 	run   *customRun
 	group *reduce.Group
@@ -241,8 +240,7 @@ func (r *customRun) redact(e *reduce.Editor, i int, call *reduce.Call) bool {
 	return !call.Interrupted && e.Put(i, r.known.pointer(r.view, i, call))
 }
 
-// clip does nothing to what is reduced to a pointer already: head and tail would show
-// more.
+// clip does nothing to a result that a pointer replaces already: head and tail would show more.
 func (r *customRun) clip(e *reduce.Editor, i int, call *reduce.Call) bool {
 	if edit, ok := r.view.Edit(i, call.Result, 0); call.Interrupted || ok && edit.Kind != reduce.Clipped {
 		return false

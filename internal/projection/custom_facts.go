@@ -11,27 +11,26 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// customFacts keeps what is known of groups and the texts that replace them and their
-// results. Nothing that is decided depends on it.
+// customFacts caches facts about groups, and the texts that replace groups and results. No decision depends
+// on what is cached.
 type customFacts struct {
 	mu sync.Mutex // held while the policy is applied
 	reduce.Memo[customGroup]
 }
 
-// customGroup is what is known of one group.
+// customGroup is what is cached of one group.
 type customGroup struct {
 	facts   *expression.Facts
 	dropped *reduce.Dropped
 	results map[*reduce.Call]*customTexts
-	// succeeded are the tools of which a call was answered and did not fail; nil until it is
-	// asked for.
+	// succeeded are the tools of which a call was answered and did not fail; nil until needed.
 	succeeded []string
 }
 
-// customTexts are the texts in a result's place.
+// customTexts are the texts that may replace a result.
 type customTexts struct {
 	pointer, excerpt *reduce.Prepared
-	// cut is set where it is known whether there is an excerpt.
+	// cut says that excerpt was computed, even if it is nil.
 	cut bool
 }
 
@@ -79,8 +78,8 @@ func (c *customFacts) succeededIn(g *reduce.Group) []string {
 	return known.succeeded
 }
 
-// pointer is what replaces a stubbed result of group i: shorter than those of reducers, so
-// that none takes its place later.
+// pointer replaces a stubbed result of group i. It is shorter than the stubs of reducers, so none of these
+// replaces it later.
 func (c *customFacts) pointer(v reduce.View, i int, call *reduce.Call) *reduce.Prepared {
 	t := c.texts(v.Group(i), call)
 	if t.pointer == nil {
@@ -91,7 +90,7 @@ func (c *customFacts) pointer(v reduce.View, i int, call *reduce.Call) *reduce.P
 	return t.pointer
 }
 
-// excerpt is head and tail of a result of group i; nil if it is no larger.
+// excerpt is head and tail of a result of group i; nil if the result is not longer than that.
 func (c *customFacts) excerpt(v reduce.View, i int, call *reduce.Call) *reduce.Prepared {
 	t := c.texts(v.Group(i), call)
 	if !t.cut {

@@ -11,7 +11,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// rule is an expression and the same in Go.
+// rule is an expression, and the same condition in Go.
 type rule struct {
 	source string
 	says   func(g *reduce.Group, age uint32, index int) string
@@ -111,8 +111,8 @@ func checkStaysClipped(t fataler, before *request, now request) {
 	}
 }
 
-// checkVerdicts holds each group against what the rule says of it: it is never more
-// than what it said at its worst, and where it is less, that would save nothing.
+// checkVerdicts compares each group with the rule: it never shows more than the strictest verdict so far
+// allows, and it shows more than the present verdict only if less would save nothing.
 func checkVerdicts(t fataler, o projection.Options, r rule, turns uint32, before *request, now request) {
 	touched := map[*reduce.Group]bool{}
 	if before != nil {
@@ -148,7 +148,7 @@ func checkVerdicts(t fataler, o projection.Options, r rule, turns uint32, before
 	}
 }
 
-// regrown reports whether a late event has made the group another one since.
+// regrown reports whether a late event has changed the group since the request before.
 func regrown(before *request, g *reduce.Group) bool {
 	if before == nil {
 		return false
@@ -161,8 +161,8 @@ func regrown(before *request, g *reduce.Group) bool {
 	return false
 }
 
-// checkResults checks that no large body is shown of a group that was to show none, or
-// but its ends.
+// checkResults checks that no large body is shown in a group whose verdict removes bodies, or only its ends
+// if the verdict clips.
 func checkResults(t fataler, v reduce.View, i int, verdict string) {
 	const small, ends = 60, 420 // tokens
 	g := v.Group(i)

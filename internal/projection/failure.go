@@ -10,10 +10,10 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// Failed reports whether the result of a call says that the call failed: it is
-// marked as an error; or its text is one JSON object whose own status says so; or
-// its text begins as errors do. What else the text mentions does not count: a log
-// is about failures and is none. A call without a result has not failed.
+// Failed reports whether a call failed, by its result. A result is a failure if it is marked as an error,
+// or its text is a JSON object whose status says so, or its text begins as errors do. Failures mentioned
+// further on do not count: a log file is about failures and is none. A call without a result has not
+// failed.
 func Failed(c *reduce.Call) bool {
 	if c.Interrupted {
 		return false
@@ -21,7 +21,7 @@ func Failed(c *reduce.Call) bool {
 	return c.IsError || failedStatus(c.Body) || failedText(c.Body)
 }
 
-// failedStatuses are what the status of a failed result says.
+// failedStatuses are the statuses of failed results.
 var failedStatuses = []string{"error", "failed", "rejected", "exception", "denied"}
 
 func failedStatus(body string) bool {
@@ -62,8 +62,7 @@ func hasPrefixFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
-// speaks reports whether a group says anything beside its calls, their results and
-// the reasoning before them.
+// speaks reports whether a group says anything besides its calls, their results and its reasoning.
 func speaks(g *reduce.Group) bool {
 	for m := range g.Messages {
 		if g.Messages[m].Role == eventlog.RoleTool {
@@ -84,9 +83,9 @@ func speaks(g *reduce.Group) bool {
 	return false
 }
 
-// subject is what a call is about: its tool and its target. Two calls with the same
-// subject try the same thing. The target is every argument whose name says so, as
-// far as the arguments can be read; without one it is all the arguments.
+// subject identifies what a call is about: its tool and its target. Calls with the same subject try the
+// same thing. The target is every argument with a name such as path or command (namesTarget); if there is
+// none, all the arguments.
 func subject(c *reduce.Call) string {
 	var out strings.Builder
 	out.WriteString(c.Name)
@@ -108,8 +107,8 @@ func subject(c *reduce.Call) string {
 	return out.String()
 }
 
-// targetNames are the last words of names of arguments that say what a call is about,
-// and not how to go about it.
+// targetNames are last words of argument names that say what a call is about, rather than how it goes about
+// it.
 var targetNames = map[string]bool{
 	"path": true, "paths": true, "file": true, "files": true, "filename": true, "filepath": true,
 	"dir": true, "directory": true, "folder": true, "cwd": true, "workdir": true,
@@ -120,7 +119,7 @@ var targetNames = map[string]bool{
 	"query": true, "pattern": true, "sql": true, "regex": true, "prompt": true, "target": true,
 }
 
-// namesTarget looks at the last word of a name such as file_path, issueId or cmd.
+// namesTarget checks the last word of an argument's name, such as file_path, issueId or cmd.
 func namesTarget(name string) bool {
 	last := name[strings.LastIndexAny(name, "_-. ")+1:]
 	if targetNames[strings.ToLower(last)] {

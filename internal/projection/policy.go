@@ -1,5 +1,5 @@
-// Package projection decides which part of a reduced view the next request shows: one file
-// for each policy, and what keeps all of them from breaking a provider's rules.
+// Package projection decides which part of a reduced view the next request shows. It has one file for each
+// policy, and safety.go keeps all of them from breaking a provider's rules.
 package projection
 
 import (
@@ -17,55 +17,51 @@ import (
 const (
 	// Raw shows the reduced view as it is.
 	Raw = "raw"
-	// Full shows the log as it is, but for what callers compacted, or refuses: nothing is
-	// reduced before it.
+	// Full shows the log unreduced, apart from what callers compacted; a log that does not fit is refused.
 	Full             = "full"
 	CleanToolRepair  = "clean_tool_repair"
 	SquashFailed     = "squash_failed_calls"
 	SummaryPrefix    = "summary_prefix"
 	ReachabilityGC   = "reachability_gc"
 	CustomExpression = "custom"
-	// HarnessView shows the log as the harness that compacted it last goes on. Which
-	// events that are is decided before reduction, so that the budget holds for them
-	// alone; to the reduced view it adds nothing.
+	// HarnessView shows the log as the harness that compacted it last goes on. The events are selected
+	// before reduction, so that only they count towards the budget; the reduced view is shown unchanged.
 	HarnessView = "harness_view"
 )
 
-// Options choose a policy and say how it goes about. The zero value is raw.
+// Options choose a policy and configure it. The zero value is raw.
 type Options struct {
 	// Name is one of the names above; empty is Raw.
 	Name string `json:",omitempty"`
-	// IgnoreSignatures lets the policy touch groups with sealed reasoning, which then
-	// leave whole.
+	// IgnoreSignatures lets the policy drop groups with sealed reasoning, but only whole.
 	IgnoreSignatures bool `json:",omitempty"`
-	// RawFallback shows the reduced view as it is wherever signatures keep the policy from
-	// any of what it would do.
+	// RawFallback shows the reduced view unchanged if signatures prevent any part of what the policy would
+	// do.
 	RawFallback bool `json:",omitempty"`
-	// KeepLast is how many of the newest groups the policy leaves alone; 0 is its
-	// default.
+	// KeepLast is how many of the newest groups the policy does not touch; 0 is its default.
 	KeepLast uint32 `json:",omitempty"`
 	// Summary is the caller's own text for summary_prefix.
 	Summary string `json:",omitempty"`
-	// RootWindow is how many of the newest groups are roots, and MinChars the size in
-	// runes below which a body is left alone; nil is the policy's default.
+	// RootWindow is how many of the newest groups are roots. MinChars is the least size of a body, in
+	// runes, that is redacted. nil is the policy's default.
 	RootWindow, MinChars *uint32 `json:",omitempty"`
-	// ClearAtLeastTokens is what a batch of reachability_gc frees at least, unless the
-	// last one was long ago; nil is the policy's default.
+	// ClearAtLeastTokens is the least that a batch of reachability_gc must free, unless the last batch was
+	// long ago; nil is the policy's default.
 	ClearAtLeastTokens *uint32 `json:",omitempty"`
-	// Roots and what follows are texts whose names are roots.
+	// Roots and the next four are texts of the caller's; what their names refer to is kept.
 	Roots              []string `json:",omitempty"`
 	ActivePlan         string   `json:",omitempty"`
 	Scratchpad         string   `json:",omitempty"`
 	PendingToolArgs    []string `json:",omitempty"`
 	UnresolvedFindings []string `json:",omitempty"`
-	// RequireWriteBarrier redacts nothing unless a write is known: one of
-	// WriteBarrierRefs, or one in the log.
+	// RequireWriteBarrier allows redactions of a result only if something was written after it: as
+	// WriteBarrierRefs say, or as the log shows.
 	RequireWriteBarrier bool     `json:",omitempty"`
 	WriteBarrierRefs    []string `json:",omitempty"`
-	// Expression is that of custom.
+	// Expression is the expression of the policy custom.
 	Expression string `json:",omitempty"`
-	// Scrub replaces credentials in the log before anything is made of it, by rules that
-	// WithScrubber names.
+	// Scrub replaces credentials in the log before anything else reads it. ScrubRules identifies the rules;
+	// WithScrubber sets it.
 	Scrub      bool   `json:",omitempty"`
 	ScrubRules string `json:",omitempty"`
 
@@ -75,7 +71,7 @@ type Options struct {
 	program *expression.Program // Expression, once it is compiled
 }
 
-// PolicyName is the policy's; Raw if none is named.
+// PolicyName is the policy's name; Raw if Name is empty.
 func (o Options) PolicyName() string {
 	if o.Name == "" {
 		return Raw
@@ -83,7 +79,7 @@ func (o Options) PolicyName() string {
 	return o.Name
 }
 
-// WithScrubber takes the rules by which Scrub replaces credentials.
+// WithScrubber sets the rules by which Scrub replaces credentials.
 func (o Options) WithScrubber(s *scrub.Scrubber) Options {
 	if o.Scrub {
 		o.scrubber, o.ScrubRules = s, s.Rules()
@@ -91,7 +87,8 @@ func (o Options) WithScrubber(s *scrub.Scrubber) Options {
 	return o
 }
 
-// ScrubText replaces credentials in what is shown beside the log, if the options say so.
+// ScrubText replaces credentials in a text that is shown with the log, such as a summary, if the options
+// say so.
 func (o Options) ScrubText(text string) string {
 	if !o.Scrub {
 		return text
@@ -108,8 +105,8 @@ func (o Options) NewConversation(gauge budget.Gauge) *reduce.Conversation {
 	return conv
 }
 
-// WithLive takes from the log what the options leave open: the plan and the scratchpad that
-// its newest events of these names hold. Whoever writes one has read what came before.
+// WithLive fills in the plan and the scratchpad from the newest events that hold them, if the caller gave
+// none. An agent that writes one has read the results before it.
 func (o Options) WithLive(conv *reduce.Conversation) Options {
 	plan, scratchpad := conv.Live(eventlog.StandingPlan), conv.Live(eventlog.StandingScratchpad)
 	o.ActivePlan, o.Scratchpad = cmp.Or(o.ActivePlan, plan.Text), cmp.Or(o.Scratchpad, scratchpad.Text)
@@ -117,15 +114,15 @@ func (o Options) WithLive(conv *reduce.Conversation) Options {
 	return o
 }
 
-// State is what makes a policy's decisions stick; it only moves forward. The zero
-// value is that of a session that the policy never saw.
+// State makes a policy's decisions hold in later requests; it only moves forward. The zero value is for a
+// session in which the policy was never applied.
 type State struct {
-	// Redacted are the results, by event and block, that were redacted.
+	// Redacted are the places of the results that were ever redacted.
 	Redacted []eventlog.Place `json:",omitempty"`
-	// Restored are those of them that came back, because something named them.
+	// Restored are those of Redacted that are shown again, because a root named them.
 	Restored []eventlog.Place `json:",omitempty"`
-	// Clipped are the results of which custom kept head and tail, and Dropped the first
-	// events of the groups that it dropped.
+	// Clipped are the places of results that custom clipped, and Dropped the first events of the groups
+	// that it dropped.
 	Clipped []eventlog.Place `json:",omitempty"`
 	Dropped []eventlog.Seq   `json:",omitempty"`
 	// BatchTurn is how many model calls the log held when reachability_gc last redacted
@@ -133,18 +130,17 @@ type State struct {
 	BatchTurn uint32 `json:",omitempty"`
 }
 
-// Applied is a view under a policy and how it came about.
+// Applied is a view after a policy, with an account of what the policy did.
 type Applied struct {
 	View  reduce.View
 	State State
 	// Step says what the policy did. Raw has none.
 	Step *reduce.Step
-	// RootsConsulted are the names that the policy went by, in order.
+	// RootsConsulted are the names that kept results, in order of first use.
 	RootsConsulted []string
-	// SafetyBlocked is set where a provider's signatures kept the policy from doing
-	// what it would have done.
+	// SafetyBlocked says that a provider's signatures prevented a part of what the policy would have done.
 	SafetyBlocked bool
-	// Reason says why the policy did nothing where it might have; empty if it did.
+	// Reason says why the policy did less than it might have; empty if nothing prevented it.
 	Reason string
 }
 
@@ -155,15 +151,14 @@ type Policy interface {
 	Apply(v reduce.View, turns uint32, before State) Applied
 }
 
-// Rooted is a Policy that takes other roots with every request of a session, and keeps
-// what it gathered.
+// Rooted is a Policy whose roots change with each request of a session, and that caches what it gathered
+// from the session.
 type Rooted interface {
 	Policy
-	// WithRoots returns the policy for options that differ in no more than what
-	// Options.Lasting leaves out.
+	// WithRoots returns the policy for new options, which may differ only in what Options.Lasting omits.
 	WithRoots(o Options) Policy
-	// Named returns the results in a view that the caller's roots name, which nothing may
-	// take; nil where there are no roots.
+	// Named returns the results in a view that the caller's roots name: no reducer may take these. It is
+	// nil if there are no roots.
 	Named(v reduce.View) map[eventlog.Place]bool
 }
 
@@ -172,8 +167,7 @@ type OptionsError struct{ Field, Reason string }
 
 func (e *OptionsError) Error() string { return "projection." + e.Field + ": " + e.Reason }
 
-// Compile checks the options and compiles what is to be compiled of them, for New. It
-// returns an *OptionsError.
+// Compile checks the options and compiles the expression, for New. It returns an *OptionsError.
 func (o Options) Compile() (Options, error) {
 	switch o.PolicyName() {
 	case Raw, Full, HarnessView, CleanToolRepair, SquashFailed, SummaryPrefix, ReachabilityGC:
@@ -213,16 +207,16 @@ func New(o Options) (Policy, error) {
 	return p, nil
 }
 
-// raw shows everything.
+// raw shows the reduced view unchanged.
 type raw struct{}
 
 func (raw) Apply(v reduce.View, _ uint32, before State) Applied {
 	return Applied{View: v, State: before}
 }
 
-// rawFallback does everything that a policy does or, where signatures keep the policy
-// from any of it, nothing. What was decided before stays decided, and is shown again
-// with the next request in which nothing is blocked.
+// rawFallback applies a policy or, if signatures prevent any part of that, shows the reduced view
+// unchanged. Earlier decisions stay in the state, and show again in the next request in which nothing is
+// prevented.
 type rawFallback struct{ Policy }
 
 func (p rawFallback) Apply(v reduce.View, turns uint32, before State) Applied {
@@ -237,7 +231,7 @@ func (p rawFallback) Apply(v reduce.View, turns uint32, before State) Applied {
 	return Applied{View: v, State: before, Step: &step, RootsConsulted: got.RootsConsulted, SafetyBlocked: true, Reason: got.Reason}
 }
 
-// Named is that of the policy, where it takes roots.
+// Named is the Named of the policy inside, if that is Rooted.
 func (p rawFallback) Named(v reduce.View) map[eventlog.Place]bool {
 	if r, ok := p.Policy.(Rooted); ok {
 		return r.Named(v)
@@ -245,7 +239,7 @@ func (p rawFallback) Named(v reduce.View) map[eventlog.Place]bool {
 	return nil
 }
 
-// WithRoots is that of the policy, where it takes roots.
+// WithRoots is the WithRoots of the policy inside, if that is Rooted.
 func (p rawFallback) WithRoots(o Options) Policy {
 	if r, ok := p.Policy.(Rooted); ok {
 		return rawFallback{r.WithRoots(o)}
@@ -253,15 +247,14 @@ func (p rawFallback) WithRoots(o Options) Policy {
 	return p
 }
 
-// Lasting are the options without what may change from request to request: the
-// caller's roots and the writes that it knows of. Decisions that stick belong to
-// these.
+// Lasting omits the options that may change from request to request: the caller's roots and the writes that
+// it knows of. Decisions hold for one value of Lasting.
 func (o Options) Lasting() Options {
 	o.Roots, o.ActivePlan, o.Scratchpad, o.PendingToolArgs, o.UnresolvedFindings, o.WriteBarrierRefs = nil, "", "", nil, nil, nil
 	return o
 }
 
-// keepLast is how many of the newest groups the policy leaves alone.
+// keepLast is how many of the newest groups the policy does not touch.
 func (o Options) keepLast(byDefault uint32) int {
 	if o.KeepLast == 0 {
 		return int(byDefault)

@@ -14,9 +14,8 @@ import (
 	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
-// grow shows a conversation of an agent of any shape as it grows. What must hold of
-// any policy, session.request checks; check is called with each request and the one
-// before it.
+// grow shows an agent's conversation of any shape as it grows. session.request checks what must hold of any
+// policy; check is called with each request and the one before it.
 func grow(t *rapid.T, o projection.Options, check func(s *session, before *request, now request)) {
 	policy, err := projection.New(o)
 	if err != nil {
@@ -70,8 +69,8 @@ func TestCleanToolRepair(t *testing.T) {
 	})
 }
 
-// checkRepairs goes through all pairs of calls: what is hidden was repaired, and what
-// was repaired is hidden where that saves anything.
+// checkRepairs goes through all pairs of calls: what is hidden was repaired, and what was repaired is
+// hidden if that saves tokens.
 func checkRepairs(t fataler, o projection.Options, r request) {
 	v := r.applied.View
 	repaired := func(c *reduce.Call) bool {
@@ -128,8 +127,7 @@ func TestSquashFailedCalls(t *testing.T) {
 	})
 }
 
-// checkStaysHidden checks that what was hidden stays so, unless the group was changed
-// by a late event.
+// checkStaysHidden checks that what was hidden stays hidden, unless a late event changed the group.
 func checkStaysHidden(t fataler, before *request, now request) {
 	if before == nil {
 		return
@@ -181,8 +179,8 @@ func TestSummaryPrefix(t *testing.T) {
 	})
 }
 
-// checkStaysAway checks that what was dropped stays away, unless late events changed what is
-// there or reduction has decided again.
+// checkStaysAway checks that dropped groups stay dropped, unless late events changed them or the reduction
+// has decided again.
 func checkStaysAway(t fataler, before *request, now request) {
 	if before == nil || len(before.groups) == 0 || !reflect.DeepEqual(before.reduced, now.reduced) {
 		return
@@ -203,8 +201,8 @@ func checkStaysAway(t fataler, before *request, now request) {
 	}
 }
 
-// TestPoliciesSpareWhatIsProtected holds every policy to what a rule protects: only the last
-// resort of reduction takes it.
+// TestPoliciesSpareWhatIsProtected: no policy changes what a rule protects; only the last resort of the
+// reduction does.
 func TestPoliciesSpareWhatIsProtected(t *testing.T) {
 	reduction := reducetest.Policy()
 	reduction.ToolResults.ByTool = map[string]reduce.Retention{"read": {Never: true}}

@@ -8,24 +8,24 @@ import (
 const (
 	defaultRootWindow = 8   // groups
 	defaultMinChars   = 500 // runes
-	// defaultClearAtLeast is how many tokens a batch of redactions frees at least, unless
-	// the last one was defaultClearEvery turns ago.
+	// defaultClearAtLeast is how many tokens a batch of redactions must free, unless defaultClearEvery
+	// turns have passed since the last batch.
 	defaultClearAtLeast = 10_000
 	defaultClearEvery   = 20
-	// mostConsulted bounds how many roots are named.
+	// mostConsulted bounds the roots in Applied.RootsConsulted.
 	mostConsulted = 64
-	// WriteBarrierMissing is the reason of reachability_gc for doing nothing where a
-	// write is required and there is none.
+	// WriteBarrierMissing is the reason of reachability_gc for doing nothing if a write is required and
+	// there is none.
 	WriteBarrierMissing = "reachability_gc_write_barrier_missing"
 	unreachable         = "nothing recent refers to it"
 )
 
-// reachability redacts results that no root refers to. It goes one step: what a
-// reachable result names is not reachable by that, or an agent at work, whose
-// results all name their neighbours, would free nothing.
+// reachability redacts results that no root names. Names are followed for one step only: what a reachable
+// result names is not reachable by that. Otherwise nothing would be freed, since the results of an agent at
+// work all name their neighbours.
 //
-// Redacted results stay redacted until a new root names them: see collection.consult. New ones go in batches.
-// A result that came back stays, so that each changes at most twice, whatever comes.
+// A redacted result stays redacted until a new root names it: see collection.consult. New redactions go in
+// batches. A result that is shown again is never redacted again, so each changes at most twice.
 type reachability struct {
 	options          Options
 	window, minChars int
@@ -53,9 +53,7 @@ func newReachability(o Options, index *nameIndex) *reachability {
 	return p
 }
 
-// WithRoots returns the policy for a further request of the same session, whose
-// options differ in no more than what Lasting omits. It shares what was gathered
-// from the session.
+// WithRoots implements Rooted. The new policy shares the index of names with the old one.
 func (p *reachability) WithRoots(o Options) Policy {
 	return newReachability(o, p.index)
 }
@@ -86,18 +84,18 @@ type collection struct {
 	*reachability
 	view   reduce.View
 	edit   *reduce.Editor
-	held   []*heldGroup // of the view's groups
+	held   []*heldGroup // one for each group of the view
 	safety *safety
-	start  int // the first group of those that stay
+	start  int // index of the first group that is recent
 	before State
 	reach  reach
 	// lastWrite is the newest result of a call that wrote and did not fail.
 	lastWrite *reduce.Call
-	leave     []*heldResult // of the group that is decided on
+	leave     []*heldResult // reused by takeOut
 
 	after State
-	// fresh of the standing redactions are new. again are those that came back, and
-	// waiting those that go with the next batch.
+	// standing counts the redactions in the view, fresh those of them that are new, again the results shown
+	// again, and waiting those that go with the next batch.
 	fresh, standing, again, waiting, named, withheld, failed int
 
 	opaque    opaqueGroups
@@ -105,7 +103,7 @@ type collection struct {
 	notes     []string
 }
 
-// opaqueGroups are groups of which results hold a provider's own blocks.
+// opaqueGroups counts groups with results that hold a provider's own blocks.
 type opaqueGroups struct {
 	count int
 	first eventlog.Seq
@@ -118,7 +116,7 @@ func (o *opaqueGroups) add(g *reduce.Group) {
 	o.count++
 }
 
-// candidates says which results may go, and so may be reached.
+// candidates marks the results that may be redacted; only these can be reached by roots.
 func (c *collection) candidates() {
 	c.reach = reach{nameIndex: c.index, tools: map[string]bool{}}
 	redacted, restored := placeFinder{all: c.before.Redacted}, placeFinder{all: c.before.Restored}
@@ -131,7 +129,7 @@ func (c *collection) candidates() {
 		touchable := mayTouch(c.view, i)
 		for n := range g.Calls {
 			call := &g.Calls[n]
-			if call.Name != last { // most sessions call one tool many times
+			if call.Name != last { // saves a map access: most sessions call one tool many times
 				last = call.Name
 				c.reach.tools[last] = true
 			}
@@ -156,13 +154,13 @@ func (c *collection) candidates() {
 	}
 }
 
-// eligible reports whether a result of group i is one that is redacted where nothing refers to it.
+// eligible reports whether a result of group i may be redacted if nothing refers to it.
 func (c *collection) eligible(i int, call *reduce.Call, h *heldResult) bool {
 	recent := i >= c.start && !h.redacted
 	return !recent && (!h.opaque || h.sealed) && h.chars >= c.minChars && !c.gone(i, call)
 }
 
-// gone reports whether reduction kept nothing but a pointer of the result.
+// gone reports whether reduction replaced the result by a pointer already.
 func (c *collection) gone(i int, call *reduce.Call) bool {
 	e, ok := c.view.Edit(i, call.Result, 0)
 	return ok && (e.Kind == reduce.Stubbed || e.Kind == reduce.Redacted)

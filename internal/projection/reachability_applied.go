@@ -12,8 +12,8 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// auditPointer replaces a redacted result: the tool, how much it said,
-// the hash of its text, and how to get it back.
+// auditPointer replaces a redacted result. It says the tool, the size and hash of the text, and how to get
+// it back.
 func auditPointer(by reduce.Recall, call *reduce.Call, chars int) string {
 	const longestTool = 40 // bytes
 	sum := sha256.Sum256([]byte(call.Body))
@@ -21,7 +21,7 @@ func auditPointer(by reduce.Recall, call *reduce.Call, chars int) string {
 		ledger.Cut(call.Name, longestTool), unreachable, chars, hex.EncodeToString(sum[:6]), by.Result(call))
 }
 
-// credit notes a root that kept a result.
+// credit records a root that kept a result.
 func (c *collection) credit(name string) {
 	name = ledger.Cut(name, 120)
 	if len(c.consulted) < mostConsulted && !slices.Contains(c.consulted, name) {
@@ -29,7 +29,7 @@ func (c *collection) credit(name string) {
 	}
 }
 
-// applied says what was done, and what was not and why.
+// applied reports what was done, and what was not done and why.
 func (c *collection) applied() Applied {
 	out := Applied{View: c.view, State: c.before, RootsConsulted: c.consulted}
 	out.State.Redacted, out.State.Restored = inOrder(c.after.Redacted), inOrder(c.after.Restored)

@@ -34,9 +34,8 @@ func module(turn int) []eventlog.Event {
 	}
 }
 
-// BenchmarkReachability measures a session of so many groups turn by turn: what one
-// more turn costs with what was gathered (warm), all from nothing (cold), and the
-// reduction of the same session without the policy, for comparison.
+// BenchmarkReachability measures one more turn of a session of so many groups: with the name index cached
+// (warm), without it (cold), and the reduction of the same session without the policy.
 func BenchmarkReachability(b *testing.B) {
 	const turns, steps = 2000, 200
 	for _, target := range []uint64{0, 600_000} {

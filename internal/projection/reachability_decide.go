@@ -10,17 +10,17 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// fate is what becomes of a result that may go.
+// fate is the decision on a candidate.
 type fate uint8
 
 const (
 	stays      fate = iota
-	redacted        // it was, and stays so
-	unreferred      // nothing refers to it, so it goes with the next batch
+	redacted        // was redacted before and stays so
+	unreferred      // nothing refers to it: redacted with the next batch
 )
 
-// decide redacts what was redacted before and, where a batch is worth it, what nothing
-// refers to any more.
+// decide redacts the results that were redacted before and, if a batch is worth it, those that nothing
+// refers to now.
 func (c *collection) decide(turns uint32) {
 	var frees uint64
 	for i, held := range c.held {
@@ -49,7 +49,7 @@ func (c *collection) decide(turns uint32) {
 	}
 }
 
-// candidate is what is known of a result, by its index, if it may go; nil otherwise.
+// candidate returns a result by its index if it may be redacted; nil otherwise.
 func (c *collection) candidate(at int32) *heldResult {
 	if at < 0 || c.index.results[at].pass != c.index.pass {
 		return nil
@@ -57,14 +57,14 @@ func (c *collection) candidate(at int32) *heldResult {
 	return &c.index.results[at]
 }
 
-// batchGoes reports whether what nothing refers to goes now. What goes changes the prefix
-// from there on, which the provider then reads again; one rewrite for many costs no more
-// than one for each.
+// batchGoes reports whether the unreferred results are redacted now. A redaction changes the prefix from
+// there on, which the provider must then read again. One rewrite for many redactions costs no more than one
+// for each of them.
 func (c *collection) batchGoes(frees uint64, turns uint32) bool {
 	return frees >= c.clearAtLeast || turns-min(turns, c.before.BatchTurn) >= c.clearEvery
 }
 
-// fateOf decides on one candidate and notes what is to be remembered of it.
+// fateOf decides on one candidate and records the decision in the next state.
 func (c *collection) fateOf(h *heldResult) fate {
 	place := h.call.Place()
 	reached := h.reached == c.index.pass
@@ -94,15 +94,15 @@ func (c *collection) fateOf(h *heldResult) fate {
 	}
 }
 
-// written reports whether something was written after a result, so that what it said
-// need not be read from the context any more.
+// written reports whether something was written after a result: then its content is no longer needed in the
+// context.
 func (c *collection) written(call *reduce.Call) bool {
 	known := slices.ContainsFunc(c.options.WriteBarrierRefs, func(ref string) bool { return strings.TrimSpace(ref) != "" })
 	return known || call.Seq < c.options.written || c.lastWrite != nil && older(call, c.lastWrite)
 }
 
-// takeOut takes out the results of group i that go. Those that hold a provider's own
-// blocks go with the whole group or not at all.
+// takeOut redacts the results of group i whose fate says so. Results that hold a provider's own blocks are
+// dropped with the whole group or stay.
 func (c *collection) takeOut(i int, held *heldGroup, goes bool) {
 	leave := c.leave[:0]
 	sealed := false
@@ -151,7 +151,7 @@ func (c *collection) redact(i int, h *heldResult) {
 	}
 }
 
-// pointer is what replaces a result of group i.
+// pointer is what replaces a result of group i; cached.
 func (c *collection) pointer(i int, h *heldResult) *reduce.Prepared {
 	if h.pointer == nil {
 		h.pointer = c.view.Prepare(i, h.call, reduce.Redacted, auditPointer(c.view.Recall(), h.call, h.chars), ReachabilityGC, unreachable)
@@ -167,7 +167,7 @@ func (c *collection) count(h *heldResult) {
 	c.after.Redacted = append(c.after.Redacted, h.call.Place())
 }
 
-// placeFinder looks places up in the order of the log.
+// placeFinder tests for places in a sorted list. It is fast if the tests come in the order of the log.
 type placeFinder struct {
 	all []eventlog.Place // ascending
 	at  int

@@ -9,53 +9,52 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// nameIndex knows which results hold which names. It is filled as groups come and
-// forgets those that were dropped, so that an answer takes time by what is new and by what
-// the roots name, not by what was ever said. It holds nothing that the groups do not give
-// again.
+// nameIndex maps names to the results that hold them. Groups are added as they appear and evicted after
+// they were dropped, so one application takes time for new groups and for what the roots name, not for the
+// whole log. It is a cache: everything in it can be computed again from the groups.
 type nameIndex struct {
 	ids     map[string]int32
 	names   []string
-	holders [][]int32 // by name: indexes in results
+	holders [][]int32 // by name id: indexes in results
 	results []heldResult
 	groups  map[*reduce.Group]*heldGroup
-	pass    uint32 // counts the views that were followed
+	pass    uint32 // number of the current pass: each call of follow starts one
 	mu      sync.Mutex
 }
 
-// heldGroup is what is known of a group.
+// heldGroup is what is known of one group.
 type heldGroup struct {
-	// results are those of the group's calls, in their order, by index in
-	// nameIndex.results; -1 for a call without a result.
+	// results has the index in nameIndex.results for each call of the group, in order; -1 for a call
+	// without a result.
 	results []int32
-	// said are the names in what the group's messages say and in the arguments of its
-	// calls, and what they quote; made when first asked for.
+	// said are the names and quoted lines in the texts of the group and in the arguments of its calls;
+	// filled in when first needed.
 	said     []string
 	saidMade bool
 }
 
-// heldResult is what is known of a result.
+// heldResult is what is known of one result.
 type heldResult struct {
 	call           *reduce.Call
 	chars          int
-	names          []int32 // those in its body, none twice
+	names          []int32 // ids of the names in its body, without duplicates
 	failed, writes bool
-	// opaque is set where the content holds something other than text, of which nobody
-	// can say whether it is referred to; sealed where that is a provider's own block.
+	// opaque says that the content holds something other than text, so nobody can say whether it is
+	// referred to. sealed says that this includes a provider's own block.
 	opaque, sealed bool
-	// pointer is what is in its place; made when first needed.
+	// pointer replaces the result; made when first needed.
 	pointer *reduce.Prepared
 
-	// What follows is of the pass in which it was set.
+	// The rest belongs to one pass, and is stale if its pass number is not the current one.
 
-	seen uint32 // in which it was in the view
-	pass uint32 // in which it may be dropped, and so be reached
-	// reached is the pass in which a root named it, by which name, and whether that
-	// brings it back where it was redacted.
+	seen uint32 // pass in which the result was in the view
+	pass uint32 // pass in which it was a candidate for redaction
+	// reached is the pass in which a root named it, by is the name's id, and back says whether this root
+	// shows it again if it was redacted.
 	reached uint32
 	by      int32
 	back    bool
-	// redacted and restored are what the state says of it, and fate what is decided.
+	// redacted and restored are what the state says of it, and fate is the decision.
 	redacted, restored bool
 	fate               fate
 }
@@ -64,8 +63,8 @@ func newNameIndex() *nameIndex {
 	return &nameIndex{ids: map[string]int32{}, groups: map[*reduce.Group]*heldGroup{}}
 }
 
-// follow takes in the groups of a view that it does not know yet, forgets the others
-// once they are the most, and returns what is known of each.
+// follow starts a pass: it adds the groups of a view that are new, and returns what is known of each group.
+// If more than half of the known groups are no longer in the view, it starts the index from scratch.
 func (x *nameIndex) follow(v reduce.View) []*heldGroup {
 	const slack = 64
 	if len(x.groups) > 2*v.Len()+slack {
@@ -145,7 +144,7 @@ func (x *nameIndex) id(name string) int32 {
 	return id
 }
 
-// names returns the roots that a group gives by what it says.
+// names are the names and quoted lines in what a group says, which are roots if the group is recent.
 func (known *heldGroup) names(g *reduce.Group) []string {
 	if known.saidMade {
 		return known.said

@@ -9,11 +9,11 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// consult lets every root name results. What the options name reaches every result
-// that holds it. What the conversation names reaches the newest one: of a file that
-// was read ten times the last time counts, and the directory that everything lies in
-// keeps no more than one. A line quoted reaches all. Only what was said brings a
-// redacted result back, and only by a name that no other result in the view holds.
+// consult marks the results that roots name. A name in the options marks all results that hold it. A name
+// in the conversation marks only the newest one: of a file that was read ten times the last read counts,
+// and a directory that all paths share keeps just one result. A quoted line marks all results that hold it.
+// Only roots in the options and what was said (not results) show a redacted result again; what was said
+// does so only if no other result in the view holds the name.
 func (c *collection) consult() {
 	r := &c.reach
 	ended := func() bool { return c.view.Ended() != nil }
@@ -43,8 +43,7 @@ func (c *collection) consult() {
 	}
 }
 
-// Named returns the results in a view that the roots of the options name; nil where the
-// options give none.
+// Named implements Rooted: the results in a view that the roots of the options name.
 func (p *reachability) Named(v reduce.View) map[eventlog.Place]bool {
 	if !slices.ContainsFunc(p.options.rootTexts(), func(text string) bool { return text != "" }) {
 		return nil
@@ -70,12 +69,12 @@ func (p *reachability) Named(v reduce.View) map[eventlog.Place]bool {
 	return named
 }
 
-// rootTexts are the texts of the options whose names are roots.
+// rootTexts are the texts in the options whose names are roots.
 func (o Options) rootTexts() []string {
 	return slices.Concat(o.Roots, []string{o.ActivePlan, o.Scratchpad}, o.PendingToolArgs, o.UnresolvedFindings)
 }
 
-// given lets the roots of the options name results.
+// given marks the results that the roots of the options name.
 func (r *reach) given(o Options, ended func() bool) {
 	for _, text := range o.rootTexts() {
 		if ended() {
@@ -91,13 +90,13 @@ func (r *reach) given(o Options, ended func() bool) {
 	}
 }
 
-// reach is one pass of the roots over the results.
+// reach marks results that roots name, in one pass.
 type reach struct {
 	*nameIndex
-	tools map[string]bool // the names of tools name no result
+	tools map[string]bool // names of tools, which are ignored as roots
 }
 
-// every lets a name reach every result that holds it.
+// every marks all results that hold a name.
 func (r *reach) every(name string) {
 	if id, ok := r.ids[name]; ok && !r.tools[name] {
 		for _, at := range r.holders[id] {
@@ -106,7 +105,7 @@ func (r *reach) every(name string) {
 	}
 }
 
-// say lets a name that was said reach results.
+// say marks results by a name or a line that was said.
 func (r *reach) say(name string) {
 	if strings.ContainsAny(name, " \t") { // a line
 		r.every(name)
@@ -115,7 +114,7 @@ func (r *reach) say(name string) {
 	}
 }
 
-// alone reports whether no more than one result in the view holds a name.
+// alone reports whether at most one result in the view holds a name.
 func (r *reach) alone(id int32) bool {
 	n := 0
 	for _, at := range r.holders[id] {
@@ -128,7 +127,7 @@ func (r *reach) alone(id int32) bool {
 	return true
 }
 
-// newest lets a name reach the newest result that holds it.
+// newest marks the newest result that holds a name.
 func (r *reach) newest(id int32, back bool) {
 	newest := int32(-1)
 	for _, at := range r.holders[id] {
@@ -141,8 +140,8 @@ func (r *reach) newest(id int32, back bool) {
 	}
 }
 
-// mark notes that a result is reached. The first root counts, unless a later one brings the
-// result back and the first does not.
+// mark records that a result is reached. The first root is kept, unless only a later one shows the result
+// again (back).
 func (r *reach) mark(at, id int32, back bool) {
 	h := &r.results[at]
 	if h.pass != r.pass || h.reached == r.pass && (h.back || !back) {
@@ -151,7 +150,7 @@ func (r *reach) mark(at, id int32, back bool) {
 	h.reached, h.by, h.back = r.pass, id, back
 }
 
-// phrase reaches every result whose body has the words of a short root, whole.
+// phrase marks all results whose body contains a short root as whole words.
 func (r *reach) phrase(words string, ended func() bool) {
 	const longest = 100 // bytes
 	if len(words) < 3 || len(words) > longest || reference.Structural(words) || r.tools[words] {
@@ -173,5 +172,5 @@ func (r *reach) phrase(words string, ended func() bool) {
 	}
 }
 
-// older reports whether a call's result comes before another's in the log.
+// older reports whether a's result comes before b's in the log.
 func older(a, b *reduce.Call) bool { return a.Place().Compare(b.Place()) < 0 }

@@ -82,8 +82,8 @@ func genReachability(t *rapid.T) projection.Options {
 	return o
 }
 
-// TestReachability grows conversations and holds each answer against one worked out by
-// comparing every root with every result.
+// TestReachability grows conversations and compares each answer with one that compares every root with
+// every result.
 func TestReachability(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := genReachability(t)

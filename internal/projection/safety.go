@@ -8,20 +8,21 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// SafetyBlocked begins the reason of an Applied that signatures kept from doing more.
+// SafetyBlocked begins the Reason of an Applied if signatures prevented a part of what the policy would do.
 const SafetyBlocked = "provider_safety_blocked"
 
-// safety knows what providers let be done to the groups of a view, and counts those that
-// they keep from what a policy would do.
+// safety knows what providers allow to be done to the groups of a view. It counts the groups for which they
+// prevent what a policy would do.
 type safety struct {
 	view   reduce.View
 	ignore bool
-	// loop is the newest user group, and thought the first group after it whose
-	// reasoning keeps the loop open; the view's length if there is none.
+	// loop is the index of the newest user group, which begins the open tool-use loop. thought is the first
+	// group after it whose sealed reasoning needs the loop to stay open, which a text would end; the view's
+	// length if there is none.
 	loop, thought int
 
 	blocked int
-	last    int // the group that was counted last
+	last    int // index of the group that was counted last
 	first   eventlog.Seq
 	why     string
 }
@@ -36,7 +37,7 @@ func newSafety(v reduce.View, o Options) *safety {
 	return s
 }
 
-// of says what may be done to group i where lines for its calls take its place.
+// of says what may be done to group i if a policy that drops it puts lines for its calls in its place.
 func (s *safety) of(i int) provider.Allowed {
 	a := s.alone(i)
 	if i > s.thought && !s.ignore && len(s.view.Group(i).Calls) > 0 {
@@ -45,7 +46,7 @@ func (s *safety) of(i int) provider.Allowed {
 	return a
 }
 
-// alone says what may be done to group i where nothing takes its place.
+// alone says what may be done to group i if nothing replaces it when it is dropped.
 func (s *safety) alone(i int) provider.Allowed {
 	g := s.view.Group(i)
 	if !g.Sealed {
@@ -60,7 +61,7 @@ func (s *safety) alone(i int) provider.Allowed {
 	return a
 }
 
-// block notes that less was done to group i than the policy says.
+// block counts group i as one for which a provider's rules prevented what the policy would do.
 func (s *safety) block(i int) {
 	if i == s.last {
 		return
@@ -81,7 +82,7 @@ func (s *safety) block(i int) {
 	}
 }
 
-// reason is empty if no group was kept from anything.
+// reason says what was prevented and why; empty if nothing was.
 func (s *safety) reason() string {
 	if s.blocked == 0 {
 		return ""

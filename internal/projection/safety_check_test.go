@@ -9,7 +9,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// inLoop reports whether no user has said anything after group i.
+// inLoop reports whether no user message comes after group i.
 func inLoop(v reduce.View, i int) bool {
 	for ; i < v.Len(); i++ {
 		if v.Group(i).Kind == reduce.KindUser {
@@ -19,8 +19,8 @@ func inLoop(v reduce.View, i int) bool {
 	return true
 }
 
-// thoughtBefore reports whether the loop that group i is in holds sealed reasoning
-// before it that text of a user would cut off.
+// thoughtBefore reports whether the open loop has sealed reasoning before group i which a user's text would
+// cut off.
 func thoughtBefore(v reduce.View, i int) bool {
 	for i--; i >= 0 && v.Group(i).Kind != reduce.KindUser; i-- {
 		if g := v.Group(i); g.Sealed && g.SealedBy() != provider.OpenAI && g.SealedBy() != provider.Gemini {
@@ -30,8 +30,8 @@ func thoughtBefore(v reduce.View, i int) bool {
 	return false
 }
 
-// mayLeave reports whether its provider lets group i go whole, with nothing in its place
-// or with a text.
+// mayLeave reports whether its provider allows group i to be dropped whole, with nothing in its place or
+// (text) with a text.
 func mayLeave(o projection.Options, v reduce.View, i int, text bool) bool {
 	g := v.Group(i)
 	switch {
@@ -44,14 +44,13 @@ func mayLeave(o projection.Options, v reduce.View, i int, text bool) bool {
 	}
 }
 
-// mayChange reports whether its provider lets the results of group i be others.
+// mayChange reports whether its provider allows the results of group i to change.
 func mayChange(v reduce.View, i int) bool {
 	return !v.Group(i).Sealed || v.Group(i).SealedBy() != provider.Unknown
 }
 
-// checkSeals checks a view under a policy, got, against the one it was given by the rules
-// of the providers: nothing of an assistant message changed, and what was dropped or was
-// answered otherwise may.
+// checkSeals compares a view under a policy (got) with the one before it (v) by the rules of the providers:
+// no assistant message is changed, and what was dropped or got different results was allowed to.
 func checkSeals(t fataler, o projection.Options, v, got reduce.View) {
 	at := map[*reduce.Group]int{}
 	for i := range got.Len() {

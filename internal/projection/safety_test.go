@@ -50,7 +50,7 @@ func genTurns(t *rapid.T, model string, seals ...eventlog.Thinking) []eventlog.E
 	return all
 }
 
-// genAnyPolicy draws a policy that does as much as it may.
+// genAnyPolicy draws a policy with options under which it does as much as possible.
 func genAnyPolicy() *rapid.Generator[projection.Options] {
 	none := uint32(0)
 	one := uint32(1)
@@ -64,8 +64,8 @@ func genAnyPolicy() *rapid.Generator[projection.Options] {
 	})
 }
 
-// checkAccepted holds each request of conversations with a model under any policy against
-// what its provider accepts: full is what the log says, seen what the model is shown.
+// checkAccepted checks that a provider accepts each request of conversations with a model under any policy.
+// full is what the log says, seen what the model is shown.
 func checkAccepted(t *testing.T, model string, seals []eventlog.Thinking, accepts func(t fataler, full, seen []reducetest.Shown)) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := genAnyPolicy().Draw(t, "policy")
@@ -116,8 +116,8 @@ func isSealed(b eventlog.Block) bool {
 	return ok && t.Sealed()
 }
 
-// TestAnthropicAccepts: in the turn that is open all thinking comes back with the message
-// that it began, and what comes back of other turns came so.
+// TestAnthropicAccepts: in the open turn, all thinking comes back with the message that it began. Thinking
+// of other turns that comes back is unchanged.
 func TestAnthropicAccepts(t *testing.T) {
 	seals := []eventlog.Thinking{{Signature: "s"}, {RedactedData: "r"}}
 	checkAccepted(t, "claude-x", seals, func(t fataler, full, seen []reducetest.Shown) {
@@ -128,12 +128,13 @@ func TestAnthropicAccepts(t *testing.T) {
 	})
 }
 
-// TestOpenAIAccepts: reasoning comes back with the items after it, and these with it.
+// TestOpenAIAccepts: reasoning comes back with the items after it, and those come back with their
+// reasoning.
 func TestOpenAIAccepts(t *testing.T) {
 	checkAccepted(t, "gpt-x", []eventlog.Thinking{{EncryptedContent: "e"}}, checkAsSaid)
 }
 
-// TestGeminiAccepts: every signed call of the current turn comes back as it was made.
+// TestGeminiAccepts: every signed call of the current turn comes back unchanged.
 func TestGeminiAccepts(t *testing.T) {
 	checkAccepted(t, "gemini-x", []eventlog.Thinking{{Signature: "s"}}, func(t fataler, full, seen []reducetest.Shown) {
 		here := sealedIn(seen)
@@ -146,7 +147,7 @@ func TestGeminiAccepts(t *testing.T) {
 	})
 }
 
-// TestUnknownProviderAccepts: with sealed reasoning of nobody known come the same results.
+// TestUnknownProviderAccepts: reasoning sealed by an unknown provider comes back with unchanged results.
 func TestUnknownProviderAccepts(t *testing.T) {
 	seals := []eventlog.Thinking{{Signature: "s"}, {EncryptedContent: "e", Signature: "s"}}
 	checkAccepted(t, "other", seals, func(t fataler, full, seen []reducetest.Shown) {
@@ -173,8 +174,8 @@ func checkAsSaid(t fataler, full, seen []reducetest.Shown) {
 	}
 }
 
-// TestSafetyIsNoExcuse: what a provider lets go goes. Under an expression that drops
-// everything no group with a large result stays as it is but where a rule says so.
+// TestSafetyIsNoExcuse: what a provider allows to be dropped is dropped. Under an expression that drops
+// everything, a group with a large result stays unchanged only if a rule demands it.
 func TestSafetyIsNoExcuse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		model := rapid.SampledFrom([]string{"claude-x", "gpt-x", "gemini-x", "other"}).Draw(t, "model")
@@ -216,7 +217,7 @@ func TestSafetyIsNoExcuse(t *testing.T) {
 	})
 }
 
-// TestRawFallback: everything or nothing, and nothing is forgotten.
+// TestRawFallback: the policy applies fully or not at all, and its decisions are kept.
 func TestRawFallback(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := genAnyPolicy().Draw(t, "policy")

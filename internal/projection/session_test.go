@@ -48,8 +48,8 @@ func (s *session) append(events ...eventlog.Event) error {
 	return nil
 }
 
-// request reduces the conversation to a budget, none where its target is 0, and
-// applies the policy. It checks everything.
+// request reduces the conversation to a budget (not at all if its target is 0), applies the policy, and
+// checks all invariants.
 func (s *session) request(t fataler, o projection.Options, policy projection.Policy, b budget.Budget) (request, error) {
 	view := reduce.NewView(gauge, s.conv.Groups())
 	reduced := s.reduced

@@ -2,8 +2,8 @@ package projection
 
 import "github.com/contextd/contextd/internal/reduce"
 
-// squashFailedCalls drops turns whose only outcome was failed calls. A turn in
-// which anything was said, or any call did not fail, stays as it is.
+// squashFailedCalls drops turns in which all calls failed and nothing else was said. All other turns stay
+// as they are.
 type squashFailedCalls struct {
 	options Options
 	calls   readCalls
@@ -23,7 +23,7 @@ func (p *squashFailedCalls) Apply(v reduce.View, _ uint32, before State) Applied
 		if g := v.Group(i); len(calls[i].failed) < len(g.Calls) || speaks(g) {
 			mixed++
 		} else {
-			c.take(i, calls[i], calls[i].failed, true, false, "all failed")
+			c.remove(i, calls[i], calls[i].failed, true, false, "all failed")
 		}
 	}
 	return c.applied(before, counted(mixed, "turns with failures have another outcome, too"))

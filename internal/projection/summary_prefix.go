@@ -8,15 +8,15 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// The reasons for which summary_prefix does not change the view.
+// The reasons of summary_prefix for not changing the view.
 const (
 	NoopShortHistory = "summary_prefix_noop_short_history"
 	NoopNoSummary    = "summary_prefix_noop_no_summary"
 	NoopNoGain       = "summary_prefix_noop_no_gain"
 )
 
-// summaryPrefix puts the caller's summary in the place of everything but the newest
-// groups, and of what nothing takes out.
+// summaryPrefix replaces all groups before the newest ones by the caller's summary, except those that
+// nothing may drop.
 type summaryPrefix struct {
 	options Options
 	mu      sync.Mutex
@@ -25,14 +25,13 @@ type summaryPrefix struct {
 
 const (
 	defaultSummaryKeepLast = 8
-	// ledgerShare and quoteShare are what the record of the calls and the quotes of the
-	// user may take of the size of the groups that are dropped, and mostLedger and mostQuotes
-	// what they may take at all, in tokens.
+	// The ledger of the calls and the quotes of the user may take these shares of the size of the dropped
+	// groups, but at most mostLedger and mostQuotes tokens.
 	ledgerShare = 0.10
 	quoteShare  = 0.05
 	mostLedger  = 2000
 	mostQuotes  = 1000
-	// frontSlack is for headings, and for a ledger that no limit makes smaller.
+	// frontSlack is room for headings, and for the one line that a ledger takes at least. In tokens.
 	frontSlack = 64
 )
 
@@ -86,13 +85,13 @@ func summarized(v reduce.View) bool {
 	return false
 }
 
-// front is what may be dropped from a view.
+// front is the part of a view that the summary replaces.
 type front struct {
 	leave []*reduce.Group
-	// keep are those that stay between them.
+	// keep are the groups among them that stay.
 	keep    map[*reduce.Group]bool
 	through eventlog.Seq
-	// shown is what they take in the view, and raw in full, in tokens.
+	// shown is the size of leave in the view, and raw their size in full, in tokens.
 	shown, raw uint64
 	safety     *safety
 }
@@ -122,9 +121,9 @@ func (p *summaryPrefix) front(v reduce.View, keep int) front {
 	return f
 }
 
-// write returns the text for the front and the most by which it may be larger than
-// the digest before, in tokens. That grows slower than the front does, so that a
-// summary that is in force does not give way to the messages again as they become more.
+// write returns the text that replaces the front, and most, a bound of the tokens that it adds to the
+// digest before. The bound grows more slowly than the front, so a summary that once paid does not give way
+// to the messages again as they grow.
 func (f front) write(v reduce.View, summary string, calls *reduce.Memo[reduce.GroupCalls]) (text string, most uint64) {
 	of := func(share float64, limit uint64) uint64 { return min(uint64(float64(f.raw)*share), limit) }
 	w := reduce.PrefixDigest{

@@ -14,7 +14,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// body returns what a pointer replaces, a page of it.
+// body returns one page of the block that a pointer names.
 func (s Session) body(ctx context.Context, a arguments) (string, error) {
 	pointer, err := a.text("pointer")
 	if err != nil {
@@ -90,7 +90,7 @@ func (s Session) parsePointer(written string) (eventlog.Place, error) {
 	return eventlog.Place{Seq: seq, Block: block}, nil
 }
 
-// missing says which pointers there are near one that names nothing.
+// missing is the error for a pointer to nothing; it names pointers nearby that exist.
 func (s Session) missing(ctx context.Context, at eventlog.Place) error {
 	info, err := s.Log.Session(ctx, s.ID)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s Session) missing(ctx context.Context, at eventlog.Place) error {
 	return mistaken("%s names nothing%s; near it are %s", reduce.Pointer(at.Seq, at.Block), ends, strings.Join(near, ", "))
 }
 
-// near names the first blocks that there are around an event, with what they are.
+// near names at most three blocks of the events around one, each with a description.
 func (s Session) near(ctx context.Context, middle, head eventlog.Seq) ([]string, error) {
 	const around, most = 16, 3
 	facts := pointers.NewReader(s.Log, s.ID)
@@ -130,7 +130,7 @@ func (s Session) near(ctx context.Context, middle, head eventlog.Seq) ([]string,
 	return near[:min(len(near), most)], nil
 }
 
-// blocksOf names the blocks of an event, with what they are.
+// blocksOf names the blocks of an event, each with a description.
 func (s Session) blocksOf(ctx context.Context, facts *pointers.Reader, seq eventlog.Seq) ([]string, error) {
 	var out []string
 	for event, err := range s.Log.Read(ctx, s.ID, seq, seq) {
@@ -164,7 +164,7 @@ func toolOf(ctx context.Context, facts *pointers.Reader, seq eventlog.Seq, index
 	}
 }
 
-// describe says what a block is.
+// describe says what kind of block it is, for the model.
 func describe(e eventlog.Event, b eventlog.Block, tool string) string {
 	switch b := b.(type) {
 	case eventlog.ToolCall:
@@ -191,10 +191,10 @@ func describe(e eventlog.Event, b eventlog.Block, tool string) string {
 	}
 }
 
-// plain are names of tools as providers allow them.
+// plain matches names of tools that providers allow.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
 
-// toolName is a tool's name, quoted where it is no plain one.
+// toolName is a tool's name, quoted if providers would not allow it.
 func toolName(name string) string {
 	switch {
 	case name == "":
@@ -206,7 +206,7 @@ func toolName(name string) string {
 	}
 }
 
-// text is what can be read of a block. What is no text is described.
+// text is what a model can read of a block, or a description of what it cannot.
 func text(b eventlog.Block) string {
 	switch b := b.(type) {
 	case eventlog.Text:
@@ -249,11 +249,11 @@ type page struct {
 	from, through int
 }
 
-// pages divides a body into pages of PageTokens at most, between lines where it can. There is
-// at least one. It takes time linear in the body.
+// pages divides a body into pages of at most PageTokens, at line ends where possible. There is at least one
+// page. It takes time linear in the body.
 func (s Session) pages(body string) []page {
-	// A longer piece of a line is cut, so that a page of one long line is filled, too, and no
-	// piece is larger than a page.
+	// A line is measured in pieces of at most this size, so that a page can end inside a long line, and no
+	// piece exceeds a page.
 	const longest = 256 // bytes, each at most a token
 	var all []page
 	var begin, end, from int
@@ -287,8 +287,8 @@ func (s Session) pages(body string) []page {
 	return append(all, page{body[begin:], from, line})
 }
 
-// PageTokens is how large pages are where results of more than limit tokens are clipped, 0
-// being none: a page with its first line is not clipped in turn.
+// PageTokens is the size of pages if a policy clips results of more than limit tokens (0 is no limit): a
+// page with its heading must not be clipped itself.
 func PageTokens(limit uint64) uint64 {
 	const usual, heading, least = 4000, 150, 256
 	if limit == 0 {

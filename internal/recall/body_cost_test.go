@@ -8,8 +8,8 @@ import (
 	"github.com/contextd/contextd/internal/log/memlog"
 )
 
-// A page of a body without line breaks costs no more at each byte than one of a short body: looking
-// for the end of the line from each piece of it on would take half an hour.
+// A page of a body without line breaks costs no more for each byte than a page of a short body. A search
+// for the end of the line from each piece would take half an hour.
 func TestLongLineIsPaged(t *testing.T) {
 	store := memlog.New()
 	body := eventlog.Text{Text: strings.Repeat("a", 128<<20)}

@@ -136,8 +136,7 @@ func event(t testing.TB, id, line string) eventlog.Event {
 	return eventlog.Event{}
 }
 
-// All pages of a body together are the body, whatever it is, and each begins where its
-// heading says.
+// All pages of a body together are the body, and each begins at the line that its heading says.
 func TestPagesAreTheBody(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		body := rapid.StringOfN(rapid.SampledFrom([]rune("ab \n\n世é")), 1, 3000, -1).Draw(t, "body")
@@ -191,7 +190,7 @@ func TestPagesAreTheBody(t *testing.T) {
 	})
 }
 
-// What a model writes is answered or refused in words, whatever it is.
+// Whatever a model writes as arguments is answered, or refused in words.
 func FuzzArguments(f *testing.F) {
 	store := memlog.New()
 	push(f, store, event(f, "1", "user Begin."), event(f, "2", `call c bash {"command":"a\\nb"}`), event(f, "3", "result c one\\ntwo"))

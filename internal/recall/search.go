@@ -21,21 +21,21 @@ const (
 	longestQuery = 1000 // bytes
 	// largestProgram is how many instructions a compiled pattern has at most.
 	largestProgram = 1000
-	// scannedBytes is how much of the log is searched for a text. A pattern searches less, by
-	// what it costs at each byte.
+	// scannedBytes is how much of the log one search reads for a text. For a pattern it is divided by the
+	// cost of the pattern for each byte.
 	scannedBytes   = 256 << 20
-	patternFactor  = 8  // a small pattern costs so much more than a text
-	programShare   = 32 // and as much again for each so many instructions
+	patternFactor  = 8  // a small pattern costs this much more than a text
+	programShare   = 32 // and that once more for each this many instructions
 	excerptsOfHit  = 3
 	excerptContext = 80 // runes before and after a match
 )
 
-// query is what is looked for.
+// query is what a search looks for.
 type query struct {
-	asked   string         // as the model asked: text: "x"
+	asked   string         // as the model wrote it: text: "x"
 	lowered string         // a text in lower case
-	match   *regexp.Regexp // nil for a text: as an expression it would cost its length at each byte
-	weight  int            // what a byte costs
+	match   *regexp.Regexp // nil for a text, which is faster to find without one
+	weight  int            // cost for each byte
 }
 
 func readQuery(a arguments) (query, error) {
@@ -74,16 +74,16 @@ func readQuery(a arguments) (query, error) {
 	return query{asked: fmt.Sprintf("pattern: %q", pattern), match: expression, weight: weight}, nil
 }
 
-// hit is a block in which something was found.
+// hit is a block with matches.
 type hit struct {
 	event    eventlog.Seq
 	block    int
 	what     string
-	lines    int // that match
+	lines    int // how many lines match
 	excerpts []string
 }
 
-// search looks for a text or an expression from the newest event on.
+// search looks for a text or a pattern, from the newest event back.
 func (s Session) search(ctx context.Context, a arguments) (string, error) {
 	q, err := readQuery(a)
 	if err != nil {
@@ -115,8 +115,8 @@ func (s Session) search(ctx context.Context, a arguments) (string, error) {
 	return s.report(q, hits, newest, through, before > 0 && info.Head > 0), nil
 }
 
-// find returns hits, the newest first, and the oldest event that was searched. It stops where
-// there are enough, at the end of an event, or where it has cost enough.
+// find returns hits, the newest first, and the oldest event that was searched. It stops after an event if
+// there are limit hits or the search has cost enough.
 func (s Session) find(ctx context.Context, q query, newest eventlog.Seq, limit int) (hits []hit, through eventlog.Seq, err error) {
 	facts := pointers.NewReader(s.Log, s.ID)
 	most := scannedBytes / q.weight
@@ -131,7 +131,7 @@ func (s Session) find(ctx context.Context, q query, newest eventlog.Seq, limit i
 		if size > most {
 			switch {
 			case from < through-1:
-				// The newest of them at least, and no more: they have cost what a search may.
+				// Search just the newest event of the window, and nothing after that: this much is spent.
 				window, alone = 1, true
 				continue
 			case len(hits) == 0:
@@ -145,13 +145,13 @@ func (s Session) find(ctx context.Context, q query, newest eventlog.Seq, limit i
 		if hits = append(hits, found...); alone {
 			break
 		}
-		// The next window is as long as what is left allows, if events are as large there.
+		// The next window is as long as the remaining cost allows, if events are as large there as here.
 		scanned += size
 		each := scanned/int(newest+1-through) + 1
 		window = min(2*window, 1024, eventlog.Seq(max(most-scanned, 0)/each+1))
 	}
 	if len(hits) > limit {
-		// Those of one event stay together, so that before goes on after it.
+		// All hits of the last event are returned, so that a search with before continues after it.
 		last := hits[limit-1].event
 		end := limit
 		for end < len(hits) && hits[end].event == last {
@@ -162,8 +162,8 @@ func (s Session) find(ctx context.Context, q query, newest eventlog.Seq, limit i
 	return hits, through, nil
 }
 
-// within returns the hits of events, the oldest first, and how much was searched. It gives up
-// where that is more than most.
+// within returns the hits in events from..to, the oldest first, and how many bytes were searched. It gives
+// up after most bytes.
 func (s Session) within(ctx context.Context, facts *pointers.Reader, q query, from, to eventlog.Seq, most int) (found []hit, size int, err error) {
 	for event, err := range s.Log.Read(ctx, s.ID, from, to) {
 		if err != nil {
@@ -191,14 +191,14 @@ func (s Session) within(ctx context.Context, facts *pointers.Reader, q query, fr
 	return found, size, nil
 }
 
-// searchable is what a search sees of a block: what recall returns of it, and of a call the
-// strings in its arguments as they read.
+// searchable is the text of a block that a search looks at: what recall returns of it and, for a call, also
+// the strings in its arguments without JSON escapes.
 func searchable(b eventlog.Block) string {
 	call, ok := b.(eventlog.ToolCall)
 	if !ok {
 		return text(b)
 	}
-	searched := call.Arguments + "\n" + call.Name // the lines of the arguments as recall has them
+	searched := call.Arguments + "\n" + call.Name // first, so that line numbers are those that recall uses
 	if !strings.Contains(call.Arguments, `\`) {
 		return searched
 	}
@@ -215,7 +215,7 @@ func searchable(b eventlog.Block) string {
 	}
 }
 
-// in finds the lines of a text that match; nil where none does.
+// in finds the matching lines of a text; nil if there are none.
 func (q query) in(text string) *hit {
 	searched := text
 	if q.match == nil {
@@ -250,8 +250,8 @@ func (q query) in(text string) *hit {
 	return &h
 }
 
-// original finds places of a text by those in its lower case, which some letters make longer or
-// shorter. Places are asked for in order.
+// original maps offsets in the lower case of a text to offsets in the text: lower case may have a different
+// length. Calls must come with ascending offsets.
 type original struct {
 	text           string
 	place, lowered int
@@ -266,8 +266,8 @@ func (o *original) at(lowered int) int {
 	return o.place
 }
 
-// next is the first match from the beginning of a line on. That of a text may go over lines; an
-// expression sees one line at a time, so that all lines together cost what they have.
+// next is the first match at or after begin, the start of a line. A text may match across lines. A pattern
+// sees one line at a time, so that the cost is linear in the length.
 func (q query) next(searched string, begin int) (from, to int, ok bool) {
 	if q.match == nil {
 		at := strings.Index(searched[begin:], q.lowered)
@@ -282,7 +282,7 @@ func (q query) next(searched string, begin int) (from, to int, ok bool) {
 	return 0, 0, false
 }
 
-// excerpt is the line of a match, as much of it as is near.
+// excerpt is the part of a match's line that is near the match.
 func excerpt(text string, from, to int) string {
 	begin := strings.LastIndexByte(text[:from], '\n') + 1
 	end := len(text)
@@ -309,7 +309,7 @@ func excerpt(text string, from, to int) string {
 	}, string(before)+string(match)+string(after))
 }
 
-// report writes what was found.
+// report writes the answer of a search.
 func (s Session) report(q query, hits []hit, newest, through eventlog.Seq, limited bool) string {
 	searched := "in this conversation"
 	if limited || through > 1 {

@@ -9,8 +9,8 @@ import (
 	"github.com/contextd/contextd/internal/recall"
 )
 
-// A long text costs no more at each byte than a short one, whatever the log repeats. As an expression
-// this one would take most of an hour.
+// A long text costs no more for each byte than a short one, whatever the log repeats. As a regular
+// expression, this one would take most of an hour.
 func TestLongTextIsFound(t *testing.T) {
 	store := memlog.New()
 	body := eventlog.Text{Text: strings.Repeat("a", 16<<20) + "b"}
@@ -23,7 +23,7 @@ func TestLongTextIsFound(t *testing.T) {
 	}
 }
 
-// An expression is matched only against as much as one call may cost, and the model can go on.
+// A search for a costly pattern ends when it has used up its cost, and the model can continue it.
 func TestCostlyExpressionStops(t *testing.T) {
 	store := memlog.New()
 	push(t, store, event(t, "1", "user ${x*3000000}c"), event(t, "2", "user ${x*1000000}c"), event(t, "3", "user xc"))

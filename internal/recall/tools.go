@@ -1,6 +1,6 @@
-// Package recall is what a model may ask about the log of its own session: the body of a
-// pointer, where something is in the log, and what it saw of it. Answers are texts for the
-// model. Their first line is contextd's and says where the rest is from; the rest is data.
+// Package recall implements the tools with which a model asks about the log of its own session: for the
+// body of a pointer, where something is in the log, and what it saw of a text. Answers are texts for the
+// model. The first line is contextd's and says where the rest is from; the rest is data.
 package recall
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// The tools. The first has another name where the session's policy has one for it.
+// The names of the tools. A session's policy may give the first one a different name.
 const (
 	Recall    = "recall"
 	SearchLog = "search_log"
@@ -18,11 +18,11 @@ const (
 
 const (
 	most       = 50 // hits of one search
-	usual      = 10 // hits where none are asked for
+	usual      = 10 // hits if the model sets no limit
 	largestInt = 1<<31 - 1
 )
 
-// Tools are the definitions of the tools, the first under a name of its own.
+// Tools are the definitions of the tools; name replaces Recall.
 func Tools(name string) []render.Tool {
 	text := func(description string) render.Schema {
 		return render.Schema{Type: "string", Description: description}
@@ -67,9 +67,9 @@ func Tools(name string) []render.Tool {
 	}
 }
 
-// own reports whether a tool is one of these, as the model calls it or as a host of the
-// Model Context Protocol names it: mcp__contextd__recall. Their calls and results repeat what
-// is in the log, so a search leaves them out.
+// own reports whether a tool is one of these, by the name that the model uses or the one that a host of the
+// Model Context Protocol makes (mcp__contextd__recall). Searches omit their calls and results, which only
+// repeat the log.
 func (s Session) own(tool string) bool {
 	for _, name := range []string{s.Name, Recall, SearchLog, Explain} {
 		if tool == name || strings.HasSuffix(tool, name) && strings.Contains(tool, "contextd") {

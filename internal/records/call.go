@@ -18,48 +18,46 @@ import (
 // Call is a model call as the runtime reports it.
 type Call struct {
 	SessionID string
-	// ProjectionID is the projection that was sent; empty if the call was made from
-	// none.
+	// ProjectionID is the projection that was sent; empty if the prompt was not made from one.
 	ProjectionID string
-	// Model is as its provider names it; empty is that of the projection's budget.
+	// Model is the provider's name of the model; if empty, it is that of the projection's budget.
 	Model string
-	// InputTokens are all tokens of the prompt as the provider counted them, cached
-	// ones included; 0 is not reported.
+	// InputTokens are all tokens of the prompt as the provider counted them, including cached ones. 0 is
+	// not reported.
 	InputTokens, CacheReadTokens, CacheWriteTokens, OutputTokens uint64
 	StopReason                                                   string
 	// Rejected says that the provider refused the prompt as too long.
 	Rejected bool
-	// IdempotencyKey is the report's, if it had one. A stored call is found by it, but does not
-	// hold it.
+	// IdempotencyKey is the report's; empty if it had none. It is not set in calls that are read from the
+	// store, which only the key's hash leads to.
 	IdempotencyKey string
 }
 
-// ModelCall is a reported call with what was in force when it was made.
+// ModelCall is a reported call with the decisions that were in force when it was made.
 type ModelCall struct {
 	Call
 	// Number counts the calls of the session from 1, in the order in which they
 	// were reported.
 	Number uint32
 	Time   time.Time
-	// EstimatedTokens is the prompt as the gauge measured it, before any
-	// correction; 0 without a projection, as are all that follow but Calibration.
+	// EstimatedTokens is the size of the prompt by the gauge, uncalibrated. This field and the next ones up
+	// to InForce are zero without a projection.
 	EstimatedTokens uint64
 	Tokenizer       string
-	// BudgetModel is the model of the projection's budget, which may go by another
-	// name than the one reported.
+	// BudgetModel is the model of the projection's budget; its name may differ from Model.
 	BudgetModel string
 	Fingerprint string
 	InForce     InForce
 	// After is the newest projection of the session when the call was reported.
 	After string
-	// Calibration is what is known of the model with this call.
+	// Calibration is what was learnt of the model up to and including this call.
 	Calibration budget.Calibration
 }
 
-// InForce are the decisions that a projection was made under.
+// InForce are the decisions that were in force in a projection.
 type InForce struct {
-	// SummaryID names the summary, and SummaryVersion the version of the rules it
-	// was made by; empty and 0 if there was none.
+	// SummaryID names the summary, and SummaryVersion the version of the rules for making it; empty and 0
+	// if there was none.
 	SummaryID      string
 	SummaryVersion uint32
 	// CollapsedThrough is the event through which messages had been dropped.
@@ -68,7 +66,7 @@ type InForce struct {
 	EvictedAsOf eventlog.Seq
 }
 
-// inForce reads the decisions out of a record.
+// inForce reads the decisions from a record, and the summary's version from the stored summaries.
 func inForce(ctx context.Context, store eventlog.Artifacts, sessionID string, r Projection) (InForce, error) {
 	in := InForce{
 		SummaryID: r.After.Summary, SummaryVersion: r.SummaryVersion,
@@ -85,14 +83,14 @@ func inForce(ctx context.Context, store eventlog.Artifacts, sessionID string, r 
 	return in, err
 }
 
-// estimate is the size of the prompt that was made from a projection: what was
-// rendered and what the caller said it sends beside it.
+// estimate is the size of the prompt made from a projection: context, injections, and the overhead that the
+// caller declared.
 func estimate(r Projection) uint64 { return r.Tokens + r.Injected + r.Budget.OverheadTokens }
 
-// Report keeps a call next to the log and returns what is known of its model from now on;
-// durable on return. head is the log's, and of, if not 0, the incarnation of the session that
-// is meant. Calls of one session are reported one after the other.
-// *eventlog.NotFoundError if there is no such session or projection.
+// Report stores a call next to the log and returns the calibration of its model from now on; durable on
+// return. head is the log's head. of, if not 0, is the incarnation of the session that is meant. Calls of
+// one session must be reported one after the other. *eventlog.NotFoundError if there is no such session or
+// projection.
 func Report(ctx context.Context, store eventlog.Artifacts, of eventlog.Incarnation, head eventlog.Seq, report Call, now time.Time) (budget.Calibration, error) {
 	c := ModelCall{Call: report, Time: now}
 	at := head
@@ -126,8 +124,8 @@ func Report(ctx context.Context, store eventlog.Artifacts, of eventlog.Incarnati
 	if c.Calibration, err = c.learn(ctx, store); err != nil {
 		return budget.Calibration{}, err
 	}
-	// A call is derived from the calls before it, too: it comes after them, so
-	// that a fork which has one call has every call that its calibration is from.
+	// A call's calibration is derived from earlier calls. It is stored at their event or later, so that a
+	// fork with this call has those, too.
 	return c.Calibration, c.put(ctx, store, of, max(at, newest.Seq))
 }
 
@@ -149,7 +147,7 @@ func (c *ModelCall) describe(r Projection) {
 	}
 }
 
-// learn is what is known of the call's model with the call.
+// learn returns the calibration of the call's model with this call included.
 func (c ModelCall) learn(ctx context.Context, store eventlog.Artifacts) (budget.Calibration, error) {
 	before, err := lastCall(ctx, store, c.SessionID, 0, c.Model, c.Tokenizer)
 	if err != nil {
@@ -165,8 +163,8 @@ func (c ModelCall) learn(ctx context.Context, store eventlog.Artifacts) (budget.
 	}
 }
 
-// CallsAfter lists at most limit recorded calls, those after a number, in the order of their
-// numbers; next is the last of them where there are more, or else 0.
+// CallsAfter lists at most limit recorded calls with numbers greater than after, in their order. next is
+// the number of the last one if there are more, else 0.
 func CallsAfter(ctx context.Context, store eventlog.Artifacts, sessionID string, after uint32, limit int) (page []ModelCall, next uint32, err error) {
 	var from eventlog.Seq
 	if after > 0 {
@@ -193,7 +191,7 @@ func CallsAfter(ctx context.Context, store eventlog.Artifacts, sessionID string,
 	return page, 0, nil
 }
 
-// GetCall returns one recorded call, number 0 the newest, or *eventlog.NotFoundError.
+// GetCall returns one recorded call (number 0 is the newest), or *eventlog.NotFoundError.
 func GetCall(ctx context.Context, store eventlog.Artifacts, sessionID string, number uint32) (ModelCall, error) {
 	var to eventlog.Seq
 	if number > 0 {
@@ -216,8 +214,8 @@ func GetCall(ctx context.Context, store eventlog.Artifacts, sessionID string, nu
 	return ModelCall{}, &eventlog.NotFoundError{Kind: "call", Name: fmt.Sprint(number)}
 }
 
-// callsFrom is the first event up to which there are calls with a number or greater ones,
-// or one after all calls. It is found by halves: numbers grow with the events.
+// callsFrom returns the first event at which a call has this number or a greater one; if there is no such
+// call, the event after all calls. Numbers grow with the events, so it searches by bisection.
 func callsFrom(ctx context.Context, store eventlog.Artifacts, sessionID string, number uint32) (eventlog.Seq, error) {
 	newest, _, err := artifact.Newest(ctx, store, sessionID, callKind, 0)
 	at := sort.Search(int(newest.Seq), func(i int) bool {
@@ -231,10 +229,10 @@ func callsFrom(ctx context.Context, store eventlog.Artifacts, sessionID string, 
 	return eventlog.Seq(at) + 1, err
 }
 
-// Calibration is what the calls up to asOf taught about prompts under the budget.
-// rejected is not 0 if the last of them was refused as too long and no context was
-// recorded for its model since: the estimated size of the context in that prompt, without
-// injections and overhead, in tokens. The next one must become smaller, whatever the target says.
+// Calibration returns what calls up to asOf taught about prompts under the budget. rejected is not 0 if the
+// last of them was refused as too long, and no context was recorded for its model since. It is the
+// estimated size of the refused context in tokens, without injections and overhead; the next context must
+// be smaller.
 func Calibration(ctx context.Context, store eventlog.Artifacts, sessionID string, asOf eventlog.Seq, b budget.Budget) (c budget.Calibration, rejected uint64, err error) {
 	if asOf == 0 {
 		return budget.Calibration{}, 0, nil
@@ -258,10 +256,9 @@ func Calibration(ctx context.Context, store eventlog.Artifacts, sessionID string
 	return last.Calibration, sent.Tokens, err
 }
 
-// lastCall is the newest call that says something of a model's prompts as the
-// tokenizer counts them: one that was reported under its name, or sent under a
-// budget for it. Calls from no projection have no tokenizer. An empty tokenizer is
-// any, and asOf 0 is no bound. It is zero where there is none.
+// lastCall returns the newest call from which the calibration of a model under a tokenizer is taken: one
+// reported under the model's name, or sent under a budget for it. Calls without a projection have no
+// tokenizer. An empty tokenizer matches any, and asOf 0 is no bound. The result is zero if there is none.
 func lastCall(ctx context.Context, store eventlog.Artifacts, sessionID string, asOf eventlog.Seq, model, tokenizer string) (ModelCall, error) {
 	a, ok, err := artifact.Newest(ctx, store, sessionID, modelKind(model, tokenizer), asOf)
 	if !ok || err != nil {

@@ -14,16 +14,17 @@ import (
 const (
 	checkpointVersion = 1
 	namesVersion      = 1
-	// namesKind is the kind of the ids that a log uses, each at the last event of a stretch.
+	// namesKind is the kind of artifacts with the hashed ids that a log uses, one at the last event of each
+	// stretch.
 	namesKind = "names"
 )
 
-// checkpointKind is the kind of what is known of the groups that digests under a fingerprint replace,
-// each at the event that the log was read up to.
+// checkpointKind is the kind of checkpoints under a fingerprint. Each is stored at the head for which it
+// was made.
 func checkpointKind(fingerprint string) string { return "checkpoint/" + fingerprint }
 
-// CheckpointAt returns the newest checkpoint that was kept under a fingerprint up to an event; false if there
-// is none that can be read: the whole log can be read instead.
+// CheckpointAt returns the newest checkpoint under a fingerprint up to an event. It is false if there is
+// none or it cannot be decoded; then read the whole log.
 func CheckpointAt(ctx context.Context, store eventlog.Artifacts, sessionID, fingerprint string, to eventlog.Seq) (reduce.Checkpoint, bool, error) {
 	a, ok, err := artifact.Newest(ctx, store, sessionID, checkpointKind(fingerprint), to)
 	if !ok || err != nil {
@@ -33,7 +34,7 @@ func CheckpointAt(ctx context.Context, store eventlog.Artifacts, sessionID, fing
 	return f, ok, nil
 }
 
-// CheckpointArtifact is a checkpoint as it is stored, to be put with the record that shows its digest.
+// CheckpointArtifact encodes a checkpoint. It is to be stored with the record that shows its digest.
 func CheckpointArtifact(fingerprint string, f reduce.Checkpoint) (eventlog.Artifact, error) {
 	m := &storagev1.Checkpoint{
 		Version: checkpointVersion, DependsOn: f.Sum[:], Gauge: f.Gauge, Turns: f.Turns, Tokens: f.Tokens, Chars: uint64(f.Chars),
@@ -54,7 +55,7 @@ func CheckpointArtifact(fingerprint string, f reduce.Checkpoint) (eventlog.Artif
 	return artifact.Encode(eventlog.Artifact{Kind: checkpointKind(fingerprint), Seq: f.AsOf, ID: newestID}, m)
 }
 
-// checkpointFrom reads a checkpoint; false where that is not possible.
+// checkpointFrom decodes a checkpoint; false if that fails.
 func checkpointFrom(a eventlog.Artifact) (f reduce.Checkpoint, ok bool) {
 	m := &storagev1.Checkpoint{}
 	if artifact.Decode(a, m, checkpointVersion) != nil || copy(f.Sum[:], m.GetDependsOn()) != len(f.Sum) || copy(f.ShownSum[:], m.GetShownSum()) != len(f.ShownSum) {
@@ -96,8 +97,8 @@ func readTime(n *int64) time.Time {
 	return time.Unix(0, *n).UTC()
 }
 
-// NamesUpTo returns whether the whole stretches of a log up to an event use a name, by its hash;
-// false where one of them is not stored.
+// NamesUpTo returns a test of whether the complete stretches of a log up to an event use a name, given its
+// hash. ok is false if a stretch is not stored.
 func NamesUpTo(ctx context.Context, store eventlog.Artifacts, sessionID string, to eventlog.Seq) (used func(uint32) bool, ok bool, err error) {
 	var all [][]uint32
 	for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: namesKind, To: to}) {
@@ -118,7 +119,7 @@ func NamesUpTo(ctx context.Context, store eventlog.Artifacts, sessionID string, 
 	}, len(all) == reduce.Stretches(to), nil
 }
 
-// NamesArtifacts are the ids of the whole stretches of a log that are not stored yet.
+// NamesArtifacts are the hashed ids of the complete stretches of a log that are not stored yet.
 func NamesArtifacts(ctx context.Context, store eventlog.Artifacts, sessionID string, conv *reduce.Conversation) ([]eventlog.Artifact, error) {
 	if reduce.Stretches(conv.Head()) == 0 {
 		return nil, nil

@@ -39,7 +39,7 @@ func TestStoredCheckpointKeepsEveryField(t *testing.T) {
 	}
 }
 
-// What cannot be read is not there: the whole log is read instead.
+// A checkpoint that cannot be decoded counts as missing: the whole log is read instead.
 func TestCheckpointsThatCannotBeRead(t *testing.T) {
 	for name, m := range map[string]*storagev1.Checkpoint{
 		"a newer version":        {Version: 2},
@@ -56,7 +56,7 @@ func TestCheckpointsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Names are found in the stretches that are stored, and where one is missing that is said.
+// Names are found in the stored stretches; a missing stretch is reported.
 func TestNames(t *testing.T) {
 	ctx, store := t.Context(), memlog.New()
 	if _, err := store.CreateSession(ctx, eventlog.Session{ID: "s", CreateTime: time.Unix(0, 0)}); err != nil {

@@ -11,12 +11,12 @@ import (
 
 const digestVersion = 1
 
-// digestKind is the kind of the digests that were shown under a fingerprint, each at the
-// event that the log was read up to when it was written.
+// digestKind is the kind of digests shown under a fingerprint. Each is stored at the head for which it was
+// made.
 func digestKind(fingerprint string) string { return "digest/" + fingerprint }
 
-// DigestAt returns the newest digest that was kept under a fingerprint up to an event, and the
-// zero value if there is none that can be read: it can be written again.
+// DigestAt returns the newest digest under a fingerprint up to an event. It is zero if there is none or it
+// cannot be decoded; it can be computed from the log then.
 func DigestAt(ctx context.Context, store eventlog.Artifacts, sessionID, fingerprint string, to eventlog.Seq) (reduce.Written, error) {
 	a, ok, err := artifact.Newest(ctx, store, sessionID, digestKind(fingerprint), to)
 	if !ok || err != nil {
@@ -25,7 +25,7 @@ func DigestAt(ctx context.Context, store eventlog.Artifacts, sessionID, fingerpr
 	return digestFrom(a), nil
 }
 
-// digestFrom reads a digest; the zero value where that is not possible.
+// digestFrom decodes a digest; zero if that fails.
 func digestFrom(a eventlog.Artifact) reduce.Written {
 	m := &storagev1.Digest{}
 	w := reduce.Written{AsOf: a.Seq}
@@ -36,7 +36,7 @@ func digestFrom(a eventlog.Artifact) reduce.Written {
 	return w
 }
 
-// DigestArtifact is a digest as it is stored, to be put with the record that shows it first.
+// DigestArtifact encodes a digest. It is to be stored with the first record that shows it.
 func DigestArtifact(fingerprint string, w reduce.Written) (eventlog.Artifact, error) {
 	return artifact.Encode(eventlog.Artifact{Kind: digestKind(fingerprint), Seq: w.AsOf, ID: newestID},
 		&storagev1.Digest{Version: digestVersion, DependsOn: w.Sum[:], Text: []byte(w.Text), Tokens: w.Tokens, SummaryTokens: w.SummaryTokens})

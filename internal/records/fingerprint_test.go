@@ -41,9 +41,8 @@ func resolve(t interface{ Fatal(...any) }, change func(*budget.Spec)) budget.Bud
 	return b
 }
 
-// Records hold fingerprints: the same policy and budget must give the same one in
-// every process and release. A value that changes here makes every session
-// forget what was decided.
+// Records hold fingerprints, so the same policy and budget must give the same one in every process and
+// release. If a value here changes, every session loses its decisions.
 func TestFingerprintStaysTheSame(t *testing.T) {
 	for want, b := range map[string]budget.Budget{
 		"42be2890ef9f09a2": resolve(t, func(*budget.Spec) {}),
@@ -124,7 +123,7 @@ func TestFingerprintOfTheDefaultPricesIsThatOfNone(t *testing.T) {
 	}
 }
 
-// What is reserved may change from request to request without a rewrite.
+// A change of the reserves must not rewrite the context.
 func TestFingerprintLeavesReservesOut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		caps := map[budget.Tier]float64{}
@@ -150,7 +149,7 @@ func TestFingerprintLeavesReservesOut(t *testing.T) {
 	})
 }
 
-// What model calls teach must not throw away what was decided.
+// What model calls teach must not discard decisions.
 func TestFingerprintLeavesCalibrationOut(t *testing.T) {
 	b := resolve(t, func(s *budget.Spec) {
 		s.TierCaps = map[budget.Tier]float64{budget.TierSummary: 0.1, budget.TierToolResults: 0.5}
@@ -173,7 +172,7 @@ func TestFingerprintLeavesCalibrationOut(t *testing.T) {
 	})
 }
 
-// Roots change from request to request, and what was decided stays.
+// Roots change from request to request, and must not discard decisions.
 func TestFingerprintLeavesRootsOut(t *testing.T) {
 	b := resolve(t, func(*budget.Spec) {})
 	least := uint32(9)

@@ -21,16 +21,16 @@ type Hasher struct{ h hash.Hash }
 // NewHasher returns the hasher of an empty prefix.
 func NewHasher() Hasher { return Hasher{sha256.New()} }
 
-// Clone returns a hasher that goes on from what this one has taken in.
+// Clone returns a hasher that continues from this one's state.
 func (h Hasher) Clone() Hasher {
 	c, err := h.h.(hash.Cloner).Clone()
 	if err != nil {
-		panic(err) // that of SHA-256 returns none
+		panic(err) // SHA-256 can be cloned
 	}
 	return Hasher{c}
 }
 
-// Add takes in the next message.
+// Add hashes the next message.
 func (h Hasher) Add(message []byte) {
 	h.h.Write(message)
 	h.h.Write([]byte{'\n'})
@@ -46,15 +46,14 @@ func (h Hasher) Sum() string {
 // HashName writes a SHA-256 sum as the API shows it.
 func HashName(sum []byte) string { return "sha256:" + hex.EncodeToString(sum) }
 
-// hashSum is the SHA-256 sum that HashName wrote.
+// hashSum is the inverse of HashName.
 func hashSum(name string) ([]byte, error) {
 	return hex.DecodeString(strings.TrimPrefix(name, HashName(nil)))
 }
 
-// Fingerprint identifies what decisions depend on: the policy, the window, the
-// tokenizer, and the caps as fractions. Left out are the options that may change from
-// request to request, reserves, overhead and the margin, so that a request that reserves
-// a little more does not throw away what was decided.
+// Fingerprint identifies what decisions depend on: the policy, the window, the tokenizer, and the caps as
+// fractions. It leaves out what may change with each request, such as reserves, overhead and margin: a
+// request that reserves a little more must not discard the decisions.
 func Fingerprint(o projection.Options, reduction reduce.Policy, b budget.Budget) string {
 	o = o.Lasting()
 	o.Name = o.PolicyName()
@@ -70,7 +69,7 @@ func Fingerprint(o projection.Options, reduction reduce.Policy, b budget.Budget)
 	}
 	for _, tier := range budget.Tiers() {
 		if reduction.Whole {
-			break // what is not reduced has no caps
+			break // a view that is not reduced has no caps
 		}
 		if fraction, ok := b.CapFractions[tier]; ok {
 			m.Caps = append(m.Caps, &storagev1.FingerprintedCap{Tier: string(tier), PartsPerMillion: budget.PartsPerMillion(fraction)})

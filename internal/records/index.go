@@ -14,9 +14,9 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// What is asked of a session's records is kept beside them, at the event of the record: the
-// kind says what is asked, so that the newest artifact of a kind up to an event is the
-// answer as of then. Of the records at one event the newest counts.
+// Index entries: answers to frequent questions about records are stored as artifacts at the events of the
+// records. The kind names the question, so the newest artifact of a kind up to an event is the answer as of
+// that event. A newer record at the same event overwrites the entry, which always has the id newestID.
 const newestID = "newest"
 
 const (
@@ -29,7 +29,7 @@ func decisionsKind(fingerprint string) string { return "decisions/" + fingerprin
 // streamKind is the kind of the entries of a stream, by Projection.Stream.
 func streamKind(stream string) string { return "projection_of_stream/" + stream }
 
-// entries are what the record is found by, to be stored with it.
+// entries are the record's index entries, to be stored with it.
 func (r Projection) entries() ([]eventlog.Artifact, error) {
 	decisions, err := artifact.Encode(eventlog.Artifact{Kind: decisionsKind(r.Fingerprint), Seq: r.AsOf, ID: newestID},
 		Decisions{r.After, r.ShownAfter}.stored())
@@ -49,14 +49,14 @@ func (r Projection) entries() ([]eventlog.Artifact, error) {
 	return out, nil
 }
 
-// ByKey is the id of the record of an idempotency key, wherever in the log it was made;
-// empty if there is none.
+// ByKey returns the id of the record of an idempotency key, at whatever event it was made; empty if there
+// is none.
 func ByKey(ctx context.Context, store eventlog.Artifacts, sessionID, key string) (string, error) {
 	return find(ctx, store, sessionID, keyKind(KeyedProjection, key), 0)
 }
 
-// InStream is the id of the newest record of a stream, by Projection.Stream, that is not
-// after an event; empty if there is none.
+// InStream returns the id of the newest record of a stream (Projection.Stream) up to an event; empty if
+// there is none.
 func InStream(ctx context.Context, store eventlog.Artifacts, sessionID, stream string, to eventlog.Seq) (string, error) {
 	return find(ctx, store, sessionID, streamKind(stream), to)
 }
@@ -71,7 +71,7 @@ func find(ctx context.Context, store eventlog.Artifacts, sessionID, kind string,
 	return m.GetProjectionId(), err
 }
 
-// Decisions are what the next context under a fingerprint starts from.
+// Decisions are the state from which the next context under a fingerprint starts.
 type Decisions struct {
 	Reduction reduce.State
 	Shown     projection.State
@@ -81,8 +81,8 @@ func (d Decisions) stored() *storagev1.Decisions {
 	return &storagev1.Decisions{Version: decisionsVersion, Reduction: storeReductionState(d.Reduction), Projection: storeState(d.Shown)}
 }
 
-// DecisionsAt returns the decisions that hold under a fingerprint at the head of the log:
-// the newest that rest on no compaction that was taken back. They are zero if there are none.
+// DecisionsAt returns the newest decisions under a fingerprint up to the head of the log, leaving out those
+// made while a compaction was in force that was undone later. They are zero if there are none.
 func DecisionsAt(ctx context.Context, store eventlog.Artifacts, sessionID, fingerprint string, log *reduce.Conversation) (Decisions, error) {
 	for to := log.Head(); to > 0; {
 		a, ok, err := artifact.Newest(ctx, store, sessionID, decisionsKind(fingerprint), to)
@@ -107,8 +107,8 @@ func decisionsFromStored(a eventlog.Artifact) (Decisions, error) {
 	return Decisions{in.reduction(m.GetReduction()), in.state(m.GetProjection())}, in.err
 }
 
-// Index stores what records and calls are found by, unless that is done: builds before it
-// was kept recorded without. of is the incarnation of the session that is meant.
+// Index completes the index entries of records and calls, which early builds did not write. of is the
+// incarnation of the session that is meant.
 func Index(ctx context.Context, store eventlog.Artifacts, sessionID string, of eventlog.Incarnation) error {
 	for _, kind := range []string{projectionKind, callKind} {
 		if err := indexKind(ctx, store, sessionID, of, kind); err != nil {
@@ -118,8 +118,8 @@ func Index(ctx context.Context, store eventlog.Artifacts, sessionID string, of e
 	return nil
 }
 
-// indexKind stores the entries of all artifacts of a kind where the newest has none. The
-// oldest come first: until all are there, the newest has none.
+// indexKind writes the entries of all artifacts of a kind, if the newest artifact has none. It goes from
+// old to new, so an interrupted run leaves the newest without entries and is repeated.
 func indexKind(ctx context.Context, store eventlog.Artifacts, sessionID string, of eventlog.Incarnation, kind string) error {
 	newest, ok, err := artifact.Newest(ctx, store, sessionID, kind, 0)
 	if !ok || err != nil {
@@ -165,7 +165,7 @@ func indexKind(ctx context.Context, store eventlog.Artifacts, sessionID string, 
 	return put()
 }
 
-// entriesOf are what a record or a call is found by.
+// entriesOf are the index entries of a stored record or call.
 func entriesOf(a eventlog.Artifact) ([]eventlog.Artifact, error) {
 	if a.Kind == callKind {
 		c, err := decodeCall("", a)

@@ -11,13 +11,13 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Kinds of what an idempotency key led to.
+// What an idempotency key may belong to.
 const (
 	KeyedProjection = "projection"
 	KeyedCall       = "call"
 )
 
-// KeyConflictError says that an idempotency key was used before for another request.
+// KeyConflictError says that an idempotency key was used before with a different request.
 type KeyConflictError struct {
 	Key string
 	// Kind and Name are what the other request led to: KeyedProjection and an id, or KeyedCall
@@ -29,14 +29,14 @@ func (e *KeyConflictError) Error() string {
 	return fmt.Sprintf("idempotency_key %q belongs to %s %s, which was made of another request", e.Key, e.Kind, e.Name)
 }
 
-// keyKind is the kind of the entry of an idempotency key.
+// keyKind is the kind of the index entry of an idempotency key.
 func keyKind(kind, key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return kind + "_of_key/" + hex.EncodeToString(sum[:])
 }
 
-// Repeats is the call that was reported with the key of c before; ok is false if there is
-// none. *KeyConflictError if it is another than c.
+// Repeats returns the call that was reported before with c's idempotency key; ok is false if there is none.
+// *KeyConflictError if that call differs from c.
 func (c Call) Repeats(ctx context.Context, store eventlog.Artifacts) (m ModelCall, ok bool, err error) {
 	if c.IdempotencyKey == "" {
 		return m, false, nil

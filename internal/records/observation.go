@@ -8,28 +8,26 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// Observation is what was observed of a view last: of one that grew from it, only the groups that
-// came since are gone through. The zero value has observed nothing.
+// Observation caches what was observed of the last view, so that of a view that grew from it only the new
+// groups need be looked at. The zero value has observed nothing.
 type Observation struct {
 	conv   *reduce.Conversation
-	view   reduce.View // zero where the next one is gone through from the start
+	view   reduce.View // zero if the next view must be observed from its start
 	digest reduce.Digest
 	at     int
-	// digestChars and chars are the length of the digest and of the groups as they are shown, in
-	// runes.
+	// digestChars and chars are the lengths of the digest and of the groups as shown, in runes.
 	digestChars, chars int
 	kept, redacted     eventlog.Ranges
 	pointers           Pointers
 }
 
-// Bytes is about how much memory it takes.
+// Bytes estimates the memory that the observation takes.
 func (o *Observation) Bytes() int { return 16*(len(o.kept)+len(o.redacted)) + 96*len(o.pointers) }
 
-// Observe fills in what the record says of a view of a conversation: which events
-// are seen in full, which are dropped, which are shown reduced, and what that reclaimed. An
-// event that is a part of several groups is shown reduced as soon as one of them is,
-// or dropped while another stayed. Reminders are dropped but for those shown after the view.
-// It does not go through what was dropped.
+// Observe fills in what the record says of a view of a conversation: which events are shown in full,
+// reduced or dropped, and how much that reclaimed. An event that is part of several groups counts as
+// reduced if one of them is reduced, or dropped while another stayed. Reminders count as dropped unless
+// they are in shown. It does not go through dropped groups.
 func (r *Projection) Observe(o *Observation, v reduce.View, conv *reduce.Conversation, shown []reduce.Reminder) {
 	if !o.grown(v, conv) {
 		o.begin(v, conv)
@@ -53,7 +51,7 @@ func (r *Projection) Observe(o *Observation, v reduce.View, conv *reduce.Convers
 	r.Dropped = events.Without(r.Kept).Without(r.Redacted)
 }
 
-// begin observes a view from its first group on.
+// begin observes a view from its first group.
 func (o *Observation) begin(v reduce.View, conv *reduce.Conversation) {
 	*o = Observation{conv: conv, view: v}
 	o.digest, o.at = v.Digest()
@@ -69,13 +67,13 @@ func (o *Observation) begin(v reduce.View, conv *reduce.Conversation) {
 				redacted = append(redacted, seq)
 			}
 		}
-		o.view = reduce.View{} // what comes may change what was shown
+		o.view = reduce.View{} // a later group may change how a shared event is shown
 	}
 	o.kept, o.redacted = eventlog.RangesOf(kept), eventlog.RangesOf(redacted)
 }
 
-// grown takes in the groups that a view has beside the one before; false where it does not go on
-// from that, or an event comes before others that were there.
+// grown observes the groups that the view has in addition to the one observed before. It is false if the
+// view does not extend that one, or new events do not come after all observed ones.
 func (o *Observation) grown(v reduce.View, conv *reduce.Conversation) bool {
 	digest, at := v.Digest()
 	n := o.view.Len()
@@ -90,7 +88,7 @@ func (o *Observation) grown(v reduce.View, conv *reduce.Conversation) bool {
 	return true
 }
 
-// extend takes in seqs after all others; false where one is not.
+// extend adds seqs to all; false if one does not come after those that are there.
 func extend(all *eventlog.Ranges, seqs []eventlog.Seq) bool {
 	slices.Sort(seqs)
 	if n := len(*all); n > 0 && len(seqs) > 0 && seqs[0] <= (*all)[n-1].To {
@@ -102,8 +100,8 @@ func extend(all *eventlog.Ranges, seqs []eventlog.Seq) bool {
 	return true
 }
 
-// look goes through the groups of a view from one on: their events that are seen in full and those that
-// are not. It adds their pointers and their length.
+// look observes the groups of a view from index from on. It returns their events that are shown in full and
+// those that are edited, and adds up their pointers and length.
 func (o *Observation) look(v reduce.View, from int) (kept, redacted []eventlog.Seq) {
 	for i := from; i < v.Len(); i++ {
 		g := v.Group(i)
@@ -135,8 +133,8 @@ func (o *Observation) look(v reduce.View, from int) (kept, redacted []eventlog.S
 	return kept, redacted
 }
 
-// charsOf is the length of a block that was edited. A message's is known, and most
-// edits are of results, which are messages of one block.
+// charsOf is the length of an edited block, in runes. The length of a message is stored, and most edits are
+// of results, which are messages of one block.
 func charsOf(g *reduce.Group, e reduce.Edit) int {
 	if m := &g.Messages[e.Message]; len(m.Blocks) == 1 {
 		return m.Chars

@@ -23,7 +23,7 @@ import (
 
 var gauge = reducetest.Gauge
 
-// conversation takes in bodies as events 1, 2, 3 and so on.
+// conversation appends bodies as events 1, 2, 3 and so on.
 func conversation(all ...eventlog.Body) *reduce.Conversation {
 	c := reduce.NewConversation(gauge)
 	turn := uint32(0)
@@ -117,8 +117,8 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// An event can answer calls of several groups, or answer and say something else:
-// it is in one list only.
+// An event may answer calls of several groups, or answer calls and say something else: it is in one list
+// only.
 func TestObserveEventInSeveralGroups(t *testing.T) {
 	conv := conversation(
 		reducetest.Say(eventlog.RoleUser, reducetest.Text(body)),
@@ -251,7 +251,7 @@ func oneByOne(ranges eventlog.Ranges) eventlog.Ranges {
 	return all
 }
 
-// TestObserveReminders has those that are shown among what is kept, and the others dropped.
+// TestObserveReminders: reminders that are shown count as kept, and the others as dropped.
 func TestObserveReminders(t *testing.T) {
 	once := uint32(1)
 	conv := conversation(
@@ -272,7 +272,8 @@ func TestObserveReminders(t *testing.T) {
 	}
 }
 
-// TestObserveAsItGrows: what is observed of a log as it grows is what is observed of all of it at once.
+// TestObserveAsItGrows: observing a log step by step as it grows gives the same as observing all of it at
+// once.
 func TestObserveAsItGrows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		conv := reduce.NewConversation(gauge)
@@ -295,7 +296,7 @@ func TestObserveAsItGrows(t *testing.T) {
 	})
 }
 
-// Of a view that grew, an observation allocates what its answer takes, however long the view is.
+// Observing a view that grew allocates only what the answer takes, however long the view is.
 func TestObserveGoesThroughWhatIsNew(t *testing.T) {
 	conv, last := reduce.NewConversation(gauge), &records.Observation{}
 	n := eventlog.Seq(0)

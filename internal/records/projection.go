@@ -1,6 +1,6 @@
-// Package records keeps next to a log what was decided of its contexts and what was reported
-// of the model calls that they went to, so that both can be explained, and a context computed
-// again. It finds the record that a question is about without going through all of them.
+// Package records stores next to a log how its contexts were decided and which model calls were reported,
+// so that both can be explained and a context can be computed again. Index entries find a record without a
+// scan of all of them.
 package records
 
 import (
@@ -12,21 +12,20 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// Projection is the record of a projection as it was decided: enough to say what the model saw, and
-// to compute it again from the log.
+// Projection is the record of a context: enough to say what the model saw, and to compute the context again
+// from the log.
 type Projection struct {
 	ID     string
 	Policy string
 	Reason string
-	// Fingerprint identifies policy, window and tokenizer: decisions stick while
-	// it stays the same.
+	// Fingerprint identifies policy, window and tokenizer: decisions hold while it stays the same.
 	Fingerprint string
 	PrefixHash  string
 	AsOf        eventlog.Seq
 	Time        time.Time
 	// IdempotencyKey is the request's, if it had one.
 	IdempotencyKey string
-	// RequestDigest identifies what a request with a key asked for; empty if it had none.
+	// RequestDigest is the hash of the request, if it had an idempotency key; else empty.
 	RequestDigest []byte
 
 	Kept, Dropped, Redacted eventlog.Ranges
@@ -35,14 +34,13 @@ type Projection struct {
 	ReclaimedChars          int64
 	Steps                   []reduce.Step
 
-	// Before is the state the pipeline started from and After the one it ended
-	// with. Before, Reduction, Budget, Ask and Summaries with the log and its artifacts
-	// give the projection again.
+	// Before is the state that the pipeline started from, After the one it ended with. The projection can
+	// be computed again from Before, Reduction, Budget, Ask and Summaries with the log and its artifacts.
 	Before, After reduce.State
 	Reduction     reduce.Policy
 	Budget        budget.Budget
-	// Ask is what was asked for beside the budget, and Summaries are the ids of those
-	// that could be quoted, oldest first.
+	// Ask is what the request demanded in addition to the budget. Summaries are the ids of those that could
+	// be quoted, oldest first.
 	Ask       reduce.Ask
 	Summaries []string
 	// Projection is the policy that was applied to the reduced view, ShownBefore the
@@ -53,53 +51,52 @@ type Projection struct {
 	RootsConsulted []string
 	SafetyBlocked  bool
 	Reverted       string
-	// Texts names the caller's texts, of a record that was read from the store: LoadTexts
-	// puts them into Projection. Empty if there are none.
+	// Texts is the hash under which the caller's texts are stored, in a record that was read from the
+	// store. LoadTexts puts them back into Projection. Empty if there are none.
 	Texts string
 	// SummaryVersion is the version of the rules of After.Summary; 0 if that is empty.
 	SummaryVersion uint32
-	// Previous is the record that the context was compared with: the newest of the stream
-	// that was not after it. Empty if there was none, or a build before this was kept made it.
+	// Previous is the record that the context was compared with: the newest of its stream at AsOf or
+	// before. Empty if there was none, or an early build wrote the record.
 	Previous string
 	// MessageCount is how many messages PrefixHash covers.
 	MessageCount int
 	Tokens       uint64
-	// Raw is the size of the whole log, in tokens, and Tiers are those of the context, as the
-	// gauge counted them; 0 and nil in a record of a build before these were kept.
+	// Raw is the size of the whole log, and Tiers is that of the context by tier, in tokens of the gauge; 0
+	// and nil in records of early builds.
 	Raw   uint64
 	Tiers map[budget.Tier]uint64
-	// Shared is what the context shares with Previous; nil where that is not known.
+	// Shared is the prefix that the context shares with Previous; nil if unknown.
 	Shared *Shared
-	// Injected is the size of the injections beside them, in tokens. Where there are any,
-	// ContextHash covers the ContextMessages of the whole context, of which the first
-	// PrefixMessages have the same bytes without them; else these are empty.
+	// Injected is the size of the injections after the context, in tokens; Tokens does not include it. If
+	// there are any, ContextHash covers all ContextMessages messages of context and injections; the first
+	// PrefixMessages have the same bytes without them. Otherwise these fields are empty.
 	Injected                        uint64
 	ContextHash                     string
 	ContextMessages, PrefixMessages int
-	// RemindersTurns and RemindersCollapsed are the turn and the dropped event up to which
-	// the session's watchers know what became of its reminders.
+	// RemindersTurns and RemindersCollapsed are the turn and the collapsed event up to which the session's
+	// watchers were informed of what became of reminders.
 	RemindersTurns     uint32
 	RemindersCollapsed eventlog.Seq
 }
 
-// Shared is what a context shares with another.
+// Shared is the prefix that a context shares with an earlier one.
 type Shared struct {
-	// Messages are the leading ones with the same bytes, and Tokens their size.
+	// Messages counts the leading messages with the same bytes, and Tokens is their size.
 	Messages int
 	Tokens   uint64
 	// BrokenBy is the reducer that rewrote the first message that differs; empty if none did.
 	BrokenBy string
 }
 
-// Stream names what has a prefix of its own in a provider's cache: the decisions of a
-// fingerprint in one format.
+// Stream is the key of a stream: contexts under one fingerprint in one format, which share a prefix in a
+// provider's cache.
 func (r Projection) Stream() string { return r.Fingerprint + "/" + r.Budget.Format }
 
-// Pointers are the blocks that are not rendered as the log has them, in order.
+// Pointers are the edited blocks of a context, in order.
 type Pointers []Pointer
 
-// Pointer says that a block is not rendered as the log has it. What else there is to say
-// of it is in the log.
+// Pointer says that an edit changed or replaced a block. Other facts about the block are in the log.
 type Pointer struct {
 	Seq       eventlog.Seq
 	Block     int

@@ -11,27 +11,27 @@ import (
 
 // Shadow is what a policy would have sent in the place of a projection.
 type Shadow struct {
-	// Policy is its name.
+	// Policy is the name of the shadow policy.
 	Policy string
-	// Tokens and Messages are those of its context, and StableTokens how many of the tokens at
-	// its beginning are as in the shadow before it.
+	// Tokens and Messages are the size of its context. StableTokens is the size of the prefix that it
+	// shares with the shadow before it.
 	Tokens       uint64
 	Messages     int
 	StableTokens uint64
 	// BrokenBy is the reducer that changed the prefix of the shadow before it; empty if none did.
 	BrokenBy string
-	// OverBudget is set where it would have been refused; the numbers are 0 then.
+	// OverBudget is set if the policy would have refused the context; then the numbers are 0.
 	OverBudget bool
 }
 
 const (
-	// shadowKind is the kind of shadows, each under the id and the last event of its projection.
+	// shadowKind is the kind of shadows. Each has the id and the last event of its projection.
 	shadowKind    = "shadow"
 	shadowVersion = 1
 )
 
-// ShadowKind is the kind of what a shadow decides in the place of what is decided under a kind, so
-// that neither goes by the other. What is the session's own has one kind for both.
+// ShadowKind maps an artifact kind to the one that shadows use for it, so that shadows and contexts do not
+// use each other's decisions. Kinds that do not depend on decisions are shared.
 func ShadowKind(kind string) string {
 	of, _, _ := strings.Cut(kind, "/")
 	switch of + "/" {
@@ -42,7 +42,7 @@ func ShadowKind(kind string) string {
 	}
 }
 
-// ShadowArtifact is the shadow of a projection as it is stored.
+// ShadowArtifact encodes the shadow of a projection.
 func ShadowArtifact(asOf eventlog.Seq, projectionID string, s Shadow) (eventlog.Artifact, error) {
 	return artifact.Encode(eventlog.Artifact{Kind: shadowKind, Seq: asOf, ID: projectionID}, &storagev1.Shadow{
 		Version: shadowVersion, Policy: s.Policy, Tokens: s.Tokens, Messages: uint32(s.Messages), StableTokens: s.StableTokens,
@@ -50,7 +50,7 @@ func ShadowArtifact(asOf eventlog.Seq, projectionID string, s Shadow) (eventlog.
 	})
 }
 
-// Shadows are those of the projections from one to another event, by the ids of these. It returns
+// Shadows returns the shadows of the projections of events from to to, by projection id. It returns
 // *artifact.VersionError or *eventlog.CorruptError.
 func Shadows(ctx context.Context, store eventlog.Artifacts, sessionID string, from, to eventlog.Seq) (map[string]Shadow, error) {
 	out := map[string]Shadow{}

@@ -40,7 +40,7 @@ func TestStoredShadowKeepsEveryField(t *testing.T) {
 	}
 }
 
-// Shadows share what is the session's, and nothing that contexts go by.
+// Shadows share what belongs to the session, but not the artifacts that decide contexts.
 func TestKindsOfShadows(t *testing.T) {
 	for kind, want := range map[string]string{
 		projectionKind: "shadow/projection", decisionsKind("f"): "shadow/decisions/f", streamKind("f/contextd"): "shadow/projection_of_stream/f/contextd",

@@ -12,15 +12,13 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// projectionKind is the kind of artifact that holds records of projections, at the event that
-// they show the log as of.
+// projectionKind is the kind of artifact that holds records of projections. Each is stored at its AsOf.
 const projectionKind = "projection"
 
 // projectionVersion is the version of contextd.storage.v1.Projection that is written.
 const projectionVersion = 1
 
-// stored is the record as it is stored. The caller's texts are not in it, but their hash
-// is.
+// stored encodes the record. It has the hash of the caller's texts in their place.
 func (r Projection) stored() (*storagev1.Projection, error) {
 	hash, err := hashSum(r.PrefixHash)
 	if err != nil {
@@ -50,8 +48,8 @@ func (r Projection) stored() (*storagev1.Projection, error) {
 	}, nil
 }
 
-// projectionFrom reads the record that an artifact holds. Its options are without the caller's
-// texts, which Texts names. It returns *artifact.VersionError or *eventlog.CorruptError.
+// projectionFrom decodes the record in an artifact. Its options lack the caller's texts, which LoadTexts
+// adds. It returns *artifact.VersionError or *eventlog.CorruptError.
 func projectionFrom(a eventlog.Artifact) (Projection, error) {
 	m := &storagev1.Projection{}
 	if err := artifact.Decode(a, m, projectionVersion); err != nil {

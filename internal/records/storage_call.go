@@ -20,7 +20,7 @@ const (
 	callVersion = 1
 )
 
-// put stores the call at an event, with what it is found by; durable on return.
+// put stores the call at an event, with its index entries; durable on return.
 func (c ModelCall) put(ctx context.Context, store eventlog.Artifacts, of eventlog.Incarnation, at eventlog.Seq) error {
 	a, err := artifact.Encode(eventlog.Artifact{Kind: callKind, Seq: at, ID: callID(c.Number), Of: of}, c.stored())
 	if err != nil {
@@ -36,12 +36,11 @@ func (c ModelCall) put(ctx context.Context, store eventlog.Artifacts, of eventlo
 	return store.PutArtifacts(ctx, c.SessionID, append(entries, a)...)
 }
 
-// modelKind is the kind under which the calls that say something of a model's prompts as
-// the tokenizer counts them are kept once more; an empty tokenizer is any.
+// modelKind is the kind of copies of calls that lastCall looks for; an empty tokenizer matches any.
 func modelKind(model, tokenizer string) string { return "call_of_model/" + tokenizer + "/" + model }
 
-// entries are what a call, which is stored as a, is found by: itself under every kind that
-// it may be asked for by. Of the calls at one event the newest has the greatest id.
+// entries are the index entries of a call that is stored as a: copies of it under each kind that it is
+// looked up by. Of several calls at one event, the newest has the greatest id.
 func (c ModelCall) entries(a eventlog.Artifact) []eventlog.Artifact {
 	var out []eventlog.Artifact
 	for _, model := range slices.Compact([]string{c.BudgetModel, c.Model}) {
@@ -66,8 +65,8 @@ func (c ModelCall) stored() *storagev1.ModelCall {
 	}
 }
 
-// decodeCall reads a call. It is of the session that it was found in, which may be
-// a fork of the one it was reported for.
+// decodeCall decodes a call. It gets the id of the session that it was found in, which may be a fork of the
+// one that it was reported for.
 func decodeCall(sessionID string, a eventlog.Artifact) (ModelCall, error) {
 	m := &storagev1.ModelCall{}
 	if err := artifact.Decode(a, m, callVersion); err != nil {

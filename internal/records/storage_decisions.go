@@ -13,7 +13,7 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// toolResults is the reducer whose Through has a field of its own.
+// toolResults is the reducer whose watermark (State.Through) has a field of its own.
 const toolResults = "tool_results"
 
 func storeReductionState(s reduce.State) *storagev1.ReductionState {

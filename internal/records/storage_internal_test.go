@@ -18,7 +18,7 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// filled is a record in which no field is zero, so that a field that is not stored shows.
+// filled is a record in which no field is zero, so that the test notices a field that is not stored.
 func filled() Projection {
 	var r Projection
 	artifacttest.Fill(&r)

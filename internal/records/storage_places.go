@@ -10,8 +10,8 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// Places in the log are stored as distances, which are small numbers: the lists of a
-// record are most of its size.
+// Places in the log are delta-encoded, since small numbers take fewer bytes and these lists make up most of
+// a record.
 
 func storeRanges(all eventlog.Ranges) []uint64 {
 	out := make([]uint64, 0, 2*len(all))
@@ -63,13 +63,13 @@ func storePointers(all Pointers) (numbers []uint64, edits []*storagev1.Edit) {
 	return numbers, edits
 }
 
-// reader reads lists of places; err is the first that was no list.
+// reader decodes lists of places; err is the first error.
 type reader struct {
 	what string
 	err  error
 }
 
-// entries yields the numbers of each entry of a list.
+// entries yields the entries of a list, each of them that many numbers.
 func (r *reader) entries(numbers []uint64, each int) func(yield func([]uint64) bool) {
 	if len(numbers)%each != 0 {
 		r.corrupt("a list of places ends early")

@@ -14,8 +14,8 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// textsKind is the kind of artifact that holds the caller's texts, at event 0 and under
-// their hash, so that every record that goes by the same ones shares them.
+// textsKind is the kind of artifact that holds a caller's texts. It is stored at event 0 under the hash of
+// the texts, so records with the same texts share one artifact.
 const textsKind = "caller_texts"
 
 // textsVersion is the version of contextd.storage.v1.CallerTexts that is written.
@@ -40,8 +40,8 @@ func storeTexts(o projection.Options) storedTexts {
 	return storedTexts{m, hash[:]}
 }
 
-// putTexts stores the caller's texts among the options beside the session's log, unless
-// they are there; durable on return. of, if not 0, is the incarnation that is meant.
+// putTexts stores the caller's texts in the options next to the session's log, unless they are stored
+// already; durable on return. of, if not 0, is the incarnation of the session that is meant.
 func putTexts(ctx context.Context, store eventlog.Artifacts, sessionID string, of eventlog.Incarnation, o projection.Options) error {
 	texts := storeTexts(o)
 	if texts.message == nil {
@@ -55,8 +55,8 @@ func putTexts(ctx context.Context, store eventlog.Artifacts, sessionID string, o
 	return artifact.Put(ctx, store, sessionID, eventlog.Artifact{Kind: textsKind, ID: id, Of: of}, texts.message)
 }
 
-// LoadTexts puts the caller's texts back into the options of a record that was read from
-// the store, which then gives its projection again.
+// LoadTexts puts the caller's texts back into the options of a record that was read from the store. The
+// projection can be computed again only after that.
 func (r *Projection) LoadTexts(ctx context.Context, store eventlog.Artifacts, sessionID string) error {
 	if r.Texts == "" {
 		return nil

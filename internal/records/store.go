@@ -13,8 +13,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Prepare stores the caller's texts and returns the record with what it is found by, which
-// are to be put together. of, if not 0, is the incarnation of the session that is meant.
+// Prepare stores the caller's texts. It returns the record with its index entries, which the caller must
+// store in one PutArtifacts. of, if not 0, is the incarnation of the session that is meant.
 func (r Projection) Prepare(ctx context.Context, store eventlog.Artifacts, sessionID string, of eventlog.Incarnation) ([]eventlog.Artifact, error) {
 	if err := putTexts(ctx, store, sessionID, of, r.Projection); err != nil {
 		return nil, err
@@ -63,8 +63,8 @@ func Projections(ctx context.Context, store eventlog.Artifacts, sessionID string
 	}
 }
 
-// Page lists the records of a session, oldest first, after the one named after. next is
-// empty after the last.
+// Page lists at most limit records of a session, oldest first, from the one after id after. next is the id
+// to continue after; empty on the last page.
 func Page(ctx context.Context, store eventlog.Artifacts, sessionID, after string, limit int) (page []Projection, next string, err error) {
 	var from eventlog.Seq
 	if after != "" {
@@ -89,16 +89,16 @@ func Page(ctx context.Context, store eventlog.Artifacts, sessionID, after string
 	return page, "", nil
 }
 
-// Newest is the id of the newest recorded projection: of those with the greatest as-of, the
-// one that was recorded last. It is empty where there is none.
+// Newest returns the id of the newest recorded projection: the one with the greatest as-of, and of those
+// the one recorded last. It is empty if there is none.
 func Newest(ctx context.Context, store eventlog.Artifacts, sessionID string) (string, error) {
 	a, _, err := artifact.Newest(ctx, store, sessionID, projectionKind, 0)
 	return a.ID, err
 }
 
-// NextID names the next projection of the log at an event: "p", the event and a number
-// that distinguishes projections at the same event. It has four digits, and four more where
-// those are used up, so that a newer id sorts after an older one.
+// NextID names the next projection as of an event: "p", the event, and a number among the projections of
+// that event, such as p12-0001. It has four digits, and four more after all nines, so that newer ids sort
+// after older ones.
 func NextID(ctx context.Context, store eventlog.Artifacts, sessionID string, asOf eventlog.Seq) (string, error) {
 	q := eventlog.ArtifactQuery{Kind: projectionKind, From: asOf, To: max(asOf, 1), Reverse: true}
 	for a, err := range store.Artifacts(ctx, sessionID, q) {
@@ -118,7 +118,7 @@ func NextID(ctx context.Context, store eventlog.Artifacts, sessionID string, asO
 	return fmt.Sprintf("p%d-0001", asOf), nil
 }
 
-// asOfInID is the event in a projection's id; false for what is no such id.
+// asOfInID reads the event from a projection's id; false if it is no such id.
 func asOfInID(projectionID string) (eventlog.Seq, bool) {
 	var asOf, n uint64
 	if c, err := fmt.Sscanf(projectionID, "p%d-%d", &asOf, &n); err != nil || c != 2 {
@@ -127,8 +127,7 @@ func asOfInID(projectionID string) (eventlog.Seq, bool) {
 	return eventlog.Seq(asOf), fmt.Sprintf("p%s-%04d", strconv.FormatUint(asOf, 10), n) == projectionID
 }
 
-// newer reports whether the first of two projections was recorded after the second; see
-// NextID for their numbers at one event.
+// newer reports whether projection a was recorded after projection b, by their ids (see NextID).
 func newer(a, b string) bool {
 	atA, _ := asOfInID(a)
 	atB, _ := asOfInID(b)
