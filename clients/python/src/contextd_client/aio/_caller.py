@@ -1,4 +1,4 @@
-"""A connection whose calls are repeated where that may help."""
+"""A connection whose failed calls are retried where that may help."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Caller:
         """The service of transcripts itself."""
         return TranscriptServiceStub(self._channel)
 
-    # Every call ends in one of these.
+    # All calls go through one of these methods.
 
     async def _call(
         self, method: grpc.aio.UnaryUnaryMultiCallable[Request, Answer], request: Request
@@ -86,7 +86,7 @@ class Caller:
                 await self._sleep(patience.wait(error))
 
     async def _all(self, open: Callable[[], AsyncIterable[Answer]]) -> list[Answer]:
-        """What a stream sends, whole."""
+        """All messages of a stream. If it breaks, it is opened again from its beginning."""
 
         async def read() -> list[Answer]:
             return [part async for part in open()]
@@ -107,7 +107,7 @@ class Caller:
         return await self._repeat(lambda: asyncio.to_thread(upload))
 
     async def _parts(self, open: Callable[[], AsyncIterable[Answer]]) -> AsyncIterator[Answer]:
-        """What a stream sends; where it breaks it is opened again."""
+        """The messages of a stream. If it breaks, `open` is called again to continue it."""
         patience = self._patience()
         while True:
             call = open()
@@ -120,7 +120,7 @@ class Caller:
                 await self._sleep(patience.wait(error))
             finally:
                 if isinstance(call, grpc.aio.Call):
-                    call.cancel()  # of a stream that is not read to its end
+                    call.cancel()  # if the caller did not read to the end
 
     def _patience(self) -> Patience:
         return Patience(self._patience_seconds, self._address)
