@@ -21,8 +21,8 @@ COMMIT_DATE ?= $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ 
 PROGRAM     ?= bin/contextd
 MAIN        ?= ./cmd/contextd
 
-# Packages that are built and tested at once, and how long one package's tests
-# may take: sized for two cores under the race detector, with others at work on them.
+# How many packages are built and tested in parallel, and the time limit for one package's
+# tests: sized for two cores with the race detector and other load on the machine.
 TEST_P       ?= 2
 TEST_TIMEOUT ?= 20m
 PKG          ?= ./...
@@ -240,10 +240,10 @@ test-python: $(INCLUDE) ## Test the Python client against a daemon (skipped with
 test-typescript: $(INCLUDE) ## Test the TypeScript client against a daemon (skipped without npm)
 	clients/typescript/test.sh || [ $$? = 3 ]
 
-# The examples build the packages where their tests do: one after the other.
+# The examples build the packages in the same folders as their tests: run them in sequence.
 test-python test-typescript: | $(filter conformance,$(MAKECMDGOALS))
 
-# Empty: all languages.
+# Empty means all languages.
 CONFORMANCE_LANGUAGES ?=
 CONFORMANCE_FLAGS     ?=
 

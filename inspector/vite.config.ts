@@ -1,6 +1,6 @@
 import { defineConfig } from "vite";
 
-// The daemon serves what is written here; tools/inspector.sh compares it with what is committed.
+// The daemon serves the output; tools/inspector.sh compares it with the committed files.
 export default defineConfig({
   base: "/",
   build: {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: apt.sh ARGUMENT...
-# Runs apt-get, once more after an update where that fails. Targets of make that run side by side wait
-# for each other here: apt-get refuses to run twice at once.
+# Runs apt-get and, if that fails, once more after an update. Targets of make that run in parallel take
+# turns here, since apt-get refuses to run twice at once.
 set -euo pipefail
 lock="$(dirname "$0")/../bin/.apt.lock"
 mkdir -p "${lock%/*}"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Fails where the protos would break a client or a file written by main.
 #
-# The baseline is BASELINE, else origin/main, else main, laid out as a workspace
-# of its own: the include that the workspace needs is not part of a commit.
+# The baseline is BASELINE, else origin/main, else main. It is copied into a workspace of its own,
+# since the include that the workspace needs is not part of a commit.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

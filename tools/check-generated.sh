@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fails where the committed *.pb.go differ from what the protos give: a changed,
-# a missing or a left-over file. Touches nothing but .build/generated.
+# Fails if the committed *.pb.go differ from the generated ones: changed, missing or surplus files.
+# It only writes to .build/generated.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests the inspector in a headless Chromium, against the program CONTEXTD_BINARY or one that is
-# built with Go. REWRITE=1 takes over what it looks like. Exits with 3 where npm or Chromium are
-# not there.
+# built with Go. REWRITE=1 replaces the stored screenshots. Exits with 3 where npm or Chromium is
+# missing.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../inspector"
 export CHROMIUM=${CHROMIUM:-$(command -v chromium || command -v chromium-browser || true)}

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # usage: nightly.sh [STAGE...]
-# Runs the stages, or those named, although others fail, short ones first. What draws numbers has a
-# new seed each time, which it prints. In the end it lists how long each stage took, and
-# fails if one did. make nightly sets the variables.
+# Runs all stages, or the named ones, short ones first, and goes on after a failure. Random tests get
+# a new seed each time, which is printed. At the end it lists how long each stage took, and fails if
+# a stage failed. make nightly sets the variables.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,14 +13,14 @@ release() { make release-twice; }
 image() { make image-steps IMAGE_STEPS_FLAGS=-twice; }
 # 200,000 hostile calls of all methods.
 hostile() { make hostile CALLS=200000 SEED="$seed"; }
-# Clients do their worst with the memory of the pod.
+# Attacks on the memory of a pod.
 attack() { make attack; }
 # The disk store against the model, and after crashes and damage.
 store() { go test -count=1 -race -run 'Crash|Model|Flipped|LostFiles' -timeout 60m ./internal/log/disklog -rapid.checks=1000; }
 # Adapters with the oldest versions of their frameworks.
 adapters() { make test-python ADAPTERS='oldest adk-oldest'; }
 fuzz() { make fuzz FUZZTIME="$FUZZTIME" PKG="$PKG"; }
-# Files, disk, clients, partners, databases and the process broken.
+# Faults of files, disk, clients, partners, databases and the process.
 faults() { make faults SEED="$seed" SOAK="$SOAK"; }
 # What make test runs without the race detector, and properties with new seeds.
 race() { RACE=all tools/test.sh 60m "$TEST_P" $PKG; }

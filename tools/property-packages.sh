@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # usage: property-packages.sh PACKAGE...
-# Prints which of the packages have property tests, and so the flags of rapid.
+# Prints the packages that have property tests, and so accept the flags of rapid.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go list -test -f '{{.ImportPath}} {{join .Deps " "}}' "$@" |

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# release.sh DIR: writes what a release has into a new directory: an archive for each platform with
-# the program, its completions, its parts list and the service files; the clients' packages; and
-# SHA256SUMS. The same commit gives the same bytes. Clients are left out, with a line that says
-# so, where the toolchain is missing. RELEASE_PLATFORMS: not all of the platforms.
+# release.sh DIR: writes a release into a new directory: an archive for each platform with the program,
+# its completions, its SBOM and the service files; the clients' packages; and SHA256SUMS. The same
+# commit gives the same bytes. A client whose toolchain is missing is skipped, and a line reports
+# that. RELEASE_PLATFORMS restricts the platforms.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$1
@@ -17,7 +17,7 @@ out=$(cd "$out" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# compile FILE: builds for GOOS and GOARCH. What a developer's GOFLAGS say would be in the file.
+# compile FILE: builds for GOOS and GOARCH, without the developer's GOFLAGS, which would change the file.
 compile() {
 	GOFLAGS=-buildvcs=false make --silent build VERSION="v$version" PROGRAM="$1" >&2
 }

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # usage: test.sh TIMEOUT AT_ONCE PACKAGE...
-# Runs the tests of the packages, under the race detector where it may find something. It makes
-# tests many times slower, so it is left out
+# Runs the tests of the packages, with the race detector where it may find something. It makes tests
+# many times slower, so it is off
 #   - for packages that neither start goroutines nor guard anything against them;
 #   - for tests that count allocations, over recorded sessions, and attacks on a daemon that is a process of its own;
-#   - for other long tests that take one step after another, and programs that scripts start by
-#     the hundred. With RACE=all, as in make nightly, these and all packages run under it.
+#   - for other long tests without concurrency, and for programs that scripts start hundreds of times.
+# With RACE=all, as in make nightly, it is on for all packages and tests.
+#
 # Property tests have a fixed seed, so that whether a change passes depends on the change alone;
-# make nightly draws new ones. make lint has vetted what is tested. GOTAGS are the tags that the
-# released program is built with.
+# make nightly draws new ones. go vet is off, since make lint vets the same code. GOTAGS are the build
+# tags of the released program.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Holds pages, protos and comments of Go code to plain words: fails with each line that uses a
-# word of words.txt. Code blocks of pages, generated code, test data and the changelog are not
+# Checks that pages, protos and comments of Go code use plain words: prints each line with a word of
+# words.txt, and fails if there is one. Code blocks of pages, generated code, test data and the changelog are not
 # checked. It checks the files that git knows, or those that are named.
 set -euo pipefail
 cd "$(dirname "$0")/.."

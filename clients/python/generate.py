@@ -7,7 +7,7 @@ generated modules and no protos; there it does nothing.
 The protos are those of contextd/v1, and so is the name of their package on the wire. Their
 files get the name of this package's folder, by which the generated modules import each other.
 
-The rules of buf.validate are the daemon's business. They are taken out of the
+The validation rules of buf.validate are only used by the daemon. They are removed from the
 descriptors, so that the package does not depend on their runtime.
 """
 
@@ -32,7 +32,7 @@ PACKAGE = "contextd_client"
 
 
 def main() -> None:
-    """Generate, or say why nothing is to be generated."""
+    """Generate the modules, or report why that is not possible."""
     files = sorted(str(p.relative_to(PROTOS)) for p in PROTOS.glob("contextd/v1/*.proto"))
     if not files:
         if not any((SOURCES / PACKAGE / "v1").glob("*_pb2.py")):
@@ -86,7 +86,7 @@ def own(file: str) -> str:
 
 
 def prepared(descriptors: bytes) -> bytes:
-    """The descriptors without rules, under the names of this package."""
+    """The descriptors without validation rules, with the names of this package."""
     from google.protobuf import descriptor_pb2
 
     files = descriptor_pb2.FileDescriptorSet.FromString(descriptors)
@@ -94,7 +94,7 @@ def prepared(descriptors: bytes) -> bytes:
     for file in files.file:
         if file.name == VALIDATE:
             continue
-        # The extensions are not registered here: they are the unknown fields.
+        # The rules are extensions. Those are not registered here, so they are unknown fields.
         file.DiscardUnknownFields()
         others = [name for name in file.dependency if name != VALIDATE]
         del file.dependency[:]

@@ -2,9 +2,8 @@
 # Checks types and style and runs the tests against a real daemon. Exits with 3 and one line
 # where the toolchain is missing. Arguments go to pytest.
 #
-# Frameworks that cannot be installed together have environments of their own:
-# requirements-adk.txt, and requirements-NAME.txt for each NAME in ADAPTERS. In these only the
-# adapters' tests are run.
+# Frameworks that cannot be installed together have separate environments: requirements-adk.txt, and
+# requirements-NAME.txt for each NAME in ADAPTERS. Only the adapters' tests run in these.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 builds=${CONTEXTD_CACHE:-$(cd "$here/../.." && pwd)/.build}
@@ -12,7 +11,7 @@ command -v python3 >/dev/null || { echo "SKIPPED: no python3"; exit 3; }
 command -v go >/dev/null || { echo "SKIPPED: no go"; exit 3; }
 cd "$here"
 
-# install NAME: makes $cache/venv of requirements-NAME.txt.
+# install NAME: creates the environment $cache/venv from requirements-NAME.txt.
 install() {
 	cache=$builds/python-$1
 	if ! cmp -s "requirements-$1.txt" "$cache/requirements-$1.txt"; then

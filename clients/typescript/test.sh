@@ -24,7 +24,7 @@ if [ -z "${CONTEXTD_BINARY-}" ] && command -v go >/dev/null; then
 fi
 npm run --silent test
 
-# Mastra needs a later Node, which is a package of its own.
+# Mastra needs a newer Node, so it is a separate package.
 if ! install mastra || ! mastra/node_modules/.bin/node --version >/dev/null; then
 	echo "SKIPPED: the tests with Mastra, as it or its Node cannot be installed" >&2
 	exit

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestBadValues: what is wrong is refused with its name.
+// TestBadValues: an invalid value is refused, and the error names it.
 func TestBadValues(t *testing.T) {
 	for values, want := range map[string][]string{
 		`mode: daemonset`:                                          {"/mode", "sidecar", "standalone"},
@@ -49,7 +49,7 @@ func parsed(t *testing.T, text string) map[string]any {
 	return values
 }
 
-// TestValues sets each value that no variant of the page does, and looks for what it says.
+// TestValues sets each value that the page's variants do not set, and looks for it in the manifest.
 func TestValues(t *testing.T) {
 	for values, want := range map[string][]string{
 		`image: {repository: r.example/c, tag: v9, pullPolicy: Always}`:                                                               {"image: r.example/c:v9", "imagePullPolicy: Always"},
@@ -86,7 +86,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestConfigWins: a flag of the chart's would set aside what config says, in silence.
+// TestConfigWins: the chart must not set flags for settings that config has, since a flag would override them
+// silently.
 func TestConfigWins(t *testing.T) {
 	manifest, err := helm(t.Context(), "a", parsed(t, `config: {import_memory: 1GiB, log_format: text, max_session_events: 1000}`))
 	if err != nil {
@@ -99,8 +100,7 @@ func TestConfigWins(t *testing.T) {
 	}
 }
 
-// TestConfigReplacesPods: a pod that runs does not see a ConfigMap of another content, so another
-// content has another name.
+// TestConfigReplacesPods: running pods do not notice a changed ConfigMap, so a changed one gets another name.
 func TestConfigReplacesPods(t *testing.T) {
 	names := map[string]bool{}
 	for _, values := range []string{`config: {max_sessions: 1}`, `config: {max_sessions: 2}`} {

@@ -17,14 +17,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// container is the daemon's container on this machine: its volumes are folders of a directory.
+// container is the daemon's container on this machine, with folders for volumes.
 type container struct {
 	root string
 	args []string
 	env  []string
 }
 
-// mount makes the volumes of the daemon's container, with what the page's secrets hold.
+// mount creates the volumes of the daemon's container, with the content of the page's secrets.
 func mount(t *testing.T, c *commands, v variant) container {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pod") //nolint:usetesting // A socket's path must be short.
@@ -47,7 +47,7 @@ func mount(t *testing.T, c *commands, v variant) container {
 		}
 	}
 	for _, variable := range daemon.Env {
-		// The value of a secret that the page leaves to the reader is of no account.
+		// The values of secrets that the page leaves to the reader do not matter.
 		out.env = append(out.env, variable.Name+"="+variable.Value)
 		if variable.ValueFrom != nil {
 			out.env[len(out.env)-1] += "secret"
@@ -56,7 +56,7 @@ func mount(t *testing.T, c *commands, v variant) container {
 	return out
 }
 
-// volume is what a volume holds before the daemon starts.
+// volume is the content of a volume before the daemon starts.
 func volume(t *testing.T, c *commands, v variant, name string) map[string][]byte {
 	t.Helper()
 	onDisk := map[string][]byte{"lost+found/none": nil}
@@ -98,7 +98,7 @@ func volume(t *testing.T, c *commands, v variant, name string) map[string][]byte
 	return nil
 }
 
-// onLoopback gives a flag with an address of the pod a free port of this machine instead.
+// onLoopback replaces a flag's address by a free port of this machine.
 func (c container) onLoopback(t *testing.T, flag string) (address string) {
 	t.Helper()
 	for i, arg := range c.args {
@@ -115,8 +115,8 @@ func (c container) onLoopback(t *testing.T, flag string) (address string) {
 	return address
 }
 
-// daemonStarts starts the real program as each variant's container says, asks the paths of
-// its probes, calls it as a client of that variant does, and stops it as the kubelet would.
+// daemonStarts starts the real program as in each variant's container. It requests the paths of the probes,
+// calls the API as a client of that variant, and stops the program as the kubelet would.
 func (c *commands) daemonStarts(t *testing.T, v variant) {
 	of, sidecar := v.daemon(t)
 	if flagValue(of, "--store") == "postgres" && c.database == "" {
@@ -167,7 +167,7 @@ func (c *commands) daemonStarts(t *testing.T, v variant) {
 	}
 }
 
-// agentAddress is the socket's address that the agent's container has in its environment, in a
+// agentAddress is the socket's address in the environment of the agent's container. The socket must be in a
 // directory that it shares with the daemon.
 func (c container) agentAddress(t *testing.T, v variant) string {
 	t.Helper()
@@ -186,10 +186,10 @@ func (c container) agentAddress(t *testing.T, v variant) string {
 	return "unix://" + filepath.Join(c.root, path)
 }
 
-// reachedWithProofOnly: the addresses of the pod are accepted with the secrets that a variant
-// has, and refused without. Nothing listens there: the store cannot be opened.
+// reachedWithProofOnly: the program accepts the addresses of the pod with the variant's secrets, and refuses
+// them without. It does not listen on them: the store cannot be opened.
 func (c *commands) reachedWithProofOnly(t *testing.T, v variant) {
-	away := *c // with a database that is not there
+	away := *c // with a database that does not exist
 	away.secrets = maps.Clone(c.secrets)
 	for name, files := range away.secrets {
 		if _, ok := files["dsn"]; ok {

@@ -19,7 +19,7 @@ import (
 	"k8s.io/pod-security-admission/policy"
 )
 
-// TestPage holds the chart to the overlays, and what they give to what the page promises.
+// TestPage compares the chart with the overlays, and their result with what the page promises.
 func TestPage(t *testing.T) {
 	c := follow(t)
 	for _, v := range c.variants {
@@ -37,7 +37,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// template is the pod that a variant makes, and claims the volumes that a StatefulSet adds to it.
+// template is the pod of a variant. claims are the volumes that a StatefulSet adds to it.
 func (v variant) template(t *testing.T) (pod corev1.PodTemplateSpec, claims []corev1.PersistentVolumeClaim) {
 	t.Helper()
 	if sets := all[*appsv1.StatefulSet](v.objects); len(sets) > 0 {
@@ -46,7 +46,7 @@ func (v variant) template(t *testing.T) (pod corev1.PodTemplateSpec, claims []co
 	return find[*appsv1.Deployment](t, v.objects).Spec.Template, nil
 }
 
-// daemon is the container of the daemon, and whether it is a sidecar.
+// daemon is the daemon's container, and whether it is a sidecar.
 func (v variant) daemon(t *testing.T) (c corev1.Container, sidecar bool) {
 	t.Helper()
 	pod, _ := v.template(t)
@@ -76,7 +76,7 @@ func (v variant) sidecarIsNative(t *testing.T) {
 	}
 }
 
-// probesHaveAPortOfTheirOwn: they ask where the metrics are.
+// probesHaveAPortOfTheirOwn: the probes use the port of metrics.
 func (v variant) probesHaveAPortOfTheirOwn(t *testing.T) {
 	c, _ := v.daemon(t)
 	for probe, path := range map[*corev1.Probe]string{c.StartupProbe: "/readyz", c.ReadinessProbe: "/readyz", c.LivenessProbe: "/livez"} {
@@ -92,7 +92,7 @@ func (v variant) probesHaveAPortOfTheirOwn(t *testing.T) {
 	}
 }
 
-// podsAreRestricted asks what a namespace would that enforces the strictest standard.
+// podsAreRestricted checks the pods by the strictest pod security standard that a namespace can enforce.
 func (v variant) podsAreRestricted(t *testing.T) {
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
@@ -114,14 +114,14 @@ func (v variant) podsAreRestricted(t *testing.T) {
 		if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() || c.Resources.Limits.Memory().IsZero() {
 			t.Errorf("%s has no requests of CPU and memory, or no limit of memory", c.Name)
 		}
-		// It would set aside what the daemon takes from the limit.
+		// GOMEMLIMIT would override the limit that the daemon derives from the container's.
 		if slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "GOMEMLIMIT" }) {
 			t.Errorf("%s has GOMEMLIMIT", c.Name)
 		}
 	}
 }
 
-// stopFitsThePod: the kubelet kills what has not stopped within the period.
+// stopFitsThePod: the kubelet kills a pod that has not stopped within the grace period.
 func (v variant) stopFitsThePod(t *testing.T) {
 	pod, _ := v.template(t)
 	c, _ := v.daemon(t)
@@ -134,7 +134,7 @@ func (v variant) stopFitsThePod(t *testing.T) {
 	}
 }
 
-// oneDaemonOpensAStore: of pods that share a claim there is never more than one.
+// oneDaemonOpensAStore: at any time at most one pod may use a claim.
 func (v variant) oneDaemonOpensAStore(t *testing.T) {
 	pod, _ := v.template(t)
 	for _, deployment := range all[*appsv1.Deployment](v.objects) {
@@ -146,7 +146,7 @@ func (v variant) oneDaemonOpensAStore(t *testing.T) {
 	}
 }
 
-// selectorsFit: what selects pods or services by labels, or ports by name, finds them.
+// selectorsFit: selectors of pods and services by labels, and of ports by names, must match.
 func (v variant) selectorsFit(t *testing.T) {
 	pod, _ := v.template(t)
 	c, sidecar := v.daemon(t)
@@ -186,7 +186,7 @@ func (v variant) selectorsFit(t *testing.T) {
 	}
 }
 
-// alerted checks that what is scraped has the job of the alerts.
+// alerted checks that scraped metrics have the job name that the alerts use.
 func alerted(t *testing.T, relabelings []monitoringv1.RelabelConfig) {
 	t.Helper()
 	rules, err := os.ReadFile("../prometheus/contextd.rules.yaml")
@@ -198,7 +198,7 @@ func alerted(t *testing.T, relabelings []monitoringv1.RelabelConfig) {
 	}
 }
 
-// onlyWhoMayReachesThePod: metrics are for all, the API is for pods with a label.
+// onlyWhoMayReachesThePod: everybody may reach metrics, only pods with a label the API.
 func (v variant) onlyWhoMayReachesThePod(t *testing.T) {
 	c, sidecar := v.daemon(t)
 	spec := find[*networkingv1.NetworkPolicy](t, v.objects).Spec

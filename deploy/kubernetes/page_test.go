@@ -27,17 +27,17 @@ import (
 
 const page = "../../docs/kubernetes.md"
 
-// variant is what a block of the page's commands puts on the cluster.
+// variant is what a block of commands on the page creates in the cluster.
 type variant struct {
 	name    string // its first command
 	objects []runtime.Object
 }
 
-// commands are what the page has a reader do.
+// commands are the results of the page's commands.
 type commands struct {
 	variants []variant
-	secrets  map[string]map[string][]byte // what kubectl create secret makes: files by secret
-	dir      string                       // where they ran
+	secrets  map[string]map[string][]byte // the files of secrets that kubectl create secret makes
+	dir      string                       // where the commands ran
 	database string                       // address of a PostgreSQL; empty if none is installed
 }
 
@@ -57,7 +57,7 @@ func blocks(t *testing.T, language string) []string {
 	return all
 }
 
-// follow runs the page's commands. What needs a cluster is rendered; within a block, kubectl and
+// follow runs the page's commands. What they would send to a cluster is rendered. Within a block, kubectl and
 // helm must give the same.
 func follow(t *testing.T) *commands {
 	t.Helper()
@@ -102,7 +102,7 @@ func follow(t *testing.T) *commands {
 	return c
 }
 
-// database starts a PostgreSQL, which ends with the test.
+// database starts a PostgreSQL that ends with the test.
 func database(t *testing.T, dir string) (address string) {
 	t.Helper()
 	program := filepath.Join(dir, "pgserver")
@@ -125,7 +125,7 @@ func database(t *testing.T, dir string) (address string) {
 	}
 	line, err := io.ReadAll(said)
 	t.Cleanup(func() {
-		_ = end.Close() // it may have ended
+		_ = end.Close() // it may have ended already
 		if err := server.Wait(); err != nil {
 			t.Errorf("%v\n%s", err, &log)
 		}
@@ -136,8 +136,8 @@ func database(t *testing.T, dir string) (address string) {
 	return strings.TrimSpace(string(line))
 }
 
-// run runs a command of the page, and returns what it sends to the cluster but for secrets, which
-// it keeps.
+// run runs a command of the page, and returns what it would send to the cluster. Secrets are recorded
+// instead.
 func (c *commands) run(t *testing.T, line string) []byte {
 	t.Helper()
 	words := strings.Fields(line)
@@ -176,7 +176,7 @@ func write(t *testing.T, path string, content []byte) {
 	}
 }
 
-// createSecret takes what follows kubectl create secret.
+// createSecret records a secret; words are the arguments after "kubectl create secret".
 func (c *commands) createSecret(t *testing.T, words []string) {
 	t.Helper()
 	kind, name := words[0], words[1]
@@ -231,7 +231,7 @@ func (c *commands) helm(ctx context.Context, words []string) ([]byte, error) {
 	return helm(ctx, names[0], values)
 }
 
-// writeCertificate makes tls.crt and tls.key, which the page takes as given.
+// writeCertificate writes tls.crt and tls.key, which the page presupposes.
 func writeCertificate(t *testing.T, dir string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -1,5 +1,5 @@
-// Package kubernetes_test renders the Kustomize overlays and the Helm chart, holds them to each
-// other and to Kubernetes' own types, and starts the real daemon as they say.
+// Package kubernetes_test renders the Kustomize overlays and the Helm chart, compares them with each other
+// and with Kubernetes' own types, and starts the real daemon with their settings.
 package kubernetes_test
 
 import (
@@ -42,7 +42,7 @@ func kustomize(t *testing.T, dir string) []byte {
 	return manifest
 }
 
-// helm renders the chart, after its values were checked against its schema.
+// helm validates values by the chart's schema and renders the chart.
 func helm(ctx context.Context, release string, values map[string]any) ([]byte, error) {
 	chart, err := loader.Load("chart")
 	if err != nil {
@@ -63,7 +63,7 @@ func helm(ctx context.Context, release string, values map[string]any) ([]byte, e
 	return []byte(manifest.String()), nil
 }
 
-// documents splits a manifest, without what has nothing but comments.
+// documents splits a manifest, and drops documents that only have comments.
 func documents(manifest []byte) ([][]byte, error) {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))
 	var all [][]byte
@@ -85,7 +85,7 @@ func documents(manifest []byte) ([][]byte, error) {
 	}
 }
 
-// normalise sorts a manifest's documents and their members, and leaves out comments.
+// normalise sorts a manifest's documents and their members, and drops comments.
 func normalise(t *testing.T, manifest []byte) string {
 	t.Helper()
 	all, err := documents(manifest)
@@ -108,7 +108,7 @@ func normalise(t *testing.T, manifest []byte) string {
 	return strings.Join(sorted, "---\n")
 }
 
-// decode reads a manifest strictly: an unknown kind, and an unknown or doubled field, is an error.
+// decode decodes a manifest strictly: unknown kinds, and unknown or repeated fields, are errors.
 func decode(manifest []byte) ([]runtime.Object, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -154,7 +154,7 @@ func all[T runtime.Object](objects []runtime.Object) []T {
 	return found
 }
 
-// TestDecodingIsStrict shows that the decoder would notice.
+// TestDecodingIsStrict shows that decode detects errors.
 func TestDecodingIsStrict(t *testing.T) {
 	good := string(kustomize(t, "base/sidecar"))
 	for from, to := range map[string]string{

@@ -1,5 +1,5 @@
-// Package prometheus_test holds the alerts and the dashboard to a real Prometheus that
-// scrapes a real daemon.
+// Package prometheus_test tests the alerts and the dashboard with a real Prometheus that scrapes a real
+// daemon.
 package prometheus_test
 
 import (
@@ -23,7 +23,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// program finds a program of Prometheus on the path, or where make prometheus puts it.
+// program finds a program of Prometheus in PATH, or where `make prometheus` puts it.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	if path, err := exec.LookPath(name); err == nil {
@@ -96,7 +96,7 @@ func TestEachAlertHasItsSectionOfTheRunbook(t *testing.T) {
 	}
 }
 
-// queries are those of the alerts and of the dashboard, by where they are.
+// queries are the queries of the alerts and the dashboard, by their place.
 func queries(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -124,7 +124,7 @@ func queries(t *testing.T) map[string]string {
 	return all
 }
 
-// rare are metrics of what does not happen to every daemon.
+// rare are metrics of events that not every daemon has.
 var rare = []string{"contextd_prefix_breaks_total", "contextd_lifecycle_events_total", "contextd_hooks_calls_total", "contextd_summary_duration_seconds_bucket"}
 
 func TestEveryQueryFindsItsMetrics(t *testing.T) {
@@ -166,8 +166,8 @@ func TestEveryQueryFindsItsMetrics(t *testing.T) {
 	for ready := false; !ready && lines.Scan(); {
 		ready = strings.Contains(lines.Text(), "Server is ready")
 	}
-	go func() { _, _ = io.Copy(io.Discard, stderr) }() // or it would wait for a reader
-	for scraped := false; !scraped; {                  // the shadow comes after the answer
+	go func() { _, _ = io.Copy(io.Discard, stderr) }() // a full pipe would block it
+	for scraped := false; !scraped; {                  // the shadow is computed after the answer
 		scraped = len(ask(ctx, t, web, `contextd_calls_failed_total`)) > 0 && len(ask(ctx, t, web, `contextd_shadow_tokens_total`)) > 0
 	}
 
@@ -175,7 +175,7 @@ func TestEveryQueryFindsItsMetrics(t *testing.T) {
 	for where, query := range queries(t) {
 		ask(ctx, t, web, query)
 		for _, name := range metric.FindAllString(query, -1) {
-			// The daemon's tests hold those of a database to a daemon that has one.
+			// The daemon's own tests check the metrics of a database, which this daemon does not have.
 			if strings.HasPrefix(name, "contextd_database_") {
 				continue
 			}
@@ -184,7 +184,7 @@ func TestEveryQueryFindsItsMetrics(t *testing.T) {
 			}
 		}
 	}
-	// The daemon is well; the disk of the machine that runs the test may not be.
+	// The daemon is healthy, but the test machine's disk may be nearly full.
 	for _, a := range alerts(t) {
 		if found := ask(ctx, t, web, a.Expr); len(found) > 0 && a.Alert != "ContextdDiskLow" {
 			t.Errorf("%s fires: %s", a.Alert, found)
@@ -192,7 +192,7 @@ func TestEveryQueryFindsItsMetrics(t *testing.T) {
 	}
 }
 
-// start starts a program that is ended with the test.
+// start starts a program that ends with the test.
 func start(t *testing.T, c *exec.Cmd) {
 	t.Helper()
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
@@ -206,7 +206,7 @@ func start(t *testing.T, c *exec.Cmd) {
 	})
 }
 
-// address is one on loopback that nobody listened on just now.
+// address is a free port on loopback.
 func address(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -217,7 +217,7 @@ func address(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// ask returns what a query finds.
+// ask returns the result of a query.
 func ask(ctx context.Context, t *testing.T, web, query string) []json.RawMessage {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+web+"/api/v1/query?query="+url.QueryEscape(query), http.NoBody)

@@ -1,4 +1,4 @@
-// Screenshots, held to those that somebody has looked at.
+// Screenshots, compared with ones that a person has checked.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,11 +10,10 @@ import { expect } from "vitest";
 const here = dirname(fileURLToPath(import.meta.url));
 const rewrite = process.env["REWRITE"] === "1";
 
-// most is the share of a picture that may differ: fonts are drawn a little otherwise by each version of
-// the browser.
+// most is the share of a picture that may differ, since browser versions draw fonts a little differently.
 const most = 0.03;
 
-// still puts the same in the place of what is another time at each run.
+// still replaces texts that differ in each run, such as times, by fixed ones.
 async function still(page: Page) {
   await page.evaluate(() => {
     for (const e of document.querySelectorAll(".clock, .time, .facts span")) {
@@ -27,7 +26,8 @@ async function still(page: Page) {
   });
 }
 
-// looksLike compares what a page shows with browser/goldens/NAME.png. REWRITE=1 writes it.
+// looksLike compares a screenshot of the page with browser/goldens/NAME.png. REWRITE=1 writes the file
+// instead.
 export async function looksLike(page: Page, name: string) {
   await still(page);
   const shot = await page.screenshot({ animations: "disabled", caret: "hide" });

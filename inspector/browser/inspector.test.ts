@@ -8,7 +8,7 @@ import { call, event, hostile, long, result, text } from "./sessions";
 
 let browser: Browser;
 let demo: string; // the data directory of the demo's session, and others
-// What the command line prints of the demo's contexts.
+// The demo's contexts as the command line prints them.
 let listed: { projection_id: string; budget: { projected_tokens: string }; cache?: { broken_by?: string } }[];
 
 beforeAll(async () => {
@@ -28,7 +28,7 @@ afterAll(async () => {
   if (demo) rmSync(dirname(demo), { recursive: true });
 });
 
-// shown opens a place of the inspector over a data directory, and closes it with the test.
+// shown opens a page of the inspector on a data directory, and closes it after the test.
 async function shown(path: string, test: (opened: Opened, url: string) => Promise<void>, look: { dark?: boolean; width?: number } = {}) {
   const serving = await inspect("--embedded", demo);
   try {

@@ -1,4 +1,4 @@
-// The program that is tested, and the browser that shows what it serves.
+// The program under test, and the browser.
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,7 +25,7 @@ export class Serving {
     readonly url: string,
   ) {}
 
-  // start runs a command that goes on, until it has written where its page is.
+  // start starts a command that keeps running, and returns once it has printed the address of its page.
   static start(args: string[], where: RegExp): Promise<Serving> {
     const child = spawn(program, args, { env: environment(), stdio: ["ignore", "pipe", "pipe"] });
     return new Promise((resolve, reject) => {
@@ -68,8 +68,8 @@ export function launch(): Promise<Browser> {
 
 export type Opened = { page: Page; errors: string[]; close: () => Promise<void> };
 
-// open shows an address in a window of its own. Whatever the page complains of, and whichever other
-// host it asks for something, is an error.
+// open opens an address in a new window. Errors on the page's console, and requests to other hosts, fail the
+// test.
 export async function open(browser: Browser, url: string, look: { dark?: boolean; width?: number } = {}): Promise<Opened> {
   const context = await browser.newContext({ viewport: { width: look.width ?? 1280, height: 720 }, colorScheme: look.dark ? "dark" : "light", reducedMotion: "reduce" });
   const page = await context.newPage();
@@ -92,7 +92,7 @@ export async function open(browser: Browser, url: string, look: { dark?: boolean
   return { page, errors, close: () => context.close() };
 }
 
-// at is another place of the same page, with its token.
+// at is the address of another path of the page, with the same token.
 export function at(url: string, path: string): string {
   const u = new URL(path, url);
   u.hash = new URL(url).hash;

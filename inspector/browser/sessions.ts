@@ -1,4 +1,4 @@
-// Sessions that are made for the tests, as "contextd append" and "contextd import" read them.
+// Generated sessions for the tests, in the formats of "contextd append" and "contextd import".
 
 type Block = Record<string, unknown>;
 
@@ -11,10 +11,10 @@ const args = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("ba
 export const call = (id: string, name: string, value: unknown): Block => ({ tool_call: { call_id: id, name, arguments_json: args(value) } });
 export const result = (id: string, ...content: Block[]): Block => ({ tool_result: { call_id: id, content } });
 
-// A picture of one blue dot.
+// A picture of a single blue pixel.
 const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPj/HwADBwIAMCbHYQAAAABJRU5ErkJggg==";
 
-// hostile is a session whose content wants to be more than that.
+// hostile is a session whose content tries to run as markup.
 export const hostile = [
   event("system", text("You are <b>bold</b>.")),
   event("user", text('<img src=x onerror="document.title=\'run\'"><script>document.title="run"</script> & <a href="javascript:alert(1)">click</a>')),
@@ -26,8 +26,8 @@ export const hostile = [
   event("assistant", text("Nothing that is loaded. {{7*7}} ${7*7} %s")),
 ].join("\n");
 
-// long is a transcript in the format of Claude Code of so many events, with nine calls of tools in each
-// message of the model: every tenth event is a model call.
+// long is a transcript of Claude Code with so many events. Each message of the model has nine tool calls, so
+// every tenth event is a model call.
 export function long(events: number): string {
   const lines: string[] = [];
   let parent: string | null = null;

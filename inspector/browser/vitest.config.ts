@@ -4,7 +4,7 @@ export default defineConfig({
   test: {
     include: ["browser/*.test.ts"],
     fileParallelism: false,
-    // A browser takes its time beside other work.
+    // A browser is slow on a busy machine.
     testTimeout: 600_000,
     hookTimeout: 600_000,
     expect: { poll: { timeout: 60_000 } },

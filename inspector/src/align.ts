@@ -1,10 +1,10 @@
-// The log beside what the model saw of it.
+// The events of the log next to the messages of a context.
 import { Origin, type RenderedMessage } from "./gen/contextd/v1/assembly_pb";
 import type { Summary } from "./gen/contextd/v1/compaction_pb";
 import type { Projection, RedactionPointer } from "./gen/contextd/v1/projection_pb";
 import { groups } from "./groups";
 
-// Fate is what became of an event in a context.
+// Fate is what a context shows of an event.
 export type Fate =
   | "kept" | "stubbed" | "clipped" | "omitted" | "redacted"
   | "summarised" | "dropped"
@@ -14,7 +14,8 @@ export type Fate =
 export type AlignedRow = {
   seq: number; // 0: contextd wrote it
   fate: Fate;
-  // message is the index of the message that shows it, or -1; again says that a row before shows it, too.
+  // message is the index of the message that shows the event, or -1. again is set if an earlier row shows the
+  // same message.
   message: number;
   again: boolean;
 };
@@ -75,7 +76,7 @@ function fateOf(pointers: RedactionPointer[] | undefined): Fate {
   return order.find((f) => pointers.some((p) => p.decision === f)) ?? "clipped";
 }
 
-// why says in a sentence what was done to an event.
+// why explains in a sentence what was done to an event.
 export function why(row: AlignedRow, a: Alignment, p: Projection): string {
   switch (row.fate) {
     case "kept":

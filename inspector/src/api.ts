@@ -1,4 +1,4 @@
-// The API, as the daemon serves it beside the page.
+// Clients of the API, which the daemon serves next to the page.
 import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { CompactionService } from "./gen/contextd/v1/compaction_service_pb";
@@ -6,8 +6,8 @@ import { ContextService } from "./gen/contextd/v1/context_service_pb";
 
 const stored = "contextd.token";
 
-// A token that came with the address is good for as long as the command that printed it runs. Others
-// see the same pages with it, so it is kept for all tabs; one that was typed is kept for its own.
+// A token in the address is valid for as long as the command that printed it runs, and is for all pages of
+// it, so it is stored for all tabs. A token that was typed in is stored for its tab only.
 export function takeToken() {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (token === null) return;
@@ -31,11 +31,11 @@ const transport = createConnectTransport({ baseUrl: location.origin, useBinaryFo
 export const contexts = createClient(ContextService, transport);
 export const compactions = createClient(CompactionService, transport);
 
-// Refusal is why something is not shown, in a sentence.
+// Refusal explains in a sentence why something cannot be shown.
 export type Refusal = {
   sentence: string;
   needsToken: boolean;
-  // passing says that it may be answered when it is asked again.
+  // passing says that a later request may succeed.
   passing: boolean;
 };
 

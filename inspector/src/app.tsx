@@ -32,7 +32,7 @@ export function App() {
       else if (e.key === "Escape") setHelp(false);
       else if (e.key === "u") go(up(route));
       else if (e.target === document.body && ["ArrowDown", "ArrowUp", "j", "k", "Enter", "Home", "End", "PageDown", "PageUp"].includes(e.key)) {
-        // The list of the page takes these wherever the page was clicked.
+        // These keys move the page's list, wherever the focus is.
         const list = document.querySelector<HTMLElement>("[data-main] .list, main .list");
         if (list === null) return;
         list.focus();

@@ -4,7 +4,7 @@ import type { ExplainCallResponse } from "./gen/contextd/v1/tokens_pb";
 import { plural } from "./numbers";
 import { Refused } from "./parts";
 
-// Ask answers whether the model saw a text in a context, and if not, why.
+// Ask shows whether the model saw a text in a context, and if not, why.
 export function Ask({ session, projection, onGo }: { session: string; projection: string; onGo: (seq: number) => void }) {
   const [text, setText] = useState("");
   const [state, set] = useState<{ asked: string; answer?: ExplainCallResponse; refusal?: Refusal } | undefined>();

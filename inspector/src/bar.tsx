@@ -7,8 +7,8 @@ export function tierName(tier: string): string {
   return names[tier] ?? tier;
 }
 
-// Bar draws a context against its budget: above by tier, below what of it the provider's cache may have.
-// Patterns say the same as colours.
+// Bar draws a context relative to its budget: its tiers above, and the part that the provider's cache may
+// have below. Patterns distinguish the parts as well as colours.
 export function Bar({ entry: e, most }: { entry: Entry; most: number }) {
   const wide = (tokens: number) => (most > 0 ? (100 * tokens) / most : 0) + "%";
   const real = counted(e);

@@ -19,7 +19,7 @@ import type { Route } from "./route";
 
 const fates: Fate[] = ["kept", "stubbed", "clipped", "omitted", "redacted", "summarised", "dropped", "written", "unshown"];
 
-// A sign for each, for those who cannot tell the colours.
+// A sign for each fate, for readers who cannot distinguish the colours.
 const signs: Record<Fate, string> = {
   kept: "=", stubbed: "→", clipped: "✂", omitted: "∅", redacted: "→", summarised: "Σ", dropped: "×", written: "+", unshown: "·",
 };
@@ -46,7 +46,7 @@ export function Call({ route }: { route: Route & { page: "call" } }) {
   const settled = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const choose = (i: number) => {
     select(i);
-    // A key that is held moves faster than browsers let an address change.
+    // A held key moves faster than browsers allow the address to change.
     clearTimeout(settled.current);
     settled.current = setTimeout(() => go({ ...route, event: shown[i]?.seq ?? 0 }, "replace"), 200);
   };

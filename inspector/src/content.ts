@@ -1,4 +1,4 @@
-// What is in an event or a message, in one line.
+// Summaries of events and messages in one line.
 import { Role, type Block, type Event, type Message } from "./gen/contextd/v1/event_pb";
 import { count } from "./numbers";
 import { decode, line } from "./text";

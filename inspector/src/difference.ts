@@ -1,4 +1,4 @@
-// What changed between two contexts, as "contextd diff" has it.
+// The differences between two contexts, as in "contextd diff".
 import type { RenderedMessage } from "./gen/contextd/v1/assembly_pb";
 
 export type Change =
@@ -6,7 +6,7 @@ export type Change =
   | { kind: "gone"; from: RenderedMessage }
   | { kind: "new"; to: RenderedMessage };
 
-// keys say what messages show, whatever they say by now: an event, or what contextd wrote.
+// keys identify messages across contexts: by their event, or by what contextd wrote them for.
 function keys(messages: RenderedMessage[]): string[] {
   const seen = new Map<string, number>();
   return messages.map((m) => {
@@ -20,7 +20,7 @@ function keys(messages: RenderedMessage[]): string[] {
 export function changesBetween(from: RenderedMessage[], to: RenderedMessage[]): Change[] {
   const fromKeys = keys(from);
   const toKeys = keys(to);
-  // What of the other side is still to come.
+  // The messages of each context that are still to come.
   const inFrom = new Set(fromKeys);
   const inTo = new Set(toKeys);
   const out: Change[] = [];
@@ -32,7 +32,7 @@ export function changesBetween(from: RenderedMessage[], to: RenderedMessage[]): 
       i++;
       j++;
     } else if (i < from.length && (j === to.length || !inTo.has(fromKeys[i]!) || inFrom.has(toKeys[j]!))) {
-      // Gone, or moved: then it is new where it is now.
+      // Gone, or moved: a moved message is listed as new at its new place.
       out.push({ kind: "gone", from: from[i]! });
       inFrom.delete(fromKeys[i]!);
       i++;
@@ -56,8 +56,8 @@ function common(a: Uint8Array, b: Uint8Array): number {
   return n;
 }
 
-// Break is where a context stops beginning as another does: the message, the byte of it, and the byte of
-// the whole, as JSON Lines.
+// Break is where two contexts begin to differ: the message, the byte within it, and the byte of the whole
+// context as JSON Lines.
 export type Break = {
   message: number;
   byte: number;
@@ -70,8 +70,7 @@ export type Break = {
 
 const around = 80;
 
-// breakOf is where the prefix ends that two contexts share; undefined where the first is a prefix of the
-// second.
+// breakOf is where the common prefix of two contexts ends; undefined if the first is a prefix of the second.
 export function breakOf(from: RenderedMessage[], to: RenderedMessage[]): Break | undefined {
   let offset = 0;
   let tokens = 0;
@@ -93,7 +92,7 @@ export function breakOf(from: RenderedMessage[], to: RenderedMessage[]): Break |
   return undefined;
 }
 
-// Fold is a change, or a run of messages that are the same.
+// Fold is a change, or a run of unchanged messages.
 export type Fold = Change | { kind: "run"; messages: number; tokens: number };
 
 const foldFrom = 3;

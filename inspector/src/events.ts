@@ -1,11 +1,11 @@
-// Events of a log, read as they come into view.
+// The events of a log, loaded as they come into view.
 import { contexts } from "./api";
 import type { Event } from "./gen/contextd/v1/event_pb";
 
 export type LoggedEvent = { event: Event; tokens: number };
 
 const chunk = 64;
-// most is how many chunks are held: those that were looked at last.
+// most is how many chunks are cached: the most recently used ones.
 const most = 60;
 
 // Window reads a log in chunks of events.
@@ -20,7 +20,7 @@ export class Window {
     private readonly failed: (error: unknown) => void,
   ) {}
 
-  // get is an event, or undefined until it is there; then changed is called.
+  // get returns an event, or undefined while it is loaded; changed is called afterwards.
   get(seq: number): LoggedEvent | undefined {
     if (seq < 1 || seq > this.head) return undefined;
     const at = Math.floor((seq - 1) / chunk);

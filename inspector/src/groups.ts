@@ -1,4 +1,4 @@
-// groups are the items by a key, in their order.
+// groups groups items by a key, keeping their order.
 export function groups<K, T>(items: T[], key: (item: T) => K): Map<K, T[]> {
   const out = new Map<K, T[]>();
   for (const item of items) {

@@ -1,4 +1,4 @@
-// What the daemon recorded of a session, read page by page and then followed.
+// The records of a session, read page by page and then kept up to date.
 import { useEffect, useState } from "preact/hooks";
 import { compactions, contexts, refusal, type Refusal } from "./api";
 import type { LifecycleEvent } from "./gen/contextd/v1/lifecycle_pb";
@@ -11,7 +11,7 @@ export type History = {
   projections: Projection[];
   calls: ModelCall[];
   events: LifecycleEvent[];
-  // complete says that all was read that there was; following that what comes is shown.
+  // complete is set once all records were read; following is set while new ones are shown as they come.
   complete: boolean;
   following: boolean;
   refusal?: Refusal | undefined;
@@ -19,7 +19,7 @@ export type History = {
 
 type Page<T> = { items: T[]; next: string };
 
-// Tail reads a list to its end, and again from its last page when there may be more.
+// Tail reads a list to its end, and when there may be more, again from its last page.
 export class Tail<T> {
   private readonly full: T[] = [];
   private last: T[] = [];
@@ -50,10 +50,10 @@ export class Tail<T> {
 
 const pageSize = 1000;
 
-// again is when a daemon that did not answer is asked again, in ms.
+// again is how long to wait before a daemon that did not answer is asked again, in ms.
 const again = 2000;
 
-// pause is how long what happens is gathered before it is read, in ms.
+// pause is how long lifecycle events are collected before the records are read again, in ms.
 const pause = 500;
 
 export function useHistory(session: string): History {
@@ -85,7 +85,7 @@ export function useHistory(session: string): History {
       const events: LifecycleEvent[] = []; // all of them are sent again
       let due: ReturnType<typeof setTimeout> | undefined;
       let reading = Promise.resolve();
-      // The event of number 1 on: what happened before is marked, too.
+      // From the first event on, so that what happened before is marked too.
       const stream = compactions.watchLifecycle({ sessionIds: [session], after: [{ sessionId: session, number: 0n }] }, { signal, onHeader: () => update({ following: true }) });
       for await (const { event } of stream) {
         if (event === undefined || event.sessionId !== session) continue;
@@ -97,7 +97,7 @@ export function useHistory(session: string): History {
         }, pause);
       }
     };
-    // A daemon that stops is asked again; what it refuses is not.
+    // Retry while the daemon is away. Errors that it returns are not retried.
     const keepReading = async () => {
       while (!signal.aborted) {
         try {

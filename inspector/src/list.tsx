@@ -1,13 +1,13 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
-// visible are the first row that is drawn and the one after the last.
+// visible returns the first row to draw, and the one after the last.
 export function visible(top: number, height: number, row: number, count: number, beyond = 8): [number, number] {
   const first = Math.max(0, Math.floor(top / row) - beyond);
   return [Math.min(first, count), Math.min(count, Math.ceil((top + height) / row) + beyond)];
 }
 
-// moved is the row that a key leads to; undefined where the key is not one of those.
+// moved is the row that a key leads to; undefined for other keys.
 export function moved(key: string, at: number, count: number, page: number): number | undefined {
   const to: Record<string, number> = {
     ArrowDown: at + 1, j: at + 1, ArrowUp: at - 1, k: at - 1,
@@ -28,8 +28,8 @@ type Props = {
   rowClass?: (row: number) => string;
 };
 
-// List draws the rows of a long list that can be seen. All rows have one height, so that its place says
-// which these are.
+// List draws the visible rows of a long list. All rows have the same height, so that the scroll position
+// gives the visible ones.
 export function List(props: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);

@@ -3,8 +3,8 @@ import { cancelled, refusal, type Refusal } from "./api";
 
 export type Loaded<T> = { value?: T; refusal?: Refusal; loading: boolean };
 
-// useLoad calls load when a key changes, and drops what is no longer wanted. What was there before stays
-// until there is something else.
+// useLoad calls load when the key changes, and discards results for earlier keys. The last result stays until
+// the new one is there.
 export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const [state, set] = useState<Loaded<T> & { key: string }>({ key, loading: true });
   useEffect(() => {

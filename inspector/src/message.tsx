@@ -5,10 +5,10 @@ import type { Block, Event, Media, Message } from "./gen/contextd/v1/event_pb";
 import { count, plural } from "./numbers";
 import { clip, decode, pieces } from "./text";
 
-// step is how much of a text is drawn at once: a browser is slow with megabytes in one place.
+// step is how many characters of a text are drawn at a time: browsers are slow with megabytes in one element.
 const step = 20_000;
 
-// Text shows a text as it is, with what cannot be seen by its name. Pointers in it lead to bodies.
+// Text shows a text, with invisible characters by their names. Pointers in it can be opened.
 export function Text({ text, session }: { text: string; session?: string }) {
   const [most, setMost] = useState(step);
   const shown = clip(text, most);
@@ -37,7 +37,7 @@ export function Text({ text, session }: { text: string; session?: string }) {
   );
 }
 
-// Pointer shows on demand the body that is not in the context.
+// Pointer shows, when opened, the body that is not in the context.
 export function Pointer({ pointer, session }: { pointer: string; session: string }) {
   const [state, set] = useState<{ open: boolean; block?: Block; event?: Event; error?: string }>({ open: false });
   const toggle = () => {
@@ -140,7 +140,7 @@ function BlockView({ block, session }: { block: Block; session?: string }) {
   }
 }
 
-// Pictures of these types are drawn by the browser alone: nothing in them runs or is loaded.
+// Image types that are shown: in these a browser neither runs nor loads anything.
 const drawn = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const largest = 20 << 20;
 

@@ -10,7 +10,7 @@ export function useGo(): Go {
   return useContext(Navigation);
 }
 
-// Link is a link within the page; with a modifier it opens as any other.
+// Link is a link within the page. With a modifier key it opens like any other link.
 export function Link(props: { to: Route; class?: string; title?: string; children: ComponentChildren }) {
   const go = useGo();
   return (

@@ -5,7 +5,7 @@ export type Neighbours = { before?: string; after?: string };
 
 const listed = new Map<string, string[]>();
 
-// useNeighbours are the contexts of a session before and after one.
+// useNeighbours returns the contexts before and after a context of a session.
 export function useNeighbours(session: string, projection: string): Neighbours {
   const [ids, set] = useState<string[]>(listed.get(session) ?? []);
   useEffect(() => {

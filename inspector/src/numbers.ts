@@ -1,4 +1,4 @@
-// How numbers and times are written. The language is fixed, so that the page says the same everywhere.
+// Formatting of numbers and times. The language is fixed, so that the page is the same everywhere.
 import { timestampDate, type Timestamp } from "@bufbuild/protobuf/wkt";
 
 const whole = new Intl.NumberFormat("en");
@@ -7,7 +7,7 @@ export function count(n: number | bigint): string {
   return whole.format(n);
 }
 
-// short writes tokens in four characters or so.
+// short writes a number of tokens in about four characters.
 export function short(n: number): string {
   if (Math.abs(n) < 1000) return String(Math.round(n));
   const [value, unit] = Math.abs(n) < 999_500 ? [n / 1e3, "k"] : [n / 1e6, "M"];
@@ -28,7 +28,7 @@ export function plural(n: number, one: string, many = one + "s"): string {
   return count(n) + " " + (n === 1 ? one : many);
 }
 
-// percent rounds down: 100% is all of it.
+// percent rounds down, so that 100% means all.
 export function percent(part: number, of: number): string {
   return of <= 0 ? "-" : Math.floor((100 * part) / of) + "%";
 }

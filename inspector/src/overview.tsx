@@ -3,8 +3,8 @@ import { columns, type Entry, type Row } from "./timeline";
 const wide = 600;
 const high = 64;
 
-// Overview draws all contexts of a session at once: their size against the target, and where the prefix
-// was rewritten.
+// Overview draws all contexts of a session: their sizes relative to the target, and where prefixes were
+// rewritten.
 export function Overview(props: { contexts: Entry[]; most: number; selected: Row | undefined; onSelect: (e: Entry) => void }) {
   const shown = columns(props.contexts, wide / 2);
   const step = wide / Math.max(shown.length, 40);

@@ -10,7 +10,7 @@ export function Status({ loading, children }: { loading: boolean; children?: Com
   );
 }
 
-// Refused says why something is not shown, and asks for a token where that would help.
+// Refused explains why something cannot be shown, and asks for a token if that would help.
 export function Refused({ refusal }: { refusal: Refusal | undefined }) {
   const [token, set] = useState("");
   if (refusal === undefined) return null;

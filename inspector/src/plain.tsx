@@ -1,6 +1,6 @@
 import { pieces } from "./text";
 
-// Plain is a text of which everything can be seen.
+// Plain shows a text with invisible characters made visible.
 export function Plain({ text }: { text: string }) {
   return (
     <>

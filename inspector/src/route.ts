@@ -1,4 +1,4 @@
-// A place within the page is its address, so that a link to a call can be sent to somebody.
+// Each view of the page has an address, so that a link to a call can be sent to others.
 
 export type Order = "id" | "updated" | "created" | "events" | "calls" | "bytes";
 export const orders: readonly Order[] = ["id", "updated", "created", "events", "calls", "bytes"];
@@ -6,7 +6,7 @@ export const orders: readonly Order[] = ["id", "updated", "created", "events", "
 export type Route =
   | { page: "sessions"; query: string; order: Order; after: string }
   | { page: "session"; session: string }
-  // event is the one that is looked at; 0: none.
+  // event is the selected event; 0: none.
   | { page: "call"; session: string; projection: string; event: number }
   | { page: "compare"; session: string; before: string; after: string }
   | { page: "unknown"; path: string };

@@ -1,4 +1,4 @@
-// What happened to a session, call by call, from what the daemon recorded.
+// The timeline of a session, call by call, made from the daemon's records.
 import { BudgetState } from "./gen/contextd/v1/budget_pb";
 import type { LifecycleEvent } from "./gen/contextd/v1/lifecycle_pb";
 import type { Projection, ReducerStep } from "./gen/contextd/v1/projection_pb";
@@ -9,8 +9,8 @@ import { count } from "./numbers";
 export const tiers = ["system", "summary", "dialogue", "tool_results"] as const;
 export type Tier = (typeof tiers)[number];
 
-// Cause is why a prefix was rewritten: it no longer fitted, the provider's cache had expired anyway, or
-// enough had gathered to pay.
+// Cause is why a prefix was rewritten: the context no longer fitted, the provider's cache had expired anyway,
+// or enough had become due to pay for it.
 export type Cause = "full" | "cold" | "batch" | "";
 
 // Entry is a context that was assembled for a model call.
@@ -23,15 +23,15 @@ export type Entry = {
   raw: number; // 0: not recorded
   state: BudgetState;
   tiers: { tier: Tier; tokens: number }[]; // empty: not recorded
-  // kept are the tokens of the prefix that is as before; undefined where there is nothing before, or it
-  // was not recorded.
+  // kept is the number of tokens of the unchanged prefix; undefined for the first context, or if it was not
+  // recorded.
   kept: number | undefined;
   cause: Cause;
   changes: string[];
   calls: ModelCall[];
 };
 
-// Mark is something that happened between contexts.
+// Mark is a lifecycle event between contexts.
 export type Mark = { kind: "mark"; event: LifecycleEvent; text: string };
 
 export type Row = Entry | Mark;
@@ -62,8 +62,8 @@ function entryOf(p: Projection, number: number, calls: ModelCall[], before: Entr
   };
 }
 
-// causeOf distinguishes a rewrite that was forced from one that was chosen. untouched is what the context
-// would have taken.
+// causeOf distinguishes a forced rewrite from a chosen one. untouched is the size that the context would have
+// had without it.
 function causeOf(p: Projection, untouched: number, target: number): Cause {
   if (!p.cache?.brokenBy) return "";
   if (untouched > target) return "full";
@@ -74,7 +74,7 @@ function expired(steps: ReducerStep[]): boolean {
   return steps.some((s) => s.note.includes("cache has expired"));
 }
 
-// changes says in a few words what this context does that the one before did not.
+// changes says in a few words what this context changed compared with the last one.
 function changes(p: Projection, before: Projection | undefined): string[] {
   const out: string[] = [];
   const dropped = p.droppedCount - (before?.droppedCount ?? 0);
@@ -89,12 +89,12 @@ function changes(p: Projection, before: Projection | undefined): string[] {
   return out;
 }
 
-// counted is what the provider counted for a context; 0 where nobody reported it.
+// counted is the provider's count of a context's tokens; 0 if it was not reported.
 export function counted(e: Entry): number {
   return Number(e.calls.at(-1)?.inputTokens ?? 0n);
 }
 
-// cached is what the provider read from its cache, as reported.
+// cached is how many tokens the provider read from its cache, as reported.
 export function cached(e: Entry): number {
   return Number(e.calls.at(-1)?.cacheReadTokens ?? 0n);
 }
@@ -113,7 +113,7 @@ const texts: Record<string, (a: Record<string, string>) => string> = {
   reminder_expired: (a) => `reminder ${a["reminder"]} expired`,
 };
 
-// rows puts what else happened between the contexts, in the order in which the daemon stored it.
+// rows inserts marks between the contexts, in the order in which the daemon stored them.
 export function rows(contexts: Entry[], events: LifecycleEvent[]): Row[] {
   const marks = new Map<string, Mark[]>(); // by the context that they come before; "" is the end
   let waiting: Mark[] = [];
@@ -133,7 +133,7 @@ export function rows(contexts: Entry[], events: LifecycleEvent[]): Row[] {
   return out.concat(waiting);
 }
 
-// columns are the contexts in so many columns of the overview: of those that share one, the largest.
+// columns are at most so many contexts for the overview: the largest of those that share a column.
 export function columns(contexts: Entry[], most: number): Entry[] {
   if (contexts.length <= most) return contexts;
   const out: Entry[] = [];

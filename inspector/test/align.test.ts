@@ -7,7 +7,7 @@ import { ProjectionSchema } from "../src/gen/contextd/v1/projection_pb";
 
 const message = (origin: Origin, ...seqs: number[]) => create(RenderedMessageSchema, { origin, sourceSeqs: seqs.map(BigInt) });
 
-// Events 1 to 8: 3 and 4 are in a summary, 5 was dropped since, 6 is a mark, 8 is a part of 7's message.
+// Events 1 to 8: 3 and 4 are in a summary, 5 was dropped later, 6 is a mark, and 8 is a part of 7's message.
 const projection = create(ProjectionSchema, {
   asOfSeq: 9n,
   keptSeqs: [1n, 2n, 7n, 8n, 9n],

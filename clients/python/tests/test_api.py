@@ -125,7 +125,7 @@ async def test_compactions(either: Either, session_id: str) -> None:
 
 
 async def test_half_a_surrogate_pair(either: Either, session_id: str) -> None:
-    """What models and tools write may hold one, as Python reads bytes that are no UTF-8."""
+    """Lone surrogates, which Python makes of invalid UTF-8, may be in texts of models and tools."""
     await fill(either, session_id, 6)
     await either.append(session_id, events.user("It says \udcff."))
     assert await either.count_tokens("It says \udcff.") == await either.count_tokens("It says �.")
@@ -188,7 +188,7 @@ async def test_transcripts(either: Either, session_id: str, tmp_path: Path) -> N
 
 
 async def test_project_transcript(either: Either, session_id: str) -> None:
-    """Events that are in no log are projected as those of a log."""
+    """Events that are not in a log give the same context as events of a log."""
     log = [*conversation.opening(), *(e for n in range(40) for e in conversation.turn(n))]
     await either.append(session_id, *log)
     tools = [{"name": "read_file", "input_schema": {"type": "object"}}]

@@ -1,4 +1,4 @@
-"""Clients that prove who they are, to a daemon that speaks TLS."""
+"""Clients with credentials, and a daemon with TLS."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Secured:
 
 @pytest.fixture(scope="module")
 def secured(binary: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    """A daemon that lets in whoever has a token or a certificate."""
+    """A daemon that requires a token or a certificate."""
     if shutil.which("openssl") is None:
         pytest.skip("no openssl to make certificates with")
     folder = tmp_path_factory.mktemp("secured")

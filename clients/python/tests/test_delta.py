@@ -1,4 +1,4 @@
-"""A client that is sent what is new holds what a client that asks for all is sent."""
+"""A client that requests only new messages holds the same as one that requests all."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_forgets_the_oldest(address: str, session_id: str) -> None:
 
 
 class Tampered:
-    """A service whose answer is not what was sent."""
+    """A service whose answers are tampered with."""
 
     def __init__(self, header: ContextHeader, lines: list[bytes]) -> None:
         messages = [RenderedMessage(index=i, json=line) for i, line in enumerate(lines)]

@@ -1,4 +1,4 @@
-"""What a context gives is what each provider's SDK takes, by the SDK's own types."""
+"""Contexts are valid requests by the types of each provider's SDK."""
 
 from __future__ import annotations
 

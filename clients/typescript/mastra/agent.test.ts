@@ -19,7 +19,7 @@ type Agents = typeof import("@mastra/core/agent");
 type Tools = typeof import("@mastra/core/tools");
 type Prompt = Parameters<typeof paired>[0];
 
-/** A model behind the middleware, and what it was given. */
+/** A model wrapped by the middleware, and the prompts that it got. */
 interface Wrapped {
   model: MastraModelConfig;
   prompts: () => Prompt[];
@@ -59,7 +59,7 @@ for (const { name, wrap, agents, tools } of versions) {
   };
   const agent = (model: MastraModelConfig) =>
     new Agent({ id: "builds", name: "builds", instructions: "You repair builds.", tools: given, model, maxRetries: 0 });
-  const session = (id: string) => d.client.session(`${name}/${id}`); // one that knows nothing yet
+  const session = (id: string) => d.client.session(`${name}/${id}`); // a new object without state
   const options = { maxSteps: 30 };
 
   for (const streamed of [false, true]) {

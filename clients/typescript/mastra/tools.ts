@@ -1,7 +1,7 @@
 import { createTool } from "@mastra/core/tools";
 import { z } from "zod";
 
-/** What the page's program takes from a user's own. */
+/** What the program on the page imports from the user's project. */
 export const tools = {
   read: createTool({
     id: "read",

@@ -2,19 +2,19 @@ import { create } from "@bufbuild/protobuf";
 import { type Budget, BudgetSchema } from "./gen/contextd/v1/budget_pb.js";
 import { checkMembers, wrong } from "./members.js";
 
-/** What a context may weigh, in tokens; see Budget. */
+/** The budget of a context, in tokens; see Budget. */
 export interface BudgetInit {
   /** The model, whose window, tokenizer and margin apply where they are not given. */
   model?: string;
   /** Hard ceiling. Absent: the model's window. */
   maxTokens?: number;
-  /** Left free for what the model writes. */
+  /** Reserved for the model's output. */
   outputReserve?: number;
-  /** Left free for injections. Absent: what they reserve for themselves. */
+  /** Reserved for injections. Absent: the sum of their own reserves. */
   injectionReserve?: number;
-  /** Tool schemas and what else is sent with the messages. */
+  /** The size of tool schemas, and of what else is sent with the messages. */
   overheadTokens?: number;
-  /** Fraction that is left free because counts are estimates. Absent: the tokenizer's own. */
+  /** Fraction that is not used, since counts are estimates. Absent: the tokenizer's own. */
   safetyMargin?: number;
   yellowAt?: number;
   redAt?: number;
@@ -36,7 +36,7 @@ export function budget(init: BudgetInit): Budget {
   });
 }
 
-/** The budget, less what `count` says of the tools, which are sent with the messages. */
+/** The budget, less the size of the tools, as `count` counts it. */
 export async function withTools(
   init: BudgetInit | undefined,
   tools: readonly unknown[],

@@ -31,14 +31,14 @@ export interface ClientOptions extends RetryOptions {
 
 /** A connection to a daemon. Close it to let the process end. */
 export class Client {
-  /** Every RPC, without what this package adds. */
+  /** The plain stubs of all services. */
   readonly services: Services;
   readonly #connection: Connection;
   readonly #patience: Patience;
 
   /**
-   * Connects with the first call. The address is host:port or unix:///path; without one it
-   * is CONTEXTD_ADDR or the daemon's default. Credentials that are absent are those of the
+   * Connects with the first call. The address is host:port or unix:///path; the default is
+   * CONTEXTD_ADDR, or else the daemon's default. Absent credentials are taken from the
    * environment.
    */
   constructor(address = "", options: ClientOptions = {}) {
@@ -62,13 +62,13 @@ export class Client {
     return this.services.context;
   }
 
-  /** A session by its id. It need not exist: the first append makes it. */
+  /** A session by its id. It need not exist: the first append creates it. */
   session(id: string): Session {
     if (typeof id !== "string") throw new TypeError(`a session's id must be a string, not ${String(id)}`);
     return new Session(this.services, id, this.#patience);
   }
 
-  /** Makes a session with settings of its own; an AlreadyExistsError where there is one. */
+  /** Creates a session with settings of its own. Throws an AlreadyExistsError if it exists. */
   async createSession(
     id: string,
     settings: { budget?: BudgetInit; policy?: MessageInitShape<typeof PolicySchema>; labels?: Record<string, string> } = {},
@@ -80,7 +80,7 @@ export class Client {
     return new Session(this.services, id, this.#patience, session);
   }
 
-  /** All sessions by id; with labels, those that carry all of these. */
+  /** All sessions, by id; with labels, only those that have all of them. */
   sessions(labels: Record<string, string> = {}, options?: CallControl): AsyncGenerator<SessionInfo> {
     return pages(
       (pageToken) => this.#patience.call(() => this.stub.listSessions({ labels, pageToken }, options), options?.signal),
@@ -88,7 +88,7 @@ export class Client {
     );
   }
 
-  /** The context of events that are in no log, as a session assembles its own. Nothing is stored. */
+  /** The context of events that are not in a log, as Session.assemble gives it. Nothing is stored. */
   async projectTranscript<Message, System, Params>(
     events: readonly EventInit[],
     format: MessageFormat<Message, System, Params>,
@@ -105,7 +105,7 @@ export class Client {
     return new Context(format, await this.#patience.call(() => new Delta().receive(this.stub.projectTranscript(request, control)), control.signal));
   }
 
-  /** The size of a text, and of tools as the request will carry them, in tokens. */
+  /** The size in tokens of a text, and of tools in the form of the request. */
   async countTokens(
     what: { text?: string; tools?: readonly unknown[]; model?: string; tokenizer?: string; format?: Format },
     options?: CallControl,
@@ -118,7 +118,7 @@ export class Client {
     return Number(tokens);
   }
 
-  /** A transcript as one of the harness `to`. Nothing is stored. Without `harness`, who wrote it is detected. */
+  /** A transcript as one of the harness `to`. Nothing is stored. Without `harness`, the one that wrote it is detected. */
   async convertTranscript(
     source: TranscriptSource,
     to: string,
@@ -132,8 +132,8 @@ export class Client {
   }
 
   /**
-   * What happens to sessions, as it happens; it ends with the signal. Of the sessions that are
-   * named each event is given once, in order, however often the connection breaks.
+   * Lifecycle events of sessions, as they happen; it ends with the signal. Each event of the named
+   * sessions is given exactly once, in order, even if the connection breaks.
    */
   watch(options: Following & { after?: Cursor[] } = {}): AsyncGenerator<LifecycleEvent> {
     return watch(this.services, this.#patience, options);
@@ -149,7 +149,7 @@ export class Client {
     return runSummaries(this.services, this.#patience, worker);
   }
 
-  /** Ends the connection and the calls that are open. */
+  /** Closes the connection and aborts open calls. */
   close(): void {
     this.#patience.end();
     this.#connection.close();

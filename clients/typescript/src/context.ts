@@ -3,7 +3,7 @@ import type { Received } from "./delta.js";
 import type { MessageFormat } from "./format.js";
 import { member } from "./json-text.js";
 
-/** The context of one model call, as a provider's SDK takes it. */
+/** The context of one model call, for a provider's SDK. */
 export class Context<Message, System, Params> {
   readonly #format: MessageFormat<Message, System, Params>;
   readonly #received: Received;
@@ -13,7 +13,7 @@ export class Context<Message, System, Params> {
     this.#received = received;
   }
 
-  /** What was decided, why, and what it weighs. */
+  /** The decisions, their reasons, and the size. */
   get header(): ContextHeader {
     return this.#received.header;
   }
@@ -23,32 +23,32 @@ export class Context<Message, System, Params> {
     return this.header.contextHash;
   }
 
-  /** How many messages came over the wire; the others were held from before. */
+  /** How many messages the daemon sent; the others were held. */
   get sent(): number {
     return this.#received.sent;
   }
 
-  /** The bytes of every message, the system prompt's included, in order. Not to be changed. */
+  /** The bytes of every message, including the system prompt, in order. Do not change them. */
   get lines(): readonly Uint8Array[] {
     return this.#received.lines;
   }
 
   /**
-   * The messages, without the system prompt where the format has it outside them. They are
-   * parsed again at every call: the caller may change them.
+   * The messages, without the system prompt if the format has it outside of them. They are
+   * parsed again at every call, so the caller may change them.
    */
   messages(): Message[] {
     return this.#messageTexts(false).map((text) => JSON.parse(text) as Message);
   }
 
-  /** The system prompt, where the format has it outside the messages and there is one. */
+  /** The system prompt, if there is one and the format has it outside of the messages. */
   get system(): System | undefined {
     return this.#system(false);
   }
 
   /**
-   * What of the context belongs into the SDK's parameters, to be spread into them: messages,
-   * system prompt, and what makes the provider's cache hit. `cache: false` leaves the last out.
+   * The context as parameters of the SDK, to be spread into them: messages, system prompt, and
+   * cache marks or keys for the provider. `cache: false` omits the last.
    */
   requestParams(options: { cache?: boolean } = {}): Params {
     const cache = options.cache ?? true;
@@ -60,8 +60,8 @@ export class Context<Message, System, Params> {
   }
 
   /**
-   * The body of a request over HTTP: the members of `rest` and the context, with the
-   * messages as the bytes they came in. JSON.parse and JSON.stringify change some
+   * The body of a request over HTTP: the members of `rest` and the context, whose messages
+   * keep their bytes. JSON.parse and JSON.stringify change some
    * numbers and objects in the arguments of calls (see inexact); this does not.
    */
   requestBody(rest: Record<string, unknown> = {}, options: { cache?: boolean } = {}): Uint8Array<ArrayBuffer> {
@@ -78,7 +78,7 @@ export class Context<Message, System, Params> {
     return new TextEncoder().encode(`{${members.join(",")}}`);
   }
 
-  /** Places of lines that JavaScript does not parse and write again as they were. */
+  /** The indexes of lines that JavaScript would change by parsing and writing them. */
   inexact(): number[] {
     return this.lines.flatMap((line, i) => {
       const text = decode(line);
@@ -102,7 +102,7 @@ export class Context<Message, System, Params> {
     return span && (JSON.parse(text!.slice(span.start, span.end)) as System);
   }
 
-  /** A message as text; with a mark of the provider's cache where one belongs, on a copy. */
+  /** A message as text; if marked, with the provider's cache marks that it should have. */
   #text(line: Uint8Array, index: number, marked: boolean): string {
     const text = decode(line);
     if (!marked || !this.#format.mark) return text;

@@ -5,13 +5,13 @@ import { BlockList, isIP } from "node:net";
 import type { Interceptor } from "@connectrpc/connect";
 
 /**
- * How a client knows the daemon, and proves to it who it is; all are names of files. Without
- * any, there is no TLS and nobody proves anything, as at a socket or on loopback.
+ * How a client verifies the daemon, and authenticates itself; all are names of files. Without
+ * any, there is neither TLS nor authentication, as for a socket or loopback.
  */
 export interface Credentials {
-  /** The authority of the daemon's certificate, in PEM, or "system" for those that Node trusts. Absent: no TLS. */
+  /** The authority of the daemon's certificate, in PEM, or "system" for Node's own. Absent: no TLS. */
   ca?: string;
-  /** The own certificate, in PEM. */
+  /** The client's certificate, in PEM. */
   cert?: string;
   /** The key of cert, in PEM. */
   key?: string;
@@ -19,13 +19,13 @@ export interface Credentials {
   tokenFile?: string;
 }
 
-/** What CONTEXTD_CA, CONTEXTD_CERT, CONTEXTD_KEY and CONTEXTD_TOKEN_FILE say. */
+/** The credentials in CONTEXTD_CA, CONTEXTD_CERT, CONTEXTD_KEY and CONTEXTD_TOKEN_FILE. */
 export function credentialsOfEnvironment(): Credentials {
   const { CONTEXTD_CA: ca, CONTEXTD_CERT: cert, CONTEXTD_KEY: key, CONTEXTD_TOKEN_FILE: tokenFile } = process.env;
   return { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }), ...(tokenFile && { tokenFile }) };
 }
 
-/** What a connection to an address needs for TLS; undefined where there is none. */
+/** The TLS options of a connection to an address; undefined without TLS. */
 export function tlsOptions({ ca, cert, key, tokenFile }: Credentials, address: string): SecureClientSessionOptions | undefined {
   if (!cert !== !key) throw new Error("cert and key must both be set, or neither");
   if (!ca) {
@@ -45,7 +45,7 @@ export function tlsOptions({ ca, cert, key, tokenFile }: Credentials, address: s
 export function bearer(tokenFile: string): Interceptor {
   return (next) => async (request) => {
     const token = (await readFile(tokenFile, "utf8")).trim();
-    // The error about a header that cannot be sent would repeat it.
+    // An invalid header's error would contain the token.
     if (!/^[ -~]*$/.test(token)) throw new Error(`token file: ${tokenFile} must hold one line of ASCII, the token`);
     request.header.set("authorization", `Bearer ${token}`);
     return await next(request);

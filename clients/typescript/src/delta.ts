@@ -2,28 +2,28 @@ import type { AssembleContextResponse, ContextHeader, ContextTrailer } from "./g
 import { HashMismatchError } from "./errors.js";
 import { hashOf } from "./hash.js";
 
-/** A context as it was received: its messages' bytes, and what was decided about it. */
+/** A received context: the bytes of its messages, and its header. */
 export interface Received {
   header: ContextHeader;
-  /** Each message's bytes. They are what the hashes are over: never changed. */
+  /** The bytes of each message, which the hashes cover. Never changed. */
   lines: readonly Uint8Array[];
-  /** The first of them is the system prompt as it is sent outside the messages. */
+  /** Whether the first line is a system prompt outside of the messages. */
   system: boolean;
   /** How many messages came with this answer; the others were held. */
   sent: number;
 }
 
 /**
- * What is held of a context from one request to the next, so that only what is new is
- * sent. An answer takes the place of what was held only when it came whole and its hash
- * is right: one that was cut off leaves everything as it was.
+ * The context that is held between requests, so that only new messages are sent. An answer
+ * replaces it only if it is complete and its hash is right. An incomplete answer changes
+ * nothing.
  */
 export class Delta {
   #lines: readonly Uint8Array[] = [];
   #system = false;
   #have = { messageCount: 0, prefixHash: "" };
 
-  /** What to say in a request. */
+  /** The `have` of the next request. */
   have(): { messageCount: number; prefixHash: string } {
     return { ...this.#have };
   }
@@ -50,7 +50,7 @@ export class Delta {
     for (const { messageCount, contextHash } of [header, trailer]) {
       if (lines.length !== messageCount || hash !== contextHash) throw new HashMismatchError(contextHash, hash);
     }
-    // An injection may have joined the last message: what is said to be held ends before.
+    // An injection may be part of the last message, so `have` ends before it.
     const n = header.prefixMessages;
     this.#have = { messageCount: n, prefixHash: n === lines.length ? hash : hashOf(lines.slice(0, n)) };
     this.#lines = lines;

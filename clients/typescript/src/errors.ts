@@ -8,13 +8,13 @@ import {
   RetryInfoSchema,
 } from "./gen/google/rpc/error_details_pb.js";
 
-/** A field at fault, as a path through the request, and what is wrong with it. */
+/** An invalid field, as a path in the request, and what is wrong with it. */
 export interface FieldViolation {
   field: string;
   description: string;
 }
 
-/** What the daemon said of an error. */
+/** The details of a daemon's error. */
 export interface ErrorDetails {
   /** The gRPC status, such as FAILED_PRECONDITION. */
   code: string;
@@ -27,7 +27,7 @@ export interface ErrorDetails {
   retryAfterMs: number | undefined;
 }
 
-/** Any failure of a call. Its classes say what to do; switch over them or over reason. */
+/** The base of all failures of calls. Distinguish them by class or by reason. */
 export class ContextdError extends Error {
   readonly code: string;
   readonly reason: string;
@@ -47,21 +47,21 @@ export class ContextdError extends Error {
     this.retryAfterMs = details.retryAfterMs;
   }
 
-  /** No daemon answered, which would have given a reason of its own. */
+  /** Whether no daemon answered: a daemon's error would have another reason. */
   get unanswered(): boolean {
     return this.code === "UNAVAILABLE" && this.reason === "TRANSPORT";
   }
 
-  /** The first field at fault; empty where none is named. */
+  /** The first invalid field; empty if none is named. */
   get field(): string {
     return this.violations[0]?.field ?? "";
   }
 }
 
-/** INVALID_ARGUMENT: mend the field that is named. */
+/** INVALID_ARGUMENT: correct the named field. */
 export class InvalidArgumentError extends ContextdError {}
 
-/** NOT_FOUND: resource says what there is none of. */
+/** NOT_FOUND: resource says what does not exist. */
 export class NotFoundError extends ContextdError {}
 
 /** ALREADY_EXISTS: a session's id is taken, or an event's belongs to other content. */
@@ -77,16 +77,16 @@ export class HeadMismatchError extends ContextdError {
 
 /**
  * FAILED_PRECONDITION: the log is not, or no longer, the one that was appended to. It is gone,
- * another session has its id, or it is shorter: the daemon's store was lost or restored, or
- * somebody deleted the session. Nothing was appended. Whoever has the whole conversation calls
- * Session.forget and appends all of it again.
+ * shorter, or of another session with the same id: the daemon's store was lost or restored, or
+ * somebody deleted the session. Nothing was appended. If you have the whole conversation, call
+ * Session.forget and append all of it again.
  */
 export class LogLostError extends ContextdError {
   /** The newest event that the client knows of. */
   get knownSeq(): bigint {
     return BigInt(this.metadata["known_seq"] ?? "0");
   }
-  /** The newest event of the log that is there now; 0 where there is none. */
+  /** The newest event of the present log; 0 if there is none. */
   get headSeq(): bigint {
     return BigInt(this.metadata["head_seq"] ?? "0");
   }
@@ -125,13 +125,13 @@ export class InjectionOverReserveError extends ContextdError {
 /** FAILED_PRECONDITION: the daemon is not configured for what was asked. */
 export class NotConfiguredError extends ContextdError {}
 
-/** RESOURCE_EXHAUSTED: beyond a limit of the daemon; metadata names the setting. */
+/** RESOURCE_EXHAUSTED: a limit of the daemon was exceeded; metadata names the setting. */
 export class LimitExceededError extends ContextdError {}
 
-/** UNAVAILABLE: the daemon is away, stops, or its disk failed. Appends with event ids can be sent again. */
+/** UNAVAILABLE: the daemon cannot be reached, is stopping, or its store failed. Appends with event ids can be retried. */
 export class UnavailableError extends ContextdError {}
 
-/** What was received is not what the daemon sent: its hash is another. Nothing was kept. */
+/** The received context does not match the daemon's hash. It was discarded. */
 export class HashMismatchError extends Error {
   override readonly name = "HashMismatchError";
   constructor(
@@ -149,15 +149,14 @@ function codeName(code: Code): string {
 }
 
 /**
- * Whether there was no connection, or it broke, or takes no more calls because the daemon stops. Connect
- * says the second as if somebody had ended the call, and of the third, as of a socket that is not there,
- * as if something were wrong in itself.
+ * Whether there was no connection, or it broke, or it takes no more calls because the daemon stops.
+ * Connect reports a broken one as a cancelled call, the others as internal errors.
  */
 function broken({ code, rawMessage }: ConnectError): boolean {
   return code === Code.Aborted || (code === Code.Canceled && rawMessage.startsWith("http/2 stream closed")) || rawMessage.endsWith("NGHTTP2_REFUSED_STREAM") || /^connect E[A-Z]+ /.test(rawMessage);
 }
 
-/** Turns what a call to an address threw into a ContextdError. What no call threw comes back as it is. */
+/** Converts an error of a call to an address into a ContextdError. Other errors are returned unchanged. */
 export function toError(cause: unknown, address: string): unknown {
   if (!(cause instanceof ConnectError)) return cause;
   const info = cause.findDetails(ErrorInfoSchema).find((i) => i.domain === "contextd");
@@ -185,7 +184,7 @@ export function toError(cause: unknown, address: string): unknown {
   return new (classOf(details, code))(message, details, { cause });
 }
 
-/** Whether the one side speaks TLS and the other does not, or does not trust it. */
+/** Whether only one side uses TLS, or does not trust the other's certificate. */
 function oneSideOfTLS({ code, rawMessage }: ConnectError): boolean {
   if (rawMessage.startsWith("http/2 stream closed")) return true;
   return (code === Code.Internal || code === Code.Unknown) && /certificate|SSL routines/.test(rawMessage);

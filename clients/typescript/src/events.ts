@@ -8,7 +8,7 @@ export type EventInit = MessageInitShape<typeof EventSchema>;
 /** A part of a message. */
 export type BlockInit = MessageInitShape<typeof BlockSchema>;
 
-/** What a message has besides its content. */
+/** The properties of a message besides its content. */
 export interface MessageOptions {
   /** Makes an append that is sent again a duplicate instead of a second event. */
   eventId?: string;
@@ -16,13 +16,13 @@ export interface MessageOptions {
   groupId?: string;
   /** The model that wrote it: whose signatures it carries. */
   model?: string;
-  /** Goes out verbatim in every context. */
+  /** Every context has it verbatim. */
   pinned?: boolean;
 }
 
 const encoder = new TextEncoder();
 
-/** A text, or blocks as they are. */
+/** A text, or blocks. */
 export type Content = string | readonly BlockInit[];
 
 export function text(value: string): BlockInit {
@@ -38,13 +38,13 @@ export function toolCall(callId: string, name: string, args: string | Uint8Array
   return { kind: { case: "toolCall", value: { callId, name, argumentsJson: json } } };
 }
 
-/** A provider's own block, carried as it came to that provider only. */
+/** A provider's own block. Only that provider gets it, unchanged. */
 export function providerBlock(provider: string, block: object | string): BlockInit {
   const json = typeof block === "string" ? encoder.encode(block) : jsonBytes(block);
   return { kind: { case: "provider", value: { provider, json } } };
 }
 
-/** An image, a sound or a document by its bytes or, with a URL, by where it is. */
+/** An image, a sound or a document: its bytes, or its URL. */
 export function media(mimeType: string, source: Uint8Array | URL): BlockInit {
   const at = source instanceof URL ? { uri: source.href } : { data: source };
   return { kind: { case: "media", value: { mimeType, ...at } } };
@@ -68,7 +68,7 @@ export function assistant(content: Content, options?: MessageOptions): EventInit
   return message(Role.ASSISTANT, content, options);
 }
 
-/** What a tool gave back for one call. */
+/** The result of one tool call. */
 export function toolResult(
   callId: string,
   content: Content,
@@ -91,13 +91,13 @@ export function reminder(
   return { eventId, kind: { case: "reminder", value: { body, ...rest } } };
 }
 
-/** What a model answered. An answer that says nothing is no message, and becomes a custom event. */
+/** The events of a model's response. A response without content becomes a custom event instead of a message. */
 export function answered(id: string, model: string, said: BlockInit[]): EventInit[] {
   if (said.length > 0) return [assistant(said, { eventId: id, groupId: id, model })];
   return [{ eventId: id, kind: { case: "custom", value: { type: "empty_response", json: jsonBytes({ id, model }) } } }];
 }
 
-/** Fails where a caller without types passed what is no response of an API, which lists this. */
+/** Throws if a caller without types passed something else than a response of an API; `list` is its list of outputs. */
 export function checkResponse(api: string, list: unknown, response: unknown): void {
   if (!Array.isArray(list)) throw new TypeError(`the response is none of ${api}: ${JSON.stringify(response)}`);
 }

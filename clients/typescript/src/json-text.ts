@@ -1,6 +1,6 @@
-// Work on JSON as text: what JavaScript would parse and write again is not always what it
-// was (1.0, 1e400, 2^63, members named twice or by numbers). Everything here takes JSON
-// that is valid and has no whitespace between tokens, as contextd renders it.
+// Work on JSON as text: parsing and writing it in JavaScript can change it (1.0, 1e400, 2^63,
+// repeated members, members named by numbers). All functions here require valid JSON without
+// whitespace between tokens, as contextd renders it.
 
 /** Where a value is in a text: text.slice(start, end). */
 export interface Span {

@@ -2,9 +2,9 @@ import { inspect } from "node:util";
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 
 /**
- * Throws a TypeError where a value has a member that its message does not have, or one of another
- * type: it would otherwise be left out, or sent as something else, without a word. A message that
- * is made already has neither.
+ * Throws a TypeError if a value has a member that its message does not have, or one of another
+ * type. Otherwise it would be dropped, or sent as something else, silently. A message that was
+ * created by the schema needs no check.
  */
 export function checkMembers(schema: DescMessage, value: object, path = ""): void {
   if ("$typeName" in value) return;
@@ -72,7 +72,7 @@ export function wrong(path: string, wanted: string, value: unknown): TypeError {
   return new TypeError(`${path} must be ${wanted}, not ${shown}`);
 }
 
-/** Options as they are; a TypeError where they are none, of which nothing would be taken. */
+/** Returns the options. Throws a TypeError if they are not an object, since they would be ignored. */
 export function checkOptions<T extends object>(options: T): T {
   if (!isObject(options)) throw wrong("options", "an object", options);
   return options;

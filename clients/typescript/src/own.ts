@@ -19,7 +19,7 @@ export interface OwnMessage {
 
 export type OwnContext = Context<OwnMessage, undefined, { messages: OwnMessage[] }>;
 
-/** contextd's own messages, for whoever writes to a provider that has no format here. */
+/** contextd's own messages, for providers that have no format here. */
 export const own: MessageFormat<OwnMessage, undefined, { messages: OwnMessage[] }> = {
   wire: Format.UNSPECIFIED,
   list: "messages",

@@ -1,25 +1,25 @@
 import { setTimeout as timer } from "node:timers/promises";
 import { ContextdError, toError } from "./errors.js";
 
-/** What a client does where waiting helps. */
+/** How a client retries failed calls. */
 export interface RetryOptions {
   /**
-   * For how many milliseconds a call is repeated where the daemon says when to come back, or
-   * none answers; 0: not at all. Absent: as CONTEXTD_PATIENCE says, or 30,000.
+   * For how many milliseconds a call is retried if the daemon asks for that or does not answer;
+   * 0: never. Absent: CONTEXTD_PATIENCE, or 30,000.
    */
   patienceMs?: number;
   /** Waits between two tries; ends early with the signal. A timer if absent. */
   sleep?: (ms: number, signal?: AbortSignal) => Promise<void>;
 }
 
-/** Milliseconds to wait where nobody says how long. */
+/** Milliseconds to wait if the daemon does not say how long: from first, doubled up to longest. */
 const first = 100;
 const longest = 2000;
 
 /**
- * Repeats calls. A call can be repeated because events have ids and reports of model calls have
- * keys; the others only read, or are refused the second time. To revert the newest compaction is
- * the exception: if only the answer was lost, a second call would revert the one before.
+ * Retries calls. That is safe: events have ids, and reports of model calls have keys. Other calls
+ * only read, or are refused the second time. The exception is to revert the newest compaction: if
+ * only the answer was lost, a retry would revert the one before.
  */
 export class Patience {
   readonly #ms: number;
@@ -41,7 +41,7 @@ export class Patience {
     this.#ended = true;
   }
 
-  /** What the call gives, or the ContextdError of its last try. Without `unanswered` a call that got no answer is not repeated. */
+  /** The result of a call, or throws the ContextdError of its last try. Without `unanswered`, a call that got no answer is not retried. */
   async call<T>(once: () => Promise<T>, signal?: AbortSignal, unanswered = true): Promise<T> {
     const begun = performance.now();
     for (let tries = 0; ; tries++) {
@@ -56,7 +56,7 @@ export class Patience {
     }
   }
 
-  /** What a stream sends. Where it breaks it is opened again; the patience begins again with each part. */
+  /** The messages of a stream. If it breaks, it is opened again; each message resets the patience. */
   async *parts<T>(open: () => AsyncIterable<T>, signal?: AbortSignal): AsyncGenerator<T> {
     let parts: AsyncIterator<T> | undefined;
     try {
@@ -79,20 +79,20 @@ export class Patience {
   }
 }
 
-/** How long to wait before the next try; undefined where that does not help. */
+/** How long to wait before the next try; undefined if a retry does not help. */
 function waitMs(err: unknown, tries: number, unanswered: boolean): number | undefined {
   if (!(err instanceof ContextdError)) return undefined;
   return err.retryAfterMs ?? (unanswered && err.unanswered ? Math.min(first * 2 ** tries, longest) : undefined);
 }
 
-/** Waits by a timer. Where the signal ends it early, the next try says so. */
+/** Waits by a timer. If the signal ends it early, the next try throws. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return timer(ms, undefined, signal ? { signal } : {}).catch(() => {});
 }
 
 const units: Record<string, number> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
 
-/** What CONTEXTD_PATIENCE says in milliseconds: it has seconds, or a duration such as 1m30s. */
+/** CONTEXTD_PATIENCE in milliseconds. The variable has seconds, or a duration such as 1m30s. */
 function patienceOfEnvironment(): number {
   const text = process.env["CONTEXTD_PATIENCE"];
   if (!text) return 30_000;

@@ -2,7 +2,7 @@ import type { MessageFormat } from "./format.js";
 import type { Patience } from "./patience.js";
 import type { CallControl, Services } from "./services.js";
 
-/** What a model gets for its call. */
+/** The result of a recall tool, for the model. */
 export interface RecallResult {
   text: string;
   isError: boolean;
@@ -17,8 +17,8 @@ export interface RecallTools<Tool> {
   /** Whether a call is one of theirs. */
   has(name: string): boolean;
   /**
-   * Runs a model's call, whose arguments are an object or as the model wrote them. What it did
-   * wrong is in the result, for the model.
+   * Runs a model's call. Its arguments are an object, or text that the model wrote. The model's
+   * mistakes are reported to it in the result.
    */
   call(name: string, args: unknown, options?: CallControl): Promise<RecallResult>;
 }

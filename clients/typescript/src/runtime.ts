@@ -6,7 +6,7 @@ import type { LifecycleCursor, LifecycleEvent } from "./gen/contextd/v1/lifecycl
 import type { Patience } from "./patience.js";
 import type { Services } from "./services.js";
 
-/** Which sessions are meant, and what ends it. */
+/** The sessions to follow, and the signal that ends it. */
 export interface Following {
   /** Only these; none: all. */
   sessionIds?: string[];
@@ -29,16 +29,16 @@ export interface Hooks extends Following {
 /** See HookReply. */
 export type HookDecision = Omit<MessageInitShape<typeof HookReplySchema>, "callId" | "$typeName">;
 
-/** A summary that was written, and what it took. */
+/** A written summary, with its model and token counts. */
 export type WrittenSummary = Omit<MessageInitShape<typeof CompleteSummaryTaskRequestSchema>, "taskId" | "error" | "$typeName">;
 
 /** Writes summaries with a model of the caller's own. */
 export interface SummaryWorker extends Following {
   /** The name under which the daemon reports its failures. */
   workerId: string;
-  /** How long a task is left to this worker. Absent: the daemon's default. */
+  /** After how long the daemon gives a task away. Absent: the daemon's default. */
   leaseMs?: number;
-  /** What it throws is reported to the daemon, which may ask again. */
+  /** Writes a summary. Errors are reported to the daemon, which may ask again. */
   write: (task: SummaryTask) => string | WrittenSummary | Promise<string | WrittenSummary>;
 }
 

@@ -5,10 +5,10 @@ import { ContextService } from "./gen/contextd/v1/context_service_pb.js";
 import { TranscriptService } from "./gen/contextd/v1/transcript_service_pb.js";
 import { checkMembers } from "./members.js";
 
-/** Ends a call early: by a signal, or each of its tries after some time. */
+/** How to end a call early: by a signal, or by a timeout of each try. */
 export type CallControl = Pick<CallOptions, "signal" | "timeoutMs">;
 
-/** Every RPC of contextd.v1, without what this package adds. */
+/** The plain stubs of all services of contextd.v1. */
 export interface Services {
   readonly context: Stub<typeof ContextService>;
   readonly compactions: Stub<typeof CompactionService>;
@@ -23,7 +23,7 @@ export function services(transport: Transport): Services {
   };
 }
 
-/** A stub that refuses members which a request does not have. Those of streamed requests are the package's own. */
+/** A stub that refuses members that a request does not have. Streamed requests, which this package makes, are not checked. */
 function stub<S extends DescService>(service: S, transport: Transport): Stub<S> {
   const calls = createClient(service, transport) as Record<string, (request: object, options?: CallOptions) => unknown>;
   for (const { localName, methodKind, input } of service.methods) {

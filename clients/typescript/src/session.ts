@@ -20,17 +20,17 @@ import { recallTools, type RecallTools } from "./recall.js";
 import { type CallControl, pages, type Services } from "./services.js";
 import { bytesOf, gathered, type Transcript, type TranscriptSource, upload } from "./transcripts.js";
 
-/** What decides on a context. What is absent is the daemon's default. */
+/** Settings of a context. Absent ones have the daemon's defaults. */
 export interface ProjectOptions extends CallControl {
   budget?: BudgetInit;
   policy?: MessageInitShape<typeof PolicySchema>;
   /** Content for this call only, after the newest message. */
   injections?: MessageInitShape<typeof InjectionSchema>[];
-  /** Tool schemas as the request will carry them: the budget, which must be given, leaves room for them. */
+  /** The tool schemas of the request; the budget, which must be given then, leaves room for them. */
   tools?: readonly unknown[];
 }
 
-/** What to assemble, besides the format. What is absent is the session's or the daemon's default. */
+/** Options of an assembly besides the format. Absent ones have the session's or the daemon's defaults. */
 export interface AssembleOptions extends ProjectOptions {
   /** Only events up to this one. */
   asOfSeq?: bigint;
@@ -51,7 +51,7 @@ export type ExportOptions = CallControl & { budget?: BudgetInit } & Omit<
     "sessionId" | "harness" | "budget" | "$typeName"
   >;
 
-/** What the provider counted for a call. */
+/** The provider's token counts for a model call. */
 export interface ModelCall {
   model?: string;
   /** All tokens of the prompt, cached ones included. */
@@ -62,13 +62,13 @@ export interface ModelCall {
   stopReason?: string;
   /** The provider refused the prompt as too long. */
   rejectedOverBudget?: boolean;
-  /** Reports of one key count once. By default each has a key of its own. */
+  /** Reports with the same key count once. By default each has its own. */
   idempotencyKey?: string;
 }
 
 /**
- * One session of the daemon. It holds what it was sent of the context in each format, so
- * keep one for as long as the conversation goes on; others with the same id do no harm.
+ * One session of the daemon. It holds the newest context in each format, so keep the object
+ * for the whole conversation. Several objects with the same id do no harm.
  */
 export class Session {
   readonly #services: Services;
@@ -91,8 +91,8 @@ export class Session {
   }
 
   /**
-   * Takes the log for what it is from now on, whatever was appended to it. Other calls throw
-   * a LogLostError where the log lacks what was appended here.
+   * Accepts the log as it is now, even if it lacks events that were appended here. Without this,
+   * other calls throw a LogLostError then.
    */
   forget(): void {
     this.#known = undefined;
@@ -105,10 +105,10 @@ export class Session {
   }
 
   /**
-   * Appends events, whole or not at all; they are durable when it returns, where the
-   * daemon's store is. With expectedHead, only if the newest seq is this one. Events without
-   * an id are given one, so that a repetition appends nothing twice. A LogLostError where
-   * the log lacks what was appended here before.
+   * Appends all events or none. When it returns, they are durable, if the daemon's store is.
+   * With expectedHead, only if that is the newest seq. Events without an id get one, so that a
+   * retry appends nothing twice. Throws a LogLostError if the log lacks events that were
+   * appended here before.
    */
   async append(
     events: EventInit | readonly EventInit[],
@@ -128,8 +128,8 @@ export class Session {
   }
 
   /**
-   * The context of the next model call. What was received before in this format is asked
-   * for no more; the hash of the whole is compared with the daemon's. Calls wait for one
+   * The context of the next model call. Only messages that are not held in this format are
+   * requested; the hash of the whole is compared with the daemon's. Calls wait for one
    * another.
    */
   async assemble<Message, System, Params>(
@@ -166,7 +166,7 @@ export class Session {
     return new Context(format, await received);
   }
 
-  /** Gives back what a stub, a clip or a ledger line points to. */
+  /** The body that a pointer in a stub, a clip or a ledger line refers to. */
   async resolvePointer(pointer: string, options?: CallControl): Promise<{ event: Event; block: Block | undefined }> {
     const request = { sessionId: this.id, pointer };
     const { event, block } = await this.#patience.call(() => this.#services.context.resolvePointer(request, options), options?.signal);
@@ -174,8 +174,8 @@ export class Session {
   }
 
   /**
-   * Tells what the provider counted for a call that was made from a context. Returns real
-   * tokens by estimated tokens, from now on.
+   * Reports the provider's token counts for a context's model call. Returns the calibration from
+   * now on: real tokens / estimated tokens.
    */
   async recordModelCall(
     context: { readonly header: { readonly projectionId: string } },
@@ -198,7 +198,7 @@ export class Session {
     return calibration;
   }
 
-  /** What the session is; a NotFoundError where nothing was appended yet. */
+  /** The session's settings and state. Throws a NotFoundError if nothing was appended yet. */
   async get(options?: CallControl): Promise<SessionInfo> {
     const request = { sessionId: this.id };
     return (await this.#patience.call(() => this.#services.context.getSession(request, options), options?.signal)).session!;
@@ -208,7 +208,7 @@ export class Session {
   async *events(range: { fromSeq?: bigint; toSeq?: bigint } = {}, options?: CallControl): AsyncGenerator<Event> {
     const { fromSeq = 0n, toSeq = 0n } = range;
     let last = 0n;
-    // What was cut off is asked for again from where it broke.
+    // A stream that breaks continues after the last event.
     const open = () =>
       this.#services.context.readEvents({ sessionId: this.id, fromSeq: last > 0n ? last + 1n : fromSeq, toSeq }, options);
     for await (const page of this.#patience.parts(open, options?.signal)) {
@@ -220,7 +220,7 @@ export class Session {
     }
   }
 
-  /** Makes a session that shares the events up to atSeq, or all. */
+  /** Creates a session that shares the events up to atSeq, or all. */
   async fork(newSessionId: string, options: CallControl & { atSeq?: bigint } = {}): Promise<Session> {
     const { control, rest } = split(options);
     const request = { ...rest, sessionId: this.id, newSessionId };
@@ -305,7 +305,7 @@ export class Session {
     return await this.#patience.call(receive, options?.signal);
   }
 
-  /** The text of a pointer in a context. resolvePointer has what is no text, too. */
+  /** The text of a pointer in a context. For other content use resolvePointer. */
   async recall(pointer: string, options?: CallControl): Promise<string> {
     const kind = (await this.resolvePointer(pointer, options)).block?.kind;
     if (kind?.case === "text") return kind.value.text;
@@ -315,9 +315,9 @@ export class Session {
   }
 
   /**
-   * Tools by which the session's model reads its own log, in a provider's form. Without
-   * `recallTool` the one that returns a pointer's body is called as the session's policy says,
-   * or recall.
+   * Tools by which the session's model reads its own log, in a provider's form. `recallTool` is
+   * the name of the one that returns a pointer's body; the default is the name in the session's
+   * policy, or recall.
    */
   async recallTools<Message, System, Params, Tool>(
     format: MessageFormat<Message, System, Params, Tool>,
@@ -327,7 +327,7 @@ export class Session {
     return await recallTools(this.#services, this.#patience, this.id, format, options);
   }
 
-  /** Makes events of a harness's transcript; importing the same again appends nothing. Without `harness`, it is detected. */
+  /** Imports a harness's transcript; importing the same again appends nothing. Without `harness`, it is detected. */
   async importTranscript(source: TranscriptSource, options: CallControl & { harness?: string } = {}): Promise<ImportTranscriptResponse> {
     const { control, rest } = split(options);
     const data = await bytesOf(source);
@@ -344,13 +344,13 @@ export class Session {
   }
 }
 
-/** What controls a call, and the rest. */
+/** Splits options into those that control a call, and the others. */
 export function split<T extends CallControl>(options: T): { control: CallControl; rest: Omit<T, keyof CallControl> } {
   const { signal, timeoutMs, ...rest } = checkOptions(options);
   return { control: { ...(signal ? { signal } : {}), ...(timeoutMs === undefined ? {} : { timeoutMs }) }, rest };
 }
 
-/** The event with an id. */
+/** The event, with a new id if it has none. */
 export function named(event: EventInit, i: number): EventInit {
   if (typeof event !== "object" || !event?.kind) {
     throw new TypeError(`events[${i}] must be an event, as user() and the like make them, not ${JSON.stringify(event)}`);

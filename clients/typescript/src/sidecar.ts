@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 export interface Sidecar {
   /** Where it listens, for Client. */
   readonly address: string;
-  /** Stops the daemon, if it was started here, and waits until it has finished what it began. */
+  /** Stops the daemon, if it was started here, and waits until it has ended in order. */
   stop(): Promise<void>;
 }
 
@@ -29,7 +29,7 @@ export async function startSidecar(options: SidecarOptions = {}): Promise<Sideca
   const args = ["serve", "--listen", "127.0.0.1:0", "--log-format", "json", ...(options.args ?? ["--store", "memory"])];
   const child = spawn(binary, args, { stdio: ["ignore", "ignore", "pipe"] });
   const exited = once(child, "exit");
-  exited.catch(() => {}); // spawn failures are reported by listening
+  exited.catch(() => {}); // listening reports a failed spawn
   const address = await listening(child, binary);
   return {
     address,
@@ -47,7 +47,7 @@ function listening(child: ChildProcess, binary: string): Promise<string> {
     const said: string[] = [];
     child.once("error", reject);
     child.once("exit", (code) => reject(new Error(`${binary} ended with ${code}: ${said.join("\n")}`)));
-    // The rest is read as well, so that the daemon never waits for its log.
+    // Read to the end, so that the daemon never blocks on a full pipe.
     createInterface({ input: child.stderr! }).on("line", (line) => {
       if (said.length < 100) said.push(line);
       try {

@@ -13,14 +13,14 @@ export interface Transcript {
 
 const pieceBytes = 256 << 10;
 
-/** The bytes of a transcript, so that they can be sent more than once. */
+/** The bytes of a transcript; in memory, so that an upload can be retried. */
 export async function bytesOf(source: TranscriptSource): Promise<Uint8Array> {
   if (source instanceof Uint8Array) return source;
   if (typeof source === "string" || source instanceof URL) return await readFile(source);
   throw new TypeError(`a transcript must be a path or bytes, not ${String(source)}`);
 }
 
-/** What is sent of a transcript: a header, then its bytes. */
+/** The messages of an upload: a header, then the bytes. */
 export async function* upload<Header>(header: Header, data: Uint8Array) {
   yield { part: { case: "header" as const, value: header } };
   for (let at = 0; at < data.length; at += pieceBytes) {

@@ -1,7 +1,7 @@
 """contextd assembles the contexts of LLM agents from an immutable event log.
 
-`Client` and `aio.Client` talk to the daemon. `events` makes what is appended, `errors` has
-what is raised, `contextd_client.v1` the API's own messages.
+`Client` and `aio.Client` call the daemon. `events` makes the events to append, `errors` has
+the exceptions, `contextd_client.v1` the API's own messages.
 """
 
 from contextd_client import errors, events

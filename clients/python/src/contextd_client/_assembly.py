@@ -1,4 +1,4 @@
-"""The part of an assembly that knows no I/O: what to ask for, and what was received."""
+"""Assemblies without I/O: what to request, and how to read the answer."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from contextd_client.v1.session_pb2 import LogMark
 
 
 class Held:
-    """The newest context of each session and format, so that only what is new is sent.
+    """A cache of the newest context of each session and format, so that only new messages are sent.
 
-    Safe for use by several threads. Beyond `limit` contexts, the one that was used longest
-    ago is forgotten, and comes whole the next time.
+    Safe for use by several threads. Beyond `limit` contexts, the least recently used one is
+    evicted; the next time it is sent whole.
     """
 
     def __init__(self, limit: int) -> None:
@@ -53,7 +53,7 @@ class Held:
             return context
 
     def put(self, context: Context) -> None:
-        """Take the place of what was held."""
+        """Replace the held context of the same session and format."""
         with self._lock:
             key = (context.session_id, context.format)
             self._contexts[key] = context
@@ -71,7 +71,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Assembly:
-    """One assembly on its way: the request, and what its answer is held to."""
+    """An assembly in progress: the request, and the held context that its answer continues."""
 
     store: Held
     held: Context | None
@@ -93,7 +93,7 @@ class Assembly:
         projection: bool,
         known: LogMark | None,
     ) -> Assembly:
-        """An assembly that asks for what the store lacks."""
+        """An assembly that requests only the messages that the store does not hold."""
         request = checked(
             AssembleContextRequest,
             session_id=session_id,
@@ -115,9 +115,9 @@ class Assembly:
         return cls(store, held, request, format)
 
     def finish(self, parts: Sequence[AssembleContextResponse]) -> Context:
-        """The context that an answer makes, and from now on the one that is held.
+        """The context of an answer, which replaces the held one.
 
-        Raises where its bytes are not those sent; then the next assembly asks for all.
+        Raises IntegrityError if its hash is wrong; then the next assembly requests all messages.
         """
         try:
             context = read(parts, self.request.session_id, self.format, self.held)
@@ -136,7 +136,7 @@ def project_request(
     policy: Policy | None,
     injections: Iterable[Injection],
 ) -> ProjectTranscriptRequest:
-    """Asks for the context of events that are in no log."""
+    """The request for the context of events that are not in a log."""
     return checked(
         ProjectTranscriptRequest,
         events=events,
@@ -153,7 +153,7 @@ def read(
     format: FormatName,
     held: Context | None = None,
 ) -> Context:
-    """The context that an answer makes, with what is held of the one before."""
+    """The context of an answer, completed by the messages that are held."""
     kinds = [part.WhichOneof("part") for part in parts]
     if len(kinds) < 2 or kinds != ["header", *["chunk"] * (len(kinds) - 2), "trailer"]:
         raise StreamError(f"the stream of a context has the parts {kinds}")

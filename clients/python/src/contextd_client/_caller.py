@@ -1,4 +1,4 @@
-"""A connection whose calls are repeated where that may help."""
+"""A connection whose failed calls are retried where that may help."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Caller:
         self._timeout = timeout_or_none(timeout)
         self._sleep = sleep
 
-    # Every call ends in one of these.
+    # All calls go through one of these methods.
 
     def _call(
         self,
@@ -66,11 +66,11 @@ class Caller:
                 self._sleep(patience.wait(error))
 
     def _all(self, open: Callable[[], Iterable[Answer]]) -> list[Answer]:
-        """What a stream sends, whole."""
+        """All messages of a stream. If it breaks, it is opened again from its beginning."""
         return self._repeat(lambda: list(open()))
 
     def _parts(self, open: Callable[[], Iterable[Answer]]) -> Iterator[Answer]:
-        """What a stream sends; where it breaks it is opened again."""
+        """The messages of a stream. If it breaks, `open` is called again to continue it."""
         patience = self._patience()
         while True:
             call = open()
@@ -83,7 +83,7 @@ class Caller:
                 self._sleep(patience.wait(error))
             finally:
                 if isinstance(call, grpc.RpcContext):
-                    call.cancel()  # of a stream that is not read to its end
+                    call.cancel()  # if the caller did not read to the end
 
     def _patience(self, *, unanswered: bool = True) -> Patience:
         return Patience(self._patience_seconds, self._address, unanswered=unanswered)

@@ -47,7 +47,7 @@ def address_or_default(address: str | None) -> str:
 def append_request(
     session_id: str, events: Iterable[Event], expected_head: int | None, known: LogMark | None
 ) -> AppendEventsRequest:
-    """An append that can be sent twice: each event has an id."""
+    """The request of an append. It can be sent twice, since each event gets an id."""
     request = checked(
         AppendEventsRequest, session_id=session_id, events=events, expected_head=expected_head,
         known=known,
@@ -64,7 +64,7 @@ def record_request(
     rejected_over_budget: bool,
     idempotency_key: str,
 ) -> RecordModelCallRequest:
-    """What the provider counted for a context's call; it can be sent twice, as it has a key."""
+    """The report of a context's model call. It can be sent twice, since it has a key."""
     if not isinstance(context, Context):
         raise TypeError(f"context: must be a Context that was assembled, not {context!r:.60}")
     if usage is not None and not isinstance(usage, Usage):
@@ -91,7 +91,7 @@ def record_request(
 def lease_request(
     worker_id: str, session_ids: Iterable[str], lease: float | None
 ) -> LeaseSummaryTasksRequest:
-    """Asks for tasks of summaries."""
+    """The request to lease summary tasks."""
     return checked(
         LeaseSummaryTasksRequest,
         worker_id=worker_id,
@@ -103,7 +103,7 @@ def lease_request(
 def completed(
     task: SummaryTask, result: str | CompleteSummaryTaskRequest | Exception
 ) -> CompleteSummaryTaskRequest:
-    """What came of a task."""
+    """The result of a summary task, or its error."""
     if isinstance(result, Exception):
         error = f"{type(result).__name__}: {result}"[:8192]
         return checked(CompleteSummaryTaskRequest, task_id=task.task_id, error=error)
@@ -119,7 +119,7 @@ def completed(
 def subscription(
     pre_compact: object, post_compact: object, session_ids: Iterable[str], deadline: float | None
 ) -> ServeHooksRequest:
-    """Says which hooks are served."""
+    """The request that says which hooks are served."""
     for name, hook in (("pre_compact", pre_compact), ("post_compact", post_compact)):
         if hook is not None and not callable(hook):
             raise TypeError(f"{name}: must be a function, not {hook!r:.60}")
@@ -135,7 +135,7 @@ def subscription(
 
 
 def reply(call: HookCall, given: HookReply | None) -> ServeHooksRequest:
-    """The answer to a call; None allows."""
+    """The reply to a hook call; None allows the compaction."""
     request = checked(ServeHooksRequest, reply=given or HookReply())
     request.reply.call_id = call.call_id
     return request
@@ -144,7 +144,7 @@ def reply(call: HookCall, given: HookReply | None) -> ServeHooksRequest:
 def import_requests(
     session_id: str, harness: str, data: bytes
 ) -> Callable[[], Iterator[ImportTranscriptRequest]]:
-    """What to send of a transcript, as often as it is sent."""
+    """A function that returns the requests of an upload, for each try."""
     header = ImportTranscriptRequest(
         header=checked(ImportHeader, session_id=session_id, harness=harness)
     )
@@ -154,7 +154,7 @@ def import_requests(
 def convert_requests(
     harness: str, to: str, harness_session_id: str, working_directory: str, data: bytes
 ) -> Callable[[], Iterator[ConvertTranscriptRequest]]:
-    """What to send of a transcript, as often as it is sent."""
+    """A function that returns the requests of an upload, for each try."""
     fields = {"from": harness, "to": to, "harness_session_id": harness_session_id}
     header = ConvertTranscriptRequest(
         header=checked(ConvertHeader, working_directory=working_directory, **fields)
@@ -171,7 +171,7 @@ def export_request(
     harness_session_id: str,
     working_directory: str,
 ) -> ExportTranscriptRequest:
-    """Asks for a transcript."""
+    """The request to export a transcript."""
     return checked(
         ExportTranscriptRequest,
         session_id=session_id,

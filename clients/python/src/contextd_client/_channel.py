@@ -1,4 +1,4 @@
-"""The channels of both clients: where the daemon is, and who calls."""
+"""The gRPC channels of both clients, with address and credentials."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OPTIONS: list[tuple[str, Any]] = [
     # An event, and so a message, may be larger than gRPC's default of 4 MiB.
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
-    # gRPC would wait up to two minutes before it looks again for a daemon that was gone.
+    # By default gRPC would wait up to two minutes before it connects again.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
 ]
@@ -37,9 +37,9 @@ def connect(address: str | None, credentials: Credentials | None) -> grpc.Channe
 def connect_aio(
     address: str | None, credentials: Credentials | None
 ) -> Callable[[], grpc.aio.Channel]:
-    """The same for asyncio. gRPC binds a channel to the loop that it is made in, if any runs.
+    """The same for asyncio, as a function that makes the channel.
 
-    So the channel is made by what this returns, to be called in the loop that is to use it.
+    Call it in the event loop that uses the channel, since gRPC binds a channel to that loop.
     """
     target, proof, secured = _resolve(address, credentials)
 
@@ -67,7 +67,7 @@ def _resolve(
 
 
 class _Details(NamedTuple):
-    """What gRPC reads of a call."""
+    """The details of a call that gRPC reads."""
 
     method: str
     timeout: float | None
@@ -78,7 +78,7 @@ class _Details(NamedTuple):
 
 
 class _Token:
-    """Adds a token, as its file is then, to the metadata of a call."""
+    """Adds the token to the metadata of each call. The file is read at each call."""
 
     def __init__(self, token_file: str) -> None:
         self._file = Path(token_file)

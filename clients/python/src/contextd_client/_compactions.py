@@ -89,7 +89,7 @@ class Compactions(Caller):
             raises is reported to the daemon, which may ask again.
         worker_id: the name that the daemon reports failures under.
         session_ids: only of these sessions; none: of all.
-        lease: seconds that a task is left to this worker. None: the daemon's default.
+        lease: seconds after which the daemon gives a task away. None: the daemon's default.
         """
         request = _calls.lease_request(worker_id, session_ids, lease)
         for part in self._parts(lambda: self.compaction_stub.LeaseSummaryTasks(request)):
@@ -119,7 +119,7 @@ class Compactions(Caller):
 
         def open() -> Iterable[ServeHooksResponse]:
             nonlocal replies
-            replies.put(None)  # ends what was sent to the stream before
+            replies.put(None)  # ends the requests of the stream before
             replies = SimpleQueue()
             replies.put(subscription)
             return self.compaction_stub.ServeHooks(iter(replies.get, None))
@@ -137,13 +137,13 @@ class Compactions(Caller):
     def watch(
         self, session_ids: Iterable[str] = (), *, after: Iterable[LifecycleCursor] = ()
     ) -> Iterator[LifecycleEvent]:
-        """What happens to sessions, as it happens; it does not end by itself.
+        """Lifecycle events of sessions, as they happen; it does not end by itself.
 
-        Of the sessions that are named each event is given once, in order, however often the
-        connection breaks.
+        Each event of the named sessions is given exactly once, in order, even if the connection
+        breaks.
 
         session_ids: only these; none: all.
-        after: where to start in these; the others start now.
+        after: positions to start after in some of these; the others start now.
         """
         following = Following(session_ids, after)
         for part in self._parts(lambda: self.compaction_stub.WatchLifecycle(following.request)):

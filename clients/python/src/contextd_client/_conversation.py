@@ -38,9 +38,9 @@ _WRITERS = 8
 
 
 class Versions:
-    """A session and the ones that took its place: `name`, `name/v2`, `name/v3` and so on.
+    """A session and its successors: `name`, `name/v2`, `name/v3` and so on.
 
-    The one with the highest number counts, for every process.
+    The one with the highest number is current, for every process.
     """
 
     def __init__(self, client: Client, name: str) -> None:
@@ -51,7 +51,7 @@ class Versions:
         self.newest = 1
 
     async def current(self) -> str:
-        """Name of the one that counts now."""
+        """Name of the current version."""
         while await self._exists(self.newest + 1):
             self.newest += 1
         return self.name(self.newest)
@@ -61,7 +61,7 @@ class Versions:
         return self._name if version == 1 else f"{self._name}/v{version}"
 
     async def go_on_from(self, current: str, seq: int) -> str:
-        """Make the next one, which shares the log of the current one up to seq; 0: nothing."""
+        """Make the next version: a fork of the current one at seq; 0: an empty session."""
         following = self.name(self.newest + 1)
         try:
             if seq > 0:
@@ -88,12 +88,12 @@ class Versions:
 
 
 class Conversation:
-    """Appends what is new of a history at each model call, and assembles.
+    """Appends the new part of a history at each model call, and assembles.
 
-    The id of each event is a hash of it and all before it: so a process that begins again
-    with the same history appends nothing twice, and a history that was edited, pruned or
-    taken back is noticed. Where the log was lost, the whole history is appended again. What
-    others append to the session is left alone.
+    The id of each event is a hash of it and all before it. So a new process with the same
+    history appends nothing twice, and a history that was edited, pruned or rewound is
+    detected. If the log was lost, the whole history is appended again. Events that others
+    append to the session are ignored.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class Conversation:
         """The context of the next model call.
 
         history: all events so far; they are given ids.
-        system, tools: what the request holds besides the messages, to leave room for.
+        system, tools: what the request has besides the messages; the budget leaves room for it.
         """
         async with self._lock:
             budget = await self._room_for(system, tools)
@@ -139,7 +139,7 @@ class Conversation:
                 return await self._assemble(budget)
 
     async def record(self, context: Context, usage: Usage) -> None:
-        """Tell what the provider counted. A failure is logged, and fails no model call."""
+        """Report the provider's token counts. A failure is logged, and fails no model call."""
         try:
             await self._client.record_model_call(context, usage=usage)
         except ContextdError as error:
@@ -186,7 +186,7 @@ class Conversation:
         raise RuntimeError(f"{self._session}: other writers append faster than this one")
 
     async def _learn(self) -> list[str]:
-        """Read which of the log's events are the history's, and the ids of all."""
+        """Read the log: find the events that belong to the history. Returns their ids."""
         self._session = await self._versions.current()
         self._known = []
         self._head = 0
@@ -217,7 +217,7 @@ class Conversation:
         self._head = self._known[-1][1]
 
     async def _begin_again(self, history: Sequence[Event], lost: LogLostError) -> None:
-        """Append all of a history whose log was lost, unless it is another conversation's now."""
+        """Append all of a history whose log was lost, unless the log has another conversation."""
         lost_session = self._session
         stored = await self._learn()
         if stored != [event.event_id for event in history][: len(stored)]:
@@ -227,9 +227,9 @@ class Conversation:
 
 
 def _answering(given: Sequence[Event]) -> list[Event]:
-    """The events, with each result that answers no open call as one that no model sees.
+    """The events, with results that answer no open call made into custom events.
 
-    No provider takes such a result, and the log refuses it.
+    Providers and the log refuse such results; no model sees a custom event.
     """
     out: list[Event] = []
     waiting: set[str] = set()

@@ -1,4 +1,4 @@
-"""Transcripts as files: what is sent, and what is received."""
+"""Transcripts as files: uploads and downloads."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Part(Protocol):
 
 
 def read(source: Source) -> bytes:
-    """The bytes of a transcript, so that they can be sent more than once."""
+    """The bytes of a transcript; in memory, so that an upload can be retried."""
     if isinstance(source, bytes):
         return source
     if isinstance(source, str | os.PathLike):

@@ -1,4 +1,4 @@
-"""The formats by name, and what of a context goes where in a provider's request."""
+"""The formats by name, and where a provider's request has the parts of a context."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SYSTEM_BESIDE: tuple[FormatName, ...] = ("anthropic", "gemini")
 
 
 def with_bytes(content: Any) -> Any:
-    """A Gemini content with bytes where the SDK wants bytes rather than base64."""
+    """A Gemini content in which base64 is decoded where the SDK expects bytes."""
     for part in content.get("parts", ()):
         _decode(part, "thoughtSignature")
         if "inlineData" in part:

@@ -1,4 +1,4 @@
-"""What a client knows of the logs that it appended to."""
+"""The positions of the logs that a client appended to."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _SESSIONS = 1 << 16
 
 
 class Known:
-    """The newest mark of each session, so that a log that was lost is noticed.
+    """The newest mark of each session, to detect a log that was lost.
 
-    Safe for use by several threads. Beyond 65,536 sessions, the one that was used longest
-    ago is forgotten.
+    Safe for use by several threads. Beyond 65,536 sessions, the least recently used one is
+    evicted.
     """
 
     def __init__(self) -> None:
@@ -23,23 +23,23 @@ class Known:
         self._lock = threading.Lock()
 
     def of(self, session_id: str) -> LogMark | None:
-        """What is known of a log; None: nothing."""
+        """The newest mark of a log; None if it is not known."""
         with self._lock:
             return self._marks.get(session_id)
 
     def appended(self, session_id: str, response: AppendEventsResponse) -> None:
-        """Learn from the answer to an append."""
+        """Update from the answer to an append."""
         if response.HasField("mark"):
             self._learn(session_id, response.mark)
 
     def made(self, session: Session) -> None:
-        """Learn from the answer that a session was made."""
+        """Update from a session that was created."""
         if session.incarnation:
             mark = LogMark(incarnation=session.incarnation, head_seq=session.head_seq)
             self._learn(session.session_id, mark)
 
     def forget(self, session_id: str) -> None:
-        """Take the log for what it is from now on."""
+        """Forget the mark: accept the log as it is now."""
         with self._lock:
             self._marks.pop(session_id, None)
 

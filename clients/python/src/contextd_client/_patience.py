@@ -1,4 +1,4 @@
-"""When a call is tried again, and after how long."""
+"""When a failed call is retried, and after how long."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FIRST, _LONGEST = 0.1, 2.0
 
 
 def patience_or_default(given: float | None) -> float:
-    """What is given, or what CONTEXTD_PATIENCE says: seconds, or a duration such as 1m30s."""
+    """The argument, or CONTEXTD_PATIENCE: seconds, or a duration such as 1m30s."""
     if given is not None:
         if isinstance(given, bool) or not isinstance(given, int | float):
             raise TypeError(f"patience: must be seconds, not {given!r}")
@@ -51,17 +51,17 @@ def timeout_or_none(given: float | None) -> float | None:
 
 
 class Patience:
-    """What one call still waits for.
+    """The time that one call may still spend on retries.
 
-    A call can be repeated because events have ids and reports of model calls have keys; other calls
-    only read, or are refused the second time. To revert the newest compaction is the exception: if
-    only the answer was lost, a second call would revert the one before.
+    Retries are safe: events have ids, and reports of model calls have keys. Other calls only
+    read, or are refused the second time. The exception is to revert the newest compaction: if
+    only the answer was lost, a retry would revert the one before.
     """
 
     def __init__(self, seconds: float, address: str, *, unanswered: bool = True) -> None:
-        """Wait as long as the next try begins within `seconds` from now.
+        """Allow retries that begin within `seconds` from now.
 
-        Without `unanswered` a call that got no answer is not repeated.
+        Without `unanswered`, a call that got no answer is not retried.
         """
         self._seconds = seconds
         self._address = address
@@ -69,12 +69,12 @@ class Patience:
         self.begin()
 
     def begin(self) -> None:
-        """Begin again, as after a part of an answer came."""
+        """Reset the time, as after a part of an answer was received."""
         self._begun = monotonic()
         self._pause = _FIRST
 
     def wait(self, error: grpc.RpcError) -> float:
-        """Seconds until the next try after an error. Raises it where there is to be none."""
+        """Seconds until the next try after an error. Raises the error if there is none."""
         refused = from_rpc(error, self._address)
         seconds = refused.retry_after
         if seconds is None and refused.unanswered and self._unanswered:

@@ -1,4 +1,4 @@
-"""JSON read one level at a time, so that what is below keeps its bytes."""
+"""JSON parsed one level at a time, so that nested values keep their bytes."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ class Raw:
 
     @property
     def present(self) -> bool:
-        """Whether it is more than null or an empty list."""
+        """Whether it is neither null nor an empty list."""
         return self.json != "null" and not (self.is_list and not self.value)
 
     def text(self) -> str:
-        """The string; empty if it is none. Half a surrogate pair is U+FFFD."""
+        """The string; empty if it is not one. A lone surrogate becomes U+FFFD."""
         value = self.value if self.json.startswith('"') else ""
         return mended(str(value))
 
     def members(self) -> dict[str, Raw]:
-        """The members of an object, the last of each name; empty if it is none."""
+        """The members of an object, the last of each name; empty if it is not one."""
         return dict(self._pairs()) if self.is_object else {}
 
     def elements(self) -> list[Raw]:
-        """The elements of a list; empty if it is none."""
+        """The elements of a list; empty if it is not one."""
         if not self.is_list:
             return []
         out = []
@@ -74,9 +74,9 @@ class Raw:
         return self.get(name).text()
 
     def require_content(self, name: str) -> None:
-        """Raises ValueError where a member is no string or list: it would be left out.
+        """Raises ValueError if a member is neither a string nor a list: it would be lost.
 
-        Null is empty, as is a message that says who speaks and nothing else.
+        Null counts as empty content, and so does a message that only has a role.
         """
         members = self.members()
         if name not in members and set(members) != {"role"}:
@@ -98,7 +98,7 @@ class Raw:
 
 
 def read(text: str | bytes) -> Raw:
-    """A JSON text. Raises ValueError where it is none."""
+    """A JSON text. Raises ValueError if it is not valid JSON."""
     text = text.decode() if isinstance(text, bytes) else text
     raw = Raw(text.strip(_SPACE))
     _DECODER.decode(raw.json)
@@ -106,12 +106,12 @@ def read(text: str | bytes) -> Raw:
 
 
 def mended(text: str) -> str:
-    """A text that UTF-8 has: half a surrogate pair is U+FFFD."""
+    """A text that UTF-8 can encode: lone surrogates are replaced by U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def dumps(value: Any, default: Callable[[Any], Any] | None = None) -> str:
-    """The JSON of a value, in Unicode where that can be written as UTF-8."""
+    """The JSON of a value, unescaped if it can be encoded as UTF-8."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=default)
     if text.isascii():
         return text

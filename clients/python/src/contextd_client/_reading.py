@@ -1,4 +1,4 @@
-"""The part of reading a log that knows no I/O."""
+"""Reading a log, without I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextd_client.v1.log_pb2 import ReadEventsRequest, ReadEventsResponse
 
 
 class Reading:
-    """A range of a log on its way. What was cut off is asked for from where it broke."""
+    """A read of a range of a log. If its stream breaks, it continues after the last event."""
 
     def __init__(self, session_id: str, from_seq: int, to_seq: int) -> None:
         self.request = checked(
@@ -27,5 +27,5 @@ class Reading:
 
     @property
     def done(self) -> bool:
-        """The last event of the range was received."""
+        """Whether the last event of the range was received."""
         return self._last == self.request.to_seq > 0

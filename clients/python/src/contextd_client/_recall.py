@@ -19,7 +19,7 @@ from contextd_client.v1.recall_pb2 import (
 
 
 class RecallResult(NamedTuple):
-    """What a model gets for its call."""
+    """The result of a recall tool, for the model."""
 
     text: str
     is_error: bool
@@ -28,7 +28,7 @@ class RecallResult(NamedTuple):
 def list_request(
     session_id: str, format: FormatName, recall_tool: str | None
 ) -> ListRecallToolsRequest:
-    """Asks for the tools."""
+    """The request to list the tools."""
     return checked(
         ListRecallToolsRequest, session_id=session_id, format=_formats.number(format),
         recall_tool=recall_tool,
@@ -36,7 +36,7 @@ def list_request(
 
 
 class Tools:
-    """The tools of a session, without what calls the daemon."""
+    """The tools of a session, without I/O."""
 
     schemas: list[Any]
     """The tools as the provider's request has them: add them to those of `tools`."""
@@ -80,7 +80,7 @@ class RecallTools(Tools):
         self._run = run
 
     def call(self, name: str, arguments: str | bytes | Mapping[str, Any]) -> RecallResult:
-        """Run a model's call. What it did wrong is in the result, for the model."""
+        """Run a model's call. The model's mistakes are reported to it in the result."""
         answer = self._run(self._call_request(name, arguments))
         return RecallResult(answer.text, answer.is_error)
 
@@ -98,6 +98,6 @@ class AsyncRecallTools(Tools):
         self._run = run
 
     async def call(self, name: str, arguments: str | bytes | Mapping[str, Any]) -> RecallResult:
-        """Run a model's call. What it did wrong is in the result, for the model."""
+        """Run a model's call. The model's mistakes are reported to it in the result."""
         answer = await self._run(self._call_request(name, arguments))
         return RecallResult(answer.text, answer.is_error)

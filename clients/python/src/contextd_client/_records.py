@@ -1,4 +1,4 @@
-"""What was recorded of model calls and of the contexts they were made from."""
+"""Records of model calls and of their contexts."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Records(Caller):
         rejected_over_budget: bool = False,
         idempotency_key: str = "",
     ) -> float:
-        """Tell what the provider counted, by its response or a usage. Real tokens / estimated
-        tokens from now on.
+        """Report the token counts of a provider's response, or a usage. Returns the calibration
+        from now on: real tokens / estimated tokens.
 
         idempotency_key: reports of one key count once; by default each has a key of its own.
         """
@@ -101,7 +101,7 @@ class Records(Caller):
         return self._call(self.stub.ResolvePointer, request)
 
     def recall(self, session_id: str, pointer: str) -> str:
-        """The text of a pointer in a context. resolve_pointer has what is no text, too."""
+        """The text of a pointer in a context. For other content use resolve_pointer."""
         return _calls.text_of(self.resolve_pointer(session_id, pointer).block)
 
     def recall_tools(
@@ -109,8 +109,8 @@ class Records(Caller):
     ) -> RecallTools:
         """Tools by which the session's model reads its own log, in a provider's form.
 
-        recall_tool: what the model calls the tool that returns a pointer's body; None: as the
-            session's policy says, or recall.
+        recall_tool: the name of the tool that returns a pointer's body. None: the name in the
+            session's policy, or recall.
         """
         request = list_request(session_id, format, recall_tool)
         listed = self._call(self.stub.ListRecallTools, request)

@@ -21,12 +21,12 @@ _TYPES: dict[int, tuple[type, ...]] = {
     FieldDescriptor.CPPTYPE_DOUBLE: (float, int),
 }
 
-# What models, tools and people write, which may hold half a surrogate pair.
+# Fields that models, tools and people write, which may contain lone surrogates.
 _WRITTEN = {"body", "error", "instructions", "summary", "text"}
 
 
 def checked(kind: type[M], **fields: Any) -> M:
-    """A message with these fields. TypeError or ValueError names the one that does not fit."""
+    """A message with these fields. TypeError or ValueError names an invalid one."""
     for name, value in fields.items():
         if name in _WRITTEN and isinstance(value, str):
             fields[name] = value = mended(value)
@@ -47,7 +47,7 @@ def checked(kind: type[M], **fields: Any) -> M:
     try:
         return kind(**fields)
     except (TypeError, ValueError):
-        # Protobuf's message names no field.
+        # Protobuf's own error does not name the field.
         for name, value in fields.items():
             try:
                 kind(**{name: value})

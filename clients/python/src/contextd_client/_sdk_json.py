@@ -15,9 +15,9 @@ _LARGEST_EXPONENT = 4000
 def loads(line: bytes) -> Any:
     """The value of a message.
 
-    An SDK encodes a request with the standard encoder, which knows neither numbers
-    beyond a double nor half a surrogate pair: a number that would be infinite becomes the
-    integer of the same value, and half a pair U+FFFD.
+    SDKs encode requests with the standard encoder, which supports neither numbers beyond a
+    double nor lone surrogates. A number that would become infinite is decoded as an integer of
+    the same value, and a lone surrogate as U+FFFD.
     """
     value = json.loads(line, parse_float=_number)
     return _mended(value) if b"\\ud" in line.lower() else value

@@ -1,4 +1,4 @@
-"""Tool schemas, which take room in a request beside the messages."""
+"""Tool schemas, which take tokens in a request besides the messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST = 1024
 
 
 class ToolSizes:
-    """What the daemon counted, so that the tools of a session are counted once."""
+    """A cache of the daemon's counts, so that the same tools are counted once."""
 
     def __init__(self) -> None:
         self._sizes: dict[bytes, int] = {}
@@ -35,7 +35,7 @@ class ToolSizes:
 def count_request(
     tools: Iterable[Any], budget: Budget | None, format: FormatName
 ) -> CountTokensRequest:
-    """Asks for the size of tools as the request will carry them."""
+    """The request to count the tokens of tools in a provider's request."""
     if not isinstance(budget, Budget):
         raise TypeError("budget: must be given with tools, which are added to its overhead_tokens")
     if isinstance(tools, str | bytes | dict):
@@ -62,7 +62,7 @@ def with_overhead(budget: Budget | None, tokens: int) -> Budget:
 
 
 def _schema(tool: Any) -> Any:
-    """A tool of an SDK's own type as JSON."""
+    """A tool of an SDK's type as a JSON value."""
     if hasattr(tool, "model_dump"):
         return tool.model_dump(mode="json", by_alias=True, exclude_none=True)
     return tool

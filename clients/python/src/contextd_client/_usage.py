@@ -1,4 +1,4 @@
-"""What a provider counted for a call."""
+"""A provider's token counts for a model call."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def usage_of(response: Any) -> Usage:
             stop_reason=raw.string("status"),
             model=raw.string("model"),
         )
-    # Anthropic counts what was read from and written to the cache separately.
+    # Anthropic's input_tokens do not include tokens read from or written to the cache.
     read = _count(used, "cache_read_input_tokens")
     written = _count(used, "cache_creation_input_tokens")
     return Usage(

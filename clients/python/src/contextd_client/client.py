@@ -41,7 +41,7 @@ from contextd_client.v1.tokens_pb2 import CountTokensRequest
 class Client(Compactions, Records, Transcripts):
     """A client of a daemon. Safe for use by several threads.
 
-    It holds the newest context of each session and format, is sent only what is new, and
+    It holds the newest context of each session and format, requests only new messages, and
     checks every context against the daemon's hash. Failed calls raise ApiError.
     """
 
@@ -59,13 +59,13 @@ class Client(Compactions, Records, Transcripts):
         """Connect on first use.
 
         address: host:port or unix:///path; by default CONTEXTD_ADDR, or 127.0.0.1:7171.
-        credentials: for TLS and who calls; by default Credentials.from_environment().
-        channel: used instead of both; closing it stays with the caller.
+        credentials: for TLS and authentication; by default Credentials.from_environment().
+        channel: used instead of both; the caller closes it.
         timeout: seconds for each try of a call. None: no limit.
         held_contexts: how many contexts to hold at most.
-        patience: seconds for which a call is repeated where the daemon says when to come back,
-            or none answers. 0: not at all. None: as CONTEXTD_PATIENCE says, or 30.
-        sleep: waits between two tries, for a number of seconds.
+        patience: seconds for which a call is retried if the daemon asks for that or does not
+            answer. 0: never. None: CONTEXTD_PATIENCE, or 30.
+        sleep: called to wait between two tries, with a number of seconds.
         """
         super().__init__(address, credentials, channel, timeout, patience, sleep)
         self._held = Held(held_contexts)
@@ -84,7 +84,7 @@ class Client(Compactions, Records, Transcripts):
         self.close()
 
     def close(self) -> None:
-        """Close the connection, unless it was given."""
+        """Close the connection, unless a channel was given."""
         if self._own is not None:
             self._own.close()
 
@@ -98,7 +98,7 @@ class Client(Compactions, Records, Transcripts):
         policy: Policy | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> Session:
-        """Make a session with settings of its own. Appending makes one with the defaults."""
+        """Create a session with settings of its own. An append creates one with the defaults."""
         request = checked(
             CreateSessionRequest, session_id=session_id, budget=budget, policy=policy, labels=labels
         )
@@ -107,12 +107,12 @@ class Client(Compactions, Records, Transcripts):
         return made
 
     def get_session(self, session_id: str) -> Session:
-        """What a session is."""
+        """A session's settings and state."""
         request = checked(GetSessionRequest, session_id=session_id)
         return self._call(self.stub.GetSession, request).session
 
     def list_sessions(self, *, labels: Mapping[str, str] | None = None) -> Iterator[Session]:
-        """All sessions, by id; with labels, those that carry all of these."""
+        """All sessions, by id; with labels, only those that have all of them."""
         request = checked(ListSessionsRequest, labels=labels or {})
         while True:
             page = self._call(self.stub.ListSessions, request)
@@ -122,7 +122,7 @@ class Client(Compactions, Records, Transcripts):
             request.page_token = page.next_page_token
 
     def fork_session(self, session_id: str, new_session_id: str, *, at_seq: int = 0) -> Session:
-        """Make a session that shares the events up to at_seq; 0: all."""
+        """Create a session that shares the events up to at_seq; 0: all."""
         request = checked(
             ForkSessionRequest, session_id=session_id, new_session_id=new_session_id, at_seq=at_seq
         )
@@ -136,9 +136,9 @@ class Client(Compactions, Records, Transcripts):
         self.forget_session(session_id)
 
     def forget_session(self, session_id: str) -> None:
-        """Take a session for what it is from now on, whatever this client appended to it.
+        """Accept a session's log as it is now, even if it lacks events that this client appended.
 
-        Other calls raise LogLostError where the log lacks what this client appended.
+        Without this, other calls raise LogLostError then.
         """
         self._held.forget(session_id)
         self._known.forget(session_id)
@@ -148,10 +148,10 @@ class Client(Compactions, Records, Transcripts):
     def append(
         self, session_id: str, *events: Event, expected_head: int | None = None
     ) -> AppendEventsResponse:
-        """Append events, whole or not at all; on return they are durable where the store is.
+        """Append all events or none. On return they are durable, if the daemon's store is.
 
-        Events without an id are given one, so that a repetition appends nothing twice.
-        Raises LogLostError where the log lacks what this client appended before.
+        Events without an id get one, so that a retry appends nothing twice. Raises LogLostError
+        if the log lacks events that this client appended before.
         """
         known = self._known.of(session_id)
         request = _calls.append_request(session_id, events, expected_head, known)
@@ -162,9 +162,9 @@ class Client(Compactions, Records, Transcripts):
     def append_response(
         self, session_id: str, response: Any, *, expected_head: int | None = None
     ) -> AppendEventsResponse:
-        """Append what a model said: an SDK's response, a dict, or the body as it came.
+        """Append a model's response: an SDK's object, a dict, or the raw body.
 
-        Only of a body (str or bytes) do tool arguments keep their bytes.
+        Tool arguments keep their bytes only with a raw body (str or bytes).
         """
         events = _read.response_events(response)
         return self.append(session_id, *events, expected_head=expected_head)
@@ -188,14 +188,14 @@ class Client(Compactions, Records, Transcripts):
         is_error: bool = False,
         event_id: str = "",
     ) -> AppendEventsResponse:
-        """Append what a tool gave back."""
+        """Append the result of a tool."""
         result = tool_result(call_id, content, is_error=is_error, event_id=event_id)
         return self.append(session_id, result)
 
     def read_events(
         self, session_id: str, *, from_seq: int = 0, to_seq: int = 0
     ) -> Iterator[Event]:
-        """The events of a log, as they were appended; 0: from the first, to the newest."""
+        """The events of a log, as they were appended. 0: from the first, or to the newest."""
         reading = Reading(session_id, from_seq, to_seq)
         for part in self._parts(lambda: self.stub.ReadEvents(reading.request)):
             yield from reading.take(part)
@@ -220,13 +220,13 @@ class Client(Compactions, Records, Transcripts):
     ) -> Context:
         """The context of the next model call.
 
-        tools: the schemas that the request will carry, which the budget is to leave room for.
+        tools: the tool schemas of the request; the budget leaves room for them.
 
-        projection: return what was kept, dropped and redacted, too, in header.projection and
-        pointers. It grows with the session.
+        projection: also return what was kept, dropped and redacted, in header.projection and
+        pointers. Its size grows with the session.
 
-        Raises BudgetExceededError where it cannot be made to fit, and IntegrityError where
-        what came is not what was sent.
+        Raises BudgetExceededError if the context cannot fit, and IntegrityError if the received
+        bytes do not match the daemon's hash.
         """
         if tools:
             budget = _tools.with_overhead(budget, self._size_of(tools, budget, format))
@@ -248,9 +248,9 @@ class Client(Compactions, Records, Transcripts):
         injections: Iterable[Injection] = (),
         tools: Iterable[Any] = (),
     ) -> Context:
-        """The context of events that are in no log, as assemble makes it of a log.
+        """The context of events that are not in a log, as assemble gives it for a log.
 
-        Nothing is stored, so that budgets and policies can be tried.
+        Nothing is stored; use it to try budgets and policies.
         """
         if tools:
             budget = _tools.with_overhead(budget, self._size_of(tools, budget, format))

@@ -1,4 +1,4 @@
-"""A context as it was received, and how a provider's request is made of it."""
+"""A received context, and how to make a provider's request from it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MARK = {"type": "ephemeral"}
 
 
 def hash_lines(lines: Iterable[bytes]) -> str:
-    """The SHA-256 over messages as JSON Lines, as the API writes it."""
+    """The SHA-256 of messages as JSON Lines, in the API's form."""
     digest = hashlib.sha256()
     for line in lines:
         digest.update(line)
@@ -58,9 +58,9 @@ class Context:
 
     @property
     def pointers(self) -> Sequence[str]:
-        """What resolve_pointer takes for each body that is not shown as it is.
+        """The pointers of all bodies that were changed, for resolve_pointer.
 
-        Only of a context that was assembled with projection=True; of others, ValueError.
+        Raises ValueError unless the context was assembled with projection=True.
         """
         if not self.header.HasField("projection"):
             raise ValueError("the context was assembled without projection=True")
@@ -68,28 +68,28 @@ class Context:
 
     @property
     def system(self) -> Any:
-        """The system prompt as the request takes it outside the messages, or None."""
+        """The system prompt, if the request has it outside of the messages; else None."""
         if not self.system_first:
             return None
         (value,) = _sdk_json.loads(self.lines[0]).values()
         return value
 
     def messages(self) -> list[Any]:
-        """The messages as the provider's SDK takes them, without cache marks.
+        """The messages for the provider's SDK, without cache marks.
 
-        Each call makes new values; changing them changes nothing that is kept.
+        Each call returns new values, which the caller may change.
         """
         values = [_sdk_json.loads(line) for line in self.lines[self._first :]]
         return [_formats.with_bytes(v) for v in values] if self.format == "gemini" else values
 
     def request_kwargs(self, *, cache: bool = True) -> dict[str, Any]:
-        """What to give the provider's SDK besides model, tools and so on.
+        """Arguments for the provider's SDK, besides model, tools and so on.
 
         anthropic: system, messages. openai_chat: messages, prompt_cache_key.
         openai_responses: input, prompt_cache_key. gemini: contents, and config with the
         system instruction; merge it with a config of your own.
 
-        With cache, the provider's cache marks are where the daemon says they pay.
+        With cache, it has the provider's cache marks at the places that the daemon recommends.
         """
         kwargs: dict[str, Any] = {_formats.MESSAGES[self.format]: self.messages()}
         if self.system_first and self.format == "gemini":
@@ -103,10 +103,10 @@ class Context:
         return kwargs
 
     def request_json(self) -> bytes:
-        """The same members as one JSON object, with the received bytes as they are.
+        """The same members as one JSON object, with the received bytes unchanged.
 
-        For requests without an SDK: numbers, duplicate keys and escapes of tool arguments
-        stay as the model wrote them. No cache marks.
+        For requests without an SDK. Numbers, duplicate keys and escapes in tool arguments stay
+        as the model wrote them. It has no cache marks.
         """
         members = [self.lines[0][1:-1]] if self.system_first else []
         if self.header.prompt_cache_key:
@@ -131,13 +131,13 @@ class Rendering(NamedTuple):
     """The messages of a recorded projection, without its injections, which are not recorded."""
 
     replay: ReplayProjectionResponse
-    """Whether they are those that were sent then."""
+    """Whether they are the same as those that were sent then."""
     lines: tuple[bytes, ...]
     """The messages as contextd's own JSON."""
 
     @classmethod
     def of(cls, parts: Iterable[RenderProjectionResponse]) -> Rendering:
-        """What a whole answer holds."""
+        """The rendering of a complete answer."""
         first, *chunks = parts
         if not first.HasField("replay"):
             raise StreamError("the stream of a projection does not begin with its replay")

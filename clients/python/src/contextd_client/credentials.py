@@ -1,4 +1,4 @@
-"""How a client knows the daemon, and proves to it who it is."""
+"""How a client verifies the daemon, and authenticates itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SYSTEM_CA = "system"
 
 @dataclass(frozen=True)
 class Credentials:
-    """Without any, there is no TLS and nobody proves anything, as at a socket or on loopback."""
+    """Without any, there is neither TLS nor authentication, as for a socket or loopback."""
 
     ca: str = ""
     """PEM file with the authority of the daemon's certificate, or SYSTEM_CA. Empty: no TLS."""
@@ -28,12 +28,12 @@ class Credentials:
 
     @classmethod
     def from_environment(cls) -> Credentials:
-        """As CONTEXTD_CA, CONTEXTD_CERT, CONTEXTD_KEY and CONTEXTD_TOKEN_FILE say."""
+        """The credentials in CONTEXTD_CA, CONTEXTD_CERT, CONTEXTD_KEY and CONTEXTD_TOKEN_FILE."""
         names = ("CA", "CERT", "KEY", "TOKEN_FILE")
         return cls(*(os.environ.get("CONTEXTD_" + name, "") for name in names))
 
     def for_channel(self, address: str) -> grpc.ChannelCredentials | None:
-        """What a channel to an address needs; None for one without TLS."""
+        """The credentials of a channel to an address; None without TLS."""
         if bool(self.cert) != bool(self.key):
             raise ValueError("cert and key must both be set, or neither")
         if not self.ca:

@@ -23,7 +23,7 @@ class FieldViolation:
 
 @dataclass(frozen=True)
 class IrreduciblePart:
-    """A part of a context that no reducer may make smaller."""
+    """A part of a context that no reducer may shorten."""
 
     what: str
     """What it is, in words."""
@@ -33,13 +33,13 @@ class IrreduciblePart:
 
 
 class ContextdError(Exception):
-    """Anything that contextd or its client reports. Catch the classes below it."""
+    """The base of all errors of contextd and its client. Catch its subclasses."""
 
 
 class IntegrityError(ContextdError):
-    """What was received is not what the daemon says it sent.
+    """The received context does not match the daemon's hash.
 
-    The client forgets what it held of the context; the next assembly asks for all of it.
+    The client drops its held context, so the next assembly requests all of it.
     """
 
 
@@ -48,10 +48,10 @@ class StreamError(ContextdError):
 
 
 class HistoryDivergedError(ContextdError):
-    """A framework's history does not continue what the session's log holds.
+    """A framework's history does not continue the session's log.
 
-    Something before its end was edited, left out or taken back. The log is never edited:
-    fork the session at `seq` (0: begin another), or let the adapter do so.
+    A part of it that the log has was edited, dropped or rewound. A log is never edited: fork the
+    session at `seq` (0: begin another session), or let the adapter do so.
     """
 
     def __init__(self, session_id: str, index: int, seq: int) -> None:
@@ -85,12 +85,12 @@ class ApiError(ContextdError):
 
     @property
     def unanswered(self) -> bool:
-        """No daemon answered, which would have given a reason."""
+        """Whether no daemon answered: a daemon's error would have a reason."""
         return self.code is grpc.StatusCode.UNAVAILABLE and not self.reason
 
     @property
     def field(self) -> str:
-        """The first field at fault; empty where there is none."""
+        """The first invalid field; empty if none is named."""
         return self.violations[0].field if self.violations else ""
 
     def _number(self, name: str) -> int:
@@ -120,20 +120,20 @@ class HeadMismatchError(ApiError):
 
     @property
     def head_seq(self) -> int:
-        """The newest seq: read the log from there and make the call again."""
+        """The newest seq: read the log up to it, and repeat the call."""
         return self._number("head_seq")
 
 
 class FailedPreconditionError(ApiError):
-    """The request cannot be done as things are."""
+    """A precondition of the request is not met."""
 
 
 class LogLostError(FailedPreconditionError):
     """The log is not, or no longer, the one that this client appended to.
 
-    It is gone, another session has its id, or it is shorter: the daemon's store was lost or
-    restored, or somebody deleted the session. Nothing was appended. Whoever has the whole
-    conversation calls the client's `forget_session` and appends all of it again.
+    It is gone, shorter, or of another session with the same id: the daemon's store was lost or
+    restored, or somebody deleted the session. Nothing was appended. If you have the whole
+    conversation, call the client's `forget_session` and append all of it again.
     """
 
     @property
@@ -143,7 +143,7 @@ class LogLostError(FailedPreconditionError):
 
     @property
     def head_seq(self) -> int:
-        """The newest event of the log that is there now; 0: there is none."""
+        """The newest event of the present log; 0: there is none."""
         return self._number("head_seq")
 
 
@@ -172,12 +172,12 @@ class InjectionOverReserveError(FailedPreconditionError):
 
     @property
     def reserve_tokens(self) -> int:
-        """What it may take."""
+        """The size of its reserve."""
         return self._number("reserve_tokens")
 
 
 class LimitExceededError(ApiError):
-    """The request is beyond a limit of the daemon; `metadata` has setting, limit and actual."""
+    """The request exceeds a limit of the daemon; `metadata` has setting, limit and actual."""
 
 
 class UnavailableError(ApiError):
@@ -185,11 +185,11 @@ class UnavailableError(ApiError):
 
 
 class DataLossError(ApiError):
-    """What the disk gave back is not what was written."""
+    """Stored data is damaged."""
 
 
 class NotImplementedByDaemonError(ApiError):
-    """The API describes it, this release of the daemon does not do it."""
+    """This release of the daemon does not implement the call."""
 
 
 _BY_CODE: dict[grpc.StatusCode, type[ApiError]] = {
@@ -220,7 +220,7 @@ def from_rpc(error: grpc.RpcError, address: str) -> ApiError:
 
 
 def unanswered_message(address: str, cause: str) -> str:
-    """Why no daemon answered at an address, and what helps."""
+    """Why no daemon answered at an address, and what to do."""
     if address.startswith("unix:") and "permission denied" in cause.lower():
         return (
             f"no permission to connect to {address} ({cause}): "

@@ -34,15 +34,14 @@ def system(*content: Content, event_id: str = "", pinned: bool = False) -> Event
 
 
 def user(*content: Content, event_id: str = "", pinned: bool = False) -> Event:
-    """What the user says."""
+    """A user's message."""
     return message(Role.ROLE_USER, content, event_id=event_id, pinned=pinned)
 
 
 def assistant(*content: Content, model: str = "", event_id: str = "", group_id: str = "") -> Event:
-    """What the model says: texts, calls, reasoning.
+    """A message of the model: texts, calls, reasoning.
 
-    Without a model's name, reasoning whose seal two providers could have made is left out
-    of contexts.
+    Without a model's name, contexts omit reasoning whose seal does not identify its provider.
     """
     return message(ASSISTANT, content, model=model, event_id=event_id, group_id=group_id)
 
@@ -55,7 +54,7 @@ def tool_result(
     tool_name: str = "",
     event_id: str = "",
 ) -> Event:
-    """What a tool gave back for one call."""
+    """The result of one tool call."""
     block = result_block(call_id, content, is_error=is_error, tool_name=tool_name)
     return message(Role.ROLE_TOOL, [block], event_id=event_id)
 
@@ -89,7 +88,7 @@ def reminder(
     source: str = "",
     event_id: str = "",
 ) -> Event:
-    """Something that the context repeats for some turns, at its end."""
+    """A text that contexts repeat at their end for some turns."""
     made = checked(Reminder, body=body, ttl_turns=ttl_turns, dedupe_key=dedupe_key, source=source)
     return checked(Event, event_id=event_id, reminder=made)
 
@@ -102,14 +101,14 @@ def custom(type: str, value: Any = None, *, event_id: str = "") -> Event:
 
 
 def text(value: str) -> Block:
-    """A text. Half a surrogate pair, which UTF-8 does not have, is U+FFFD."""
+    """A text. Lone surrogates, which UTF-8 cannot encode, become U+FFFD."""
     if not isinstance(value, str):
         raise TypeError(f"value: must be str, not {value!r:.60}")
     return Block(text=Text(text=mended(value)))
 
 
 def tool_call(call_id: str, name: str, arguments: bytes | str | Mapping[str, Any]) -> Block:
-    """A call; arguments are what the model wrote, JSON or not, or a value to write as JSON."""
+    """A call. arguments: what the model wrote, JSON or not, or a value to encode as JSON."""
     if isinstance(arguments, str):
         arguments = mended(arguments).encode()
     elif not isinstance(arguments, bytes):
@@ -133,13 +132,13 @@ def result_block(
 
 
 def media(*, data: bytes = b"", uri: str = "", mime_type: str = "", tokens: int = 0) -> Block:
-    """An image, a sound or a document: its bytes, or where it is."""
+    """An image, a sound or a document: its bytes, or its URI."""
     made = checked(Media, data=data, uri=uri, mime_type=mime_type, tokens=tokens)
     return Block(media=made)
 
 
 def provider_block(provider: str, value: bytes) -> Block:
-    """A provider's own block, carried as it came."""
+    """A provider's own block, kept unchanged."""
     if not isinstance(value, bytes):
         raise TypeError(f"value: must be bytes, not {value!r:.60}")
     return Block(provider=ProviderBlock(provider=provider, json=value))

@@ -32,16 +32,15 @@ _MADE = "contextd_"
 
 
 def session_of(context: CallbackContext) -> str:
-    """Each agent of ADK's session has a history of its own."""
+    """The session for an agent: each agent of ADK's session has its own history."""
     return f"{context.session.id}/{context.agent_name}"
 
 
 class ContextdPlugin(BasePlugin):
     """Gives the models of a runner's agents contexts instead of all contents so far.
 
-    At each model call it appends what is new in the contents, assembles, and records what
-    the provider counted. Agents that take no history (`include_contents="none"`) are left
-    alone.
+    At each model call it appends the new contents, assembles, and records the provider's token
+    counts. Agents without a history (`include_contents="none"`) are not affected.
     """
 
     def __init__(
@@ -55,8 +54,8 @@ class ContextdPlugin(BasePlugin):
     ) -> None:
         """session_id: name of the session of an agent's history.
 
-        diverged: ADK itself edits what came before, for example when the result of a
-        long-running tool comes.
+        diverged: what to do when the history was edited. ADK does so itself, for example when
+        a long-running tool returns its result.
         """
         super().__init__(name="contextd")
         self._client = client
@@ -132,10 +131,10 @@ def _keep(held: OrderedDict[str, Any], name: str, value: Any) -> None:
 
 
 def _identify(contents: Sequence[Any]) -> None:
-    """Give each call that has no id one, and its result the same.
+    """Give each call without an id one, and its result the same.
 
-    ADK takes its own ids out of requests, which Gemini's API does not need. A result without one
-    answers the first open call of its name.
+    ADK removes its own ids from requests, since Gemini's API does not need them. A result
+    without an id answers the first open call of its tool.
     """
     waiting: list[tuple[str, str]] = []
     number = 0

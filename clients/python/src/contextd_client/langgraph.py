@@ -1,7 +1,7 @@
 """contextd under LangChain's and LangGraph's agents.
 
-Install `contextd-client[langgraph]`. The graph's state keeps every message; the log does too; the
-model is given the context that is assembled from the log.
+Install `contextd-client[langgraph]`. The graph's state keeps every message, and so does the log.
+The model gets the context that is assembled from the log.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _THREADS = 1024
 
 
 class _Thread:
-    """What of a graph's messages is in its session's log."""
+    """The messages of a graph that are in its session's log."""
 
     def __init__(self, stored: Iterable[Event]) -> None:
         self.seqs: dict[str, int] = {}
@@ -58,13 +58,13 @@ class _Thread:
             self.add(event, event.seq)
 
     def add(self, event: Event, seq: int) -> None:
-        """Remember an event that is in the log. What is no message may be others'."""
+        """Remember an event of the log. Events other than messages may be from others."""
         if event.HasField("message"):
             self.seqs[event.event_id] = seq
             self._digests[event.event_id] = _digest(event)
 
     def new(self, session_id: str, events: Sequence[Event]) -> Sequence[Event]:
-        """What the log lacks. Messages may have left the graph's state, but not the newest."""
+        """The events that the log lacks. The state may lack old messages, but not the newest."""
         seen = end = 0
         for place, event in enumerate(events):
             seq = self.seqs.get(event.event_id)
@@ -83,13 +83,13 @@ def _digest(event: Event) -> bytes:
 
 
 class ContextdMessages:
-    """Puts a graph's messages into the log and gives back what the model is to see.
+    """Appends a graph's messages to the log, and returns the context for the model.
 
-    A message's id is its event's id: a message is appended once, however often it is seen.
-    What leaves the graph's state stays in the log, but where the newest message is not in
-    the state, as after a return to an earlier checkpoint, or one was changed under its id,
-    HistoryDivergedError is raised. Where the log was lost, all messages are appended again,
-    if the graph has all that was appended; else LogLostError is raised.
+    A message's id is its event's id, so that a message is appended once. Messages that are
+    removed from the graph's state stay in the log. HistoryDivergedError is raised if the state
+    lacks the newest message of the log, as after a return to an earlier checkpoint, or if a
+    message was changed under its id. If the log was lost, all messages are appended again,
+    provided that the state has them all; else LogLostError is raised.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class ContextdMessages:
         policy: Policy | None = None,
         format: Literal["openai_chat", "anthropic"] = "openai_chat",
     ) -> None:
-        """format: anthropic keeps its signed reasoning; openai_chat suits all other models."""
+        """format: anthropic for its models, which keeps signed reasoning; else openai_chat."""
         if not isinstance(client, Client):
             raise TypeError(f"client: must be contextd_client.Client, not {client!r:.60}")
         self._client = client
@@ -113,9 +113,9 @@ class ContextdMessages:
     def for_model(
         self, session_id: str, messages: Sequence[BaseMessage], *, overhead_tokens: int = 0
     ) -> list[BaseMessage]:
-        """Append what is new of all messages so far, and assemble.
+        """Append the new ones of all messages so far, and assemble.
 
-        overhead_tokens: what the request holds besides the messages, such as tools.
+        overhead_tokens: the size of the rest of the request, such as tools.
         """
         events = [at.event() for at in langchain.placed(messages)]
         budget = Budget()
@@ -132,9 +132,9 @@ class ContextdMessages:
         return langchain.messages(context)
 
     def record(self, session_id: str, answer: BaseMessage) -> None:
-        """Tell what the provider counted for the newest context, which this message answers.
+        """Report the provider's token counts for the newest context, which this message answers.
 
-        The middleware does it. A failure is logged, and fails no model call.
+        The middleware calls it. A failure is logged, and fails no model call.
         """
         context = self._thread(session_id).context
         if context is None or not isinstance(answer, AIMessage):
@@ -162,7 +162,7 @@ class ContextdMessages:
     def _append_again(
         self, session_id: str, thread: _Thread, events: Sequence[Event], lost: LogLostError
     ) -> _Thread:
-        """Append what a log lacks that was lost, and that others may have begun again."""
+        """Append what a lost log lacks; others may have begun to append it again."""
         ids = [event.event_id for event in events]
         stored = self._stored(session_id)
         if not thread.seqs.keys() <= set(ids) or [e.event_id for e in stored] != ids[: len(stored)]:
@@ -173,7 +173,7 @@ class ContextdMessages:
         return thread
 
     def _thread(self, session_id: str) -> _Thread:
-        """What is known of a session; at first, what its log holds."""
+        """The state of a session, at first read from its log."""
         with self._lock:
             if session_id not in self._threads:
                 self._threads[session_id] = _Thread(self._stored(session_id))
@@ -189,7 +189,7 @@ class ContextdMessages:
             return []
 
     def overhead(self, system: str, tools: Sequence[Any]) -> int:
-        """Tokens of a system prompt and of tools that the request takes by themselves."""
+        """The tokens of a request's system prompt and tools."""
         schemas = [t if isinstance(t, dict) else convert_to_openai_tool(t) for t in tools]
         data = _rawjson.dumps(schemas).encode() if schemas else b""
         return self._client.count_tokens(
@@ -200,7 +200,7 @@ class ContextdMessages:
 class ContextdMiddleware(Middleware):
     """Middleware for `langchain.agents.create_agent`: each model call gets the context.
 
-    The session is the graph's thread, unless session_id says another. The agent's system
+    The session is named after the graph's thread, unless session_id is given. The agent's system
     prompt and tools stay with the agent; the budget leaves room for them.
     """
 
@@ -246,9 +246,9 @@ class ContextdMiddleware(Middleware):
 def pre_model_hook(
     messages: ContextdMessages, *, session_id: str | None = None
 ) -> Callable[[Any, RunnableConfig], dict[str, list[BaseMessage]]]:
-    """A node for a graph of one's own, or create_react_agent's pre_model_hook.
+    """A node for your own graph, or the pre_model_hook of create_react_agent.
 
-    It gives `llm_input_messages` and leaves the state's `messages` alone. Call
+    It sets `llm_input_messages`, and does not change the state's `messages`. Call
     `messages.record` with the model's answer, so that the call can be explained.
     """
 

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 class ContextdModel(Model):
     """Gives a model the context of a session instead of all items of a run.
 
-    One object has one conversation. Each call appends what is new in the items, which must be
-    the whole conversation, assembles, and records what the provider counted. A history that
-    does not continue the log raises HistoryDivergedError, or goes on in a fork.
+    One object is for one conversation. Each call must have the whole conversation; it appends
+    the new items, assembles, and records the provider's token counts. A history that does not
+    continue the log raises HistoryDivergedError, or continues in a fork.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class ContextdModel(Model):
         diverged: Diverged = "raise",
         model: str = "",
     ) -> None:
-        """model: whose reasoning the items hold; empty for OpenAI's."""
+        """model: the one that wrote the reasoning in the items; empty for OpenAI's."""
         self._wrapped = wrapped
         self._model = model
         self._conversation = Conversation(
@@ -93,7 +93,7 @@ class ContextdModel(Model):
             raise ValueError(
                 "the provider keeps this conversation: the model is given a part of it"
             )
-        # model_settings, tools, output_schema, handoffs: by name or in this order.
+        # These arguments may be given by name, or in this order.
         names = ("model_settings", "tools", "output_schema", "handoffs")
         given = dict(zip(names, args, strict=False), **kwargs)
         items = [{"role": "user", "content": input}] if isinstance(input, str) else input
@@ -117,14 +117,13 @@ class ContextdModel(Model):
 class ContextdSession:
     """An implementation of `agents.memory.Session`.
 
-    get_items gives the assembled context, which fits the budget, rather than all that was
-    ever added; the log keeps all of it.
+    get_items gives the assembled context, which fits the budget, instead of all items; the log
+    keeps all of them.
 
-    An immutable log forgets nothing, so the two methods that remove do this: they make a
-    new session that shares the log up to there, and continue in it. The names are
-    `<session_id>`, `<session_id>/v2`, `<session_id>/v3` and so on; the one with the highest
-    number counts, for every process. As the SDK does, it takes it that one process at a
-    time writes to a session.
+    The log is immutable, so the two methods that remove items continue in a new session, which
+    shares the log up to there. The names are `<session_id>`, `<session_id>/v2`,
+    `<session_id>/v3` and so on; the one with the highest number is current, for every process.
+    Like the SDK, it assumes that one process at a time writes to a session.
     """
 
     session_settings: SessionSettings | None = None
@@ -138,10 +137,10 @@ class ContextdSession:
         policy: Policy | None = None,
         model: str = "",
     ) -> None:
-        """Nothing is made before the first item.
+        """The session is created with the first item.
 
         budget, policy: of the contexts. None: the daemon's defaults.
-        model: whose reasoning the items hold; empty for OpenAI's.
+        model: the one that wrote the reasoning in the items; empty for OpenAI's.
         """
         self.session_id = session_id
         self._client = client
@@ -152,7 +151,7 @@ class ContextdSession:
         self._shown: Context | None = None
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """The context as items; with a limit the newest so many of them."""
+        """The context as items; with a limit, only that many of the newest."""
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
         if limit is not None and limit <= 0:
@@ -171,7 +170,7 @@ class ContextdSession:
         return items if limit is None else items[-limit:]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Append items, all or none. Items of the model in a row are one of its turns."""
+        """Append all items or none. Consecutive items of the model are one turn."""
         if not items:
             return
         batch = _events(items, self._model, lambda _: str(uuid.uuid4()))
@@ -179,9 +178,9 @@ class ContextdSession:
             await self._client.append(await self.current(), *batch)
 
     async def record(self, result: RunResultBase) -> None:
-        """Tell what the provider counted for the first model call of a run.
+        """Report the provider's token counts for the first model call of a run.
 
-        Later calls of the run were made for items that no context has; see ContextdModel.
+        Later calls of the run had items that are in no context; see ContextdModel.
         """
         if self._shown is not None and result.raw_responses:
             used = result.raw_responses[0].usage
@@ -193,9 +192,9 @@ class ContextdSession:
             await self._client.record_model_call(self._shown, usage=usage)
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """The newest item, which is no longer part of the session.
+        """Remove and return the newest item.
 
-        It stays in the log of the session before; see the class.
+        It stays in the log of the version before; see the class.
         """
         current = await self.current()
         newest: Event | None = None
@@ -211,7 +210,7 @@ class ContextdSession:
         return cast("TResponseInputItem", openai_item.item(newest.message))
 
     async def clear_session(self) -> None:
-        """Go on with an empty session. What was added stays in the log before."""
+        """Continue with an empty session. The items stay in the log of the version before."""
         current = await self.current()
         try:
             await self._client.get_session(current)
@@ -220,7 +219,7 @@ class ContextdSession:
         await self._versions.go_on_from(current, 0)
 
     async def delete(self) -> None:
-        """Delete the log and all sessions of pop_item and clear_session."""
+        """Delete the session and all versions that pop_item and clear_session made."""
         await self.current()
         for version in range(self._versions.newest, 0, -1):
             try:
@@ -230,7 +229,7 @@ class ContextdSession:
         self._versions.newest = 1
 
     async def current(self) -> str:
-        """Name of the contextd session that counts now."""
+        """Name of the current contextd session."""
         return await self._versions.current()
 
 
@@ -243,7 +242,7 @@ _CARRIED = (
 
 
 def _require_carried(items: Sequence[Any]) -> None:
-    """Raises ValueError for an item that a context would only describe, as a shell's output."""
+    """Raises ValueError for an item that a context could only describe, as a shell's output."""
     for place, item in enumerate(items):
         kind = _read.to_raw(item).string("type") or "message"
         if kind not in _CARRIED:
@@ -254,7 +253,7 @@ def _require_carried(items: Sequence[Any]) -> None:
 
 
 def _events(items: Sequence[Any], model: str, group_of: Callable[[int], str]) -> list[Event]:
-    """An event for each item. Items of the model in a row are one of its turns."""
+    """An event for each item. Consecutive items of the model are one turn."""
     out: list[Event] = []
     group = ""
     for place, item in enumerate(items):
@@ -268,7 +267,7 @@ def _events(items: Sequence[Any], model: str, group_of: Callable[[int], str]) ->
 
 
 def _schemas(tools: Sequence[Any]) -> list[Any]:
-    """Tools and handoffs as the request carries them; of those of the provider, the names."""
+    """Tools and handoffs as in the request; for the provider's own tools, only the names."""
     out: list[Any] = []
     for tool in tools:
         name = getattr(tool, "tool_name", "") or tool.name

@@ -28,9 +28,9 @@ from contextd_client.v1.policy_pb2 import Policy
 class ContextdModel(WrapperModel):
     """Gives a model the context of a session instead of all messages of a run.
 
-    One object has one conversation. Each call appends what is new in the messages, which
-    must be the whole conversation, assembles, and records what the provider counted. A
-    history that does not continue the log raises HistoryDivergedError, or goes on in a fork.
+    One object is for one conversation. Each call must have the whole conversation; it appends
+    the new messages, assembles, and records the provider's token counts. A history that does
+    not continue the log raises HistoryDivergedError, or continues in a fork.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class ContextdModel(WrapperModel):
         policy: Policy | None = None,
         diverged: Diverged = "raise",
     ) -> None:
-        """wrapped: the model, or its name as an Agent takes it."""
+        """wrapped: the model, or its name in the form that Agent accepts."""
         super().__init__(wrapped)
         self._conversation = Conversation(
             client, session_id, "contextd", budget=budget, policy=policy, diverged=diverged
@@ -83,13 +83,13 @@ class ContextdModel(WrapperModel):
         model_settings: ModelSettings | None,
         model_request_parameters: ModelRequestParameters,
     ) -> RequestUsage:
-        """Called by the agent, for usage limits: counts what the model would be given."""
+        """Called by the agent for usage limits. Counts the context that the model would get."""
         _, shown = await self._context(messages, model_request_parameters)
         return await self.wrapped.count_tokens(shown, model_settings, model_request_parameters)
 
     def prepare_messages(self, messages: list[ModelMessage], *_: Any) -> list[ModelMessage]:
-        """Called by the agent. The log has the messages as they are: what a provider needs
-        changed of them differs between requests, and is done to the context.
+        """Called by the agent. Returns the messages unchanged, for the log. Changes for a provider
+        differ between requests, so they are applied to the context.
         """
         return messages
 
@@ -116,11 +116,11 @@ class ContextdModel(WrapperModel):
     def _prepared(
         self, shown: list[ModelMessage], parameters: ModelRequestParameters
     ) -> list[ModelMessage]:
-        """What the wrapped model makes of messages for its provider; before 1.96 nothing."""
+        """The messages as the wrapped model prepares them; versions before 1.96 do not."""
         prepare: Any = getattr(self.wrapped, "prepare_messages", None)
         if prepare is None:
             return shown
-        known = len(inspect.signature(prepare).parameters)  # until 2.3 of messages alone
+        known = len(inspect.signature(prepare).parameters)  # up to 2.3 it only takes messages
         prepared: list[ModelMessage] = prepare(*(shown, parameters)[:known])
         return prepared
 

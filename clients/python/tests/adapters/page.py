@@ -10,7 +10,7 @@ from conftest import REPOSITORY
 
 
 def run(name: str, given: dict[str, str], **values: Any) -> dict[str, Any]:
-    """Run it, with texts of it replaced, and give what it defines."""
+    """Run it with some texts replaced, and return the names that it defines."""
     page = REPOSITORY / "docs" / "adapters" / f"{name}.md"
     if not page.exists():
         pytest.skip("not in a checkout: there are no pages")

@@ -69,7 +69,7 @@ def read(path: str) -> str:
 
 
 def paired(contents: list[types.Content]) -> None:
-    """The results of a turn follow it directly, one for each of its calls."""
+    """Check that each call of a turn has one result directly after the turn."""
     waiting: list[str] = []
     for content in contents:
         parts = content.parts or []
@@ -138,7 +138,7 @@ async def test_goes_on_in_another_process(
             p.text for c in model.given[-1] for p in c.parts or [] if p.text and c.role == "user"
         ]
         assert texts == [f"Question {n}" for n in range(number + 1)]
-    # Of each run question, call, result and, but of the last, the answer.
+    # Of each run: question, call, result and, except for the last run, the answer.
     assert (await aclient.get_session(f"{session_id}/reader")).head_seq == 3 * 4 - 1
 
 
@@ -168,7 +168,7 @@ async def test_lost_log(daemon: Daemon, session_id: str, how: str) -> None:
 async def test_late_result(
     aclient: contextd_client.aio.Client, session_id: str, diverged: Any
 ) -> None:
-    """A long-running tool's result takes the place of what it gave at first."""
+    """A long-running tool's final result replaces its first one."""
     model = Scripted(given=[], rounds=2)
     talk = Talk(model, ContextdPlugin(aclient, budget=ROOMY, diverged=diverged))
     agent: Any = talk.runner.agent
@@ -208,7 +208,7 @@ async def test_without_history(aclient: contextd_client.aio.Client, session_id: 
 async def test_parallel_calls_without_ids(
     aclient: contextd_client.aio.Client, session_id: str
 ) -> None:
-    """Results find their calls by name and order; one is missing, and one is of nothing."""
+    """Results are matched to calls by name and order; one is missing, and one has no call."""
 
     def part(kind: str, name: str, **members: Any) -> dict[str, Any]:
         return {kind: {"name": name, **members}}

@@ -41,7 +41,7 @@ STANDARD: list[Any] = [
 
 @pytest.mark.parametrize("content", [NATIVE, STREAMED, STANDARD], ids=["its", "streamed", "v1"])
 def test_anthropic(client: contextd_client.Client, session_id: str, content: list[Any]) -> None:
-    """However LangChain writes it, Claude is given back what it said, with the seals."""
+    """In each of LangChain's forms, Claude gets its own content back, with the seals."""
     said = AIMessage(
         content,
         tool_calls=[{"id": "toolu_1", "name": "read", "args": {}}],
@@ -86,7 +86,7 @@ def test_user(
 def test_refused(
     client: contextd_client.Client, session_id: str, part: dict[str, Any], why: str
 ) -> None:
-    """The model would only be given a description of it."""
+    """Refused, since the model would only get a description of it."""
     for message in (HumanMessage([part]), ToolMessage([part], tool_call_id="c1")):
         called = AIMessage("", tool_calls=[{"id": "c1", "name": "see", "args": {}}])
         with pytest.raises(ValueError, match=why):

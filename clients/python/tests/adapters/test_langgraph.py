@@ -91,7 +91,7 @@ async def test_agent(client: contextd_client.Client, session_id: str, asynchrono
     assert isinstance(last[0], SystemMessage)
     assert last[0].content == "Be brief."
     paired(last)
-    # All but the newest answer, which no model call followed.
+    # All but the newest answer: it is appended at the next model call.
     ids = [e.event_id for e in client.read_events(session_id)]
     assert ids == [m.id for m in state["messages"][:-1]]
     call = client.stub.ExplainCall(ExplainCallRequest(session_id=session_id)).call
@@ -114,7 +114,7 @@ def test_streams(client: contextd_client.Client, session_id: str) -> None:
 
 @pytest.mark.parametrize("restarted", [False, True])
 def test_time_travel(client: contextd_client.Client, session_id: str, restarted: bool) -> None:
-    """A graph that goes on from an earlier checkpoint, or whose messages were edited."""
+    """A graph that continues from an earlier checkpoint, or whose messages were edited."""
     saver = InMemorySaver()
 
     def agent(session: str | None = None) -> Any:
@@ -186,7 +186,7 @@ def test_messages_of_a_context(
 
 
 def request(messages: list[BaseMessage], format: str) -> None:
-    """What the provider's integration makes of the messages is a request again."""
+    """The provider's integration turns the messages into a valid request."""
     if format == "anthropic":
         integration = pytest.importorskip("langchain_anthropic")
         model = integration.ChatAnthropic(model_name="claude-sonnet-4-5", api_key="none")
@@ -201,7 +201,7 @@ def request(messages: list[BaseMessage], format: str) -> None:
 
 
 def paired(messages: list[BaseMessage]) -> None:
-    """Each call has its result directly after its message, and each result its call."""
+    """Check that each call has a result directly after its message, and each result a call."""
     waiting: set[str] = set()
     for message in messages:
         if isinstance(message, ToolMessage):
@@ -240,7 +240,7 @@ def test_reads_what_integrations_write() -> None:
 
 
 def test_matches_results_to_calls() -> None:
-    """Calls without ids, twice the same id, results without ids, twice and of nothing."""
+    """Calls without or with repeated ids; results without ids, repeated, or without a call."""
     broken: Any = [
         {"type": "invalid_tool_call", "id": None, "name": "f", "args": "{", "error": "no JSON"},
         {"type": "invalid_tool_call", "id": "c1", "name": None, "args": None, "error": None},
@@ -276,7 +276,7 @@ BROKEN = ['{"path": "a', "", "plain words", "[1, 2]", '"x"', '{"a": 1}}', '{"a":
 def test_goes_on_behind_invalid_calls(
     client: contextd_client.Client, session_id: str, format: Any
 ) -> None:
-    """A graph that answers what it cannot run, with and without ids, and calls on."""
+    """A graph that answers calls that it cannot run, with and without ids, and continues."""
     broken: list[Any] = [
         {"type": "invalid_tool_call", "id": f"c{i}" if i % 2 else None, "name": "read",
          "args": args, "error": "no JSON"}

@@ -130,7 +130,7 @@ async def test_runner(aclient: contextd_client.aio.Client, session_id: str) -> N
 
 
 async def counted(client: contextd_client.aio.Client, session_id: str, calls: int) -> None:
-    """The newest call is in the record, and its number is as many as there were."""
+    """Check the number of the newest recorded call."""
     explained = await client.stub.ExplainCall(ExplainCallRequest(session_id=session_id))
     call = explained.call
     assert (call.number, call.input_tokens, call.cache_read_tokens, call.output_tokens) == (
@@ -232,7 +232,7 @@ def reader(model: Model) -> Any:
 
 
 def paired(items: list[Any]) -> None:
-    """Each call has its result behind the turn it is in, and each result its call."""
+    """Check that each call has a result after its turn, and each result a call."""
     waiting: set[str] = set()
     for item in items:
         if item.get("type") == "function_call":
@@ -284,14 +284,14 @@ async def test_answer_that_was_cut_off_is_counted(
 async def test_model_goes_on_in_another_process(
     aclient: contextd_client.aio.Client, session_id: str, tmp_path: Any
 ) -> None:
-    """The SDK's own session in a file, and nothing is appended twice; taken back, it is noticed."""
+    """With the SDK's session in a file nothing is appended twice, and a rewind is detected."""
     for number in range(3):
         session = agents.SQLiteSession("s", tmp_path / "sessions.db")
         model = ContextdModel(Reading(2), aclient, session_id, budget=BUDGET)
         await agents.Runner.run(
             reader(model), f"Question {number}", session=session, run_config=CONFIG
         )
-    # Of each run question, call, result and, but of the last, the answer.
+    # Of each run: question, call, result and, except for the last run, the answer.
     assert (await aclient.get_session(session_id)).head_seq == 3 * 4 - 1
     await session.pop_item()
     await session.pop_item()
@@ -333,7 +333,7 @@ async def test_model_with_a_lost_log(daemon: Daemon, session_id: str, how: str) 
 
 
 async def test_model_with_bad_calls(aclient: contextd_client.aio.Client, session_id: str) -> None:
-    """Malformed arguments stay, a late result finds its call, and a missing one is made up for."""
+    """Malformed arguments are kept, a late result is matched, and a missing one is filled in."""
     items: list[Any] = [
         {"role": "user", "content": "Go."},
         {"type": "function_call", "call_id": "c1", "name": "read", "arguments": '{"path": "a'},
@@ -361,7 +361,7 @@ async def test_model_with_bad_calls(aclient: contextd_client.aio.Client, session
 async def test_model_with_an_item_that_is_not_carried(
     aclient: contextd_client.aio.Client, session_id: str, kind: str
 ) -> None:
-    """A context would only describe it, and the model would take its tool for broken."""
+    """Refused: a context could only describe it, and the model would think its tool broken."""
     script = Reading(1)
     model = ContextdModel(script, aclient, session_id, budget=BUDGET)
     items: list[Any] = [{"role": "user", "content": "Go."}, {"type": kind, "call_id": "c1"}]

@@ -83,7 +83,7 @@ def reader() -> Agent[None, str]:
 
 
 def paired(messages: list[ModelMessage]) -> None:
-    """Each call has its result in the next request, and each result its call."""
+    """Check that each call has a result in the next request, and each result a call."""
     waiting: set[str] = set()
     for message in messages:
         if isinstance(message, ModelResponse):
@@ -139,7 +139,7 @@ async def test_goes_on_in_another_process(
         history = ModelMessagesTypeAdapter.validate_json(stored)
         result = await reader().run(f"Question {number}", model=model, message_history=history)
         stored = result.all_messages_json()
-        # Nothing had to be reduced, so the model is shown the very messages.
+        # Nothing had to be reduced, so the model gets the same message objects.
         expected = result.all_messages()[:-1]
         assert [m.parts for m in script.given[-1]] == [m.parts for m in expected]
     # The system prompt; of each run question, call, result and, but of the last, the answer.
@@ -153,7 +153,7 @@ async def test_history_that_was_edited(
     history = (await reader().run("What does it do?", model=first)).all_messages()
     model = ContextdModel(Scripted(rounds=1).model(), aclient, session_id, budget=ROOMY)
     await reader().run("And now?", model=model, message_history=history)
-    back = history[:1]  # taken back to the question
+    back = history[:1]  # rewound to the question
     with pytest.raises(errors.HistoryDivergedError) as diverged:
         await reader().run("No, this.", model=model, message_history=back)
     assert (diverged.value.session_id, diverged.value.index, diverged.value.seq) == (
@@ -192,7 +192,7 @@ MALFORMED = ['{"path": "a', "plain words", "[1, 2]", '"x"', "null", '{"path": 1e
 
 
 async def test_malformed_arguments(aclient: contextd_client.aio.Client, session_id: str) -> None:
-    """What the model wrote stays; the agent asks it to try again, and it goes on."""
+    """Invalid arguments are kept; the agent asks for another try, and the run continues."""
     given: list[list[ModelMessage]] = []
 
     def function(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
@@ -263,7 +263,7 @@ async def test_late_result(aclient: contextd_client.aio.Client, session_id: str)
 
 
 async def test_missing_result(aclient: contextd_client.aio.Client, session_id: str) -> None:
-    """A process died while a tool ran, and the user goes on: contextd says what became of it."""
+    """A process died while a tool ran, and the user continues: contextd fills in a result."""
     call = ToolCallPart("read", {"path": "a"}, tool_call_id="c1")
     history = [
         ModelRequest(parts=[UserPromptPart("Go.")]),

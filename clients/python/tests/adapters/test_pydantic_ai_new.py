@@ -72,7 +72,7 @@ async def texts(client: contextd_client.aio.Client, session: str) -> list[str]:
 
 
 async def test_paused_response(aclient: contextd_client.aio.Client, session_id: str) -> None:
-    """What a provider interrupts and goes on with is in the log when it is whole."""
+    """A response that a provider interrupts and continues is logged once it is complete."""
     paused = ModelResponse([TextPart("I look")], state="suspended", provider_response_id="r1")
     whole = ModelResponse([TextPart("I look. Done.")], provider_response_id="r1")
     model = Answering("No.", paused, whole, "Bye.")
@@ -94,7 +94,7 @@ async def test_paused_response(aclient: contextd_client.aio.Client, session_id: 
 
 
 async def test_prompt_for_one_request(aclient: contextd_client.aio.Client, session_id: str) -> None:
-    """Such a prompt is shown once and is no part of the conversation."""
+    """A prompt for one request is shown once, and is not part of the conversation."""
 
     def asked(question: str) -> ModelRequest:
         once = SystemPromptPart(f"Reminder for {question}", scope="request")
@@ -112,7 +112,7 @@ async def test_prompt_for_one_request(aclient: contextd_client.aio.Client, sessi
 
 
 async def test_limit_of_tokens(aclient: contextd_client.aio.Client, session_id: str) -> None:
-    """A limit is held to what the model is given, not to the whole history."""
+    """A limit applies to the context that the model gets, not to the whole history."""
     history = [ModelRequest([UserPromptPart("Go.")]), ModelResponse([TextPart("word " * 20_000)])]
     budget = Budget(max_tokens=2_000, tokenizer="o200k_base")
     agent = Agent(ContextdModel(Answering("Done."), aclient, session_id, budget=budget))
@@ -125,7 +125,7 @@ async def test_limit_of_tokens(aclient: contextd_client.aio.Client, session_id: 
 async def test_words_of_the_framework(
     aclient: contextd_client.aio.Client, session_id: str, wrap: Callable[[Any], Any]
 ) -> None:
-    """What asks the model to try again is no human's word."""
+    """A request to try again does not count as a human message."""
     model = Answering("No.", "Yes.")
     agent = Agent(ContextdModel(wrap(model), aclient, session_id, budget=ROOMY), retries=2)
 
@@ -143,7 +143,7 @@ async def test_words_of_the_framework(
 
 
 async def test_kinds_of_parts(aclient: contextd_client.aio.Client, session_id: str) -> None:
-    """Each kind comes back as it was, also after the history was stored; texts are texts."""
+    """Each kind of content is unchanged, also after the history was stored."""
     image = BinaryImage(b"png", media_type="image/png", vendor_metadata={"detail": "high"})
     asked = ["See.", TextContent("Noted.", metadata={"a": 1}), StructuredContent({"b": 2}),
              ImageUrl("https://example.org/a.png"), image, CachePoint()]  # fmt: skip

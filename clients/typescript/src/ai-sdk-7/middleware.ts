@@ -3,9 +3,9 @@ import { contextdMiddleware as ofVersion6, type MiddlewareOptions } from "../ai-
 import { fromV4, toV4 } from "./prompt.js";
 
 /**
- * Appends what is new in each prompt to the session's log, and gives the model the
- * assembled context in its place. Prompts must hold the whole conversation, as those of
- * generateText, streamText and agents do. What the provider counted is recorded.
+ * Appends the new messages of each prompt to the session's log, and replaces the prompt by
+ * the assembled context. Prompts must have the whole conversation, as those of
+ * generateText, streamText and agents do. It records the provider's token counts.
  */
 export function contextdMiddleware(options: MiddlewareOptions): LanguageModelMiddleware {
   const { transformParams, wrapGenerate, wrapStream } = ofVersion6(options);

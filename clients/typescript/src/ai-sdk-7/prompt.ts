@@ -5,12 +5,12 @@ type Parts<Prompt extends readonly { content: unknown }[]> = Exclude<Prompt[numb
 type Part3 = Parts<LanguageModelV3Prompt>;
 type Part4 = Parts<LanguageModelV4Prompt>;
 
-/** What a middleware of version 7 is given. */
+/** The prompt that a middleware of version 7 gets. */
 export type LanguageModelV4Prompt = Parameters<NonNullable<LanguageModelMiddleware["transformParams"]>>[0]["params"]["prompt"];
 type LanguageModelV4FilePart = Extract<Part4, { type: "file" }>;
 type LanguageModelV4ToolResultOutput = Extract<Part4, { type: "tool-result" }>["output"];
 
-/** A prompt of version 7 as one of version 6, which differ in files alone. */
+/** A prompt of version 7 as one of version 6. They only differ in files. */
 export function fromV4(prompt: LanguageModelV4Prompt): LanguageModelV3Prompt {
   return each(prompt, (part: Part4) => {
     if (part.type === "file") return { ...part, data: fromData(part.data) };

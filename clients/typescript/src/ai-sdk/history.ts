@@ -6,14 +6,14 @@ import { withoutMarks } from "./options.js";
 import { toEvent } from "./to-events.js";
 
 /**
- * A prompt does not continue what the session's log holds: something before its end was
- * edited, left out or pruned. The log is never edited; fork the session, or take another.
+ * A prompt does not continue the session's log: a message that the log has was edited,
+ * dropped or pruned. The log is never edited; fork the session, or use another one.
  */
 export class PromptDivergedError extends Error {
   override readonly name = "PromptDivergedError";
   constructor(
     readonly sessionId: string,
-    /** The first message of the prompt that is not what the log has. */
+    /** The first message of the prompt that differs from the log. */
     readonly index: number,
   ) {
     super(`message ${index} of the prompt is not what the log of ${sessionId} has in its place`);
@@ -23,8 +23,8 @@ export class PromptDivergedError extends Error {
 const prefix = "ai-sdk:";
 
 /**
- * What of the prompts is in the log. The id of each event is a hash of its message and all
- * before it, so that a process that begins again with the same history appends nothing twice.
+ * The messages of prompts that are in the log. The id of each event is a hash of its message and all
+ * before it, so that a new process with the same history appends nothing twice.
  */
 export class History {
   readonly #session: Session;
@@ -35,14 +35,14 @@ export class History {
     this.#session = session;
   }
 
-  /** What a model wrote as the arguments of a call, which the prompts have as a value, if at all. */
+  /** Records a call's arguments as the model wrote them; prompts have them parsed, if at all. */
   wrote(callId: string, args: string): void {
     this.#written.set(callId, args);
   }
 
   /**
-   * Appends what of a prompt is new, and gives what assembles the context. Where the log was
-   * lost, all of the prompt is appended again. Calls must not overlap.
+   * Appends the new messages of a prompt, then calls assemble. If the log was lost, the whole
+   * prompt is appended again. Calls must not overlap.
    */
   async follow<T>(prompt: LanguageModelV3Prompt, signal: AbortSignal | undefined, assemble: () => Promise<T>): Promise<T> {
     const known = (this.#known ??= (await this.#read(signal)).filter((id) => id.startsWith(prefix)));
@@ -55,7 +55,7 @@ export class History {
     } catch (lost) {
       if (!(lost instanceof LogLostError)) throw lost;
       const stored = await this.#read(signal);
-      // Others may have begun the same conversation again, but no other one.
+      // Others may have begun to append the same conversation again, but not another one.
       if (stored.some((id, i) => id !== ids[i])) throw lost;
       this.#session.forget();
       await this.#append(prompt, ids, stored.length, { expectedHead: BigInt(stored.length), ...(signal ? { signal } : {}) });
@@ -88,7 +88,7 @@ function chain(prompt: LanguageModelV3Prompt): string[] {
   });
 }
 
-/** What of a message its event is made of, as text: whatever the order of its members. */
+/** The parts of a message that its event depends on, as text that does not depend on the order of members. */
 function canonical(m: LanguageModelV3Message): string {
   const { providerOptions: _, ...rest } = m;
   return JSON.stringify(plain(rest));

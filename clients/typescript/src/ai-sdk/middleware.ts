@@ -7,20 +7,20 @@ import { messagesOf, toPrompt } from "./to-prompt.js";
 
 /** How a middleware assembles. */
 export interface MiddlewareOptions extends Pick<AssembleOptions, "budget" | "policy" | "timeoutMs"> {
-  /** Where the conversation is kept; one middleware has one conversation. */
+  /** The session of the conversation; one middleware is for one conversation. */
   session: Session;
-  /** Content for a call alone, asked for before each. */
+  /** Returns content for a single model call; called before each. */
   injections?: () => AssembleOptions["injections"] | Promise<AssembleOptions["injections"]>;
-  /** Marks the prompt for Anthropic's cache: the system prompt, and the end of what will be there next time. */
+  /** Sets Anthropic's cache marks: after the system prompt, and after the prefix that the next prompt will share. */
   anthropicCache?: boolean;
-  /** Told when the provider's counts could not be taken down, which fails no call. Absent: nobody is. */
+  /** Called if the token counts could not be recorded, which fails no model call. */
   onRecordError?: (error: unknown) => void;
 }
 
 /**
- * Appends what is new in each prompt to the session's log, and gives the model the
- * assembled context in its place. Prompts must hold the whole conversation, as those of
- * generateText, streamText and agents do. What the provider counted is recorded.
+ * Appends the new messages of each prompt to the session's log, and replaces the prompt by
+ * the assembled context. Prompts must have the whole conversation, as those of
+ * generateText, streamText and agents do. It records the provider's token counts.
  */
 export function contextdMiddleware(options: MiddlewareOptions): LanguageModelV3Middleware {
   const { session, injections: inject, anthropicCache, onRecordError, budget, policy, timeoutMs, ...others } = checkOptions(options);
@@ -101,7 +101,7 @@ export function contextdMiddleware(options: MiddlewareOptions): LanguageModelV3M
   };
 }
 
-/** What a call's tools take in its request; of those of the provider, what is given here. */
+/** A call's tools as in its request; the provider's own tools as they are given here. */
 function schemas(tools: LanguageModelV3CallOptions["tools"]): unknown[] {
   return (tools ?? []).map((t) => {
     if (t.type !== "function") return t;
@@ -109,7 +109,7 @@ function schemas(tools: LanguageModelV3CallOptions["tools"]): unknown[] {
   });
 }
 
-/** Marks the last leading system message, and the last message of which every line will stay. */
+/** Marks the last leading system message, and the last message within the stable lines. */
 function mark(prompt: LanguageModelV3Prompt, lastLine: readonly number[], stable: number): void {
   const systems = prompt.findIndex((m) => m.role !== "system");
   const end = lastLine.findLastIndex((line) => line < stable);

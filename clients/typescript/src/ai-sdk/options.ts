@@ -2,12 +2,12 @@ import type { SharedV3ProviderOptions } from "@ai-sdk/provider";
 import type { BlockInit } from "../events.js";
 import { providerBlock } from "../events.js";
 
-/** Whose blocks are what the log has no word for. */
+/** The provider name of blocks for content that the log has no kind for. */
 export const provider = "ai-sdk";
 
 /**
- * What a part has besides what the log's blocks carry, in a separate block right after the
- * part's. `of` and `ref` say which part, as it may have been dropped by then.
+ * The data of a part that its block in the log cannot hold, as a separate block right after
+ * it. `of` and `ref` identify the part, since a context may have dropped it.
  */
 export interface Beside {
   of: "text" | "reasoning" | "tool-call" | "file";
@@ -16,7 +16,7 @@ export interface Beside {
   filename?: string;
 }
 
-/** The block after a part; none where there is nothing to say. */
+/** The block after a part; none if there is no such data. */
 export function beside(of: Beside["of"], ref: string, extra: Omit<Beside, "of" | "ref">): BlockInit[] {
   const options = withoutMarks(extra.options);
   const filename = extra.filename;
@@ -26,8 +26,8 @@ export function beside(of: Beside["of"], ref: string, extra: Omit<Beside, "of" |
 }
 
 /**
- * Options without cache marks, which belong to one request, and history outlives it; nor the time at
- * which Mastra made a part, which is another one in each process.
+ * Options without cache marks, which are for one request only, and without the time at which Mastra
+ * made a part, which differs between processes.
  */
 export function withoutMarks(options: SharedV3ProviderOptions | undefined): SharedV3ProviderOptions | undefined {
   const { mastra: _, ...all } = options ?? {};
@@ -37,7 +37,7 @@ export function withoutMarks(options: SharedV3ProviderOptions | undefined): Shar
   return kept.length > 0 ? Object.fromEntries(kept) : undefined;
 }
 
-/** A provider's option that some provider calls by this name. */
+/** The option of this name, of whichever provider has one. */
 export function anyOption(options: SharedV3ProviderOptions | undefined, name: string): string | undefined {
   for (const of of Object.values(options ?? {})) {
     const value = of[name];

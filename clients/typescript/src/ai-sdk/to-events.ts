@@ -11,7 +11,7 @@ import { assistant, type BlockInit, type EventInit, media, message, providerBloc
 import { Role } from "../gen/contextd/v1/event_pb.js";
 import { anyOption, beside, provider } from "./options.js";
 
-/** A prompt's message as the event that it is in the log. `written` is what the model wrote as arguments, by call. */
+/** The event for a message of a prompt. `written` has arguments as the model wrote them, by call. */
 export function toEvent(m: LanguageModelV3Message, eventId: string, written: ReadonlyMap<string, string> = new Map()): EventInit {
   switch (m.role) {
     case "system":
@@ -36,7 +36,7 @@ function orNothing(blocks: BlockInit[], eventId: string, make: Make): EventInit 
   return blocks.length > 0 ? make(blocks, { eventId }) : nothing(eventId);
 }
 
-/** Holds a message's place in the history that says nothing: no model is shown it. */
+/** A placeholder for an empty message, which no model sees. */
 function nothing(eventId: string): EventInit {
   return { eventId, kind: { case: "custom", value: { type: "ai-sdk.empty-message" } } };
 }
@@ -55,7 +55,7 @@ function assistantPart(
     case "tool-call":
       return call(p, written.get(p.toolCallId));
     case "tool-result":
-      return [opaque(p)]; // of a tool that the provider ran itself
+      return [opaque(p)]; // the result of a tool that the provider ran itself
     default:
       return [opaque(p)]; // of a later version: custom, reasoning-file
   }
@@ -66,7 +66,7 @@ function said(p: { text: string; providerOptions?: LanguageModelV3FilePart["prov
 }
 
 function reasoning(p: LanguageModelV3ReasoningPart): BlockInit[] {
-  // The seal lets the daemon see that this goes out unchanged or not at all.
+  // From the seal the daemon knows that this must be sent unchanged or not at all.
   const options = p.providerOptions;
   const redacted = anyOption(options, "redactedData");
   const value = {
@@ -82,12 +82,12 @@ function reasoning(p: LanguageModelV3ReasoningPart): BlockInit[] {
 function call(p: LanguageModelV3ToolCallPart, written: string | undefined): BlockInit[] {
   if (p.providerExecuted) return [opaque(p)];
   const input = typeof p.input === "string" ? p.input : (JSON.stringify(p.input) ?? "{}");
-  const args = written !== undefined && stands(written, input) ? written : input;
+  const args = written !== undefined && isParseOf(written, input) ? written : input;
   return [toolCall(p.toolCallId, p.toolName, args), ...beside("tool-call", p.toolCallId, of(p))];
 }
 
-/** Whether an input is what the SDK made of what the model wrote: its value, or nothing where it is no object. */
-function stands(written: string, input: string): boolean {
+/** Whether the SDK made this input from what the model wrote: its value, or an empty object if it is not one. */
+function isParseOf(written: string, input: string): boolean {
   try {
     const value: unknown = JSON.parse(written);
     return JSON.stringify(value) === input || ((typeof value !== "object" || value === null) && input === "{}");
@@ -146,7 +146,7 @@ function of(p: { providerOptions?: LanguageModelV3FilePart["providerOptions"] })
   return p.providerOptions ? { options: p.providerOptions } : {};
 }
 
-/** Tells texts apart, in few bytes. */
+/** A short hash to distinguish texts. */
 export function refOf(value: string): string {
   return createHash("sha256").update(value).digest("hex").slice(0, 12);
 }

@@ -21,8 +21,8 @@ type Part =
   | LanguageModelV3ToolResultPart;
 
 /**
- * A context's messages. Arguments with a number that JavaScript has not (1e400), which it would
- * write as null, are in arguments_text.
+ * A context's messages. Arguments with a number that JavaScript cannot represent (1e400), which it
+ * would write as null, are in arguments_text.
  */
 export function messagesOf(context: OwnContext): OwnMessage[] {
   const messages = context.messages();
@@ -39,7 +39,7 @@ export function messagesOf(context: OwnContext): OwnMessage[] {
 }
 
 function infinite(value: unknown): boolean {
-  const all = [value]; // rather than a call for each level, of which there may be thousands
+  const all = [value]; // not recursive, since there may be thousands of levels
   for (let v = all.pop(); v !== undefined; v = all.pop()) {
     if (typeof v === "number" && !Number.isFinite(v)) return true;
     if (typeof v === "object" && v !== null) for (const inner of Object.values(v)) all.push(inner);
@@ -47,7 +47,7 @@ function infinite(value: unknown): boolean {
   return false;
 }
 
-/** contextd's own messages as a prompt, and for each of its messages the last line it holds. */
+/** contextd's own messages as a prompt, and for each of its messages the index of its last line. */
 export function toPrompt(messages: readonly OwnMessage[]): { prompt: LanguageModelV3Prompt; lastLine: number[] } {
   const prompt: LanguageModelV3Prompt = [];
   const lastLine: number[] = [];
@@ -97,12 +97,12 @@ function toParts(blocks: readonly OwnBlock[]): Part[] {
       if (beside && !join(parts.at(-1), beside)) missing = true;
     }
   }
-  // An item that OpenAI stored may not be named without the reasoning before it.
+  // A stored item must not be referred to by its id without the reasoning before it.
   if (missing) for (const p of parts) delete p.providerOptions?.["openai"]?.["itemId"];
   return parts;
 }
 
-/** Providers take an object alone; what is none is wrapped, as in the daemon's formats. */
+/** Providers only accept objects. Other values are wrapped, as in the daemon's formats. */
 function inputOf(call: Extract<OwnBlock, { tool_call: unknown }>["tool_call"]): unknown {
   if (call.arguments_text !== undefined) return { raw_arguments: call.arguments_text };
   const value = call.arguments_json;
@@ -110,7 +110,7 @@ function inputOf(call: Extract<OwnBlock, { tool_call: unknown }>["tool_call"]): 
   return typeof value === "object" && value !== null && !Array.isArray(value) ? value : { raw_arguments: JSON.stringify(value) };
 }
 
-/** Gives a part back its other options, if it is the part. */
+/** Restores a part's other options, if they belong to this part. */
 function join(p: Part | undefined, { of, ref, options, filename }: Beside): boolean {
   if (p?.type !== of) return false;
   if ((p.type === "text" || p.type === "reasoning") && refOf(p.text) !== ref) return false;

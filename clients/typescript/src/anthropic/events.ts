@@ -3,9 +3,9 @@ import { answered, type BlockInit, checkResponse, type EventInit, providerBlock,
 import type { ModelCall } from "../session.js";
 
 /**
- * What the model said, as events to append. Blocks that only Anthropic knows, and texts
- * with citations, are carried as they came. The SDK has parsed the arguments of calls:
- * numbers that JavaScript cannot hold are what it made of them.
+ * The model's response, as events to append. Blocks that only Anthropic has, and texts with
+ * citations, are kept unchanged. The SDK has parsed the arguments of calls, so numbers that
+ * JavaScript cannot represent have changed.
  */
 export function events(response: Message): EventInit[] {
   checkResponse("Anthropic's Messages", response?.content, response);
@@ -28,7 +28,7 @@ function block(b: ContentBlock): BlockInit[] {
   }
 }
 
-/** What the provider counted, for Session.recordModelCall. */
+/** The provider's token counts, for Session.recordModelCall. */
 export function usage(response: Message): ModelCall {
   const { usage, model, stop_reason } = response;
   const read = usage.cache_read_input_tokens ?? 0;

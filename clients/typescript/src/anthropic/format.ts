@@ -4,7 +4,7 @@ import type { MessageFormat } from "../format.js";
 import { Format } from "../gen/contextd/v1/format_pb.js";
 import { items, member } from "../json-text.js";
 
-/** What a context gives to messages.create. */
+/** The parameters of messages.create that come from a context. */
 export type AnthropicParams = Pick<MessageCreateParamsBase, "messages"> & { system?: TextBlockParam[] };
 
 /** A context in Anthropic's types. */
@@ -19,7 +19,7 @@ export const anthropic: MessageFormat<MessageParam, TextBlockParam[], AnthropicP
   params: ({ messages, system }) => (system ? { system, messages } : { messages }),
 };
 
-// The API refuses marks on these.
+// The API refuses cache marks on these.
 const unmarkable = new Set(["thinking", "redacted_thinking"]);
 
 /** Marks an item, or the nearest one before it that can be marked. */

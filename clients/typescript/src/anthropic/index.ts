@@ -1,3 +1,3 @@
-/** Contexts for Anthropic's Messages API, and events from what it answers. */
+/** Contexts for Anthropic's Messages API, and events from its responses. */
 export { anthropic, type AnthropicContext, type AnthropicParams } from "./format.js";
 export { events, usage } from "./events.js";

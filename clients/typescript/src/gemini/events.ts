@@ -3,8 +3,8 @@ import { answered, type BlockInit, type EventInit, media, providerBlock, text, t
 import type { ModelCall } from "../session.js";
 
 /**
- * What the model said in its first candidate, as events to append. Gemini gives no ids to
- * most calls: those get one of the response and their place in it (see callIds).
+ * The response's first candidate, as events to append. Gemini gives most calls no id; they get
+ * one made of the response's id and their position (see callIds).
  */
 export function events(response: GenerateContentResponse): EventInit[] {
   const parts = response.candidates?.[0]?.content?.parts ?? [];
@@ -14,7 +14,7 @@ export function events(response: GenerateContentResponse): EventInit[] {
   return answered(response.responseId ?? "", response.modelVersion ?? "", blocks);
 }
 
-/** The ids of the response's calls, in order, as results are to name them. */
+/** The ids of the response's calls, in order; results must use these. */
 export function callIds(response: GenerateContentResponse): string[] {
   const calls = (response.candidates?.[0]?.content?.parts ?? []).flatMap((p) => p.functionCall ?? []);
   return calls.map((c, i) => c.id ?? `${response.responseId ?? "call"}-${i}`);
@@ -35,7 +35,7 @@ function part(p: Part, nextId: () => string): BlockInit[] {
   return [providerBlock("google", p)];
 }
 
-/** What the provider counted, for Session.recordModelCall. */
+/** The provider's token counts, for Session.recordModelCall. */
 export function usage(response: GenerateContentResponse): ModelCall {
   const counted = response.usageMetadata;
   return {

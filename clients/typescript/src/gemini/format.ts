@@ -3,7 +3,7 @@ import type { Context } from "../context.js";
 import type { MessageFormat } from "../format.js";
 import { Format } from "../gen/contextd/v1/format_pb.js";
 
-/** What a context gives to models.generateContent; config is to be merged with the caller's own. */
+/** The parameters of models.generateContent that come from a context. Merge config with your own. */
 export interface GeminiParams {
   contents: Content[];
   config: { systemInstruction?: Content };

@@ -2,7 +2,7 @@ import type { ChatCompletion } from "openai/resources/chat/completions";
 import { answered, type BlockInit, checkResponse, type EventInit, providerBlock, text, toolCall } from "../events.js";
 import type { ModelCall } from "../session.js";
 
-/** What the model said in its first choice, as events to append. */
+/** The response's first choice, as events to append. */
 export function chatEvents(response: ChatCompletion): EventInit[] {
   checkResponse("OpenAI's Chat Completions", response?.choices, response);
   const message = response.choices[0]?.message;
@@ -16,7 +16,7 @@ export function chatEvents(response: ChatCompletion): EventInit[] {
   return answered(response.id, response.model, blocks);
 }
 
-/** What the provider counted, for Session.recordModelCall. */
+/** The provider's token counts, for Session.recordModelCall. */
 export function chatUsage(response: ChatCompletion): ModelCall {
   return {
     model: response.model,

@@ -4,13 +4,13 @@ import type { Context } from "../context.js";
 import type { MessageFormat } from "../format.js";
 import { Format } from "../gen/contextd/v1/format_pb.js";
 
-/** What a context gives to chat.completions.create. */
+/** The parameters of chat.completions.create that come from a context. */
 export interface ChatParams {
   messages: ChatCompletionMessageParam[];
   prompt_cache_key?: string;
 }
 
-/** What a context gives to responses.create. */
+/** The parameters of responses.create that come from a context. */
 export interface ResponsesParams {
   input: ResponseInputItem[];
   prompt_cache_key?: string;

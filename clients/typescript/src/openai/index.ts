@@ -1,4 +1,4 @@
-/** Contexts for OpenAI's Chat Completions and Responses, and events from what they answer. */
+/** Contexts for OpenAI's Chat Completions and Responses, and events from their responses. */
 export {
   openaiChat,
   openaiResponses,

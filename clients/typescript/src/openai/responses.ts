@@ -8,8 +8,8 @@ import { answered, type BlockInit, checkResponse, type EventInit, providerBlock,
 import type { ModelCall } from "../session.js";
 
 /**
- * What the model said, as one event to append. Items that OpenAI made and answered itself
- * are carried as they came; reasoning keeps its item, as the provider will ask for it.
+ * The model's response, as one event to append. Items of tools that OpenAI ran itself are kept
+ * unchanged. Reasoning keeps its item, since the provider requires it later.
  */
 export function responsesEvents(response: Response): EventInit[] {
   checkResponse("OpenAI's Responses", response?.output, response);
@@ -40,7 +40,7 @@ function said(m: ResponseOutputMessage): BlockInit[] {
   });
 }
 
-/** A sealed item holds for its own bytes, so they go along as the signature. */
+/** A seal is only valid for the unchanged item, so the item is kept as the signature. */
 function reasoning(r: ResponseReasoningItem): BlockInit[] {
   const words = r.summary.map((s) => s.text).join("\n\n");
   if (!r.encrypted_content) return words ? [{ kind: { case: "thinking", value: { text: words } } }] : [];
@@ -51,7 +51,7 @@ function reasoning(r: ResponseReasoningItem): BlockInit[] {
   ];
 }
 
-/** What the provider counted, for Session.recordModelCall. */
+/** The provider's token counts, for Session.recordModelCall. */
 export function responsesUsage(response: Response): ModelCall {
   return {
     model: response.model,

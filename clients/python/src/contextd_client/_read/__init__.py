@@ -1,4 +1,4 @@
-"""Events of what a provider's SDK gives and takes."""
+"""Events from the responses and messages of providers' SDKs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from contextd_client.v1.event_pb2 import ROLE_ASSISTANT, Event
 
 
 def response_events(response: Any) -> list[Event]:
-    """The events of a response: an SDK's object, a dict, or the body as it came.
+    """The events of a response: an SDK's object, a dict, or the raw body.
 
-    Of a body (str or bytes) tool arguments keep their bytes; the others have been parsed
-    by then, and are written again. The event's id is the response's, so a response that is
-    appended twice is in the log once. A response that says nothing is no message, and becomes a
-    custom event.
+    With a raw body (str or bytes) tool arguments keep their bytes; otherwise they were parsed
+    and are encoded again. The event has the response's id, so appending a response twice has no
+    effect. A response without content becomes a custom event instead of a message.
     """
     try:
         raw = to_raw(response)
@@ -48,10 +47,10 @@ def _response_events(raw: Raw) -> list[Event]:
 
 
 def message_events(messages: Any, format: FormatName, model: str = "") -> list[Event]:
-    """The events of messages as a provider's API takes them: one, or a sequence.
+    """The events of messages in the form of a provider's API: one, or a sequence.
 
-    The model is the one that wrote those of the assistant that name none. What cannot be
-    read is an error: nothing of what was said is left out without a word.
+    model: wrote the assistant's messages that name no model. Content that cannot be read is an
+    error; nothing is dropped silently.
     """
     if not isinstance(model, str):
         raise TypeError(f"model: must be str, not {model!r:.60}")
@@ -86,7 +85,7 @@ def _each(raw: Raw) -> list[Raw]:
 
 
 def _require_message(raw: Raw, number: int) -> None:
-    """Raises ValueError for a whole request, or what is no object."""
+    """Raises ValueError for a whole request, and for anything that is not an object."""
     if not raw.is_object:
         raise ValueError(f"message {number}: must be an object")
     if raw.get("role").present or raw.get("type").present:

@@ -26,7 +26,7 @@ def message(raw: Raw) -> list[Event]:
         return [events.system(*blocks)]
     if role != "user":
         raise ValueError(f"role: {role!r} is unknown")
-    # In this API results are in the user's message, before what the user says.
+    # In this API a user's message has the results, before the user's own content.
     results = [b for b in blocks if b.HasField("tool_result")]
     said = [b for b in blocks if not b.HasField("tool_result")]
     out = [events.message(Role.ROLE_TOOL, results)] if results else []

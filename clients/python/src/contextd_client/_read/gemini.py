@@ -40,7 +40,7 @@ def content(raw: Raw) -> list[Event]:
 
 
 def _require_parts(raw: Raw) -> None:
-    """Raises ValueError where a content's parts would be left out."""
+    """Raises ValueError if a content's parts would be lost."""
     parts = raw.get("parts")
     empty = raw.is_object and parts == rawjson.NULL and set(raw.members()) <= {"role", "parts"}
     if not parts.is_list and not empty:
@@ -57,7 +57,7 @@ def _part(raw: Raw) -> list[Block]:
     if members.pop("thought", None) == Raw("true"):
         sealed = signature.text() if signature is not None else ""
         return [Block(thinking=Thinking(text=raw.string("text"), signature=sealed))]
-    # The signature of another part comes before it, as a separate block.
+    # The signature of a part that is not reasoning is a separate block before it.
     before: list[Block] = []
     if signature is not None and signature.text():
         before = [events.provider_block(PROVIDER, (_BARE % signature.json).encode())]
@@ -96,9 +96,9 @@ def _result(raw: Raw) -> Block:
 
 
 def with_call_ids(raw: Raw, prefix: str) -> Raw:
-    """The same response with an id for each call that has none.
+    """The same response with ids for calls without one.
 
-    Gemini's API leaves the ids out in places; without one a result cannot name its call.
+    Gemini's API omits ids of some calls, but a result must name its call.
     """
     body = json.loads(raw.json)
     for candidate in body.get("candidates", ())[:1]:

@@ -1,4 +1,4 @@
-"""Messages of LangChain, to the log and from a context."""
+"""LangChain's messages, as events for the log, and made from a context."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from contextd_client.v1.event_pb2 import Block, Event, Role, Thinking
 
 _ANTHROPIC = ("thinking", "redacted_thinking", "document", "search_result")
 _OPENAI = ("image_url", "input_image", "input_audio")
-# The calls of a message are in tool_calls, whatever its content says of them.
+# The calls of a message are taken from tool_calls, not from its content.
 _NO_NAME = "unknown_tool"
 """The tool of a call that names none."""
 _CALLS = ("tool_use", "tool_call", "function_call", "input_json_delta", "tool_call_chunk")
@@ -52,10 +52,10 @@ class Placed:
 def placed(messages: Iterable[BaseMessage]) -> list[Placed]:
     """The messages of a conversation, each call with an id and each result with its call.
 
-    A call that its model gave no id, or one that the message has already, gets one of its
-    own. A result without the id of an open call answers the first open call of the newest
-    message that has one; where there is none, it answers nothing. Messages without an id get
-    one that is the same as long as the conversation begins in the same way.
+    A call without an id, or with one that the message has already, gets an id of its own. A
+    result without the id of an open call answers the first open call of the newest message
+    with one; if there is none, it answers nothing. A message without an id gets one that only
+    depends on the conversation up to it.
     """
     out: list[Placed] = []
     turns: list[dict[str, str]] = []  # per message of the model: its open calls, and their own ids
@@ -89,7 +89,7 @@ def _unique(ids: Sequence[str], message_id: str) -> list[str]:
 
 
 def _answered(turns: list[dict[str, str]], named: str) -> str:
-    """The open call that a result answers, which is answered then; empty if there is none."""
+    """Close and return the open call that a result answers; empty if there is none."""
     for names_it in (True, False):
         for opened in reversed(turns):
             for made, own in opened.items():
@@ -103,7 +103,7 @@ def _event(at: Placed) -> Event:
     message = at.message
     if isinstance(message, ToolMessage):
         if not at.answers:
-            # A result of nothing: no provider takes it, and the log keeps it.
+            # A result without a call: providers refuse it, so it becomes a custom event.
             value = message.model_dump(mode="json")
             custom = events.custom("langchain.orphan_result", value).custom
             return Event(event_id=at.event_id, custom=custom)
@@ -141,8 +141,7 @@ def _assistant(message: AIMessage, call_ids: Sequence[str]) -> list[Block]:
     reasoning = message.additional_kwargs.get("reasoning_content")
     if isinstance(reasoning, str) and reasoning:
         blocks.insert(0, Block(thinking=Thinking(text=reasoning)))
-    # An invalid call is one whose arguments are not JSON: what the model wrote is in
-    # args.
+    # The arguments of an invalid call are not JSON: args has what the model wrote.
     for call_id, call in zip(
         call_ids, [*message.tool_calls, *message.invalid_tool_calls], strict=True
     ):
@@ -177,7 +176,7 @@ def _part(part: dict[str, Any], message: BaseMessage) -> list[Block]:
 
 
 def _as_the_provider_has_it(part: dict[str, Any], provider: str) -> dict[str, Any]:
-    """A part without what streaming added, and Anthropic's without LangChain's own names."""
+    """A part without members that streaming or LangChain added."""
     part = {name: value for name, value in part.items() if name != "index"}
     kind, extras = part.get("type"), part.get("extras") or {}
     if kind == "non_standard" and isinstance(part.get("value"), dict):
@@ -227,7 +226,7 @@ def messages(context: Context) -> list[BaseMessage]:
 
 
 def _chat(message: dict[str, Any]) -> BaseMessage:
-    """LangChain has calls with an object as arguments, and others, which it sends as they are."""
+    """LangChain keeps calls whose arguments are no object apart, and sends them unchanged."""
     valid: list[Any] = []
     invalid: list[InvalidToolCall] = []
     for call in message.get("tool_calls", ()):
@@ -270,7 +269,7 @@ def _ai(blocks: list[Any]) -> AIMessage:
 
 
 def _human(blocks: Sequence[Any]) -> list[BaseMessage]:
-    """Results are messages of their own here; they come before what the user says."""
+    """In LangChain results are messages of their own, before the user's content."""
     out: list[BaseMessage] = []
     said = []
     for block in blocks:

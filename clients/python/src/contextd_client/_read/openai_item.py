@@ -1,4 +1,4 @@
-"""The way back: a message of the log as an item of OpenAI's Responses API."""
+"""The reverse: a message of the log as an item of OpenAI's Responses API."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAMES = {Role.ROLE_SYSTEM: "system", Role.ROLE_USER: "user", Role.ROLE_ASSISTAN
 
 
 def item(message: Message) -> dict[str, Any]:
-    """The item of a message that was made of one item."""
+    """The item of a message that was made from a single item."""
     (*_, last) = message.blocks
     if last.HasField("tool_call"):
         call = last.tool_call

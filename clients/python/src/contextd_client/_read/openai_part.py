@@ -13,7 +13,7 @@ PROVIDER = "openai"
 
 
 def content(raw: Raw) -> list[Block]:
-    """The blocks of a content: a string or a list of parts. Empty texts are left out."""
+    """The blocks of a content: a string or a list of parts. Empty texts are dropped."""
     if not raw.is_list:
         return [events.text(raw.text())] if raw.text() else []
     found = [_part(item) for item in raw.elements()]

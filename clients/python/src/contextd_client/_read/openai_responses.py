@@ -20,7 +20,7 @@ def response(raw: Raw) -> list[Event]:
 
 
 def items(raws: Iterable[Raw]) -> list[Event]:
-    """The events of input items. What the model said in a row is one message."""
+    """The events of input items. Consecutive items of the model are one message."""
     out: list[Event] = []
     for raw in raws:
         if from_model(raw):
@@ -35,7 +35,7 @@ def items(raws: Iterable[Raw]) -> list[Event]:
 
 
 def from_model(raw: Raw) -> bool:
-    """Whether an item is something that the model wrote."""
+    """Whether the model wrote an item."""
     if raw.string("type") in ("", "message"):
         return raw.string("role") == "assistant"
     return raw.string("type") not in _OF_THE_RUNTIME
@@ -68,12 +68,12 @@ def output(raw: Raw) -> list[Block]:
 
 
 def _reasoning(raw: Raw) -> Thinking | None:
-    """Reasoning with its seal, which holds for the item as it came: id and texts."""
+    """Reasoning with its seal, which is valid for the unchanged item: its id and texts."""
     texts = [s.string("text") for s in raw.get("summary").elements()]
     sealed = raw.string("encrypted_content")
     item_id = raw.string("id")
     if not sealed:
-        # Nothing is left of it here: the provider keeps it under the id, or nobody does.
+        # Without a seal the item cannot be sent again; at most the provider has it by its id.
         return Thinking(text="\n\n".join(texts)) if any(texts) else None
     members = raw.members()
     plain = len(texts) <= 1 and not any(

@@ -1,4 +1,4 @@
-"""Messages of Pydantic AI, to the log and from a context."""
+"""Pydantic AI's messages, as events for the log, and made from a context."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _RESPONSE: TypeAdapter[ModelResponsePart] = TypeAdapter(ModelResponsePart)
 
 
 class History:
-    """A conversation as events, and a context of it as messages again.
+    """A conversation as events, and its contexts as messages.
 
-    What a context shows unchanged is the part itself, with all that the log does not hold
-    of it: provider's details, metadata, times. No part of the conversation are a response that
-    the provider only interrupted, which it is given to go on with, and prompts for one request.
+    A part that a context shows unchanged is the original object, with what the log does not
+    hold: provider's details, metadata, times. Two things are not part of the conversation: a
+    response that the provider interrupted and will continue, and prompts for a single request.
     """
 
     def __init__(self, messages: Sequence[ModelMessage]) -> None:
@@ -79,12 +79,12 @@ class History:
 
     @property
     def beside(self) -> str:
-        """The texts that the request holds besides the conversation: instructions and the like."""
+        """The request's texts outside the conversation, such as instructions."""
         instructions = (self._newest and self._newest.instructions) or ""
         return "\n".join([instructions, *(str(part.content) for part in self._once)]).strip()
 
     def messages(self, context: Sequence[Any]) -> list[ModelMessage]:
-        """What contextd's own messages show."""
+        """The messages of a context in contextd's own format."""
         out: list[ModelMessage] = []
         origins = self._origins(context)
         for message in context:
@@ -100,9 +100,9 @@ class History:
         return out + self._paused
 
     def _origins(self, context: Sequence[Any]) -> list[tuple[ModelResponse, dict[str, Any]] | None]:
-        """Which response each message of the model shows, the newest first.
+        """The response that each of the model's messages shows.
 
-        They are looked for in that order, since it is the oldest that are dropped.
+        They are matched from the newest to the oldest, since contexts drop the oldest.
         """
         out: list[tuple[ModelResponse, dict[str, Any]] | None] = []
         end = len(self._said)
@@ -139,7 +139,7 @@ def _response(
     parts = [of_block[_key([block])] for block in blocks]
     shown = {id(part) for part in parts}
     if any(isinstance(p, ThinkingPart) and id(p) not in shown for p in of_block.values()):
-        # An item that a provider stored may not be named without the reasoning before it.
+        # A stored item must not be referred to by its id without the reasoning before it.
         parts = [dataclasses.replace(p, id=None) if getattr(p, "id", "") else p for p in parts]
     return dataclasses.replace(response, parts=parts)
 
@@ -163,7 +163,7 @@ def _thinking(part: ThinkingPart) -> Thinking:
     if part.id == "redacted_thinking":
         return Thinking(text=part.content, redacted_data=sealed.encode())
     if part.provider_name == "openai" and sealed:
-        # The seal holds for the item with this id.
+        # The seal is only valid for the item with this id.
         return Thinking(text=part.content, signature=part.id or "", encrypted_content=sealed)
     return Thinking(text=part.content, signature=sealed)
 
@@ -197,7 +197,7 @@ def _asked(part: Any) -> Event | None:
 
 
 def _of_the_framework(content: str | Block) -> Event:
-    """What the user's role says, and no human."""
+    """A message with the user's role that no human wrote."""
     return events.message(Role.ROLE_USER, [content], labels={"harness.injected": "true"})
 
 
@@ -215,7 +215,7 @@ def _user_block(content: Any) -> list[Block]:
         return [events.media(data=content.data, mime_type=content.media_type)]
     kind = getattr(content, "kind", "")
     if kind == "cache-point":
-        return []  # a mark of one request; the daemon sets its own
+        return []  # a cache mark of one request; the daemon sets its own
     if kind in ("text-content", "structured-content"):
         return [events.text(content.content)]
     return [events.provider_block(PROVIDER, _ANY.dump_json(content))]

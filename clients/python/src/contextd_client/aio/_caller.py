@@ -1,4 +1,4 @@
-"""A connection whose calls are repeated where that may help."""
+"""A connection whose failed calls are retried where that may help."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Caller:
         """The service of transcripts itself."""
         return TranscriptServiceStub(self._channel)
 
-    # Every call ends in one of these.
+    # All calls go through one of these methods.
 
     async def _call(
         self,
@@ -82,7 +82,9 @@ class Caller:
         patience = self._patience(unanswered=unanswered)
         return await self._repeat(lambda: method(request, timeout=self._timeout), patience)
 
-    async def _repeat(self, call: Callable[[], Awaitable[Answer]], patience: Patience | None = None) -> Answer:
+    async def _repeat(
+        self, call: Callable[[], Awaitable[Answer]], patience: Patience | None = None
+    ) -> Answer:
         patience = patience or self._patience()
         while True:
             try:
@@ -91,7 +93,7 @@ class Caller:
                 await self._sleep(patience.wait(error))
 
     async def _all(self, open: Callable[[], AsyncIterable[Answer]]) -> list[Answer]:
-        """What a stream sends, whole."""
+        """All messages of a stream. If it breaks, it is opened again from its beginning."""
 
         async def read() -> list[Answer]:
             return [part async for part in open()]
@@ -112,7 +114,7 @@ class Caller:
         return await self._repeat(lambda: asyncio.to_thread(upload))
 
     async def _parts(self, open: Callable[[], AsyncIterable[Answer]]) -> AsyncIterator[Answer]:
-        """What a stream sends; where it breaks it is opened again."""
+        """The messages of a stream. If it breaks, `open` is called again to continue it."""
         patience = self._patience()
         while True:
             call = open()
@@ -125,7 +127,7 @@ class Caller:
                 await self._sleep(patience.wait(error))
             finally:
                 if isinstance(call, grpc.aio.Call):
-                    call.cancel()  # of a stream that is not read to its end
+                    call.cancel()  # if the caller did not read to the end
 
     def _patience(self, *, unanswered: bool = True) -> Patience:
         return Patience(self._patience_seconds, self._address, unanswered=unanswered)

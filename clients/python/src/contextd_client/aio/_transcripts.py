@@ -16,10 +16,10 @@ class Transcripts(Caller):
     async def import_transcript(
         self, session_id: str, source: Source, *, harness: str = ""
     ) -> ImportTranscriptResponse:
-        """Make events of a harness's transcript. Importing the same again appends nothing.
+        """Import a harness's transcript. Importing the same again appends nothing.
 
         source: the path of a file, its bytes, or a binary file that is open.
-        harness: who wrote it; empty: detected from the content.
+        harness: the one that wrote it; empty: detected from the content.
         """
         requests = _calls.import_requests(session_id, harness, _files.read(source))
         return await self._upload(lambda stub: stub.ImportTranscript(requests()))
@@ -55,7 +55,7 @@ class Transcripts(Caller):
         """A transcript as one of the harness `to`. Nothing is stored.
 
         source: the path of a file, its bytes, or a binary file that is open.
-        harness: who wrote it; empty: detected from the content.
+        harness: the one that wrote it; empty: detected from the content.
         """
         requests = _calls.convert_requests(
             harness, to, harness_session_id, working_directory, _files.read(source)
