@@ -66,10 +66,9 @@ func (s *session) share(at eventlog.Seq) (shared []link) {
 	return shared
 }
 
-// DeleteSession removes a session and every row that no fork shows. Unlike other writes it locks
-// rows while it works: those of the sessions that write the segments which it shows, so that none
-// puts an artifact meanwhile, and the shares in them, so that of two deletions the later one sees
-// what the earlier one left.
+// DeleteSession removes a session and every row that no fork shows. Unlike other writes it locks rows while it works:
+// the sessions that own the segments which it shows, so that none of them puts an artifact meanwhile, and the shares
+// in these segments, so that the later of two deletions sees what the earlier one kept.
 func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation, head *eventlog.Seq) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -94,12 +93,12 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 				return remove(ctx, tx, found, head)
 			})
 			if errors.As(err, &mismatch) {
-				return nil // the server did what it was asked for
+				return nil // the server deleted it at an attempt whose answer was lost
 			}
 			return err
 		})
 		if err == nil && mismatch != nil {
-			// What others stored is not said before it is durable.
+			// Another writer's head is not reported before it is durable.
 			err = cmp.Or(s.confirm(ctx, id, true), error(mismatch))
 		}
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ArtifactKinds returns the kinds of the session's artifacts. Of each kind one row is looked for.
+// ArtifactKinds returns the kinds of the session's artifacts. It looks up one row of each kind.
 func (s *Store) ArtifactKinds(ctx context.Context, id string) ([]string, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

@@ -20,8 +20,8 @@ const channel = "contextd"
 // notifiedAtOnce bounds how many sessions one notification names: a server takes less than 8000 bytes.
 const notifiedAtOnce = 256
 
-// watch wakes those who wait for sessions to move. What other processes write it learns of by
-// notifications, which are sent after the write and may be lost; so waiters ask again now and then.
+// watch wakes those who wait for sessions to move. It learns of other processes' writes by notifications, which are
+// sent after the write and may be lost; so waiters also poll.
 type watch struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -37,7 +37,7 @@ type watch struct {
 	listening bool
 }
 
-// signal is what those wait for who wait for one session.
+// signal is shared by all who wait for one session.
 type signal struct {
 	moved   chan struct{} // closed when the session moves
 	waiters int
@@ -92,8 +92,8 @@ func (w *watch) listenOnce(ctx context.Context, s *Store, config *pgx.ConnConfig
 	if err := conn.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&backend); err != nil && sqlState(err) == "" {
 		return err
 	}
-	// Through a pooler it would be the server's connection that listens, of whoever has that next;
-	// pgbouncer can end by such a notification. Who waits asks then, as where a server cannot listen.
+	// Through a pooler, LISTEN would apply to a server's connection that others use next, and a notification there
+	// can crash pgbouncer. So listen only on a direct connection; else waiters poll.
 	if backend == conn.PgConn().PID() {
 		if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil && sqlState(err) == "" {
 			return err
@@ -106,7 +106,7 @@ func (w *watch) listenOnce(ctx context.Context, s *Store, config *pgx.ConnConfig
 		if err := w.hearFor(ctx, conn); err != nil {
 			return err
 		}
-		// A connection that is cut without a word would never end.
+		// A connection that was cut silently would never report an error.
 		if err := s.probe(ctx, conn); err != nil {
 			return err
 		}
@@ -133,8 +133,7 @@ func (w *watch) hearFor(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// probeEvery is after how long it is found out that the database takes no writes, and how long a
-// probe may take.
+// probeEvery is the time between two probes, and bounds how long a probe may take.
 const probeEvery = 5 * time.Second
 
 // probe returns why the database does not take writes, if it does not: it cannot be reached, is
@@ -159,7 +158,7 @@ func (s *Store) probe(ctx context.Context, conn *pgx.Conn) error {
 
 var errReadOnly = errors.New("the server takes no writes: it is a standby, or set to read only")
 
-// wrote takes in how a write ended. It has the database probed where that is not known.
+// wrote learns how a write ended, and asks for a probe if that leaves open whether the database takes writes.
 func (w *watch) wrote(err error) {
 	_, lost := errors.AsType[uncertainError](err)
 	full := errors.As(err, new(*eventlog.FullError))
@@ -180,8 +179,8 @@ func pause(ctx context.Context, d time.Duration) {
 	<-limited.Done()
 }
 
-// notify sends other processes what moved here, many sessions at once: a notification in each write
-// would have all writers of the database queue for their commits.
+// notify notifies other processes of the sessions that moved here, many at once: a notification within each write
+// would make all writers of the database queue for their commits.
 func (w *watch) notify(ctx context.Context, s *Store) {
 	for {
 		select {
@@ -285,7 +284,8 @@ func (s *Store) WaitPast(ctx context.Context, id string, seq eventlog.Seq) (even
 	}
 }
 
-// waitOnce returns the head, after a move of the session, or a while, if it is not past seq.
+// waitOnce returns the head if it is past seq; else it waits for a move of the session, or a while, and returns the
+// head then.
 func (s *Store) waitOnce(ctx context.Context, id string, of eventlog.Incarnation, seq eventlog.Seq) (eventlog.Seq, error) {
 	next := s.watch.join(of) // before looking
 	defer s.watch.leave(of, next)
