@@ -15,8 +15,8 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 )
 
-// callLogger writes one line per call, at its end. The middleware's own interceptor collects the
-// fields of every call, also of those that nobody logs; ours does so only for a line.
+// callLogger writes one line per call, at its end. The middleware's own interceptor collects fields for every call,
+// even if no line is written; this one does so only for a line.
 type callLogger struct {
 	logger *slog.Logger
 	// onlyFaults leaves out calls that did not fail by a fault of the daemon.
