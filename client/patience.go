@@ -18,9 +18,9 @@ const (
 	longestPause = 2 * time.Second
 )
 
-// patientConn repeats calls that the daemon asks to repeat or that no daemon answered. A call
-// may be repeated since events have ids and reports of model calls have keys, and what does
-// neither only reads, or is refused the second time. Streams are repeated by what reads them.
+// patientConn repeats calls that the daemon asks to repeat or that no daemon answered. Repeating is safe: events have
+// ids, reports of model calls have keys, and all other calls only read or are refused the second time. The readers of
+// streams repeat those.
 type patientConn struct {
 	conn     grpc.ClientConnInterface
 	address  string
@@ -65,7 +65,7 @@ func (s *stream) SendMsg(m any) error { return s.of.converted(s.ClientStream.Sen
 // patience is how long a call is repeated. Negative: not at all.
 type patience time.Duration
 
-// patienceFromEnv is what PatienceEnv says: 0 is not at all, and nothing the default.
+// patienceFromEnv reads PatienceEnv: 0 means no repetition, and an empty variable the default.
 func patienceFromEnv() (time.Duration, error) {
 	text := os.Getenv(PatienceEnv)
 	if text == "" {
@@ -84,8 +84,8 @@ func patienceFromEnv() (time.Duration, error) {
 	return d, nil
 }
 
-// repeat calls until the answer is none that another try may change, or waiting for the next
-// one would take longer than what is left of the patience. The error is the last try's.
+// repeat calls until a further try cannot change the answer, or the wait before it would exceed the patience. The
+// error is the last try's.
 func (p patience) repeat(ctx context.Context, call func() error) error {
 	var last error
 	pauses := backoff.NewExponentialBackOff()
