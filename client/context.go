@@ -122,8 +122,8 @@ func (c *Client) WithTools(ctx context.Context, budget *contextdv1.Budget, forma
 	return wider, nil
 }
 
-// have says which of the messages need not be sent again. Those after prefix_messages are gone
-// next time, or joined with others.
+// have is the prefix of the messages that need not be sent again. Messages after prefix_messages may be gone next
+// time, or merged with others.
 func (c *Context) have() *contextdv1.Have {
 	if c == nil || c.Header.GetPrefixMessages() == 0 {
 		return nil
@@ -132,14 +132,14 @@ func (c *Context) have() *contextdv1.Have {
 	return &contextdv1.Have{MessageCount: n, PrefixHash: hashOf(c.Messages[:n])}
 }
 
-// part is one of an answer that makes a context.
+// part is one message of the response stream that carries a context.
 type part interface {
 	GetHeader() *contextdv1.ContextHeader
 	GetChunk() *contextdv1.MessageChunk
 	GetTrailer() *contextdv1.ContextTrailer
 }
 
-// next is the context that an answer makes of the one that is held, which may be nil.
+// next makes the new context from the response and the held context, which may be nil.
 func next[P part](held *Context, parts []P) (*Context, error) {
 	if len(parts) < 2 || parts[0].GetHeader() == nil || parts[len(parts)-1].GetTrailer() == nil {
 		return nil, fmt.Errorf("%w: the answer has no header or no trailer", ErrIntegrity)
@@ -166,7 +166,7 @@ func next[P part](held *Context, parts []P) (*Context, error) {
 	return made, nil
 }
 
-// check holds what was received to what the daemon says of it.
+// check compares what was received with the daemon's counts and hash.
 func (c *Context) check(trailer *contextdv1.ContextTrailer) error {
 	h := c.Header
 	if n := uint32(len(c.Messages)); n != h.GetMessageCount() || n != trailer.GetMessageCount() {
@@ -187,7 +187,7 @@ func (c *Context) check(trailer *contextdv1.ContextTrailer) error {
 	return nil
 }
 
-// hashOf is contextd's hash over messages: of each its JSON and a newline.
+// hashOf is contextd's hash of messages, over the JSON of each and a newline.
 func hashOf(messages []*contextdv1.RenderedMessage) string {
 	h := sha256.New()
 	for _, m := range messages {
@@ -197,7 +197,7 @@ func hashOf(messages []*contextdv1.RenderedMessage) string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// members are the names under which a provider's request takes messages.
+// members names the member of a provider's request that holds the messages.
 var members = map[contextdv1.Format]string{
 	contextdv1.Format_FORMAT_UNSPECIFIED:      "messages",
 	contextdv1.Format_FORMAT_ANTHROPIC:        "messages",
@@ -260,7 +260,7 @@ func openObject(params any) ([]byte, error) {
 	return object, nil
 }
 
-// marked are the messages' bytes, with the provider's cache marks in copies.
+// marked returns the messages' bytes; those that get the provider's cache marks are copies.
 func (c *Context) marked() ([][]byte, error) {
 	lines := make([][]byte, len(c.Messages))
 	for i, m := range c.Messages {

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// SystemCA is the CA of those who trust what the system trusts.
+// SystemCA as Credentials.CA trusts the system's certificate authorities.
 const SystemCA = "system"
 
 // Credentials prove who calls, and say how the daemon is known. The zero value is a
@@ -101,8 +101,8 @@ func (c Credentials) tls() (credentials.TransportCredentials, error) {
 	return credentials.NewTLS(conf), nil
 }
 
-// reread is TLS whose files may change: each handshake has them as they are then, or, while
-// they do not fit each other, as they last did.
+// reread is TLS that reads its files again for each handshake. While they do not fit each other, for instance during
+// a renewal, the last ones that did are used.
 type reread struct {
 	credentials.TransportCredentials
 	of   Credentials
@@ -124,7 +124,7 @@ func (r *reread) Clone() credentials.TransportCredentials {
 	return c
 }
 
-// local reports whether nobody else can read what is sent to a target.
+// local reports whether a target is reached without a network that others could read.
 func local(target string) bool {
 	if strings.HasPrefix(target, "unix:") {
 		return true
@@ -134,7 +134,7 @@ func local(target string) bool {
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// bearer is the file of a token that every call brings.
+// bearer adds the token in a file to every call.
 type bearer struct {
 	file string
 	last atomic.Value // the last token of it

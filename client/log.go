@@ -106,7 +106,7 @@ func (c *Client) DeleteSession(ctx context.Context, req *contextdv1.DeleteSessio
 	return resp, err
 }
 
-// Forget takes a session for what it is from now on, whatever this client appended to it.
+// Forget drops what this client knows of a session: from now on it accepts the session's log as it is.
 func (c *Client) Forget(sessionID string) {
 	c.held.forget(func(k heldKey) bool { return k.session == sessionID })
 	c.logs.marks.forget(func(id string) bool { return id == sessionID })

@@ -73,7 +73,7 @@ func (s *stream) SendMsg(m any) error { return s.of.converted(s.ClientStream.Sen
 // patience is how long a call is repeated. Negative: not at all.
 type patience time.Duration
 
-// patienceFromEnv is what PatienceEnv says: 0 is not at all, and nothing the default.
+// patienceFromEnv reads PatienceEnv: 0 means no repetition, and an empty variable the default.
 func patienceFromEnv() (time.Duration, error) {
 	text := os.Getenv(PatienceEnv)
 	if text == "" {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// recent keeps the values that were used last. It may be used by several goroutines.
+// recent is an LRU cache. It may be used by several goroutines.
 type recent[K comparable, V any] struct {
 	most int
 
@@ -32,7 +32,7 @@ func (r *recent[K, V]) get(key K) (value V) {
 	return value
 }
 
-// update lets next replace the value of a key, or take it away by false.
+// update sets a key's value to what next returns, or removes it if that returns false.
 func (r *recent[K, V]) update(key K, next func(old V, known bool) (V, bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,7 +56,7 @@ func (r *recent[K, V]) update(key K, next func(old V, known bool) (V, bool)) {
 	}
 }
 
-// forget takes the values of all keys away for which gone is true.
+// forget removes the values of all keys for which gone is true.
 func (r *recent[K, V]) forget(gone func(K) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

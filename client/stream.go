@@ -52,7 +52,7 @@ func (c *Client) Watch(ctx context.Context, req *contextdv1.WatchLifecycleReques
 	}
 }
 
-// advance lets a request go on after an event, if the session is one that it names.
+// advance moves a request's cursor past an event, if the request names the event's session.
 func advance(req *contextdv1.WatchLifecycleRequest, e *contextdv1.LifecycleEvent) {
 	if e.GetNumber() == 0 {
 		return
@@ -72,8 +72,8 @@ func advance(req *contextdv1.WatchLifecycleRequest, e *contextdv1.LifecycleEvent
 	}
 }
 
-// resuming opens a stream and gives its parts to take until that is false. Where the stream
-// breaks it is opened again; patience begins again with each part.
+// resuming opens a stream and passes its parts to take until take returns false. If the stream breaks it is opened
+// again; each part renews the patience.
 func resuming[T any](ctx context.Context, patience patience, open func(context.Context) (grpc.ServerStreamingClient[T], error), take func(*T) bool, fail func(error)) {
 	for {
 		var progress bool

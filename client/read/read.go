@@ -115,8 +115,8 @@ func noMessage(v value) error {
 	return nil
 }
 
-// withContent is an error where a message's content is no string or list of parts: it would be
-// left out. Null is empty, as is a message that says who speaks and nothing else.
+// withContent returns an error if a message's content is neither a string nor a list of parts, and so would be lost.
+// Null is empty; so is a message with a role and nothing else.
 func withContent(v value, name string) error {
 	members := v.members()
 	content, ok := members[name]
@@ -139,7 +139,7 @@ var formats = map[contextdv1.Format]func(value) ([]*contextdv1.Event, error){
 	contextdv1.Format_FORMAT_GEMINI:           geminiContent,
 }
 
-// joined appends an event. What the model said in a row is one message: the Responses API has
+// joined appends an event. Consecutive items of the model are merged into one message, because the Responses API has
 // an item for each part of it.
 func joined(format contextdv1.Format, out []*contextdv1.Event, e *contextdv1.Event) []*contextdv1.Event {
 	m := e.GetMessage()

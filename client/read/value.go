@@ -6,8 +6,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// value is a JSON value with the bytes that it was written in. What is not there is nil; asked
-// for what it is not, a value gives nothing.
+// value is a JSON value with its original bytes; nil is an absent one. Reading it as another type than it has yields
+// nothing.
 type value []byte
 
 // members are those of an object; of repeated ones the last.

@@ -1,5 +1,5 @@
-// Package fair shares out what there is little of among the clients of the daemon, so that
-// none of them gets more by asking for more.
+// Package fair shares scarce resources out among the clients of the daemon, so that none gets more by asking for
+// more.
 package fair
 
 import (
@@ -15,14 +15,15 @@ func WithClient(ctx context.Context, client string) context.Context {
 	return context.WithValue(ctx, clientKey{}, client)
 }
 
-// Client is whom work is done for; "" is the daemon itself.
+// Client is the client whose work the context is for; "" is the daemon itself.
 func Client(ctx context.Context) string {
 	client, _ := ctx.Value(clientKey{}).(string)
 	return client
 }
 
-// Await waits until let is closed, ctx ends or the time is over, and reports whether it was let.
-// quit gives up the place; it reports false where it was let meanwhile. The error is that of ctx.
+// Await waits for let, which the other side closes to grant what was asked for, and reports whether it was granted.
+// If ctx ends or the time is over it calls quit, which gives up the place in the queue; quit reports false if let was
+// closed meanwhile. The error is that of ctx.
 func Await(ctx context.Context, let <-chan struct{}, wait time.Duration, quit func() bool) (bool, error) {
 	select {
 	case <-let:

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// BusyError says that others use what somebody waited for. Waiting longer helps.
+// BusyError says that a resource is in use by others. A later try may succeed.
 type BusyError struct {
 	// Setting is the configuration key of the limit, as in the file, and Limit its value.
 	Setting string
@@ -21,16 +21,16 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("all of the %d that %s allows are in use", e.Limit, e.Setting)
 }
 
-// RetryAfter is when work that was refused may be tried again.
+// RetryAfter is after how long refused work may be tried again.
 const RetryAfter = time.Second
 
-// Turns are the processor, for work that takes much of it. Clients take turns by how much of
-// it they had (weighted fair queueing): who would have had least after its turn, if that is
-// like those before, is next. A turn is not interrupted, so clients whose turns are short do
-// not wait for long ones to end, but run beside them.
+// Turns shares out the processor for work that takes much of it, by weighted fair queueing. Each client has a virtual
+// time, which grows with the processor time that it used. The next turn goes to the client whose virtual time would
+// be the smallest after a turn of its usual length. A turn is never interrupted, so clients with short turns run
+// beside long ones instead of waiting for them.
 //
-// Who has a turn must wait for nothing that somebody holds who waits for a turn. The methods
-// may be called from any goroutine; nil has room for everybody.
+// Whoever has a turn must not wait for anything that is held by somebody who waits for a turn. The methods may be
+// called from any goroutine; a nil *Turns never makes anybody wait.
 type Turns struct {
 	o TurnsOptions
 
@@ -38,21 +38,21 @@ type Turns struct {
 	running uint64
 	waiters uint64 // that ever were
 	waiting int
-	// now is about what every client had that wants all it can get.
+	// now is the virtual time: about what a client has had that always wanted a turn.
 	now     time.Duration
 	clients map[string]*turnClient
 }
 
 // TurnsOptions are the bounds of Turns.
 type TurnsOptions struct {
-	// Limit is how many turns run at once, and as many again of clients whose turns are short
-	// and who had no more than others. PerClient is how many of them a client may have.
+	// Limit is how many turns run at once. As many again may run for clients whose turns are short and who had no
+	// more than others. PerClient bounds the turns of one client.
 	Limit, PerClient uint64
-	// Setting and ClientSetting name the two in the configuration.
+	// Setting and ClientSetting are the configuration keys of Limit and PerClient.
 	Setting, ClientSetting string
 	// Wait is how long a turn is waited for at most.
 	Wait time.Duration
-	// Clock is the time that is measured.
+	// Clock measures how long turns take.
 	Clock func() time.Time
 }
 
@@ -70,11 +70,11 @@ type turnWaiter struct {
 	let    chan struct{} // closed once the turn has come
 }
 
-// quantum is charged for a turn from its beginning, so that a client with many at once is not
-// taken for one that has none.
+// quantum is charged at the begin of a turn, so that a client with many turns at once does not count as one without
+// any.
 const quantum = time.Millisecond
 
-// A client whose turns are short may run beside others until it had burst more than they.
+// A client whose turns are short may run beside others until it has had burst more than they.
 const (
 	short = 50 * time.Millisecond
 	burst = 250 * time.Millisecond
@@ -90,8 +90,8 @@ func (t *Turns) Running() int64 {
 	return int64(t.running)
 }
 
-// Take waits for a turn. The error is a *BusyError, or that of ctx. done ends the turn; it
-// may be called more than once, by one goroutine.
+// Take waits for a turn. The error is a *BusyError, or that of ctx. done ends the turn; one goroutine may call it
+// several times.
 func (t *Turns) Take(ctx context.Context) (done func(), err error) {
 	if t == nil || ctx.Value(exemptKey{}) != nil {
 		return func() {}, nil
@@ -115,16 +115,16 @@ type exemptKey struct{}
 // Exempt returns a context for work that computes little and must not wait.
 func Exempt(ctx context.Context) context.Context { return context.WithValue(ctx, exemptKey{}, true) }
 
-// Turn is a turn of one goroutine, which it has while it computes and not while it waits.
+// Turn is the turn of one goroutine: taken while it computes, and given back while it waits.
 type Turn struct {
 	turns *Turns
 	done  func() // nil while it has none
 }
 
-// Of returns no turn yet.
+// Of returns a Turn that is not taken yet.
 func Of(t *Turns) Turn { return Turn{turns: t} }
 
-// Begin waits for the turn, unless it has come before. The error is that of Take.
+// Begin waits for the turn, unless the goroutine has it already. The error is that of Take.
 func (t *Turn) Begin(ctx context.Context) (err error) {
 	if t.done == nil {
 		t.done, err = t.turns.Take(ctx)
@@ -132,7 +132,7 @@ func (t *Turn) Begin(ctx context.Context) (err error) {
 	return err
 }
 
-// End ends the turn if it has come.
+// End gives the turn back, if the goroutine has it.
 func (t *Turn) End() {
 	if t.done != nil {
 		t.done()
@@ -149,7 +149,7 @@ func (t *Turns) busy(c *turnClient) error {
 	return &BusyError{Setting: t.o.Setting, Limit: t.o.Limit, RetryAfter: RetryAfter}
 }
 
-// turn is a turn that has come. It is charged to its client in the end.
+// turn starts a client's turn and returns the function that ends it and charges the client for it.
 func (t *Turns) turn(c *turnClient) func() {
 	began, ended := t.o.Clock(), false
 	return func() {
@@ -168,7 +168,7 @@ func (t *Turns) turn(c *turnClient) func() {
 	}
 }
 
-// join begins a turn of a client, or returns its place among those that wait.
+// join starts a turn for a client if there is room, and else queues it and returns the waiter.
 func (t *Turns) join(name string) (*turnClient, *turnWaiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -178,7 +178,7 @@ func (t *Turns) join(name string) (*turnClient, *turnWaiter) {
 		t.clients[name] = c
 	}
 	if c.running == 0 && len(c.waiting) == 0 {
-		c.had = max(c.had, t.now) // what it did not use while it was away is not saved for it
+		c.had = max(c.had, t.now) // unused time does not add up while a client is away
 	}
 	if t.waiting == 0 && c.running < t.o.PerClient && t.hasRoom(c) {
 		t.begin(c)
@@ -192,7 +192,7 @@ func (t *Turns) join(name string) (*turnClient, *turnWaiter) {
 	return c, w
 }
 
-// quit takes a waiter out; it reports false where its turn has come.
+// quit removes a waiter from the queue; it reports false if its turn has come.
 func (t *Turns) quit(w *turnWaiter) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -207,7 +207,7 @@ func (t *Turns) quit(w *turnWaiter) bool {
 	return false
 }
 
-// next lets in whose turn it is.
+// next grants turns to waiters while there is room.
 func (t *Turns) next() {
 	for {
 		first := t.first()
@@ -221,7 +221,7 @@ func (t *Turns) next() {
 	}
 }
 
-// hasRoom reports whether a client may have a turn if it is next.
+// hasRoom reports whether a client may have a turn now, if it is the next.
 func (t *Turns) hasRoom(c *turnClient) bool {
 	beside := c.usual <= short && c.had <= t.now+burst && t.running < 2*t.o.Limit
 	return t.running < t.o.Limit || beside
@@ -234,8 +234,7 @@ func (t *Turns) begin(c *turnClient) {
 	c.running++
 }
 
-// first is the client whose turn it is, if there is room; nil if nobody may have one. It
-// forgets clients of which nothing is known that matters.
+// first returns the client that gets the next turn; nil if nobody may have one. It also forgets idle clients.
 func (t *Turns) first() (first *turnClient) {
 	for name, c := range t.clients {
 		switch {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// DefaultDeadline is how long an answer is waited for where nobody says.
+// DefaultDeadline is how long to wait for an answer if nothing else is set.
 const DefaultDeadline = 5 * time.Second
 
 // HooksOptions say how hooks work.
@@ -17,8 +17,7 @@ type HooksOptions struct {
 	// Deadline applies to subscribers without one of their own; 0 is
 	// DefaultDeadline.
 	Deadline time.Duration
-	// OnTimeout is the answer of a subscriber that gives none in time: Allow, which
-	// is meant if it is empty, or Block.
+	// OnTimeout is the answer that counts for a subscriber that gives none in time: Allow (the default) or Block.
 	OnTimeout Decision
 	// Instance goes into the ids of calls, so that an answer to an earlier run of
 	// the daemon is not taken for one to this.
@@ -28,7 +27,7 @@ type HooksOptions struct {
 	Observe func(HookOutcome)
 }
 
-// Validate names the first option that makes no sense.
+// Validate returns an error for the first invalid option.
 func (o HooksOptions) Validate() error {
 	switch {
 	case o.Deadline < 0:
@@ -40,8 +39,8 @@ func (o HooksOptions) Validate() error {
 	}
 }
 
-// Hooks ask runtimes about compactions and report these. Its methods may be called from any
-// goroutine.
+// Hooks ask runtimes about compactions before they happen, and report them afterwards. Its methods may be called from
+// any goroutine.
 type Hooks struct {
 	options HooksOptions
 	prefix  string // of the ids of calls
@@ -52,7 +51,7 @@ type Hooks struct {
 	subscribers []*Subscriber // in the order in which they subscribed; never changed in place
 }
 
-// NewHooks returns hooks that nobody serves. The options must be valid.
+// NewHooks returns hooks without subscribers. The options must be valid.
 func NewHooks(o HooksOptions) *Hooks {
 	if o.Deadline == 0 {
 		o.Deadline = DefaultDeadline
@@ -162,7 +161,7 @@ func (h *Hooks) Overdue() int {
 	return n
 }
 
-// serving lists who is to be called.
+// serving lists the subscribers to call for a hook of a session.
 func (h *Hooks) serving(hook Hook, c Call) []*Subscriber {
 	if !fires(c.Mode) {
 		return nil
@@ -179,7 +178,7 @@ func (h *Hooks) serving(hook Hook, c Call) []*Subscriber {
 	return out
 }
 
-// turns let one at a time in per session.
+// turns is a lock for each session.
 type turns struct {
 	mu   sync.Mutex
 	held map[string]*turn

@@ -45,7 +45,7 @@ type Journal struct {
 	writers map[string]*writer
 }
 
-// writer is held by who writes events of a session: they are announced in their order.
+// writer is a session's lock for writing events, so that they are announced in order.
 type writer struct {
 	sync.Mutex
 	users int
@@ -57,13 +57,13 @@ func NewJournal(store Store, bus *Bus, clock func() time.Time) *Journal {
 	return &Journal{store: store, bus: bus, clock: clock, writers: map[string]*writer{}}
 }
 
-// Announce notifies watchers of what happened to no session. It is not stored.
+// Announce notifies watchers of an event that belongs to no session. It is not stored.
 func (j *Journal) Announce(e Event) {
 	e.Time = j.clock().UTC().Round(0)
 	j.bus.Publish(e)
 }
 
-// Entry is what is stored of a session at once, all of it or nothing.
+// Entry is stored as a whole or not at all: events of one session, and the artifacts that they report.
 type Entry struct {
 	SessionID string
 	// Of, if not 0, is the incarnation of the session that is meant.
@@ -75,17 +75,16 @@ type Entry struct {
 	Durable func()
 }
 
-// Put stores an entry as PutArtifacts does. Once begun it goes on also if ctx ends, so that
-// whatever is stored is announced.
+// Put stores an entry as PutArtifacts does. Once begun it completes even if ctx ends, so that whatever is stored is
+// announced, too.
 func (j *Journal) Put(ctx context.Context, e Entry) error {
 	return j.write(ctx, e, func(ctx context.Context, all []eventlog.Artifact) (stored bool, err error) {
 		return true, j.store.PutArtifacts(ctx, e.SessionID, all...)
 	})
 }
 
-// Append appends a batch to the log of the entry's session, together with the entry, and
-// waits until it is durable, also if ctx ends. Where the log has the batch already, nothing
-// is stored or announced.
+// Append appends a batch to the entry's session, together with the entry, and waits until it is durable, even if ctx
+// ends. If the whole batch is a duplicate, nothing is stored or announced.
 func (j *Journal) Append(ctx context.Context, e Entry, b eventlog.Batch) (receipts []eventlog.Receipt, err error) {
 	err = j.write(ctx, e, func(ctx context.Context, all []eventlog.Artifact) (stored bool, err error) {
 		b.Of, b.Artifacts = &e.Of, all
@@ -98,8 +97,8 @@ func (j *Journal) Append(ctx context.Context, e Entry, b eventlog.Batch) (receip
 	return receipts, err
 }
 
-// write has put store the artifacts of an entry, those of its events included, and announces
-// the events.
+// write calls put with all artifacts of an entry, its encoded events included, and announces the events if they were
+// stored.
 func (j *Journal) write(ctx context.Context, e Entry, put func(context.Context, []eventlog.Artifact) (stored bool, err error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -119,8 +118,8 @@ func (j *Journal) write(ctx context.Context, e Entry, put func(context.Context, 
 	return nil
 }
 
-// storeNumbered numbers the events of an entry and has put store them, again for as long as another
-// process takes their numbers first.
+// storeNumbered numbers an entry's events and calls put. It tries again with new numbers as long as another process
+// takes them first.
 func (j *Journal) storeNumbered(ctx context.Context, e Entry, put func(context.Context, []eventlog.Artifact) (stored bool, err error)) (events []Event, stored bool, err error) {
 	for tried := uint64(0); ; {
 		events, all, err := j.number(ctx, e)
@@ -131,12 +130,11 @@ func (j *Journal) storeNumbered(ctx context.Context, e Entry, put func(context.C
 		if _, lost := errors.AsType[*eventlog.ConflictError](err); !lost || len(events) == 0 || events[0].Number == tried {
 			return events, stored, err
 		}
-		tried = events[0].Number // where it is free still, something else is in the way
+		tried = events[0].Number // if this number is still free, the conflict has another cause
 	}
 }
 
-// number gives the events of an entry their numbers, and returns them with all that is to be
-// stored.
+// number gives an entry's events their numbers, and returns them, and all artifacts to be stored.
 func (j *Journal) number(ctx context.Context, e Entry) (events []Event, all []eventlog.Artifact, err error) {
 	if len(e.Events) == 0 {
 		return nil, e.Artifacts, nil
@@ -163,7 +161,7 @@ func (j *Journal) number(ctx context.Context, e Entry) (events []Event, all []ev
 	return events, all, nil
 }
 
-// enter waits for the turn of a session and returns what gives it back.
+// enter locks a session's writer and returns the function that unlocks it.
 func (j *Journal) enter(sessionID string) (leave func()) {
 	j.mu.Lock()
 	w := j.writers[sessionID]
@@ -224,7 +222,7 @@ func isGone(err error) bool {
 	return ok
 }
 
-// key is where the event is stored, which must be free.
+// key is the artifact key under which the event is stored; the put fails if it is taken.
 func (e Event) key(of eventlog.Incarnation) eventlog.Artifact {
 	return eventlog.Artifact{Kind: eventKind, Seq: beforeFirst + eventlog.Seq(e.Number), ID: fmt.Sprint(e.Number), Of: of, New: true}
 }

@@ -13,10 +13,9 @@ import (
 )
 
 const (
-	// maxWaiting bounds the PostCompact calls that wait for one subscriber; they may
-	// hold a summary each.
+	// maxWaiting bounds the queue of PostCompact calls of one subscriber; each may hold a summary.
 	maxWaiting = 64
-	// maxAnswered is of how many answered calls a second answer is found out.
+	// maxAnswered is how many answered calls are remembered, to refuse a second answer.
 	maxAnswered = 1024
 )
 
@@ -42,7 +41,7 @@ type Subscriber struct {
 	lost     uint64
 }
 
-// delivery is a call on its way.
+// delivery is a call to a subscriber that is not finished.
 type delivery struct {
 	call Call
 	// replied is closed once reply is set; nil in PostCompact calls.
@@ -67,8 +66,8 @@ func (s *Subscriber) serves(h Hook) bool {
 	return h == PreCompact && s.want.PreCompact || h == PostCompact && s.want.PostCompact
 }
 
-// Calls yields calls as they come, until ctx ends or the subscriber is closed. A
-// session whose PreCompact call waits for its answer has no other meanwhile.
+// Calls yields calls as they come, until ctx ends or the subscriber is closed. While a session's PreCompact call
+// waits for its answer, no other call of that session is yielded.
 func (s *Subscriber) Calls(ctx context.Context) iter.Seq[Call] {
 	return func(yield func(Call) bool) {
 		for {
@@ -87,7 +86,7 @@ func (s *Subscriber) Lost() uint64 {
 	return s.lost
 }
 
-// note remembers whether the subscriber missed a deadline.
+// note records whether the subscriber missed the deadline of its newest PreCompact call.
 func (s *Subscriber) note(overdue bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +122,7 @@ func (s *Subscriber) next(ctx context.Context) (Call, bool) {
 	}
 }
 
-// take hands out the first call of a session that may have one.
+// take removes from the queue and returns the first call whose session does not wait for an answer.
 func (s *Subscriber) take() (Call, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +150,7 @@ func (s *Subscriber) asking(sessionID string) bool {
 	return false
 }
 
-// notify queues a PostCompact call, in the oldest's place if too many wait.
+// notify queues a PostCompact call. If the queue is full, the oldest one is dropped.
 func (s *Subscriber) notify(c Call) {
 	s.mu.Lock()
 	isPost := func(d *delivery) bool { return d.replied == nil }
@@ -213,8 +212,8 @@ func (o outcome) of(r Reply) HookOutcome {
 	}
 }
 
-// ask waits for the answer to a PreCompact call. The deadline runs from now on,
-// also for a subscriber that does not take its calls.
+// ask waits for the answer to a PreCompact call. The deadline runs from now on, even if the subscriber does not take
+// the call.
 func (s *Subscriber) ask(ctx context.Context, c Call) (Reply, outcome) {
 	d := &delivery{call: c, replied: make(chan struct{})}
 	s.mu.Lock()
@@ -236,7 +235,7 @@ func (s *Subscriber) ask(ctx context.Context, c Call) (Reply, outcome) {
 	return s.settle(d, how)
 }
 
-// settle takes the call back, unless an answer came before that.
+// settle withdraws the call, unless an answer came first.
 func (s *Subscriber) settle(d *delivery, how outcome) (Reply, outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,9 +248,8 @@ func (s *Subscriber) settle(d *delivery, how outcome) (Reply, outcome) {
 	return Reply{}, how
 }
 
-// Reply takes the answer to a call. An answer that comes after the deadline is
-// passed over. The error is an *eventlog.InvalidError: the call is none of this
-// subscriber's, takes no answer or has one, or the answer contradicts itself.
+// Reply accepts the answer to a call, and ignores one after the deadline. It returns an *eventlog.InvalidError if the
+// call is not this subscriber's, takes no answer or has one, or if the answer contradicts itself.
 func (s *Subscriber) Reply(r Reply) error {
 	if err := r.check(); err != nil {
 		return err
@@ -292,8 +290,8 @@ func (s *Subscriber) parseID(id string) (number uint64, hook Hook, ok bool) {
 	return number, hook, ok
 }
 
-// remember notes that a call was answered, in the oldest's place if there are too
-// many: a second answer to that one would pass for a late one.
+// remember notes that a call was answered. Beyond maxAnswered it forgets the oldest: a second answer to that one
+// would be taken for a late one.
 func (s *Subscriber) remember(number uint64) {
 	if len(s.order) == maxAnswered {
 		delete(s.answered, s.order[0])

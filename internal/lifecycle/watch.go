@@ -30,26 +30,25 @@ func (e *LostError) Error() string {
 	return fmt.Sprintf("%s: session %q is not, or no longer, the one that the watcher read", e.Field, e.SessionID)
 }
 
-// Watch is one watcher's stream of events. Events is for one goroutine at a time.
+// Watch is the stream of events for one watcher. One goroutine at a time may use Events.
 type Watch struct {
 	journal *Journal
 	live    *Watcher
-	// read is how far the sessions that are named have been read.
+	// read holds the positions in the named sessions.
 	read map[string]*position
 }
 
-// position is how far the events of one life of a session have been read.
+// position is up to where the events of one incarnation of a session were read.
 type position struct {
 	of     eventlog.Incarnation
 	number uint64
 }
 
-// Watch returns a watch of these sessions, or of all if there are none; it must be closed.
-// Those that are named here or by a cursor are read from the store, by number, each event
-// once and without gaps, from after the cursor or from now on; a session that is
-// created again begins with its first. Of others come the events that are announced from now
-// on. The error is an *eventlog.InvalidError for a cursor that cannot be, and a *LostError for
-// one of another session.
+// Watch returns a watch of these sessions, or of all if sessions is empty; it must be closed. Sessions named here or
+// by a cursor are read from the store: each event once and without gaps, from after the cursor, or else from now on.
+// If such a session is created again, its events begin with the first. Of other sessions only events announced from
+// now on come. The error is an *eventlog.InvalidError for an impossible cursor, and a *LostError if its session was
+// replaced.
 func (j *Journal) Watch(ctx context.Context, sessions []string, after []Cursor) (_ *Watch, err error) {
 	w := &Watch{journal: j, read: map[string]*position{}}
 	var named []string
@@ -98,7 +97,7 @@ func invalidCursor(i int, field, reason string) error {
 
 func cursorField(i int, field string) string { return fmt.Sprintf("after[%d].%s", i, field) }
 
-// end is a session and where its events end now; zero where there is none.
+// end returns a session and the number of its newest event; zero values if it does not exist.
 func (j *Journal) end(ctx context.Context, sessionID string) (session eventlog.Session, newest uint64, err error) {
 	if session, err = j.session(ctx, sessionID); session.Incarnation == 0 || err != nil {
 		return eventlog.Session{}, 0, err

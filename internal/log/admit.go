@@ -83,8 +83,9 @@ func (h Head) Admit(events []Event) (Head, []Event, error) {
 	return next, admitted, nil
 }
 
-// place admits an event that validateEvent has nothing against, in place. After an error
-// the head is of no use. The fields of its errors start within the event.
+// place gives an event that passed validateEvent its Seq and Turn, and moves the head past it, in place.
+// After an error the head is half moved and must be thrown away. Paths in its errors are relative to the
+// event.
 func (h *Head) place(e Event) (Event, HeadChange, *InvalidError) {
 	h.Seq++
 	e.Seq = h.Seq

@@ -233,8 +233,8 @@ func TestOldestOpenCallsAreForgotten(t *testing.T) {
 	}
 }
 
-// TestChangesAreSmall has a batch make calls that nothing answers: each event has its own
-// call and the one that is forgotten for it, however many are open.
+// TestChangesAreSmall has a batch make more calls than a log remembers. However many are open, each event's
+// change holds only the call that it opens and the one that is forgotten for it.
 func TestChangesAreSmall(t *testing.T) {
 	const n = 10 * eventlog.MaxOpenCalls
 	events := make([]eventlog.Event, n)

@@ -10,9 +10,9 @@ import (
 // a JSON object where only an object is allowed. Its value is their text, as a string.
 const WrappedArguments = "raw_arguments"
 
-// deepest is how deeply JSON may be nested that is carried as JSON. Whoever reads a
-// message has to read what is around it too, and encoding/json, for one, gives up
-// at ten thousand.
+// deepest is the greatest nesting depth of text that is embedded as JSON in a message; deeper text is carried
+// as a string. Readers parse the message around it too, and encoding/json gives up at a depth of ten
+// thousand.
 const deepest = 9000
 
 // IsJSON reports whether text may be in a message as JSON.

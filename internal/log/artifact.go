@@ -11,26 +11,26 @@ type Artifact struct {
 	// Kind, Seq and ID together are its key; artifacts of one kind are ordered by
 	// Seq, then ID in byte order.
 	Kind string
-	// Seq is the last event it was derived from. A fork shares its parent's
-	// artifacts up to the fork's Seq as they were when it was made.
+	// Seq is the last event that the artifact was derived from. A fork at seq n sees those of its parent's
+	// artifacts with Seq <= n, as they were when the fork was made.
 	Seq   Seq
 	ID    string
 	Value []byte
-	// Of and New are conditions of putting it, and not kept. Of, if not 0, is the
-	// incarnation that it was derived from: *NotFoundError if the id has none, or another by
-	// now. New is set where nothing may be replaced: *ConflictError if the session has an
-	// artifact with the key, its parents' included.
+	// Of and New are conditions of the put; they are not stored. Of, if not 0, is the incarnation that the
+	// artifact was derived from: *NotFoundError if the session id has another by now, or none. New forbids to
+	// replace: *ConflictError if the session shows an artifact with the key already, its own or one of its
+	// parents.
 	Of  Incarnation
 	New bool
 }
 
-// Size is what it counts for: its key and its value.
+// Size is what the artifact counts for in ArtifactBytes and quotas: its key and its value, in bytes.
 func (a Artifact) Size() uint64 { return uint64(len(a.Kind) + numberSize + len(a.ID) + len(a.Value)) }
 
-// Name is the artifact's in errors.
+// Name is how errors name the artifact.
 func (a Artifact) Name() string { return a.Kind + " " + a.ID }
 
-// AllOf reports whether each artifact may be kept next to the incarnation.
+// AllOf reports whether no artifact is meant for another incarnation than i.
 func AllOf(all []Artifact, i Incarnation) bool {
 	return !slices.ContainsFunc(all, func(a Artifact) bool { return a.Of != 0 && a.Of != i })
 }
@@ -43,7 +43,7 @@ type ArtifactQuery struct {
 	Reverse bool
 }
 
-// ValidateArtifacts checks the keys of artifacts that are put together.
+// ValidateArtifacts checks the keys of artifacts that are put in one call.
 func ValidateArtifacts(all []Artifact) error {
 	type key struct {
 		kind string

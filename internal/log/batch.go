@@ -16,9 +16,8 @@ type Batch struct {
 	// which every event is a duplicate succeeds whatever the head is, so that a
 	// writer can repeat a call whose answer it lost.
 	ExpectedHead *Seq
-	// Of, if set, is the incarnation that the batch is meant for: *NotFoundError if
-	// the id has none, or another by now. 0 is a session that does not exist yet:
-	// *ExistsError if there is one, which can be seen then.
+	// Of, if set, is the incarnation that the batch is meant for: *NotFoundError if the id has another by
+	// now, or none. Of 0 demands that the session does not exist yet: *ExistsError if there is one.
 	Of *Incarnation
 	// Artifacts are put with the events, by the rules of PutArtifacts: all or none of both
 	// are stored. A batch of which every event is a duplicate puts none.
@@ -92,7 +91,7 @@ func Prepare(b Batch) (PreparedBatch, error) {
 // Events are the batch's events as they will be stored, Seq and Turn aside.
 func (p PreparedBatch) Events() []Event { return p.events }
 
-// Admission is what a batch does to a log.
+// Admission is the outcome of admitting a batch to a log.
 type Admission struct {
 	// Fresh are the events that the log does not hold yet, in order.
 	Fresh []FreshEvent

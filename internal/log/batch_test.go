@@ -14,7 +14,7 @@ import (
 	"github.com/contextd/contextd/internal/log/logtest"
 )
 
-// heldLog is a log as its store would answer for it.
+// heldLog is a fake of a store's lookup over a list of admitted events.
 type heldLog struct {
 	head  eventlog.Head
 	known map[string]eventlog.Known

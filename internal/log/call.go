@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// Call is what a store keeps for the length of one call: of a context that OneCall returned. Its
-// keys and values are the store's own.
+// Call is a scratch map for a store, which lives as long as the context that OneCall returned. The store that
+// writes a key defines it.
 type Call struct{ sync.Map }
 
 type callKey struct{}
 
-// OneCall returns a context for reads and writes that together make up one answer. Within it a store to which
-// other processes write need ask once whether a session has changed: what it answers after that
-// is the session as it was then, with what this process has stored since. A call that waits for
-// something outside the store begins again after that, with a context of its own.
+// OneCall returns a context for reads and writes that together make up one answer. A store to which other
+// processes write checks only once in it whether a session has changed. After that check it answers with the
+// session as it was then, plus what this process has stored since. A call that waits for something outside
+// the store must then start over with a new OneCall context.
 func OneCall(ctx context.Context) context.Context {
 	return context.WithValue(ctx, callKey{}, &Call{})
 }
@@ -27,9 +27,9 @@ func CallOf(ctx context.Context) *Call {
 
 type fromMemoryKey struct{}
 
-// FromMemory returns a context whose reads of sessions may be answered by what the process remembers of them, although
-// other processes may have changed it. A write within it that does not find the session so fails with
-// *ConflictError, and nothing was stored.
+// FromMemory returns a context whose reads may be answered from the process's cache of sessions, although
+// other processes may have changed them. A write in it that finds the session changed fails with
+// *ConflictError and stores nothing.
 func FromMemory(ctx context.Context) context.Context {
 	return context.WithValue(ctx, fromMemoryKey{}, true)
 }

@@ -9,7 +9,7 @@ import (
 // ErrClosed is returned by every method of a store that has been closed.
 var ErrClosed = errors.New("store is closed")
 
-// NotFoundError says that something with a name does not exist.
+// NotFoundError says that a named thing does not exist.
 type NotFoundError struct {
 	Kind string // "session", "artifact", "event"
 	Name string
@@ -42,7 +42,7 @@ func NoEvent(seq Seq) *NotFoundError {
 	return &NotFoundError{Kind: "event", Name: strconv.FormatUint(uint64(seq), 10)}
 }
 
-// ExistsError says that something with this name exists already.
+// ExistsError says that the name of something to be made is taken.
 type ExistsError struct {
 	Kind string
 	Name string
@@ -123,7 +123,7 @@ func (e *InvalidError) in(format string, args ...any) *InvalidError {
 // cause is for the daemon's own diagnostics, not for clients.
 type UnavailableError struct {
 	Cause error
-	// Passing says that the store did not fail: it could not do this one thing now.
+	// Passing says that the store itself works: it could not do this one thing now, and may later.
 	Passing bool
 }
 

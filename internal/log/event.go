@@ -122,17 +122,17 @@ type Compaction struct {
 	Decision *Decision
 }
 
-// Decision says what contexts show less of from an event on because a caller asked for
-// it. It is complete: what earlier compactions of the session decided is a part of it.
+// Decision says what a caller had contexts show less of, from the compaction's event on. It is complete: it
+// repeats what earlier compactions of the session decided.
 type Decision struct {
 	// Through is the event up to which groups were dropped; 0 if none were.
 	Through Seq
-	// DigestTokens is the size whose shares limit what replaces them.
+	// DigestTokens is the context size, in tokens, of which the parts of the digest may take shares.
 	DigestTokens uint64
-	// Kept are the first events of groups up to Through that stay, ascending.
+	// Kept are groups up to Through that stay nonetheless, each by its first event, in ascending order.
 	Kept []Seq
-	// LateAfter is the event after which results keep the groups of their calls up to Through in view
-	// although later model calls had begun before they came; 0 where none keeps any.
+	// LateAfter concerns late results, which came after a further model call had begun. Late results after
+	// event LateAfter keep the groups of their calls in view, also groups up to Through; 0 if none does.
 	LateAfter Seq
 	// Masked are the results that are shown as pointers.
 	Masked []Place

@@ -65,7 +65,7 @@ func sortedKeys(labels map[string]string) []string {
 // write the same bytes.
 type digester struct {
 	h hash.Hash
-	// small gathers what is not worth a write of its own.
+	// small gathers short values, which are written to the hash together.
 	small []byte
 }
 
@@ -113,8 +113,7 @@ func (d *digester) optional(n *uint64) {
 	}
 }
 
-// decision writes nothing where there is none: events from before there were any keep
-// their digests.
+// decision writes nothing for nil, so that events from before decisions existed keep their digests.
 func (d *digester) decision(of *Decision) {
 	if of == nil {
 		return
@@ -134,7 +133,7 @@ func (d *digester) decision(of *Decision) {
 	d.strs([]string{of.SummaryID, of.SummaryBy})
 	d.count(int(of.SummaryThrough))
 	d.count(int(of.Undoes))
-	if of.LateAfter > 0 { // others keep their digests
+	if of.LateAfter > 0 { // so that events without it keep their digests
 		d.tag('l')
 		d.count(int(of.LateAfter))
 	}

@@ -32,7 +32,7 @@ func RangesOf(seqs []Seq) Ranges {
 	return out
 }
 
-// Add takes in a seq after all others.
+// Add appends a seq, which must be greater than all others.
 func (all *Ranges) Add(seq Seq) {
 	if n := len(*all); n > 0 && (*all)[n-1].To+1 == seq {
 		(*all)[n-1].To = seq
@@ -73,7 +73,7 @@ func (all Ranges) Seqs() []Seq {
 	return out
 }
 
-// UpTo returns a copy of the runs as far as a log up to head has them.
+// UpTo returns a copy of the runs, cut off after head.
 func (all Ranges) UpTo(head Seq) (out Ranges) {
 	for _, r := range all {
 		if r.From, r.To = max(r.From, 1), min(r.To, head); r.From <= r.To {

@@ -5,13 +5,15 @@ import (
 	"iter"
 )
 
-// RunsReader is a Reader that reads runs that are apart together.
+// RunsReader is a Reader that can read several separate runs of a log in one request.
 type RunsReader interface {
-	// ReadRuns yields what Read yields of each of some runs of one session, the first error last.
+	// ReadRuns yields the events of the runs in order, as one Read for each run would. It stops after the
+	// first error.
 	ReadRuns(ctx context.Context, id string, runs Ranges) iter.Seq2[Event, error]
 }
 
-// ReadRuns yields the events of runs of a log that end at its head at most.
+// ReadRuns yields the events of runs of a log, in one request if the Reader can. No run may end after the
+// head.
 func ReadRuns(ctx context.Context, log Reader, id string, runs Ranges) iter.Seq2[Event, error] {
 	if together, ok := log.(RunsReader); ok {
 		return together.ReadRuns(ctx, id, runs)
@@ -19,7 +21,7 @@ func ReadRuns(ctx context.Context, log Reader, id string, runs Ranges) iter.Seq2
 	return func(yield func(Event, error) bool) {
 		for _, r := range runs {
 			if r.To < r.From {
-				continue // to Read it would be all
+				continue // Read would take To 0 for the head
 			}
 			for e, err := range log.Read(ctx, id, r.From, r.To) {
 				if !yield(e, err) || err != nil {

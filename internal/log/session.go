@@ -14,8 +14,8 @@ type Session struct {
 	// LogBytes is the sum of Size over all events up to Head, shared events of a
 	// parent included.
 	LogBytes uint64
-	// ArtifactBytes is the sum of Artifact.Size over all versions that the store keeps of what was
-	// put for the session, and of what a fork's parent had when the fork was made.
+	// ArtifactBytes is the sum of Artifact.Size over all stored versions of the session's artifacts. In a
+	// fork it also counts what its parent had when the fork was made.
 	ArtifactBytes          uint64
 	CreateTime, UpdateTime time.Time
 	Labels                 map[string]string
@@ -40,8 +40,8 @@ type Session struct {
 // deletion. No two sessions have the same while a store is open; 0 is no session's.
 type Incarnation uint64
 
-// IncarnationName is the incarnation as clients have it. The store's own number begins
-// again in another store, in which no session was made at the same time.
+// IncarnationName is the incarnation as clients see it. The create time is part of it, because another store
+// numbers its incarnations from the beginning again.
 func (s Session) IncarnationName() string {
 	return fmt.Sprintf("%x-%x", s.CreateTime.UnixNano(), uint64(s.Incarnation))
 }
@@ -50,8 +50,8 @@ func (s Session) IncarnationName() string {
 type SessionQuery struct {
 	// After is the id after which the page starts; empty for the first.
 	After string
-	// Before is the id before which the list ends; empty for all. Nothing from there on is
-	// looked at.
+	// Before is the first id that is not listed; empty lists to the end. The store reads nothing from there
+	// on.
 	Before string
 	// Limit is the greatest number of sessions to return; 0 means no limit.
 	Limit int

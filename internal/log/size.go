@@ -20,7 +20,7 @@ func Size(e Event) uint64 {
 	return uint64(n)
 }
 
-// numberSize is what a number counts for.
+// numberSize is the size that each number of an event counts for.
 const numberSize = 8
 
 func (d *Decision) size() int {

@@ -54,19 +54,18 @@ type Log interface {
 	// Batches of one session become durable in their order. After an error of
 	// Append nothing was stored.
 	Append(ctx context.Context, id string, b Batch) (Commit, error)
-	// ChainHead returns the hash over the durable events up to seq, each chained to
-	// the one before, as the store has them: whoever kept it elsewhere can prove later that
-	// none of them was changed, dropped or added. A fork has its parent's as far as it
-	// shares the log and goes on from it. What is hashed is a store's own encoding, so
-	// stores do not agree on it. It is nil for seq 0, and for a store without Chain.
-	// *NotFoundError where there is no such event.
+	// ChainHead returns the head of the hash chain over the durable events up to seq. Whoever keeps it
+	// elsewhere can prove later that no event up to there was changed, dropped or added. A fork shares its
+	// parent's chain up to where it forked. Stores do not agree on the hash, because each hashes its own
+	// encoding. It is nil for seq 0, and for a store without the capability Chain. *NotFoundError where there
+	// is no such event.
 	ChainHead(ctx context.Context, id string, seq Seq) ([]byte, error)
 	// WaitPast returns the durable head soon after it is greater than seq, whoever
 	// appended. *NotFoundError if the session does not exist or goes away meanwhile.
 	WaitPast(ctx context.Context, id string, seq Seq) (Seq, error)
 }
 
-// Artifacts keeps beside the logs what is derived from them.
+// Artifacts keeps data that is derived from the logs.
 type Artifacts interface {
 	// PutArtifacts stores copies of artifacts, each replacing the one with the same
 	// key, all of them or none: where a condition of one does not hold, nothing is stored.
@@ -74,28 +73,27 @@ type Artifacts interface {
 	PutArtifacts(ctx context.Context, id string, all ...Artifact) error
 	// Artifact returns one artifact or *NotFoundError.
 	Artifact(ctx context.Context, id, kind string, seq Seq, artifactID string) (Artifact, error)
-	// Artifacts yields the artifacts of the query, each once. Of those that are
-	// put while the iteration runs, some may be seen. Where ctx ends, its error comes
-	// next.
+	// Artifacts yields the artifacts of the query, each once. It may or may not yield artifacts that are put
+	// while it runs. If ctx ends, the next thing it yields is ctx's error.
 	Artifacts(ctx context.Context, id string, q ArtifactQuery) iter.Seq2[Artifact, error]
 	// ArtifactKinds returns the kinds of the artifacts that the session shows, in byte order.
 	ArtifactKinds(ctx context.Context, id string) ([]string, error)
 }
 
-// Leases divide work on sessions among the processes that write to one store, by the clock of the
-// store. They spare work and guard nothing: a process that is paused for longer than its lease
-// may go on while another has begun the same.
+// Leases divide work on sessions among the processes that write to one store, by the clock of the store. They
+// save double work and give no mutual exclusion: a process that is paused for longer than its lease may go on
+// although another has begun the same work.
 type Leases interface {
-	// Lease reports whether this process, which is the opened store, has a piece of work of a
-	// session until d from now. It has not while another process has it; where it has it
-	// already, it has it until d from now. *NotFoundError if the session does not exist, or of, if
-	// not 0, is the incarnation of another. It ends with the session, and no fork takes it over.
+	// Lease takes or renews the lease on a piece of work of a session, for d from now, and reports whether it
+	// is held. The holder is this opened store, so in practice the process. It is false while another process
+	// holds the lease. *NotFoundError if the session does not exist, or of is not 0 and not its incarnation.
+	// The lease ends with the session, and a fork does not inherit it.
 	Lease(ctx context.Context, id string, of Incarnation, work string, d time.Duration) (bool, error)
-	// Release gives up a piece of work that this process has, if it has it.
+	// Release gives a lease back early. It does nothing if this process does not hold it.
 	Release(ctx context.Context, id string, of Incarnation, work string) error
 }
 
-// LeaseAlone is Leases.Lease of a store that no other process writes to: whoever asks has the work.
+// LeaseAlone implements Leases.Lease for a store with one writer: whoever asks gets the lease.
 func LeaseAlone(ctx context.Context, log Reader, id string, of Incarnation) (bool, error) {
 	found, err := log.Session(ctx, id)
 	if err == nil && of != 0 && of != found.Incarnation {
@@ -132,16 +130,15 @@ type Store interface {
 	Close() error
 }
 
-// Capabilities are what not every store can promise. The suite in logtest leaves out what
-// rests on one that a store does not state.
+// Capabilities are what not every store can promise. The suite in logtest skips the tests of a capability
+// that a store does not state.
 type Capabilities struct {
 	// Chain: ChainHead has a hash for every event.
 	Chain bool
-	// Erases: what DeleteSession removed is gone from the medium when WaitErased returns. A
-	// store that keeps old versions for readers cannot promise that: there it goes when the
-	// last of them is done.
+	// Erases: once WaitErased returns, what DeleteSession removed is gone from the medium. A store that keeps
+	// old versions for its readers cannot promise that: there the bytes go when the last such reader is done.
 	Erases bool
-	// OneWriter: only the process that opened the store writes to it, so that no method
-	// returns a *ConflictError but for an artifact's New, and it has every lease that it asks for.
+	// OneWriter: only the process that opened the store writes to it. So the one cause of a *ConflictError is
+	// an artifact's New, and every lease that is asked for is granted.
 	OneWriter bool
 }

@@ -158,7 +158,7 @@ func validateCompaction(c *Compaction) *InvalidError {
 	return nil
 }
 
-// validate refuses what would have no effect, so that a decision in effect does what it
+// validate refuses a decision of which a part would have no effect, so that what is stored means what it
 // says.
 func (d *Decision) validate(summary bool) *InvalidError {
 	switch {

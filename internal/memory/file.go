@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// maxFileBytes is far more than an operator's file of settings, tokens or keys has.
+// maxFileBytes exceeds the size of any operator's file of settings, tokens or keys.
 const maxFileBytes = 64 << 20
 
 // ReadFile reads an operator's file, which may be replaced by anything while the daemon runs.

@@ -18,14 +18,13 @@ import (
 
 type exemptKey struct{}
 
-// Exempt returns a context for work within what a call has taken already: it takes
-// nothing more, and so cannot wait for itself.
+// Exempt returns a context for work within a call that has its memory already: Take grants it nothing more, so the
+// call cannot wait for itself.
 func Exempt(ctx context.Context) context.Context { return context.WithValue(ctx, exemptKey{}, true) }
 
-// Budget is a number of bytes; nil is any number. A quarter of it is for clients that hold
-// little, so that something is left for who has nothing yet, whatever others hold and however
-// long. Of those that wait, who would have least is next. Its methods may be called from any
-// goroutine.
+// Budget is a number of bytes that calls share; nil is unlimited. A quarter of it is reserved for clients that hold
+// little, so that a client that holds nothing gets some whatever others hold. Of those that wait, the client that
+// would then hold least is next. Its methods may be called from any goroutine.
 type Budget struct {
 	setting string
 	total   uint64
@@ -38,8 +37,8 @@ type Budget struct {
 	waiting []*waiter         // in the order they came
 }
 
-// In parts of a budget: what anybody may have while no more is taken, what a client may have
-// of the rest, and the largest piece, which is less than all so that it need not wait for all.
+// In parts of a budget. Anybody may take until commonParts are used. Of the rest a client may take as long as it
+// holds no more than clientParts. largestParts is the largest grant, so that nobody has to wait for the whole budget.
 const (
 	parts        = 256
 	commonParts  = 192
@@ -51,16 +50,15 @@ const (
 type waiter struct {
 	client string
 	n      uint64
-	let    chan struct{} // closed once it has them
+	let    chan struct{} // closed once the bytes are granted
 }
 
-// NewBudget returns the budget of a setting. A call that finds it used up waits for at most
-// wait.
+// NewBudget returns the budget of a configuration key. A call waits at most wait for bytes.
 func NewBudget(setting string, total uint64, wait time.Duration) *Budget {
 	return &Budget{setting: setting, total: min(total, 1<<48), wait: wait, held: map[string]uint64{}}
 }
 
-// Used is how many bytes are taken.
+// Used is how many bytes are granted now.
 func (b *Budget) Used() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -70,8 +68,8 @@ func (b *Budget) Used() int64 {
 // Refused counts the calls that waited in vain.
 func (b *Budget) Refused() int64 { return b.refused.Load() }
 
-// Take waits until the budget has room for n bytes. What is larger than the largest piece gets
-// that. The error is a *fair.BusyError, or that of ctx.
+// Take waits until n bytes are granted. A request for more than the largest piece gets the largest piece. The error
+// is a *fair.BusyError, or that of ctx.
 func (b *Budget) Take(ctx context.Context, n uint64) (*Grant, error) {
 	if b == nil || n == 0 || ctx.Value(exemptKey{}) != nil {
 		return nil, nil
@@ -93,7 +91,7 @@ func (b *Budget) Take(ctx context.Context, n uint64) (*Grant, error) {
 	}
 }
 
-// join takes bytes, or returns the place of who waits for them.
+// join grants bytes at once, or queues the request and returns its waiter.
 func (b *Budget) join(client string, n uint64) *waiter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -107,7 +105,7 @@ func (b *Budget) join(client string, n uint64) *waiter {
 	return w
 }
 
-// quit takes a waiter out; it reports false if that has its bytes.
+// quit removes a waiter from the queue; it reports false if its bytes were granted.
 func (b *Budget) quit(w *waiter) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,13 +114,12 @@ func (b *Budget) quit(w *waiter) bool {
 		return false
 	}
 	b.waiting = slices.Delete(b.waiting, i, i+1)
-	b.next() // those after it may have waited for it alone
+	b.next() // those after it may have waited because of it
 	return true
 }
 
-// next gives to those that wait what there is for them. Once one of them waits for the part
-// that is for anybody, nothing of it goes to those after it: else small pieces would always take it
-// from who waits for a larger one.
+// next grants waiters what is free. Once a waiter has to wait for the common part, later ones get nothing of that
+// part: otherwise small requests would always take it before a large one can.
 func (b *Budget) next() {
 	slices.SortStableFunc(b.waiting, func(x, y *waiter) int { return cmp.Compare(b.held[x.client]+x.n, b.held[y.client]+y.n) })
 	common := b.portion(commonParts)
@@ -137,7 +134,7 @@ func (b *Budget) next() {
 	})
 }
 
-// hasRoom reports whether a client may have n bytes, where common is the part for anybody.
+// hasRoom reports whether a client may have n bytes. Anybody may take until common bytes of the budget are used.
 func (b *Budget) hasRoom(client string, n, common uint64) bool {
 	after := b.used + n
 	return after <= common || after <= b.total && b.held[client]+n <= b.portion(clientParts)
@@ -160,8 +157,7 @@ func (b *Budget) giveBack(client string, n uint64) {
 	b.next()
 }
 
-// Grant is a part of a budget. Its methods may be called from any goroutine, and on
-// nil, which is no part.
+// Grant is bytes of a budget. Its methods may be called from any goroutine, and on nil, which holds nothing.
 type Grant struct {
 	budget *Budget
 	client string
@@ -170,7 +166,7 @@ type Grant struct {
 	more   *Grant // is released with it
 }
 
-// Keep gives back all but n bytes; what is not there cannot be kept.
+// Keep gives back all but n bytes. It cannot enlarge the grant.
 func (g *Grant) Keep(n uint64) {
 	if g == nil {
 		return

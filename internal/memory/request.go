@@ -7,20 +7,19 @@ import (
 
 type requestKey struct{}
 
-// Request holds the part of a budget that a call's newest request takes, and parts for
-// its answer.
+// Request holds the memory of a call's newest request, and of its answer.
 type Request struct {
 	mu      sync.Mutex
 	grant   *Grant
 	answers []*Grant
 }
 
-// WithRequest returns a context whose call keeps its request's part in r.
+// WithRequest returns a context for a call whose memory r holds.
 func WithRequest(ctx context.Context, r *Request) context.Context {
 	return context.WithValue(ctx, requestKey{}, r)
 }
 
-// Hold keeps the part of a new request, and gives back that of the one before.
+// Hold keeps the grant for a new request, and releases that of the request before.
 func (r *Request) Hold(g *Grant) {
 	r.mu.Lock()
 	old := r.grant
@@ -29,7 +28,7 @@ func (r *Request) Hold(g *Grant) {
 	old.Release()
 }
 
-// Add keeps a further part of the new request, with the first; one at the most for each request.
+// Add keeps a second grant for the new request, with the first; it may be called once for each request.
 func (r *Request) Add(g *Grant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,8 +50,7 @@ func (r *Request) End() {
 	r.answers = nil
 }
 
-// UntilSent keeps a part of a budget until the call's answer was sent. Outside of a call
-// it is given back at once.
+// UntilSent keeps a grant until the call's answer is sent. Outside of a call it releases the grant at once.
 func UntilSent(ctx context.Context, g *Grant) {
 	r, ok := ctx.Value(requestKey{}).(*Request)
 	if !ok {
@@ -64,9 +62,8 @@ func UntilSent(ctx context.Context, g *Grant) {
 	r.answers = append(r.answers, g)
 }
 
-// TakeRequest hands the part of the call's newest request over to the caller, who
-// releases it: for requests that are worked on while the next is received. It is nil
-// where there is none.
+// TakeRequest hands the grant of the call's newest request to the caller, who must release it: for requests that are
+// processed while the next one is received. It returns nil if there is none.
 func TakeRequest(ctx context.Context) *Grant {
 	r, ok := ctx.Value(requestKey{}).(*Request)
 	if !ok {

@@ -29,7 +29,7 @@ func anthropicFragments(m Message) []Fragment {
 	return anthropicLimits.noted(&m, anthropicCited(m, citing{}))
 }
 
-// anthropicCited is what a message becomes in a request in which so much is decided.
+// anthropicCited renders a message for a request in which decided says which kinds of blocks have citations.
 func anthropicCited(m Message, decided citing) []Fragment {
 	c := &content{message: &m, citing: decided}
 	switch m.Role {
@@ -61,8 +61,7 @@ func anthropicJoin(fragments []Fragment) []Encoded {
 	})...)
 }
 
-// anthropicLast is the fragment at the end of a request: an assistant's may not end in
-// whitespace there.
+// anthropicLast trims the fragment at the end of a request: an assistant's message there may not end in whitespace.
 func anthropicLast(fragment Fragment) Fragment {
 	if fragment.Speaker != speakerAssistant {
 		return fragment
@@ -84,8 +83,7 @@ func anthropicLast(fragment Fragment) Fragment {
 	return fragment
 }
 
-// anthropicSystem makes the blocks of the system prompt, which are texts, and the
-// user's text that they become elsewhere.
+// anthropicSystem makes the system prompt's blocks, which are texts. As user text, they also serve for other places.
 func anthropicSystem(c *content) []Fragment {
 	var texts []string
 	for i, b := range c.message.Blocks {

@@ -8,9 +8,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// citing says whether the documents of a request have citations, and whether its search results
-// have: all of a kind or none, or the API refuses the request. The first of a kind decides, so
-// that no message changes because of a later one.
+// citing says whether a request's documents have citations, and whether its search results have: the API refuses a
+// request in which some of a kind have and others do not. The first of a kind decides, so that no message changes
+// because of a later one.
 type citing struct{ documents, results decision }
 
 type decision uint8
@@ -32,7 +32,7 @@ func (c *citing) of(kind string) *decision {
 	return nil
 }
 
-// citable is a block of a request as far as it may have citations, or holds such that have.
+// citable is a block of a request that may have citations, or that contains such blocks.
 type citable struct {
 	Type      string `json:"type"`
 	Citations struct {
@@ -41,7 +41,7 @@ type citable struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// decide takes in the blocks of a content, and reports whether all are as those before.
+// decide records the first choice for each kind in a content, and reports whether all blocks agree with the first.
 func (c *citing) decide(content []byte) bool {
 	var blocks []json.RawMessage
 	if json.Unmarshal(slices.Concat([]byte("["), content, []byte("]")), &blocks) != nil {
@@ -72,7 +72,7 @@ func (c *citing) decide(content []byte) bool {
 	return alike
 }
 
-// settle gives a block of a type citations, or takes them away, where that is decided.
+// settle adds citations to a block or removes them, if its kind is decided.
 func (c *content) settle(i int, kind string, block []byte) []byte {
 	decided := c.citing.of(kind)
 	if decided == nil || *decided == undecided {
@@ -90,8 +90,7 @@ func (c *content) settle(i int, kind string, block []byte) []byte {
 	return []byte(out)
 }
 
-// alikeCited makes messages again in which a document or a search result has other citations
-// than the first of its kind.
+// alikeCited renders again the messages in which a document or search result differs from the first of its kind.
 func alikeCited(fragments []Fragment) {
 	if !slices.ContainsFunc(fragments, func(f Fragment) bool { return slices.ContainsFunc(f.Blocks, mayCite) }) {
 		return

@@ -28,13 +28,12 @@ func anthropicMediaItem(c *content, i int, m eventlog.Media) []byte {
 	return c.settle(i, kind, o.dst)
 }
 
-// anthropicFits reports whether an image is as small as the API wants it.
+// anthropicFits reports whether an image is within the API's limits on bytes and pixels.
 func anthropicFits(data string) bool {
 	return base64.StdEncoding.EncodedLen(len(data)) <= largestAnthropicImage && longestSide(data) <= longestAnthropicSide
 }
 
-// anthropicKind is the type of block that media of a type is carried as; empty where Anthropic
-// does not take it.
+// anthropicKind is the type of block in which Anthropic takes media of a type; empty if it does not.
 func anthropicKind(m eventlog.Media, name string) string {
 	switch image := anthropicImages[name]; {
 	case m.Data == "" && !((image || name == "application/pdf") && addressed(m.URI, "https")):
@@ -66,8 +65,8 @@ func anthropicSource(m eventlog.Media, name string) []byte {
 	return append(o.dst, '}')
 }
 
-// anthropicLimits are those of a model with a window of 200,000 tokens, and of the smaller of the
-// two megabytes, which leaves something for what else is in the request.
+// anthropicLimits are those of a model with a window of 200,000 tokens. bytes counts a megabyte as 10^6, which leaves
+// room for the rest of the request.
 var anthropicLimits = mediaLimits{most: 100, bytes: 32_000_000, few: 20, side: 2000, carries: anthropicCarries}
 
 func anthropicCarries(at mediaPlace, block eventlog.Block) (medium, bool) {

@@ -10,9 +10,8 @@ func unmarked(raw string) string {
 	return cutMembers(raw, cacheMark, true)
 }
 
-// cutMembers is a valid JSON text without the members of a name; every other byte stays. Deep, it
-// looks into values, too, but not into the input of a tool, which is the model's, whatever its
-// members are called.
+// cutMembers removes the members of a name from a valid JSON text and changes no other byte. With deep it looks into
+// values, except into a tool's input, which is the model's own.
 func cutMembers(raw, unwanted string, deep bool) string {
 	var out strings.Builder
 	kept := 0             // so much of the text was looked through, and is in out or was cut
@@ -85,8 +84,8 @@ func valueEnd(raw string, i int) int {
 	return i
 }
 
-// memberSpan is what to cut with a member from begins to ends: the comma before it, if that was
-// not cut, or else the one after it.
+// memberSpan is the span to cut for the member at begins..ends: with the comma before it or, if that is gone, the one
+// after.
 func memberSpan(raw string, kept, begins, ends int) (from, to int) {
 	if before := strings.TrimRight(raw[kept:begins], jsonSpace); strings.HasSuffix(before, ",") {
 		return kept + len(before) - 1, ends

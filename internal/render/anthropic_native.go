@@ -43,10 +43,9 @@ func readAnthropic(raw string) anthropicHead {
 	return head
 }
 
-// anthropicNativeItem carries a provider's block as it came where it is Anthropic's, of a
-// type that may be here and of that type's form, or describes it. Marks for the cache are not
-// carried: where they are is for the request that the context is for. Of a signature of
-// Google's and of a text that says nothing it makes no item.
+// anthropicNativeItem carries a provider's block unchanged if it is Anthropic's, its type may be in this place, and it
+// has that type's form; else it describes it. Cache marks are removed, because the new request sets its own. A
+// signature of Google's or a blank text makes no item.
 func anthropicNativeItem(c *content, i int, b eventlog.ProviderBlock, types map[string]bool) []byte {
 	if _, ok := bareSignature(b); ok {
 		c.converted(i, LeftOut, "reasoning of gemini")
@@ -68,8 +67,8 @@ func anthropicNativeItem(c *content, i int, b eventlog.ProviderBlock, types map[
 	}
 }
 
-// anthropicServerItem is anthropicNativeItem for an assistant's message, in which a use
-// of a server tool and its result are together or not at all.
+// anthropicServerItem is anthropicNativeItem for an assistant's message: the use of a server tool and its result are
+// carried both or not at all.
 func anthropicServerItem(c *content, i int, b eventlog.ProviderBlock, pairs map[int]bool) []byte {
 	head := readAnthropic(b.JSON)
 	if b.Provider == providerAnthropic && head.Type != "text" && !pairs[i] {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// outcome is what the result of a server tool may hold: the members that it requires, by what their
-// values are, and others, which may be null.
+// outcome is the form of a server tool's result: the required members with the kinds of their values, and optional
+// members, which may be null.
 type outcome struct {
 	of       string // the type of the result
 	required map[string]valueKind
@@ -30,8 +30,8 @@ var (
 	codeRan  = map[string]valueKind{"stdout": aText, "stderr": aText, "return_code": aNumber, "content": writtenFiles}
 )
 
-// anthropicOutcomes are by their type what results of server tools hold. One that a harness kept
-// in part, such as without what is sealed, is refused, and with it every later request.
+// anthropicOutcomes are the forms of server tools' results, by type. The API refuses a result that a harness kept in
+// part, for instance without its sealed content, and with it every later request.
 var anthropicOutcomes = map[string]outcome{
 	"web_search_result": {"web_search", map[string]valueKind{"encrypted_content": aText, "title": aText, "url": aText}, []string{"page_age"}},
 	"web_fetch_result":  {"web_fetch", map[string]valueKind{"url": aText, "content": aDocument}, []string{"retrieved_at"}},
@@ -89,8 +89,8 @@ func textOrNull(raw json.RawMessage) bool {
 	return len(raw) == 0 || isText(raw) || string(raw) == "null"
 }
 
-// soundResult reports whether the content of a server tool's result is such as the API takes it: a
-// list of what a search found, or one object of anything else.
+// soundResult reports whether the content of a server tool's result has a form that the API takes: a list for a search,
+// one object for anything else.
 func soundResult(of string, content json.RawMessage) bool {
 	if content[0] != '[' {
 		kind, ok := soundOutcome(of, content)

@@ -8,8 +8,8 @@ import (
 	"github.com/contextd/contextd/internal/provider"
 )
 
-// anthropicReasons reports whether all reasoning of a message that is sealed can be sent. If not,
-// none is: Anthropic refuses an answer of its model's of which a part is missing.
+// anthropicReasons reports whether all sealed reasoning of a message can be sent. If not, none is sent: Anthropic
+// refuses an answer of its model of which a part is missing.
 func anthropicReasons(maker string, blocks []eventlog.Block) bool {
 	return !slices.ContainsFunc(blocks, func(block eventlog.Block) bool {
 		t, ok := block.(eventlog.Thinking)

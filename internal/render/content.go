@@ -9,12 +9,12 @@ import (
 	"github.com/contextd/contextd/internal/provider"
 )
 
-// content gathers what the blocks of one message become.
+// content gathers the provider's items for the blocks of one message.
 type content struct {
 	message *Message
 	// maker is the model that wrote an assistant's message, as far as it is known.
 	maker string
-	// citing is what is decided of citations in the request.
+	// citing says which kinds of blocks have citations in this request.
 	citing      citing
 	items       []item
 	conversions []Conversion
@@ -40,7 +40,7 @@ const (
 	called
 )
 
-// add appends an item; what has no JSON is none.
+// add appends an item; empty JSON adds none.
 func (c *content) add(kind itemKind, block int, json []byte) {
 	if json == nil {
 		return
@@ -48,19 +48,19 @@ func (c *content) add(kind itemKind, block int, json []byte) {
 	c.items = append(c.items, item{kind, block, json})
 }
 
-// converted notes that block i was not carried as it was.
+// converted records that block i was not carried unchanged.
 func (c *content) converted(i int, kind ConversionKind, what string) {
 	at := c.message.place(i)
 	c.conversions = append(c.conversions, Conversion{Seq: at.Seq, Block: at.Block, Kind: kind, What: what})
 }
 
-// describe notes that a text replaces block i, or for a part of it, and returns the text.
+// describe records that a text replaces block i, or a part of it, and returns that text.
 func (c *content) describe(i int, what string) string {
 	c.converted(i, Described, what)
 	return description(what, c.message.place(i), c.message.Recall)
 }
 
-// shown reports whether text can be said. What is empty is left out without a word.
+// shown reports whether a text is not blank. A blank text is left out, and that is recorded.
 func (c *content) shown(i int, text string) bool {
 	if !hollow(text) {
 		return true
@@ -80,8 +80,7 @@ func (c *content) callID(i int, id string) string {
 	return mapped
 }
 
-// leaveThoughts takes away the reasoning at the end, which leads to nothing: providers
-// refuse a message that ends in it.
+// leaveThoughts removes reasoning at the end of the message: providers refuse a message that ends in it.
 func (c *content) leaveThoughts() {
 	for len(c.items) > 0 && c.items[len(c.items)-1].kind == thought {
 		c.converted(c.items[len(c.items)-1].block, LeftOut, "reasoning that nothing follows")
@@ -116,13 +115,13 @@ func (c *content) fragments(speaker string) []Fragment {
 	return []Fragment{{Message: *c.message, Speaker: speaker, JSON: c.json(), Conversions: c.conversions}}
 }
 
-// hollow reports whether there is nothing but whitespace, as Python has it, in which
-// providers look: the separators U+001C to U+001F belong to it.
+// hollow reports whether a text is only whitespace. Whitespace is what Python, which providers use, takes for it: that
+// includes U+001C to U+001F.
 func hollow(s string) bool { return strings.TrimRightFunc(s, space) == "" }
 
 func space(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f }
 
-// brief cuts what a conversion or a description names.
+// brief shortens a name for a conversion or a description.
 func brief(s string) string {
 	const most = 40
 	if len(s) <= most {
@@ -135,7 +134,7 @@ func brief(s string) string {
 	return s[:cut] + "…"
 }
 
-// reasoningOf says whose reasoning a block is that is left out.
+// reasoningOf says whose reasoning it is that is left out.
 func reasoningOf(t eventlog.Thinking, model string) string {
 	by := provider.OfBlock(t, model)
 	switch {
@@ -167,8 +166,8 @@ func nativeKind(b eventlog.ProviderBlock) string {
 	return strings.TrimSpace(brief(b.Provider) + " block")
 }
 
-// foreign is the text that replaces a provider's block that the format does not carry:
-// what the block says, if it is a text with something beside it, or else what it is.
+// foreign is the text that replaces a provider's block that the format cannot carry: the block's own text if it has
+// one, or else a description.
 func (c *content) foreign(i int, b eventlog.ProviderBlock) string {
 	var said struct {
 		Type    string `json:"type"`
@@ -191,8 +190,8 @@ func (c *content) foreign(i int, b eventlog.ProviderBlock) string {
 	return said.Text
 }
 
-// bareSignature is the signature in a block of Google's that holds nothing else: it
-// belongs to what follows.
+// bareSignature returns the signature in a block of Google's that has nothing else: it belongs to the part that
+// follows.
 func bareSignature(b eventlog.ProviderBlock) (string, bool) {
 	var only map[string]json.RawMessage
 	if b.Provider != providerGoogle || json.Unmarshal([]byte(b.JSON), &only) != nil || len(only) != 1 {

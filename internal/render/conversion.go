@@ -37,8 +37,7 @@ const (
 	Wrapped
 )
 
-// nothing is what a message becomes of which nothing is left to say: what says so, or
-// nothing at all.
+// nothing is the result for a message of which nothing remains: a fragment that only reports the conversions, or none.
 func nothing(m Message, conversions []Conversion) []Fragment {
 	if len(conversions) == 0 {
 		return nil
@@ -46,8 +45,8 @@ func nothing(m Message, conversions []Conversion) []Fragment {
 	return []Fragment{{Message: m, Conversions: conversions}}
 }
 
-// settled takes away the fragments with nothing to say. What they report is reported with
-// the next, or where there is none with the one before.
+// settled removes fragments that only report conversions. The next fragment reports them, or, at the end, the one
+// before.
 func settled(fragments []Fragment) []Fragment {
 	hollow := func(f Fragment) bool { return f.JSON == nil }
 	if !slices.ContainsFunc(fragments, hollow) {
@@ -69,7 +68,7 @@ func settled(fragments []Fragment) []Fragment {
 	return out
 }
 
-// besides is what a fragment reported and what it reports once it is rebuilt.
+// besides joins what a fragment reported with what it reports after it is rebuilt.
 func besides(told, now []Conversion) []Conversion {
 	out := slices.Clone(told)
 	for _, c := range now {

@@ -7,26 +7,24 @@ import (
 	"strings"
 )
 
-// decoder is how a provider reads what is JSON in a request. What it cannot read it refuses,
-// and with it every later request of the session, although the JSON is valid.
+// decoder describes how a provider parses JSON in a request. Valid JSON that it cannot parse makes it refuse the
+// request, and every later request of the session with it.
 type decoder struct {
 	// deepest is how deeply a value may be nested.
 	deepest int
-	// once is set where no object may have two members of one name.
+	// once is set where an object may not have two members of one name.
 	once bool
 }
 
 var (
-	// anthropicDecoder: the parser of its SDK's models gives up at 200 levels, of which the
-	// request takes a few.
+	// anthropicDecoder: the parser of Anthropic's SDK gives up at 200 levels, of which the request itself takes a few.
 	anthropicDecoder = decoder{deepest: 190}
-	// geminiDecoder: protocol buffers are read down to 100 messages, and an object in another
-	// takes three of them. Their JSON has no name twice.
+	// geminiDecoder: Google parses protocol buffers down to 100 messages, and each nested object takes three. No object
+	// may have a name twice.
 	geminiDecoder = decoder{deepest: 30, once: true}
 )
 
-// reads reports whether the provider can read valid JSON: none reads a number that no double
-// comes near.
+// reads reports whether the provider can parse valid JSON. No provider parses a number beyond the range of a double.
 func (d decoder) reads(raw string) bool {
 	depth := 0
 	for i := 0; i < len(raw); i++ {
@@ -50,13 +48,13 @@ func (d decoder) reads(raw string) bool {
 	return !d.once || !doubled(raw)
 }
 
-// finite reports whether a double comes near a number.
+// finite reports whether a number is within the range of a double.
 func finite(number string) bool {
 	f, _ := strconv.ParseFloat(number, 64) // out of range it is infinite, and JSON's numbers are none else
 	return !math.IsInf(f, 0)
 }
 
-// stringEnd is where the JSON string ends that begins at i, in valid JSON.
+// stringEnd is the end of the JSON string that begins at i, in valid JSON.
 func stringEnd(raw string, i int) int {
 	for i++; raw[i] != '"'; i++ {
 		if raw[i] == '\\' {
@@ -93,7 +91,7 @@ func doubled(raw string) bool {
 	return false
 }
 
-// memberName is the name that a JSON string is.
+// memberName decodes a JSON string.
 func memberName(raw string) string {
 	var name string
 	if !strings.Contains(raw, `\`) || json.Unmarshal([]byte(raw), &name) != nil {

@@ -1,6 +1,6 @@
 package render
 
-// once leaves a message's tokens and blocks with the first of its fragments.
+// once keeps a message's tokens and blocks only on the first of its fragments, so that they count once.
 func once(fragments []Fragment) []Fragment {
 	for i := range fragments {
 		if i > 0 {
@@ -10,9 +10,8 @@ func once(fragments []Fragment) []Fragment {
 	return fragments
 }
 
-// divided leaves a message's tokens with the first of its fragments, and gives each the blocks that
-// it was made of, and the events of these: of has the fragment of each block. An event that has no
-// block goes with the block after it, or with the last.
+// divided keeps a message's tokens on the first of its fragments, and gives each fragment its own blocks with their
+// events: of has, for each block, its fragment. An event without a block goes with the next block, or with the last.
 func divided(m Message, fragments []Fragment, of []int) []Fragment {
 	if len(fragments) == 1 {
 		return fragments

@@ -16,16 +16,14 @@ type Format struct {
 	// Name is what records and requests call the format: the name of its value in the
 	// API's enum in lower case, without FORMAT_; empty for contextd's own.
 	Name string
-	// Fragments are what one message becomes. Where nothing of it can be said, there is
-	// none, or one without JSON that says why. The
-	// fragments may share the message's strings, and belong to the caller.
+	// Fragments are what one message becomes. If nothing of it can be shown, there is none, or one without JSON that
+	// reports why. They may share the message's strings, and belong to the caller.
 	Fragments func(m Message) []Fragment
-	// Join makes the provider's messages of the fragments of a whole context, in order.
-	// It does not change the fragments, and the result may share their bytes. The same
-	// fragments give the same messages, and so do fragments that others follow, but for
-	// the last message, which may take up what follows, and where others make Described grow.
+	// Join makes the provider's messages of a whole context's fragments, in order. It does not change the fragments;
+	// the result may share their bytes. It is deterministic, and stable as fragments are added at the end: earlier
+	// messages stay the same, except the last one, which may grow, and messages that change because Described grows.
 	Join func(fragments []Fragment) []Encoded
-	// OneByOne is set where Join makes one message of each fragment, whatever is around it.
+	// OneByOne is set if Join makes one message of each fragment, independent of the others.
 	OneByOne bool
 	// Framing is what the provider puts around messages, in tokens.
 	Framing budget.Framing
@@ -39,8 +37,8 @@ type Format struct {
 	Tools func(tools []Tool) []byte
 }
 
-// Described is how many of the first media of a context are described because it has too many for
-// one request. It grows by steps; with it messages change that others follow.
+// Described is how many of a context's first media are replaced by descriptions, because one request cannot have them
+// all. It grows in steps, and each step changes earlier messages.
 func (f *Format) Described(fragments []Fragment) int {
 	if f.limits == nil {
 		return 0
@@ -61,11 +59,11 @@ type Fragment struct {
 	// JSON is a whole message, or the items of one's content, separated by commas; nil if
 	// the fragment only is about conversions.
 	JSON []byte
-	// Elsewhere is JSON for a place where the format does not take this speaker, such
-	// as a system prompt after the first turn.
+	// Elsewhere is the JSON to use where the provider does not take this speaker, such as a system message after the
+	// first turn.
 	Elsewhere []byte
-	// ID is the provider's id of what JSON is, where it has one. Elsewhere replaces it
-	// where another has the id already.
+	// ID is the provider's id of the item in JSON, if it has one. If an earlier item has the same id, Elsewhere is sent
+	// instead.
 	ID string
 	// Conversions say what could not be carried as it was.
 	Conversions []Conversion
@@ -83,8 +81,7 @@ type Encoded struct {
 	// System is set on what goes to the request's system field rather than among its
 	// messages. There is at most one, and it is the first.
 	System bool
-	// Passing is set where a part of it, at its end, is a reminder or an injection,
-	// which will not be there next time.
+	// Passing is set if the message ends in a reminder or an injection, which the next context will not have.
 	Passing bool
 	// Lasting is how many items of its content come before the first that is passing.
 	Lasting     int
@@ -160,9 +157,8 @@ func items(list []byte) int {
 
 func (f *Fragment) passing() bool { return f.Origin == Reminder || f.Origin == Injected }
 
-// runs makes one message of each run of fragments of one speaker. It gives open the
-// first fragment, and puts the others' JSON after it, with a comma between, before
-// what it returned as the end.
+// runs merges consecutive fragments of one speaker into a message: the head that open returns, the fragments' JSON
+// joined by commas, and the tail.
 func runs(fragments []Fragment, open func(speaker string) (head, tail string)) []Encoded {
 	var out []Encoded
 	for len(fragments) > 0 {
@@ -198,7 +194,7 @@ func joined(run []Fragment, open func(speaker string) (head, tail string)) Encod
 	return out
 }
 
-// take adds a further part to what the message was made of.
+// take adds a fragment to the blocks, events and tokens of which the message was made.
 func (e *Encoded) take(f *Fragment) {
 	e.Blocks = append(e.Blocks, f.Blocks...)
 	e.Places = append(e.Places, f.Places...)

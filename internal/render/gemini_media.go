@@ -51,8 +51,7 @@ func geminiMediaPart(m eventlog.Media, signature string) (part []byte, name stri
 	return append(o.dst, '}'), name, true
 }
 
-// geminiLimits are of the smaller of the two megabytes, which leaves something for what else is in
-// the request.
+// geminiLimits count a megabyte as 10^6 bytes, which leaves room for the rest of the request.
 var geminiLimits = mediaLimits{most: 3600, images: true, bytes: 20_000_000, carries: geminiCarries}
 
 func geminiCarries(at mediaPlace, block eventlog.Block) (medium, bool) {

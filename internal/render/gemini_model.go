@@ -5,15 +5,14 @@ import (
 	"github.com/contextd/contextd/internal/provider"
 )
 
-// unsigned replaces the signature of a call that has none. Gemini 3 refuses the calls
-// of the current turn without one, and documents this for calls that it did not make.
+// unsigned replaces a missing signature of a call. Gemini 3 refuses unsigned calls of the current turn, and documents
+// this value for calls that it did not make.
 const unsigned = "skip_thought_signature_validator"
 
 // modelTurn makes the parts of a model's content.
 type modelTurn struct {
 	*content
-	// signature belongs to the next part that is no reasoning; signed is the block that
-	// it came in.
+	// signature belongs to the next part that is no reasoning; signed is the block in which it came.
 	signature string
 	signed    int
 	calls     int
@@ -49,15 +48,14 @@ func geminiModel(c *content) {
 	}
 }
 
-// take is the signature of the part that is made now.
+// take returns the pending signature for the part that is being made, and clears it.
 func (t *modelTurn) take() string {
 	s := t.signature
 	t.signature = ""
 	return s
 }
 
-// flush gives a signature that no part follows a part of its own, as Gemini itself does
-// at the end of a stream.
+// flush puts a signature without a following part into a part of its own, as Gemini does at the end of a stream.
 func (t *modelTurn) flush() {
 	if t.signature != "" {
 		t.add(said, t.signed, geminiText("", t.take()))

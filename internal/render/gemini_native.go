@@ -40,8 +40,8 @@ func geminiNative(b eventlog.ProviderBlock, speaker string) ([]byte, bool) {
 	return appendNative(nil, b.JSON), kinds == 1
 }
 
-// soundPart reports whether a part is of the form that its kind has. It is refused in another, and
-// with it every later request of the session.
+// soundPart reports whether a part has the form of its kind. Gemini refuses any other form, and with it every later
+// request of the session.
 func soundPart(kind string, value json.RawMessage) bool {
 	switch raw := string(value); kind {
 	case "text":

@@ -8,8 +8,8 @@ import (
 // longestAnthropicSide is how many pixels a side of an image may have.
 const longestAnthropicSide = 8000
 
-// longestSide is the longer side of an image in pixels, as its header says; 0 where that is
-// not found, in which case the provider may judge.
+// longestSide is the longer side of an image in pixels, according to its header; 0 if the header does not say, so that
+// the provider decides.
 func longestSide(data string) int {
 	switch b := []byte(data[:min(len(data), imageHeader)]); {
 	case strings.HasPrefix(data, "\x89PNG") && len(b) >= 24 && string(b[12:16]) == "IHDR":
@@ -24,7 +24,7 @@ func longestSide(data string) int {
 	return 0
 }
 
-// imageHeader is how much of an image says its size, but for JPEG.
+// imageHeader is how many leading bytes of an image suffice to find its size, except for JPEG.
 const imageHeader = 30
 
 // jpegSide looks for the segment that begins a frame: it may come after others, of any length.

@@ -77,8 +77,8 @@ func GroupMessages(v reduce.View, i int) []Message {
 	return out
 }
 
-// repeats say how often the log had used the ids of a group's calls before: by id, in the order of the
-// calls, as one group may use an id again once it was answered; and by the message of the result.
+// repeats say how often the log used a group's call ids before. A group may use an id again once it was answered, so
+// calls of an id are kept in order, and results by their message.
 type repeats struct {
 	calls   map[string][]uint32
 	results map[int]uint32
@@ -98,8 +98,8 @@ func repeatsOf(g *reduce.Group) *repeats {
 	return r
 }
 
-// of is how often the log had used the id of the call that a block of message m makes or answers. The
-// blocks are asked for in their order.
+// of is how often the log used the id before of the call that a block of message m makes or answers. Ask for blocks in
+// order.
 func (r *repeats) of(m int, block eventlog.Block) uint32 {
 	switch b := block.(type) {
 	case eventlog.ToolCall:

@@ -10,10 +10,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// mediaType is what a block of media is, by what it begins with, by what the runtime
-// called it, or by how its address ends; empty if nothing says, or if it is not what it is
-// called. What an image begins with goes before its name, since providers refuse one under
-// a wrong name, and bytes that are none, at every request from then on.
+// mediaType is the type of a block of media: by its first bytes, by the runtime's name for it, or by the end of its
+// address; empty if unknown or if the name is wrong. For images the bytes decide, because providers refuse an image
+// under a wrong name, and bytes that are no image, and every later request with it.
 func mediaType(m eventlog.Media) string {
 	for _, magic := range magics {
 		if strings.HasPrefix(m.Data, magic.begins) {
@@ -39,8 +38,8 @@ func mediaType(m eventlog.Media) string {
 	return name
 }
 
-// addressed reports whether a URI is an address of one of these schemes, as a provider fetches it: with
-// a host, and without what none has. Another is refused, with every request from then on.
+// addressed reports whether a URI is one that a provider can fetch: of one of these schemes, with a host. The provider
+// refuses any other, and every later request with it.
 func addressed(uri string, schemes ...string) bool {
 	u, err := url.Parse(uri)
 	return err == nil && u.Host != "" && slices.ContainsFunc(schemes, func(scheme string) bool { return strings.HasPrefix(uri, scheme+"://") }) &&

@@ -8,11 +8,11 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// mediaLimits are how much a provider takes of media in one request. It refuses a request that
-// has more, and every later one of the session with it. So the oldest are described: once a limit
-// is exceeded, down to half of it, so that not each further one changes what is cached.
+// mediaLimits are how much media a provider takes in one request. It refuses a request with more, and every later one
+// of the session. So the oldest media are replaced by descriptions: once a limit is exceeded, down to half of it, so
+// that not every further medium changes the cached prefix.
 type mediaLimits struct {
-	// most is how many media a request may have, or images where only they count.
+	// most is how many media a request may have; if images is set, only images count.
 	most   int
 	images bool
 	// bytes is how large the messages may be.
@@ -24,7 +24,7 @@ type mediaLimits struct {
 	carries func(at mediaPlace, block eventlog.Block) (medium, bool)
 }
 
-// causeMedia is the cause of what limits on media changed.
+// causeMedia is the cause in reports of a message that mediaLimits changed.
 const causeMedia = "media_limits"
 
 // mediaPlace is where a block is: with whom, and whether in a result, or in one that failed.
@@ -43,7 +43,7 @@ type medium struct {
 	side         int // the longer side of an image, in pixels; 0 where it is not known
 }
 
-// mediumOf is what a block of media is, as far as limits go. Without a type it is taken for an image.
+// mediumOf returns what a block of media counts towards the limits. Without a type it counts as an image.
 func mediumOf(b eventlog.Media) medium {
 	kind := mediaType(b)
 	m := medium{bytes: base64.StdEncoding.EncodedLen(len(b.Data)), image: kind == "" || strings.HasPrefix(kind, "image/")}
@@ -82,7 +82,7 @@ func (l *mediaLimits) of(m *Message) *[]medium {
 	return &all
 }
 
-// noted is the fragments of a message, of which the first knows of its media.
+// noted sets the message's media on the first of its fragments.
 func (l *mediaLimits) noted(m *Message, fragments []Fragment) []Fragment {
 	if len(fragments) > 0 {
 		fragments[0].media = l.of(m)
@@ -90,7 +90,7 @@ func (l *mediaLimits) noted(m *Message, fragments []Fragment) []Fragment {
 	return fragments
 }
 
-// tally is what a request has.
+// tally adds up the media of a request.
 type tally struct{ bytes, count, images, long int }
 
 func (t *tally) add(l *mediaLimits, m medium, sign int) {
@@ -105,13 +105,13 @@ func (t *tally) add(l *mediaLimits, m medium, sign int) {
 	}
 }
 
-// exceeds reports whether there is more than the limits allow, divided by a number.
+// exceeds reports whether the tally exceeds the limits divided by by.
 func (t *tally) exceeds(l *mediaLimits, by int) bool {
 	return t.count > l.most/by || t.bytes > l.bytes/by || t.long > 0 && t.images > l.few/by
 }
 
-// described is how many of the first media of a request are described. It goes through the
-// messages as they came, so that more of them change nothing until a limit is exceeded again.
+// described is how many of a request's first media are replaced by descriptions. It replays the messages in order, so
+// that further messages change nothing until a limit is exceeded again.
 func (l *mediaLimits) described(fragments []Fragment) int {
 	var shown []medium
 	var has tally
@@ -140,8 +140,7 @@ func (l *mediaLimits) described(fragments []Fragment) int {
 	return first
 }
 
-// within is the fragments of a request with those media described that are too much for it.
-// render makes the fragments of a message.
+// within replaces the media that are too much for a request by descriptions. render makes the fragments of a message.
 func (l *mediaLimits) within(fragments []Fragment, render func(Message) []Fragment) []Fragment {
 	left := l.described(fragments)
 	if left == 0 {
@@ -171,7 +170,7 @@ func (f *Fragment) shown() []medium {
 	return *f.media
 }
 
-// describing is the fragments of a fragment's message once its first n media are described.
+// describing renders a fragment's message again, with its first n media described.
 func (f *Fragment) describing(n int, render func(Message) []Fragment) []Fragment {
 	m := f.Message
 	m.Blocks = slices.Clone(m.Blocks)

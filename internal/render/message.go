@@ -28,8 +28,7 @@ type Message struct {
 	Places []eventlog.Place
 	// Model is the model that wrote an assistant message, as far as it is known.
 	Model string
-	// Repeats say how often the log has used the call id of a block before, one for each
-	// block; nil where no id was used before.
+	// Repeats is how often the log used a block's call id before, one for each block; nil if no id was used before.
 	Repeats []uint32
 	Origin  Origin
 	// Seqs are the events it renders, ascending; empty for what contextd wrote.
@@ -41,7 +40,7 @@ type Message struct {
 	Digest bool
 	// Cause is the reducer that last changed the message, for reports.
 	Cause string
-	// Recall is the tool by which the model gets back what the format cannot carry.
+	// Recall is the tool with which the model can read what the format cannot carry.
 	Recall reduce.Recall
 }
 

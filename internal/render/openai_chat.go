@@ -15,7 +15,7 @@ var openAIChat = Format{
 	PromptCacheKey: true, Tools: openAIChatTools, limits: &chatLimits,
 }
 
-// The speakers of fragments that Join does not leave where they are.
+// Speakers of fragments that Join moves or merges.
 const (
 	chatTool = "tool"
 	// chatMore are further calls of the assistant's message before it.
@@ -25,8 +25,8 @@ const (
 	chatShown = "shown"
 )
 
-// mostChatCalls is how many calls a message may have. Models make more, and the API then
-// refuses the message that it gave.
+// mostChatCalls is how many calls a message may have. Models make more, but the API refuses such a message when it
+// comes back.
 const mostChatCalls = 128
 
 func chatFragments(m Message) []Fragment { return chatLimits.noted(&m, chatSaid(m)) }
@@ -63,8 +63,7 @@ func chatParts(m *Message, media bool) *openAIParts {
 	return p
 }
 
-// chatMessage is a message of the parts; none if there are none. Elsewhere has the parts
-// by themselves.
+// chatMessage is a message with the parts; none without parts. Elsewhere holds the parts alone.
 func chatMessage(m Message, p *openAIParts, role string) []Fragment {
 	if p.count == 0 {
 		return nothing(m, p.conversions)
@@ -194,12 +193,11 @@ func openAICall(p *openAIParts, i int, b eventlog.ToolCall) (id, name string) {
 	return id, name
 }
 
-// longestOpenAIArguments is how many characters of arguments OpenAI takes back. Its models may
-// write more.
+// longestOpenAIArguments is how many characters of arguments OpenAI accepts in a request. Its models may write more.
 const longestOpenAIArguments = 1 << 20
 
-// arguments is the string of the arguments of call i. A call that has none has the
-// empty object, as OpenAI's models write it; those that are too long are described.
+// arguments is the string of arguments of call i. For none it is the empty object, as OpenAI's models write it.
+// Arguments that are too long are replaced by a description.
 func (p *openAIParts) arguments(i int, arguments string) string {
 	switch {
 	case arguments == "":
@@ -213,8 +211,8 @@ func (p *openAIParts) arguments(i int, arguments string) string {
 	return string(append(described, '}'))
 }
 
-// chatJoin puts the leading system messages together, and what results show after the last
-// of the results that follow each other, as nothing may come between a call and a result.
+// chatJoin merges the leading system messages. It moves what results show after the last of consecutive results,
+// because nothing may come between a call and its result.
 func chatJoin(fragments []Fragment) []Encoded {
 	fragments = apart(chatLimits.within(settled(fragments), chatFragments))
 	out := make([]Encoded, 0, len(fragments))
@@ -237,7 +235,7 @@ func chatJoin(fragments []Fragment) []Encoded {
 	return out
 }
 
-// apart puts further calls of a message after the results of those before them.
+// apart moves a message's further calls after the results of its earlier calls.
 func apart(fragments []Fragment) []Fragment {
 	if !slices.ContainsFunc(fragments, func(f Fragment) bool { return f.Speaker == chatMore }) {
 		return fragments

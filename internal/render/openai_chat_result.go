@@ -4,8 +4,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// chatResult is the message of a tool, which holds text alone, and what else the model
-// is to see: images and files become parts of a user message that follows the results.
+// chatResult makes a tool's message, which may hold only text. Images and files of the result become parts of a user
+// message after the results.
 func chatResult(m *Message, i int, r eventlog.ToolResult) []Fragment {
 	p, shown := chatParts(m, false), chatParts(m, true)
 	for _, b := range r.Content {
@@ -31,8 +31,8 @@ func chatResult(m *Message, i int, r eventlog.ToolResult) []Fragment {
 	return once(out)
 }
 
-// move takes a part of a result that no message of a tool may hold, and says what it
-// is. Before the first part of a result comes whose it is.
+// move takes a part of a result that no tool message may hold, and returns what kind it is. A text before a result's
+// first part names the result.
 func (p *openAIParts) move(i int, r eventlog.ToolResult, block eventlog.Block) (kind string, ok bool) {
 	var part []byte
 	switch b := block.(type) {
@@ -62,8 +62,8 @@ func (p *openAIParts) move(i int, r eventlog.ToolResult, block eventlog.Block) (
 	return kind, true
 }
 
-// chatResults are the messages of results that follow each other: the results, then one
-// message of the user with what they show.
+// chatResults puts consecutive results in order: the tools' messages, then one user message with the media that they
+// show.
 func chatResults(run []Fragment) []Encoded {
 	out := make([]Encoded, 0, len(run))
 	var shown []Fragment

@@ -39,8 +39,8 @@ func responsesSaid(m Message) []Fragment {
 	return once(append(out, responsesMessage(m, p, "user")...))
 }
 
-// responsesJoin leaves the items as they are but for the leading system messages, which make one,
-// and for items whose id an earlier one has, which the provider refuses.
+// responsesJoin passes the items on, except that leading system messages become one. An item whose id an earlier one has
+// is replaced by its Elsewhere, because the provider refuses duplicate ids.
 func responsesJoin(fragments []Fragment) []Encoded {
 	fragments = responsesLimits.within(settled(fragments), responsesFragments)
 	out := make([]Encoded, 0, len(fragments))
@@ -80,8 +80,7 @@ func responsesParts(m *Message, media bool) *openAIParts {
 	return p
 }
 
-// responsesMessage is the item of a message; none if there are no parts. Elsewhere has
-// the parts by themselves.
+// responsesMessage is the item of a message; none without parts. Elsewhere holds the parts alone.
 func responsesMessage(m Message, p *openAIParts, role string) []Fragment {
 	if p.count == 0 {
 		return nothing(m, p.conversions)
@@ -114,8 +113,8 @@ func responsesMedia(dst []byte, b eventlog.Media) ([]byte, bool) {
 	return append(o.dst, '}'), true
 }
 
-// responsesResult is the item of a result. Its output is the text where it is one text,
-// and else a list, which may be empty.
+// responsesResult is the item of a result. Its output is a string if the result is one text, and else a list, which may
+// be empty.
 func responsesResult(m *Message, i int, r eventlog.ToolResult) Fragment {
 	p := responsesParts(m, true)
 	for _, b := range r.Content {

@@ -13,14 +13,14 @@ type responsesTurn struct {
 	message Message
 	// maker is the model that wrote it, as far as it is known.
 	maker string
-	// loose is set where reasoning of the message is not carried with its id: then no
-	// item is that the provider would look for it by.
+	// loose is set if some reasoning of the message is not carried with its id. Then no item has an id: the provider
+	// would look for the missing reasoning by it.
 	loose bool
 
 	out []Fragment
 	// made are the blocks that the items were made of.
 	made []int
-	// waiting are items of reasoning, which are only before what they led to.
+	// waiting are reasoning items, which may only come in front of the item to which they led.
 	waiting []outputItem
 	// noted are conversions of blocks that are no item.
 	noted []Conversion
@@ -54,8 +54,8 @@ func (t *responsesTurn) fragments() []Fragment {
 	return divided(t.message, t.out, t.items())
 }
 
-// items is the item of each block: what became none goes with the next item, and after the last with
-// that, as what is noted of it.
+// items assigns each block to an item. A block without one goes with the next item, or, at the end, with the last,
+// where its conversion is reported.
 func (t *responsesTurn) items() []int {
 	of := make([]int, len(t.message.Blocks))
 	item := 0

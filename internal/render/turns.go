@@ -6,21 +6,20 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// openingText is the first turn of the user where a conversation has none at its
-// beginning and the provider wants one.
+// openingText is the user's first turn in a conversation that begins with the assistant, for providers that require
+// one.
 const openingText = "[contextd: the conversation begins with the assistant]"
 
 const speakerUser = "user"
 
-// reminderText is how a system message is shown where the provider takes none.
+// reminderText is how a system message is shown to a provider that takes none in this place.
 func reminderText(text string) string {
 	return "<system-reminder>\n" + text + "\n</system-reminder>"
 }
 
-// turns parts the fragments of a context into the system prompt, which is the leading run
-// of system messages that are there for good, and
-// the rest, in which system messages are the user's. The rest begins with the user:
-// opening is the JSON of what is there if it does not.
+// turns splits a context's fragments into the system prompt and the rest. The system prompt is the leading run of
+// lasting system messages; in the rest, system messages become the user's. If the rest does not begin with the user, a
+// first turn with the JSON opening is added.
 func turns(fragments []Fragment, opening string) (system, rest []Fragment) {
 	n := 0
 	for n < len(fragments) && fragments[n].Role == eventlog.RoleSystem && !fragments[n].passing() {

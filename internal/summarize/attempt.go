@@ -58,8 +58,8 @@ func (a attempt) write() (Summary, error) {
 	}
 }
 
-// ask makes one request, adds what came to the summary, and stores it if it was the
-// last one. span is what the request was written from; nil for Rules.
+// ask makes one request, adds its output to the summary, and stores the summary after the last request. span is the
+// request's text from the log, to find echoes; nil for Rules.
 func (a attempt) ask(b Backend, r Request, summary Summary, span []string, last bool) (Summary, error) {
 	answered := false
 	out, err := a.summarizer.breaker.execute(func() (Output, error) {
@@ -102,7 +102,7 @@ func (a attempt) ask(b Backend, r Request, summary Summary, span []string, last 
 	return summary, err
 }
 
-// add counts by the gauge where the backend did not count.
+// add adds up tokens. Where the backend gave no count, the gauge counts.
 func (a attempt) add(summary Summary, r Request, out Output) Summary {
 	summary.Text, summary.Model = out.Text, out.Model
 	if out.InputTokens == 0 {

@@ -24,16 +24,15 @@ type Request struct {
 	SessionID string
 	// From and To are the span that the text will replace.
 	From, To eventlog.Seq
-	// System and Prompt are what a model is given; they hold everything below. They
-	// are empty for a Rules.
+	// System and Prompt are the text for a model, made of everything below. They are empty for a Rules.
 	System, Prompt string
 	// Older is the text that the new one extends; empty if there is none.
 	Older string
-	// Groups are what is new.
+	// Groups are the part of the span that Older does not cover.
 	Groups []*reduce.Group
 	// Reminders are those of the span that hold at its end.
 	Reminders []reduce.Reminder
-	// MaxOutputTokens is what the text may take, measured by Count.
+	// MaxOutputTokens bounds the text, measured by Count.
 	MaxOutputTokens uint64
 	Count           func(string) uint64
 }
@@ -47,14 +46,14 @@ type Output struct {
 	Model string
 }
 
-// Rules is a Backend that is not a model: it reads only Older and Groups. It is asked for a
-// span as a whole, whatever its size, and what it writes may be in the span word for word.
+// Rules is a Backend that is not a model: it reads only Older and Groups. It gets a span whole, whatever its size,
+// and may copy its text from the span.
 type Rules interface {
 	Backend
 	Rules()
 }
 
-// Settler is a Backend that is notified of what was done with its texts.
+// Settler is a Backend that learns what became of its texts.
 type Settler interface {
 	Backend
 	// Settled is called once for each text that Summarize returned: with the summary

@@ -38,7 +38,7 @@ type breaker struct {
 
 	mu       sync.Mutex
 	failures int
-	// changes are not reported yet: gobreaker reports them while it holds its lock.
+	// changes wait to be reported: gobreaker announces them while it holds its lock, when nobody may be called.
 	changes []BreakerState
 	// reporting keeps changes in their order.
 	reporting sync.Mutex
@@ -93,7 +93,7 @@ func (b *breaker) state() BreakerState {
 	return s
 }
 
-// report hands over the changes since it was last called.
+// report hands the changes since the last report to observe.
 func (b *breaker) report(observe func(string, BreakerState)) {
 	b.reporting.Lock()
 	defer b.reporting.Unlock()

@@ -14,19 +14,18 @@ import (
 // Rules for echoes. Texts are compared by their words alone, so that other line
 // breaks, marks or quotation do not hide one.
 const (
-	// run is how many words in a row must be the same for a place to count as copied.
+	// run is how many consecutive words must be equal for a passage to count as copied.
 	run = 8
-	// leastWords is the shortest text that is held against the rules: a short one may
-	// be all paths and names.
+	// leastWords is the shortest text to which the rules apply: a shorter one may consist of paths and names.
 	leastWords = 24
-	// copied is the share of a text that may be in the span, in percent. Quoting errors and
-	// requests is right; little else is long.
+	// copied is the greatest share of a text, in percent, that may be copied from the span. Quoted errors and
+	// requests are welcome; longer copies are not.
 	copied = 60
-	// recited is the share that may be in the instructions.
+	// recited is the greatest share, in percent, that may be copied from the instructions.
 	recited = 25
 )
 
-// checkText says whether a text may replace a span, by a *RejectedError.
+// checkText returns a *RejectedError unless a text may replace a span.
 func checkText(text string, limit uint64, count func(string) uint64) error {
 	switch {
 	case !utf8.ValidString(text):
@@ -42,8 +41,8 @@ func checkText(text string, limit uint64, count func(string) uint64) error {
 	return nil
 }
 
-// checkEcho says whether a model gave back what it was given instead of a summary. An
-// older text does not count: what it says may still hold word for word.
+// checkEcho rejects a text in which a model repeats its input instead of a summary. The older summary is not checked:
+// its sentences may still hold word for word.
 func checkEcho(text, system string, span []string) error {
 	words := wordsOf(text)
 	if len(words) < leastWords {
@@ -58,8 +57,7 @@ func checkEcho(text, system string, span []string) error {
 	return nil
 }
 
-// sharedPercent is the share of words that are part of a run which is in one of
-// the texts as well.
+// sharedPercent is the share of words that belong to a run of words which one of the texts has, too.
 func sharedPercent(words, texts []string) int {
 	seed := maphash.MakeSeed() // hashes do not leave this call
 	places := map[uint64]bool{}

@@ -16,8 +16,8 @@ var ErrPermanent = errors.New("permanent failure")
 // The work is taken up again after the next start.
 var ErrClosed = errors.New("summaries are shut down")
 
-// endedError is that of a request that was given up for no fault of the summarizer:
-// the scheduler closes, or the session was deleted.
+// endedError is the error of a request that was cancelled through no fault of the summarizer: the scheduler closes,
+// or the session was deleted.
 type endedError struct{ cause error }
 
 func (e *endedError) Error() string { return e.cause.Error() }
@@ -90,7 +90,7 @@ func (e *BreakerOpenError) Error() string {
 // InputLimitError says that max_input_tokens leaves no room for the material.
 type InputLimitError struct {
 	Max uint64
-	// Needed is what the instructions take, with the least that is of use besides them.
+	// Needed is what the instructions take, with the least material that is of use.
 	Needed uint64
 }
 

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// A session's summaries are made by one process at a time, as they are made by one worker within a
-// process: so no model is paid twice for a span.
+// One process at a time makes a session's summaries, as one worker does within a process. So no model is paid twice
+// for the same span.
 const (
 	leasedWork = "summaries"
-	// leaseTime is how long a process that has died keeps others from its work.
+	// leaseTime is how long the lease of a process that died keeps others from its work.
 	leaseTime = 30 * time.Second
-	// renewEvery leaves time to renew a lease twice again before it is over.
+	// renewEvery leaves time for two failed renewals before the lease ends.
 	renewEvery = leaseTime / 3
-	// askEvery is after how long a job that another process does is looked at again.
+	// askEvery is how often a job that another process holds is looked at again.
 	askEvery = 500 * time.Millisecond
 )
 
 // errElsewhere says that another process makes summaries of the session now.
 var errElsewhere = errors.New("another process makes summaries of the session")
 
-// leased is run for as long as no other process works on the session. It returns errElsewhere if one
-// does that has not ended the proposal's work yet.
+// leased runs a proposal while this process holds the session's lease. It returns errElsewhere if another process
+// holds it and has not finished the proposal.
 func (s *Scheduler) leased(ctx context.Context, p Proposal) (Summary, error) {
 	has, err := s.o.Store.Lease(ctx, p.SessionID, p.Of, leasedWork, leaseTime)
 	if err != nil {
@@ -46,8 +46,8 @@ func (s *Scheduler) leased(ctx context.Context, p Proposal) (Summary, error) {
 	return summary, err
 }
 
-// renew keeps a lease until ctx ends, and stops the work where another process has it by now.
-// While the store cannot be asked the work goes on: it may be back before the lease is over.
+// renew renews the lease until ctx ends, and stops the work if another process has got it. While the store cannot be
+// reached the work goes on: the store may be back before the lease ends.
 func (s *Scheduler) renew(ctx context.Context, p Proposal, stop context.CancelCauseFunc) {
 	for wait(ctx, renewEvery) {
 		if has, err := s.o.Store.Lease(ctx, p.SessionID, p.Of, leasedWork, leaseTime); err == nil && !has {
@@ -57,7 +57,7 @@ func (s *Scheduler) renew(ctx context.Context, p Proposal, stop context.CancelCa
 	}
 }
 
-// elsewhere is what came of a proposal in another process so far; errElsewhere if nothing did.
+// elsewhere returns what another process made of the proposal so far; errElsewhere if it has not finished.
 func (s *Scheduler) elsewhere(ctx context.Context, p Proposal) (Summary, error) {
 	t, stored, err := s.known(ctx, p)
 	switch {
@@ -73,8 +73,7 @@ func (s *Scheduler) elsewhere(ctx context.Context, p Proposal) (Summary, error) 
 	return Summary{}, err
 }
 
-// setAside has a job looked at again after a while. Its worker is free meanwhile. The caller holds
-// mu.
+// setAside requeues a job after a while, which frees its worker. The caller holds mu.
 func (s *Scheduler) setAside(j *job) {
 	s.work.Go(func() {
 		again := wait(j.ctx, askEvery)
@@ -89,7 +88,7 @@ func (s *Scheduler) setAside(j *job) {
 	})
 }
 
-// wait reports whether ctx has not ended after d.
+// wait sleeps for d. It returns false if ctx ends first.
 func wait(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -19,19 +19,16 @@ type Proposal struct {
 	// Summarizer is a name in the registry.
 	Summarizer   string
 	Instructions prompt.Instructions
-	// MaxInputTokens is the most that one request may take, prompts included; 0 means
-	// what the registry says.
+	// MaxInputTokens bounds one request, prompts included; 0 takes the registry's limit.
 	MaxInputTokens uint64
-	// MaxOutputTokens is the most that the text may take. Where Sized is set, no summary
-	// will do that was made for another size.
+	// MaxOutputTokens bounds the text. If Sized is set, only a summary that was made for this size is accepted.
 	MaxOutputTokens uint64
 	Sized           bool
 	// Tokenizer names what Material.Count counts by.
 	Tokenizer string
 	// Trigger says what caused the proposal, for those who watch.
 	Trigger string
-	// Of is the incarnation of the session that is meant; 0 is the one that the id has
-	// when the work begins.
+	// Of is the incarnation of the session; 0 takes the id's incarnation at the begin of the work.
 	Of eventlog.Incarnation
 }
 
@@ -40,7 +37,7 @@ func (p Proposal) SummaryID() string {
 	return SummaryID(p.From, p.To, p.Summarizer, p.asked())
 }
 
-// asked identifies what is asked of the summarizer beside the span.
+// asked identifies what is asked of the summarizer beside the span; it is a part of the summary's id.
 func (p Proposal) asked() string {
 	if !p.Sized {
 		return p.Instructions.Fingerprint()
@@ -64,21 +61,19 @@ func (p Proposal) validate() error {
 
 // Material is what a span is summarised from. It must not be changed afterwards.
 type Material struct {
-	// Groups are what is new, anchored and pinned ones left out, in the order of the
-	// log.
+	// Groups are what the older summary does not cover, without anchors and pinned messages, in the order of the log.
 	Groups []*reduce.Group
 	// Reminders are those of the span that hold at its end.
 	Reminders []reduce.Reminder
 	// Older is the text of the summary that is extended; empty if there is none.
 	Older string
-	// Ledger and Index are of the whole span.
+	// Ledger and Index cover the whole span.
 	Ledger, Index string
-	// Count is the gauge for all limits. It may be called from any goroutine.
+	// Count is the gauge that all limits are measured by. It may be called from any goroutine.
 	Count func(string) uint64
 }
 
-// Sessions is what the scheduler knows sessions by. Its methods may be called from
-// any goroutine.
+// Sessions is the scheduler's access to sessions. Its methods may be called from any goroutine.
 type Sessions interface {
 	// Material gathers what the proposal's span is summarised from.
 	Material(ctx context.Context, p Proposal) (Material, error)
@@ -96,6 +91,6 @@ type Observer interface {
 	SummaryReady(p Proposal, s Summary)
 	// SummaryFailed is called when an attempt ended without one.
 	SummaryFailed(p Proposal, reason string)
-	// BreakerChanged is called when a summarizer begins or ceases to be left alone.
+	// BreakerChanged is called when a summarizer's circuit breaker opens or closes.
 	BreakerChanged(summarizer string, state BreakerState)
 }

@@ -16,14 +16,13 @@ type Summarizer struct {
 	// Timeout bounds each request, with all attempts that the backend itself makes;
 	// 0 means DefaultTimeout.
 	Timeout time.Duration
-	// CoolDown is how long the summarizer is left alone after three failures in a
-	// row; 0 means DefaultCoolDown.
+	// CoolDown is how long the summarizer is not asked after three failures in a row; 0 means DefaultCoolDown.
 	CoolDown time.Duration
 	// MaxInputTokens is the most that one request may take where a proposal does not
 	// say; 0 means DefaultMaxInputTokens. Rules have no such limit.
 	MaxInputTokens uint64
-	// Scrub replaces credentials in all that a request says; nil for a backend that is no
-	// other party than who wrote the session. Rules are given the groups as they are.
+	// Scrub replaces credentials in requests; nil for a backend of the same party that wrote the session. Rules
+	// always get the groups unscrubbed.
 	Scrub *scrub.Scrubber
 }
 

@@ -10,14 +10,14 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// maxAttempts is how often one span is tried where the failures may pass.
+// maxAttempts is how often a span is tried while its failures may be temporary.
 const maxAttempts = 3
 
-// reasonBytes bounds what is kept of an error.
+// reasonBytes bounds the text of an error that is kept.
 const reasonBytes = 400
 
-// propose carries out one proposal: it ends with the summary stored, or with the reason
-// why not in the journal, or with errElsewhere.
+// propose carries out one proposal. In the end the summary is stored, or the journal says why not, or it returns
+// errElsewhere.
 func (s *Scheduler) propose(ctx context.Context, p Proposal) (_ Summary, err error) {
 	if p.Of, err = s.session(p); err != nil {
 		return Summary{}, err
@@ -25,7 +25,7 @@ func (s *Scheduler) propose(ctx context.Context, p Proposal) (_ Summary, err err
 	return s.leased(ctx, p)
 }
 
-// run carries out a proposal that is this process's.
+// run carries out a proposal while this process holds its lease.
 func (s *Scheduler) run(ctx context.Context, p Proposal) (Summary, error) {
 	n, err := s.o.Registry.lookup(p.Summarizer)
 	if err != nil {
@@ -86,22 +86,22 @@ func (s *Scheduler) known(ctx context.Context, p Proposal) (task, Summary, error
 		return task{}, Summary{}, err
 	}
 	if ok && !s.o.Store.Capabilities().OneWriter {
-		// Another process may have made it, and the session not know.
+		// Another process may have made it, so the session here may not know of it yet.
 		s.o.Sessions.Summarized(ctx, p.SessionID, stored)
 	}
 	t, err := getTask(ctx, s.o.Store, p)
 	return t, stored, err
 }
 
-// begin returns what is known of the proposal: the stored summary, the error that
-// says why it is not tried again, or its task.
+// begin returns the proposal's task if it is to be tried. Otherwise it returns the stored summary, or the error for
+// which it is not tried again.
 func (s *Scheduler) begin(ctx context.Context, p Proposal) (task, Summary, error) {
 	t, stored, err := s.known(ctx, p)
 	if stored.ID != "" || err != nil {
 		return t, stored, err
 	}
 	if t.Status == pending && t.Attempts >= maxAttempts {
-		// The last attempt was cut off.
+		// A task that still runs in the store is from a process that ended during it.
 		t.Status = failed
 		if t.Reason == "" {
 			t.Reason = "interrupted"
@@ -159,7 +159,7 @@ func (s *Scheduler) put(p Proposal, t task) error {
 // reason is the text of an error for the journal and for watchers.
 func reason(err error) string {
 	if of, ok := errors.AsType[*BackendError](err); ok {
-		err = of.Cause // who watches knows whose it is
+		err = of.Cause // watchers of a session need no session id in the text
 	}
 	text := strings.ToValidUTF8(fmt.Sprint(err), "\uFFFD")
 	if errors.Is(err, context.DeadlineExceeded) {

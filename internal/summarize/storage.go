@@ -18,13 +18,13 @@ import (
 // event of their span.
 const ArtifactKind = "summary"
 
-// SummaryID is the id of the summary of a span by a summarizer of which this was asked
-// beside the span.
+// SummaryID is the id of a span's summary by a summarizer. asked identifies what else was asked of it, such as a
+// size.
 func SummaryID(from, to eventlog.Seq, summarizer, asked string) string {
 	return fmt.Sprintf("s%d-%s", to, workKey(from, to, summarizer, asked, 4))
 }
 
-// workKey is a hash over what makes one piece of work, of n bytes in hexadecimal.
+// workKey hashes what identifies one piece of work, into n bytes of hexadecimal.
 func workKey(from, to eventlog.Seq, summarizer, asked string, n int) string {
 	h := sha256.New()
 	var fixed []byte
@@ -40,8 +40,8 @@ func workKey(from, to eventlog.Seq, summarizer, asked string, n int) string {
 // storedVersion is the version of the messages of contextd.storage.v1 that are written.
 const storedVersion = 1
 
-// Put stores a summary next to the log; durable on return. One with the same id and span is
-// replaced. of, if not 0, is the incarnation of the session that it is of.
+// Put stores a summary next to the log; durable on return. It replaces one with the same id and span. of, if not 0,
+// is the incarnation of the summary's session.
 func Put(ctx context.Context, store eventlog.Artifacts, sessionID string, of eventlog.Incarnation, s Summary) error {
 	a, err := s.artifact(of)
 	if err != nil {

@@ -100,8 +100,7 @@ func decodeTask(sessionID string, a eventlog.Artifact) (task, error) {
 	}, nil
 }
 
-// unfinished returns the pending tasks of a session, oldest first, that no summary
-// has overtaken.
+// unfinished returns the pending tasks of a session, oldest first, without those whose span a summary already covers.
 func unfinished(ctx context.Context, store eventlog.Artifacts, session eventlog.Session) ([]Proposal, error) {
 	sessionID := session.ID
 	var newest eventlog.Seq

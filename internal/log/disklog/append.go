@@ -35,14 +35,14 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (_ even
 	defer s.release(sl)
 	c, err := s.appendTo(ctx, sl, b, prepared, encoded)
 	if err != nil {
-		// What is in the way may not be visible yet.
+		// The session that is in the way may not be visible yet: it is, once its commit is durable.
 		return nil, cmp.Or(c.commit.wait(ctx), err)
 	}
 	return c, nil
 }
 
-// appendTo admits a batch to the session of a slot. Where it is refused for what the session holds, it
-// returns the session's newest commit with the error.
+// appendTo admits a batch to the session of a slot. If the session's content is the reason to refuse it, the result
+// holds the session's newest commit: wait for it before the error is returned, so that the client can see the reason.
 func (s *Store) appendTo(ctx context.Context, sl *slot, b eventlog.Batch, prepared eventlog.PreparedBatch, encoded []encodedEvent) (c appended, err error) {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
@@ -64,7 +64,7 @@ func (s *Store) appendTo(ctx context.Context, sl *slot, b eventlog.Batch, prepar
 		return appended{commit: target.last}, err
 	}
 	if len(admission.Fresh) == 0 {
-		// The events may be on their way still.
+		// The first append of these events may not be durable yet: wait for the session's newest commit.
 		return appended{target.last, admission.Receipts}, nil
 	}
 	if err := s.room.refuse(); err != nil {
@@ -138,7 +138,7 @@ func encodeEvents(events []eventlog.Event) []encodedEvent {
 	return encoded
 }
 
-// putSession writes a new session: its record and its references.
+// putSession writes a new session: its record, and a reference to it in each segment that it shows.
 func (s *Store) putSession(batch *pebble.Batch, r *record) error {
 	key := sessionKey(r.info.ID)
 	value, err := encodeSession(key, r)

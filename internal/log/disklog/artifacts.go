@@ -36,8 +36,8 @@ func (s *Store) PutArtifacts(ctx context.Context, id string, all ...eventlog.Art
 
 func (s *Store) put(ctx context.Context, sl *slot, target *session, all []eventlog.Artifact) (*commit, error) {
 	for {
-		// The versions that is replaced must be found, so the put before this one
-		// is waited for; not under the lock, where appends would wait as well.
+		// The versions that this put replaces must be in the database, so it waits for the put before. It does so
+		// without the lock, under which appends would wait as well.
 		before := target.lastPut.Load()
 		if err := before.wait(ctx); err != nil {
 			return nil, err
@@ -48,7 +48,7 @@ func (s *Store) put(ctx context.Context, sl *slot, target *session, all []eventl
 	}
 }
 
-// putAfter stores artifacts, or returns nil if another put came between.
+// putAfter stores artifacts if before is still the session's newest put; else it returns nil and stores nothing.
 func (s *Store) putAfter(before *commit, sl *slot, target *session, all []eventlog.Artifact) (*commit, error) {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
@@ -71,8 +71,7 @@ func (s *Store) putAfter(before *commit, sl *slot, target *session, all []eventl
 	return c, nil
 }
 
-// stageAll adds the puts of artifacts to the batch and returns the counters after them. The put
-// before them is durable.
+// stageAll adds the artifacts to the batch and returns the counters after them. The put before must be durable.
 func (s *Store) stageAll(batch *pebble.Batch, id string, target *session, all []eventlog.Artifact) (put puts, err error) {
 	for _, a := range all {
 		if !a.New {
@@ -91,8 +90,7 @@ func (s *Store) stageAll(batch *pebble.Batch, id string, target *session, all []
 	return put, putPuts(batch, target.own().segment, put)
 }
 
-// stage adds a put to the batch, and takes the version that it replaces out unless a fork
-// still shows it.
+// stage adds an artifact to the batch, and deletes the version that it replaces unless a fork still shows that.
 func (s *Store) stage(batch *pebble.Batch, id string, target *session, put puts, a eventlog.Artifact) (puts, error) {
 	own := target.own()
 	if !a.New { // one that is new replaces nothing
@@ -122,10 +120,10 @@ func (s *Store) stage(batch *pebble.Batch, id string, target *session, put puts,
 	return put, s.set(batch, key, own.segment, value)
 }
 
-// shared reports whether another session shows a version of an artifact, or may show it where
-// damage hides that. The slot's mu is held.
+// shared reports whether another session shows a version of an artifact. Where damage hides that, it says that one
+// does. The slot's mu is held.
 func (s *Store) shared(id string, target *session, name artifactName) (bool, error) {
-	// The forks that were begun must be found.
+	// Forks whose commit is under way must be in the database to be found.
 	if err := target.last.wait(context.Background()); err != nil {
 		return false, err
 	}
@@ -136,8 +134,8 @@ func (s *Store) shared(id string, target *session, name artifactName) (bool, err
 	return anyShows(shares, name, unbounded), err
 }
 
-// settled waits until every artifact that can be read is durable. An iterator
-// that is to be trusted must have been opened before.
+// settled waits until every artifact that can be read is durable. Open an iterator before the call, so that all it
+// shows is durable after it.
 func (s *session) settled(ctx context.Context) error { return s.lastPut.Load().wait(ctx) }
 
 // Artifact returns one artifact.

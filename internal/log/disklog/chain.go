@@ -59,8 +59,8 @@ func (s *Store) chainIn(l link, seq eventlog.Seq) ([]byte, error) {
 	return bytes.Clone(m.GetChain()), nil
 }
 
-// SessionIDs returns the ids of all sessions that there is a record of, in order,
-// those included that cannot be read further: for Verify.
+// SessionIDs returns, in order, the ids of all sessions that have a record, also of those whose events cannot be
+// read. Verify starts from it.
 func (s *Store) SessionIDs(ctx context.Context) ([]string, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ type commit struct {
 	// durable is called, in the order of the commits, once the change is durable
 	// and before anyone learns of it. It may be nil.
 	durable func()
-	// slots are kept in memory until then: what they know may not be on disk yet.
+	// slots are kept in memory until the change is durable: before that, a reload from disk would miss it.
 	slots []*slot
 }
 
@@ -39,10 +39,10 @@ func (c *commit) wait(ctx context.Context) error {
 	}
 }
 
-// group is the commits that are written and synced as one.
+// group is several commits that are written and synced together.
 type group struct {
 	batch   *pebble.Batch
-	bytes   int // of the batches that went into it
+	bytes   int // total size of the batches in it
 	commits []*commit
 	applied bool  // Pebble has it
 	err     error // set before settled is closed
@@ -54,29 +54,27 @@ const (
 	// costs a copy and saves Pebble's work for a batch of its own.
 	smallBytes = 4 << 10
 	groupBytes = 128 << 10
-	// queueBytes is how much may wait to be written, if it is more than one group.
+	// queueBytes bounds the queue of groups that wait to be written, unless it holds one group alone.
 	queueBytes = 32 << 20
-	// maxUnsynced is how many groups may be written and not be synced.
+	// maxUnsynced is how many groups may be written and wait for their sync.
 	maxUnsynced = 128
 )
 
-// groups is the queue of what is to be written, in order. One goroutine writes at
-// a time: whoever finds the queue idle writes his own change at once; what comes
-// meanwhile gathers, and the store's own goroutine writes it. What was written
-// while the disk was busy is synced at once.
+// groups is the queue of changes to be written, in order. One goroutine writes at a time. If nobody writes, the
+// caller of add writes its own change at once. Changes that come meanwhile join groups, which the store's own
+// goroutine writes. Groups that were written while the disk was busy share its next sync.
 type groups struct {
 	mu      sync.Mutex
 	changed sync.Cond
 	waiting []*group
-	bytes   int  // of those
+	bytes   int  // of the groups in waiting
 	writing bool // somebody writes
-	handed  bool // the store's goroutine is to go on
+	handed  bool // the store's goroutine is to write the waiting groups
 	closed  bool
 }
 
-// add takes a change in. Nothing of it can be read from the database yet; before
-// is called just before it could be. If a group is returned, the caller must
-// write it and then call wrote.
+// add puts a change into the queue. It calls before while the change cannot be read from the database yet. If add
+// returns a group, the caller must write it and then call wrote.
 func (q *groups) add(batch *pebble.Batch, c *commit, before func(*commit)) (*group, error) {
 	size := batch.Len()
 	q.mu.Lock()
@@ -137,8 +135,8 @@ func (q *groups) join(batch *pebble.Batch, size int) (g *group, joined bool, err
 	return g, true, nil
 }
 
-// next takes the oldest group for the store's goroutine, or nil once the queue is
-// closed and empty. The group that it returned before must be written.
+// next takes the oldest group for the store's goroutine, or nil once the queue is closed and empty. The group of the
+// call before must be written by now.
 func (q *groups) next() *group {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -200,12 +198,12 @@ func (s *Store) writeGroup(g *group) {
 	s.written <- g
 }
 
-// write writes what others leave to it. It runs until Close.
+// write writes the groups that callers of add did not write themselves. It runs until Close.
 func (s *Store) write() {
 	defer close(s.written)
 	for {
-		// Whoever is about to add something goes first: a fuller group costs the
-		// same sync.
+		// Yield first: goroutines that are about to add changes fill the group, and a fuller group costs the same
+		// sync.
 		runtime.Gosched()
 		g := s.queue.next()
 		if g == nil {

@@ -35,9 +35,9 @@ func (s *Store) CreateSession(ctx context.Context, from eventlog.Session) (_ eve
 	return s.created(ctx, made, c, err)
 }
 
-// create makes a session after the links. The slot's mu is held. If there is a
-// session already the error is *ExistsError and the commit its newest. also, if
-// not nil, adds to the batch, on behalf of the other slots.
+// create makes a session whose log begins with the links. The slot's mu is held. If the session exists already, the
+// error is *ExistsError and the commit its newest. also, if not nil, adds further changes to the batch, which belong
+// to the other slots.
 func (s *Store) create(sl *slot, from eventlog.Session, shared []link, at state, also func(*pebble.Batch) error, others ...*slot) (*commit, error) {
 	if there := sl.session.Load(); there != nil {
 		return there.last, &eventlog.ExistsError{Kind: "session", Name: sl.id}

@@ -15,15 +15,15 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// damage keeps account of the files that cannot be read in part. Pebble reads them
-// again and again, in the background too, where it knows no pause.
+// damage keeps account of damaged files. Pebble reads such files again and again, also in the background, where it
+// makes no pause of its own.
 type damage struct {
 	logger *slog.Logger
-	// urgent, while not 0, has a compaction read a damaged file without a pause.
+	// urgent, while not 0, lets compactions read damaged files without a pause.
 	urgent atomic.Int32
 	// failures counts what Pebble could not do in the background because of damage.
 	failures atomic.Uint64
-	// announced counts those that are yet to be reported as an error.
+	// announced counts errors that Pebble will still report to its listener.
 	announced atomic.Int64
 
 	mu    sync.Mutex
@@ -50,7 +50,7 @@ func newDamage(logger *slog.Logger) *damage {
 	return &damage{logger: logger, files: map[string]*damagedFile{}, unreadable: map[string]bool{}}
 }
 
-// note says that a file was found damaged, and logs it the first time.
+// note records that a file was found damaged, and logs it the first time.
 func (d *damage) note(name, reason string) {
 	d.mu.Lock()
 	file := d.files[name]
@@ -66,14 +66,16 @@ func (d *damage) note(name, reason string) {
 	}
 }
 
-// announce says that an error will be reported by whoever holds the database's lock.
+// announce counts an error that a goroutine of Pebble will report while it holds the database's lock. pace must not
+// wait then.
 func (d *damage) announce(err error) {
 	if err != nil {
 		d.announced.Add(1)
 	}
 }
 
-// pace counts a failure, and slows down whoever holds no lock and tries forever.
+// pace counts a failure of Pebble's background work. If it was not announced, the goroutine holds no lock and retries
+// forever, so pace makes it wait.
 func (d *damage) pace(halted, closing <-chan struct{}) {
 	d.failures.Add(1)
 	if d.announced.Add(-1) >= 0 {
@@ -95,8 +97,8 @@ func (d *damage) any(suffix string) bool {
 	return false
 }
 
-// DamagedTables returns the tables of the database that were found damaged so far, as paths
-// below the directory. Where a table's index is lost, nobody knows whose keys were in it.
+// DamagedTables returns the tables that were found damaged so far, as paths below the directory. If a table's index
+// is lost, nobody knows which sessions' keys were in the table.
 func (s *Store) DamagedTables() (tables []string) {
 	d := s.disk.damage
 	d.mu.Lock()
@@ -138,9 +140,9 @@ func wait(pause time.Duration, halted, closing <-chan struct{}) {
 	}
 }
 
-// isDamage reports whether an error says that something is not what was written.
-// All files that are read were whole when they were closed, so an early end is one. That there is no
-// such key, which is asked often, is answered without looking into the error at length.
+// isDamage reports whether an error means that a file is not what was written. All files that are read were whole
+// when they were closed, so an unexpected end of file is damage. ErrNotFound comes often and is answered first,
+// because errors.Is and the like are slow.
 func isDamage(err error) bool {
 	if err == pebble.ErrNotFound { //nolint:errorlint // Get returns it as it is
 		return false
@@ -162,7 +164,7 @@ func reasonOf(err error) string {
 	return reason
 }
 
-// inSession names the session in an error that says what of it is damaged.
+// inSession adds the session's id to an error that reports damage.
 func inSession(id string, err *error) {
 	if corrupt, ok := errors.AsType[*eventlog.CorruptError](*err); ok && corrupt.Session == "" {
 		named := *corrupt

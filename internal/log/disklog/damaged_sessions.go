@@ -10,24 +10,22 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Where the records of sessions cannot be read one after the other, the references
-// to segments, which name the sessions too, say which there are.
+// If the sessions' records cannot be read in sequence, the ids of the sessions are found in the references of
+// segments, which name them too.
 
 const (
-	// unreadableSegments is how many segments in a row are skipped that cannot be
-	// read before the rest is given up.
+	// unreadableSegments is after how many unreadable segments in a row the search gives up.
 	unreadableSegments = 256
-	// segmentGap is more than a damaged stretch of the database can hide.
+	// segmentGap exceeds the number of segments whose keys a damaged stretch of the database can hide.
 	segmentGap = 1 << 32
 )
 
-// allIDs returns the ids of all sessions of which anything can be read that names
-// them, in order.
+// allIDs returns, in order, the ids of all sessions that any readable record or reference names.
 func (s *Store) allIDs() ([]string, error) {
 	found := map[string]bool{}
 	err := s.scan([]byte{keySession}, []byte{keySession + 1}, func(it *pebble.Iterator) error {
-		// The bare letter is no session, and neither is a key without a value; see the format on
-		// deletions. A value that cannot be read has a length.
+		// The bare letter is no session's key. A key without a value is a deleted session's; see the format on
+		// deletions. A value that cannot be read still has a length.
 		if id, value := it.Key()[1:], it.LazyValue(); len(id) > 0 && value.Len() > 0 {
 			found[string(id)] = true
 		}
@@ -99,14 +97,14 @@ func (s *Store) scan(lower, upper []byte, visit func(*pebble.Iterator) error) er
 	return nil
 }
 
-// listAll is ListSessions where records cannot be read one after the other, for that reason.
+// listAll is ListSessions for a database whose records cannot be read in sequence; reason is the error of that.
 func (l *listing) listAll(reason error) ([]eventlog.Session, error) {
 	ids, err := l.allIDs()
 	if err != nil {
 		return nil, err
 	}
 	if len(ids) == 0 {
-		return nil, reason // all names may be lost: not that there are no sessions
+		return nil, reason // the names of all sessions may be lost: an empty list would hide them
 	}
 	var page []eventlog.Session
 	for _, id := range ids {
@@ -148,8 +146,8 @@ func (l *listing) listAll(reason error) ([]eventlog.Session, error) {
 	return page, nil
 }
 
-// list describes a session for a page, or says that it is not to be shown. One that
-// is damaged is described as far as it is known; err is what is known of that.
+// list describes a session for a page, or says that it is not to be shown. err is the error of reading its record. A
+// damaged session is described as far as r and the disk say.
 func (l *listing) list(r *record, err error) (d eventlog.Session, shown bool, _ error) {
 	if !r.info.Matches(l.query.Labels) {
 		return d, false, nil

@@ -10,8 +10,8 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// DeleteSession removes a session and what no fork shares of it. It returns when that is durable, and
-// the keys are destroyed; its bytes are erased from the disk in the background.
+// DeleteSession removes a session and what no fork shares of it. It returns once that is durable and the segments'
+// keys are destroyed. The session's bytes are erased from the disk in the background.
 func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation, head *eventlog.Seq) (err error) {
 	defer inSession(id, &err)
 	if err := s.enterToChange(ctx); err != nil {
@@ -42,8 +42,8 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 	return nil
 }
 
-// condemned is find for a session that is to be deleted, which need not be readable unless it must have
-// a head. Of one that is not, the slot is not loaded.
+// condemned finds a session that is to be deleted. Unlike find it accepts a session that cannot be read, unless a
+// head is asked for, and it returns such a session with a slot that is not loaded.
 func (s *Store) condemned(id string, head *eventlog.Seq) (*slot, *session, error) {
 	sl, target, err := s.find(id)
 	if _, corrupt := errors.AsType[*eventlog.CorruptError](err); !corrupt || head != nil {
@@ -60,7 +60,7 @@ func (s *Store) condemned(id string, head *eventlog.Seq) (*slot, *session, error
 	return s.slotOf(id), newSession(r, state{}, puts{}), nil
 }
 
-// recordAnyhow is a session's record; where that cannot be read, one with the links that the references
+// recordAnyhow returns a session's record. If that cannot be read, it makes one with the links that the references
 // name.
 func (s *Store) recordAnyhow(id string) (*record, error) {
 	key := sessionKey(id)
@@ -97,7 +97,8 @@ func (s *Store) forget(sl *slot, target *session, head *eventlog.Seq) error {
 	if sl.loaded.Load() && sl.session.Load() != target {
 		return noSession(sl.id)
 	}
-	// What was begun, forks included, must be found below, and be durable before it is said.
+	// Changes that are under way, forks included, must be in the database to be found below, and durable before an
+	// error may depend on them.
 	if err := target.last.wait(context.Background()); err != nil {
 		return err
 	}
@@ -107,7 +108,8 @@ func (s *Store) forget(sl *slot, target *session, head *eventlog.Seq) error {
 	batch := s.db.NewBatch()
 	remove := batch.Delete
 	if !sl.loaded.Load() {
-		// After a tombstone Pebble looks for an older version, which is damaged.
+		// A lookup that meets a tombstone makes Pebble look for the older version, which is damaged. So write an
+		// empty value.
 		remove = func(key []byte, o *pebble.WriteOptions) error { return batch.Set(key, nil, o) }
 	}
 	if err := remove(sessionKey(sl.id), nil); err != nil {
@@ -141,7 +143,7 @@ func (r *record) segments() []segmentID {
 	return all
 }
 
-// putDeletion notes which segments are to be scrubbed of a deleted session.
+// putDeletion records the segments from which the deleted session's bytes must be erased.
 func putDeletion(batch *pebble.Batch, own segmentID, segments []segmentID) error {
 	m := &storagev1.Deletion{}
 	for _, segment := range segments {
@@ -155,11 +157,12 @@ func putDeletion(batch *pebble.Batch, own segmentID, segments []segmentID) error
 	return batch.Set(key, value, nil)
 }
 
-// unshare takes a session's share in a segment away, with all that no other
-// session shows. Where damage hides what others show, that stays.
+// unshare removes a session's share in a segment, and the content that no other session shows. If damage hides what
+// others show, the content stays.
 func (s *Store) unshare(batch *pebble.Batch, taken link, session string) error {
 	segment := taken.segment
-	// In a chain of forks of forks most show the same of a segment: the first that is met is enough.
+	// If another session shows as much of the segment, nothing can be removed, and the search may end there. In a
+	// chain of forks most do.
 	same := false
 	shares, err := s.shares(segment, session, func(l link) bool {
 		same = l.upTo >= taken.upTo && l.puts == taken.puts
@@ -194,7 +197,8 @@ func (s *Store) prune(batch *pebble.Batch, segment segmentID, shares []link) err
 	return s.pruneArtifacts(batch, segment, shares)
 }
 
-// shares lists the links of all sessions but one to a segment, up to the first that is enough; nil is none.
+// shares lists the links to a segment of all sessions except but. It stops at the first link for which enough is
+// true; a nil enough lists all.
 func (s *Store) shares(segment segmentID, but string, enough func(link) bool) ([]link, error) {
 	prefix := kindPrefix(segment, keyReference)
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: prefixEnd(prefix)})
@@ -285,8 +289,8 @@ func (s *Store) pruneArtifacts(batch *pebble.Batch, segment segmentID, shares []
 	return nil
 }
 
-// anyShows reports whether a share ends within the puts name.put..until, in which
-// this version is the newest.
+// anyShows reports whether a share shows this version of an artifact: the share's last put is not before name.put,
+// nor after until, the last put before a newer version.
 func anyShows(shares []link, name artifactName, until uint64) bool {
 	for _, l := range shares {
 		if name.seq <= l.upTo && name.put <= l.puts && l.puts <= until {

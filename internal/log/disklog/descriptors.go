@@ -10,10 +10,9 @@ import (
 
 const (
 	descriptorPause = 50 * time.Millisecond
-	// readTries is how often a file to be read is tried to open.
+	// readTries is how often opening a file for reading is tried.
 	readTries = 20
-	// openTables is how many files Pebble keeps open at most, and of the process's
-	// descriptors it takes a quarter.
+	// openTables is the most files that Pebble keeps open. It takes at most a quarter of the process's descriptors.
 	openTables      = 1000
 	descriptorShare = 4
 )
@@ -24,8 +23,8 @@ func isShortage(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// create opens a file for a change of the disk. It waits for a descriptor as long
-// as it takes: to fail would be for good.
+// create opens a file for writing. It waits for a file descriptor for as long as it takes, because an error here
+// would halt the store for good.
 func (fs *haltFS) create(open func() (vfs.File, error)) (vfs.File, error) {
 	for tries := 0; ; tries++ {
 		f, err := open()

@@ -60,7 +60,7 @@ type FormatError struct {
 
 func (e *FormatError) Error() string { return fmt.Sprintf("%s: %s", e.Dir, e.Reason) }
 
-// lockOwn takes a directory that is a store's, or is to be. Into another nothing is written.
+// lockOwn locks a directory that is a store's, or is empty and is to become one. Into any other it writes nothing.
 func lockOwn(fs vfs.FS, dir string) (io.Closer, error) {
 	if err := refuseBackup(fs, dir); err != nil {
 		return nil, err
@@ -78,14 +78,15 @@ func lockOwn(fs vfs.FS, dir string) (io.Closer, error) {
 // IsBackup reports whether a directory of the machine is a backup and no store yet.
 func IsBackup(dir string) bool { return isBackup(vfs.Default, dir) }
 
-// isBackup reports whether a directory has a backup's list and no inventory, which every opening makes.
+// isBackup reports whether a directory has a backup's list and no inventory. Each opening of a store makes an
+// inventory, so such a directory was never opened as one.
 func isBackup(fs vfs.FS, dir string) bool {
 	_, listErr := fs.Stat(fs.PathJoin(dir, BackupFile))
 	_, inventoryErr := fs.Stat(fs.PathJoin(dir, inventoryFile))
 	return listErr == nil && oserror.IsNotExist(inventoryErr)
 }
 
-// refuseBackup keeps a backup as it was taken.
+// refuseBackup returns an error for a backup, so that opening it does not change it.
 func refuseBackup(fs vfs.FS, dir string) error {
 	if isBackup(fs, dir) {
 		return &FormatError{Dir: dir, Reason: "it is a backup, which nothing may be written to: contextd restore makes a data directory of it"}
@@ -101,13 +102,13 @@ func lockDirectory(fs vfs.FS, dir string) (io.Closer, error) {
 			return nil, fmt.Errorf("%s is not a directory", dir)
 		}
 		if _, isPath := errors.AsType[*iofs.PathError](err); isPath {
-			// The file cannot be made: nobody holds it.
+			// This process cannot make the lock file, so it is no lock that another one holds.
 			return nil, fmt.Errorf("%s cannot be written to: %w", dir, err)
 		}
 		return nil, lockedError(fs, dir, err)
 	}
 	host, _ := os.Hostname()
-	// For the message above only: neither synced nor missed.
+	// The owner's name is only for LockedError: it need not be durable, and may be missing.
 	_ = durable.Write(fs, fs.PathJoin(dir, ownerFile), fmt.Sprintf("process %d on %s\n", os.Getpid(), host), false)
 	return lock, nil
 }
@@ -160,7 +161,8 @@ func checkFormat(fs vfs.FS, dir string) (empty bool, err error) {
 	return true, nil
 }
 
-// repairedFormat is put in place last of all that was rebuilt.
+// repairedFormat is the format file of a rebuilt store. A repair moves it into place last, so that its presence there
+// means that all else is in place.
 func repairedFormat(fs vfs.FS, dir string) string {
 	return fs.PathJoin(fs.PathJoin(dir, repairedDir), formatFile)
 }
@@ -187,7 +189,7 @@ func parseFormat(dir, text string) error {
 	case !found || err != nil || version < 1:
 		return damaged
 	case version != formatVersion && lines[2] == strings.SplitAfter(formatText(), "\n")[2]:
-		return damaged // the checksum is that of ours
+		return damaged // it is no later version: the checksum is the one that our version computes
 	case version != formatVersion:
 		return &FormatError{Dir: dir, Version: version, Reason: fmt.Sprintf(
 			"its format is version %d and this program knows version %d: use the program that wrote it, or a newer one",
@@ -198,5 +200,5 @@ func parseFormat(dir, text string) error {
 	return nil
 }
 
-// smallFile is more than the files hold that consist of a few lines.
+// smallFile exceeds the size of the directory's files that consist of a few lines.
 const smallFile = 4096

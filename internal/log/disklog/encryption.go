@@ -17,18 +17,17 @@ import (
 	"github.com/contextd/contextd/internal/log/disklog/keyring"
 )
 
-// Encryption says with which keys values are sealed before the database gets them.
+// Encryption has the keys with which values are encrypted before the database gets them.
 type Encryption struct {
 	// Identities are the operator's keys: the current one, then earlier ones.
 	Identities []age.Identity
-	// Dir is where the segments' keys are; empty is the directory keys in the store's own. What
-	// is in it must not be copied along with the store: a copy of both can be read after a
-	// session was deleted.
+	// Dir is the directory of the segments' keys; empty means the directory keys in the store's own. Do not copy it
+	// along with the store: who has both can read a session after it was deleted.
 	Dir string
 }
 
 const (
-	// encryptionFile says of which keyring the store's keys are.
+	// encryptionFile holds the id of the keyring with the store's keys.
 	encryptionFile  = "ENCRYPTION"
 	encryptionName  = "contextd-encryption "
 	encryptionMagic = encryptionName + "1"
@@ -57,8 +56,8 @@ func readEncryption(fs vfs.FS, dir string) (keyringID string, err error) {
 	return keyringID, nil
 }
 
-// openKeys opens the store's keyring, makes it if the store is to be encrypted from now on,
-// and refuses a store whose keys are not there.
+// openKeys opens the store's keyring, or makes it if the store becomes encrypted now. It refuses a store whose keys
+// are missing.
 func (s *Store) openKeys(dir string) error {
 	known, err := readEncryption(s.opts.FS, dir)
 	switch {
@@ -104,7 +103,7 @@ func errOtherKeys(dir, keys string) error {
 	return &FormatError{Dir: dir, Reason: fmt.Sprintf("the keys in %s are of another store, or %s is damaged", keys, encryptionFile)}
 }
 
-// keysAt is where the keys of a store are, given the setting.
+// keysAt returns the directory of a store's keys; set is Encryption.Dir.
 func keysAt(fs vfs.FS, dir, set string) string {
 	if set != "" {
 		return set
@@ -112,8 +111,8 @@ func keysAt(fs vfs.FS, dir, set string) string {
 	return fs.PathJoin(dir, keysDir)
 }
 
-// openKeyring opens the keyring, of a store that is only read without encrypting it to
-// another of the operator's keys.
+// openKeyring opens the keyring. If the store is opened only to be read, it does not encrypt the keyring to the
+// operator's newest key.
 func (s *Store) openKeyring(at string) (keys *keyring.Keyring, err error) {
 	all := s.opts.Encryption.Identities
 	if !s.opts.ReadOnly {
@@ -127,9 +126,9 @@ func (s *Store) openKeyring(at string) (keys *keyring.Keyring, err error) {
 	return keys, err
 }
 
-// newSegment returns the number of a segment to be made. In an encrypted store no segment may have had its key
-// already: of a store that was restored, a later life has given numbers away, and deleting the one must
-// not take the key of the other.
+// newSegment returns the number of a new segment. In an encrypted store it skips numbers that have a key: after a
+// restore from a backup, the life of the store after that backup may have used them, and to destroy one segment's key
+// must not destroy another's.
 func (s *Store) newSegment() segmentID {
 	for {
 		segment := s.lastSegment.Add(1)
@@ -167,10 +166,10 @@ func (s *Store) set(batch *pebble.Batch, key []byte, segment segmentID, value []
 	return batch.Set(key, out, nil)
 }
 
-// isSealed reports whether a value is one.
+// isSealed reports whether a value is encrypted.
 func isSealed(value []byte) bool { return len(value) > 0 && value[0] == sealedMagic }
 
-// unsealed returns the framed value; what was stored before the store was encrypted is one.
+// unsealed returns the framed value, decrypted if need be: values from before the store was encrypted are plain.
 func (s *Store) unsealed(key, value []byte) ([]byte, error) {
 	if !isSealed(value) {
 		return value, nil
@@ -207,8 +206,8 @@ func (s *Store) valueOf(it *pebble.Iterator) ([]byte, error) {
 	return s.unsealed(it.Key(), value)
 }
 
-// destroyKeys makes unreadable, in every copy of the store, those of the segments that no
-// session shows any more.
+// destroyKeys destroys the keys of those of the segments that no session shows any more. Nobody can decrypt them
+// then, in any copy of the store.
 func (s *Store) destroyKeys(segments []segmentID) error {
 	if s.keys == nil {
 		return nil
@@ -216,7 +215,7 @@ func (s *Store) destroyKeys(segments []segmentID) error {
 	for _, segment := range segments {
 		shares, err := s.shares(segment, "", func(link) bool { return true })
 		if _, corrupt := errors.AsType[*eventlog.CorruptError](err); corrupt || len(shares) > 0 {
-			continue // somebody shows it, or may
+			continue // a session shows it, or damage hides whether one does
 		}
 		if err != nil {
 			return err

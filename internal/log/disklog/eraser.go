@@ -13,14 +13,14 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// eraser knows which deletions are yet to be erased from the disk. Each is named by the session's own
-// segment, has all segments of its log, and a record in the database until it is done.
+// eraser knows the deletions whose bytes are still to be erased from the disk. Each is identified by the own segment
+// of its session, lists all segments of the log, and has a record in the database until it is done.
 type eraser struct {
 	mu      sync.Mutex
 	waiting map[segmentID][]segmentID
-	// stuck are those that damage keeps from being erased, until the store is opened again.
+	// stuck are deletions that damage keeps from being erased, with the error, until the store is opened again.
 	stuck map[segmentID]error
-	// moved is closed, and replaced, when any of these changes.
+	// moved is closed, and replaced, when waiting or stuck changes.
 	moved chan struct{}
 }
 
@@ -40,14 +40,14 @@ func (e *eraser) announce() {
 	e.moved = make(chan struct{})
 }
 
-// next returns those that wait, and what is closed when there are others.
+// next returns the waiting deletions, and a channel that is closed when there are others.
 func (e *eraser) next() (map[segmentID][]segmentID, <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return maps.Clone(e.waiting), e.moved
 }
 
-// done takes deletions out; err says why they cannot be erased.
+// done removes deletions from waiting; with an err, which says why they cannot be erased, they become stuck.
 func (e *eraser) done(deletions map[segmentID][]segmentID, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -67,7 +67,7 @@ func (e *eraser) left() int {
 	return len(e.waiting) + len(e.stuck)
 }
 
-// of returns what is known of a deletion, or with 0 of all of them.
+// of returns whether a deletion, or with own 0 any, waits, and the error if it is stuck.
 func (e *eraser) of(own segmentID) (waits bool, moved <-chan struct{}, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -103,7 +103,7 @@ func (s *Store) WaitErased(ctx context.Context, of eventlog.Incarnation) error {
 // eraserPause is how long erasing waits where it failed for want of file descriptors.
 const eraserPause = time.Second
 
-// erase erases what is deleted, all that waits at once, until the store closes.
+// erase erases deleted sessions in the background, all that wait at once, until the store closes.
 func (s *Store) erase() {
 	for {
 		deletions, moved := s.eraser.next()
@@ -125,7 +125,7 @@ func (s *Store) erase() {
 			s.logger.Error("bytes of deleted sessions stay on the disk, because damage keeps what is next to them from being rewritten", "sessions", len(deletions), "error", corrupt)
 			err = &eventlog.CorruptError{What: "what is next to it on the disk", Reason: "it is deleted, but its bytes could not be removed: " + corrupt.Error()}
 		case err != nil && (s.disk.off() || s.disk.isClosing()):
-			return // the next opening goes on
+			return // the next process that opens the store finishes it
 		case err != nil:
 			s.logger.Warn("erasing deleted sessions from the disk is tried again", "error", err)
 			wait(eraserPause, s.disk.halted, s.closing)
@@ -137,7 +137,7 @@ func (s *Store) erase() {
 	}
 }
 
-// findDeletions lists what an earlier process did not finish erasing.
+// findDeletions queues the deletions that an earlier process did not finish erasing.
 func (s *Store) findDeletions() error {
 	err := s.scan([]byte{keyDeletion}, []byte{keyDeletion + 1}, func(it *pebble.Iterator) error {
 		value, err := it.ValueAndErr()
@@ -152,7 +152,7 @@ func (s *Store) findDeletions() error {
 		for _, segment := range m.GetSegments() {
 			segments = append(segments, segmentID(segment))
 		}
-		// Its number must not be given away: what is then written would be erased.
+		// No new segment may get the deletion's number: its content would be erased.
 		own := deletionSegment(it.Key())
 		s.lastSegment.Store(max(s.lastSegment.Load(), uint64(own)))
 		s.eraser.add(own, segments)

@@ -36,7 +36,7 @@ func (s *Store) Fork(ctx context.Context, r eventlog.ForkRequest) (_ eventlog.Se
 	return s.created(ctx, made, c, err)
 }
 
-// fork returns the new session as well: its slot may hold another, or none, soon after.
+// fork returns the new session too: soon after, the child's slot may hold another session, or none.
 func (s *Store) fork(parentSlot, childSlot *slot, parent *session, r eventlog.ForkRequest) (*session, *commit, error) {
 	first, second := parentSlot, childSlot
 	if second.id < first.id {
@@ -92,7 +92,7 @@ func (s *session) share(at eventlog.Seq) []link {
 	return shared
 }
 
-// freeze keeps the artifacts that a fork now shares from being replaced.
+// freeze marks all artifacts put so far as shared with a fork, so that later puts keep these versions.
 func (s *session) freeze(batch *pebble.Batch) error {
 	if s.puts.frozen == s.puts.last {
 		return nil

@@ -59,7 +59,7 @@ func unframe(key []byte, letter byte, value []byte) ([]byte, error) {
 	return value[frameSize:], nil
 }
 
-// decode fills m from a framed value. m keeps nothing of it.
+// decode fills m from a framed value. m does not refer to the value's bytes.
 func decode(key []byte, letter byte, value []byte, m proto.Message) error {
 	body, err := unframe(key, letter, value)
 	if err != nil {
@@ -71,7 +71,7 @@ func decode(key []byte, letter byte, value []byte, m proto.Message) error {
 	return nil
 }
 
-// describeKey says in words what a key is for. It shows no content but ids.
+// describeKey says in words what a key is for. It shows ids, and no content.
 func describeKey(key []byte) string {
 	if len(key) == 0 {
 		return "an empty key"

@@ -2,8 +2,8 @@ package disklog
 
 import "github.com/contextd/contextd/internal/guard"
 
-// guarded runs a part of the store's work. After a panic nobody knows what it did, so it halts the store:
-// whoever waits is notified, and the disk stays as it is.
+// guarded runs a part of the store's work. After a panic nobody knows how much of it was done, so the store is
+// halted: waiters get an error, and the disk stays as it is.
 func (s *Store) guarded(task string, run func()) {
 	err := guard.Run(s.logger, task, func() error {
 		run()
@@ -14,7 +14,7 @@ func (s *Store) guarded(task string, run func()) {
 	}
 }
 
-// start runs a task beside all others until Close, which it must notice.
+// start runs a background task, which must end on its own when Close begins.
 func (s *Store) start(task string, run func()) {
 	s.background.Go(func() { s.guarded(task, run) })
 }

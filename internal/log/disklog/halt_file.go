@@ -12,14 +12,14 @@ type haltFile struct {
 	vfs.File
 	fs   *haltFS
 	name string
-	// timed says that appends wait for the syncs of this file.
+	// timed is set for log files, on whose syncs appends wait: the time of each sync is measured.
 	timed bool
-	// What was written to it, one after the other.
+	// Length and checksum of what was written, as far as it was written in sequence.
 	length int64
 	sum    uint32
 }
 
-// durable says that what was written is.
+// durable records in the inventory that what was written so far is durable.
 func (f *haltFile) durable() {
 	if f.fs.inventory == nil || f.fs.off() {
 		return
@@ -33,7 +33,7 @@ func (f *haltFile) durable() {
 
 func (f *haltFile) Write(p []byte) (int, error) {
 	if !f.fs.off() {
-		// A file may change what it is given to write.
+		// The checksum is taken before the write, which may change p.
 		length, sum := int64(len(p)), crc32.Update(f.sum, castagnoli, p)
 		_, err := f.File.Write(p)
 		f.fs.check("write", f.name, err)
@@ -50,7 +50,7 @@ func (f *haltFile) WriteAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// sync makes the file durable, and takes notice of how long that takes.
+// sync makes the file durable, and reports how long that takes if the file is timed.
 func (f *haltFile) sync(sync func() error) {
 	if f.timed {
 		defer f.fs.syncing()()

@@ -24,22 +24,22 @@ type haltFS struct {
 	// fresh, while not 0, keeps log files from being written over older ones.
 	fresh atomic.Int32
 
-	// inventory records what must be there later; nil where nobody asks.
+	// inventory records what a later opening must find; nil if none is kept.
 	inventory *inventory
 	// damage records what cannot be read.
 	damage *damage
-	// lost are files with values that are missing, or have another size. They are listed, so that Pebble,
-	// which panics where it knows of no such file, finds them unreadable.
+	// lost are blob files that are missing or have the wrong size. Pebble panics where a blob file that it needs is
+	// not in the directory, so they are listed nonetheless, and Pebble finds them unreadable.
 	lost []string
 	// syncing is called for each sync of a log file; may be nil.
 	syncing func() (done func())
-	// closing is closed when nothing is to be waited for any more.
+	// closing is closed when Close begins: waits end then.
 	closing chan struct{}
 
 	once   sync.Once
 	err    error
 	halted chan struct{}
-	// shadow takes the place of the disk once halted.
+	// shadow replaces the disk once it is halted: later changes go there.
 	shadow *vfs.MemFS
 }
 
@@ -50,7 +50,7 @@ func newHaltFS(disk vfs.FS) *haltFS {
 	}
 }
 
-// forget takes a file out of the inventory that is about to be removed.
+// forget removes from the inventory a file that is about to be removed.
 func (fs *haltFS) forget(name string) {
 	if fs.inventory != nil && !fs.off() {
 		fs.check("write", inventoryFile, fs.inventory.forget(name))
@@ -66,7 +66,7 @@ func (fs *haltFS) opened(f vfs.File, name string) vfs.File {
 	return &haltFile{File: f, fs: fs, name: name, timed: isLog && fs.syncing != nil}
 }
 
-// noRecycling adds to the number of those who want log files to be new.
+// noRecycling adds n to fresh: while that is not 0, new log files do not reuse old ones.
 func (fs *haltFS) noRecycling(n int32) { fs.fresh.Add(n) }
 
 // halt cuts the disk off. Only the first cause counts.
@@ -90,7 +90,7 @@ func (fs *haltFS) cause() error {
 // off reports whether the disk was cut off.
 func (fs *haltFS) off() bool { return fs.cause() != nil }
 
-// check passes a change's outcome on: an error halts and is reported as success.
+// check takes the outcome of a change. An error halts the store, and the caller reports success to Pebble.
 func (fs *haltFS) check(what, name string, err error) {
 	if err != nil {
 		fs.halt(fmt.Errorf("%s %s: %w", what, name, err))
@@ -117,8 +117,8 @@ func (fs *haltFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 	return fs.shadowCreate(name, category)
 }
 
-// ReuseForWrite renames a log file and opens it for writing over what it holds,
-// or makes a new file in its place where old content must not stay.
+// ReuseForWrite renames a log file and opens it for overwriting. Where old content must not stay on the disk, it
+// makes a new file instead.
 func (fs *haltFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	fs.forget(oldname)
 	if fs.off() {
@@ -133,7 +133,7 @@ func (fs *haltFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteC
 			fs.check("reuse", oldname, err)
 			return fs.shadowCreate(newname, category)
 		}
-		// A deletion removed it meanwhile.
+		// A deletion removed the old file meanwhile.
 	}
 	if err := fs.Remove(oldname); err != nil && !oserror.IsNotExist(err) {
 		return nil, err
@@ -167,9 +167,8 @@ func (fs *haltFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	return fs.read(func() (vfs.File, error) { return fs.openToRead(name, opts...) })
 }
 
-// List lists a directory, with what should be there. A failure is dealt with like that of a
-// change: Pebble lists when its opening is nearly done, and panics where that fails while it
-// compacts already.
+// List lists a directory, and adds the lost files to it. A failure halts the store as that of a change does: Pebble
+// lists when its opening is nearly done, and would panic, because compactions run by then.
 func (fs *haltFS) List(dir string) ([]string, error) {
 	names, err := fs.FS.List(dir)
 	fs.check("list", dir, err)

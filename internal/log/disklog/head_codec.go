@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// completeUpTo is how many open calls are written in full with every head.
+	// completeUpTo is up to how many open calls every head is written complete.
 	completeUpTo = 16
-	// completeEvery is how many bytes of records follow a complete head before the next
-	// one: what leads to a head must be quick to read. Where the open calls take more, as
-	// many follow, so that complete heads take no more room than the rest.
+	// completeEvery is how many bytes of records may follow a complete head before the next one, so that a head is
+	// quickly rebuilt. If the open calls themselves take more, the gap is as large as they are, so that complete
+	// heads take at most half of the room.
 	completeEvery = 64 << 10
 
 	headField = 15 // of storagev1.Event
@@ -25,7 +25,7 @@ const (
 	chainSize = 2 + sha256.Size
 )
 
-// state is all that a segment's writer must know of the log up to an event.
+// state is all of a log's past that its writer must know, up to some event.
 type state struct {
 	head   eventlog.Head
 	bytes  uint64
@@ -35,7 +35,7 @@ type state struct {
 	since int
 }
 
-// completeAfter reports whether the head of a record of so many bytes must be complete.
+// completeAfter reports whether the head must be complete that follows a record of so many bytes.
 func (s *state) completeAfter(record int) bool {
 	if len(s.head.OpenCalls) <= completeUpTo {
 		return true
@@ -54,8 +54,8 @@ func (s *state) completeAfter(record int) bool {
 // openCallOverhead is about what an open call takes in addition to its ids.
 const openCallOverhead = 12
 
-// appendHead encodes next, the state after an event, as a storagev1.Head without the
-// chain: in full if it is to be complete, else with what the event changed alone.
+// appendHead encodes next, the state after an event, as a storagev1.Head without the chain: complete, or else only
+// what the event changed.
 func appendHead(b []byte, next *state, change eventlog.HeadChange, complete bool) []byte {
 	b = eventcodec.AppendInt(b, 1, uint64(next.head.Turns))
 	b = eventcodec.AppendString(b, 2, next.head.LastGroup)
@@ -106,8 +106,7 @@ func putRecord(key, record, event, head []byte, before [sha256.Size]byte) [sha25
 	return chain
 }
 
-// chainOver is the chain after an event whose encoding is covered but for the
-// chain itself.
+// chainOver returns the chain after an event. covered is the event's encoding without the chain, which it hashes.
 func chainOver(before [sha256.Size]byte, covered []byte) (after [sha256.Size]byte) {
 	h := sha256.New()
 	h.Write(before[:])

@@ -2,16 +2,16 @@ package disklog
 
 import "encoding/binary"
 
-// idFilter remembers which event_ids a segment may hold, in about two bytes per
-// id. What it does not remember is not there, which saves most appends a look
-// into the database. It grows by layers, each twice the size of the one before.
+// idFilter is a Bloom filter of the event_ids in a segment, in about two bytes per id. An id that it does not know is
+// not in the segment, which saves most appends a lookup in the database. It grows by layers, each twice the size of
+// the one before.
 type idFilter struct {
 	layers []idLayer
 }
 
 type idLayer struct {
 	bits []uint64
-	room int // how many more ids it takes
+	room int // how many more ids the newest layer takes
 }
 
 const (
@@ -67,7 +67,7 @@ func (l idLayer) holds(bits [probesPerID]uint64) bool {
 	return true
 }
 
-// probes derives positions from a hash that is already as good as random.
+// probes derives bit positions from the hash itself, which is uniformly distributed already.
 func probes(hash idHash) (bits [probesPerID]uint64) {
 	at, step := binary.LittleEndian.Uint64(hash[:8]), binary.LittleEndian.Uint64(hash[8:])|1
 	for i := range bits {

@@ -24,19 +24,18 @@ const (
 	inventoryMagic = "contextd-inventory 1"
 	slotBytes      = 4096
 	slots          = 2
-	// maxCounted is how many log files fit into a slot; there are some five.
+	// maxCounted is how many log files fit into a slot; a store has about five.
 	maxCounted = 64
 )
 
-// extent is what is known of a file that is only ever appended to: so many bytes
-// are durable, and this is their checksum.
+// extent describes a file that only grows: its first length bytes are durable, and sum is their checksum.
 type extent struct {
 	number uint64
 	length int64
 	sum    uint32
 }
 
-// counted is what must be there when the store is opened again.
+// counted is what the next opening of the store must find.
 type counted struct {
 	generation uint64
 	// manifest is the one in force. Its number is 0 until there is a database.
@@ -44,15 +43,13 @@ type counted struct {
 	logs     map[uint64]extent
 }
 
-// inventory keeps a record, outside the database, of what a later opening must
-// find: Pebble takes a manifest that is cut for a shorter one, and a log file that
-// is missing or cut for one that was never written.
+// inventory records, outside the database, what a later opening must find. Pebble itself takes a truncated manifest
+// for a shorter one, and a missing or truncated log file for one that was never written.
 //
-// It never claims what may not be there after a crash, whatever of it reached the
-// disk: a length is claimed once it is synced, and a log file is taken out, durably
-// and in both slots, before it is removed. With another manifest than the one that they were made
-// with, claims count about logs alone that the manifest has replayed, so a program that keeps no
-// inventory may have had the store meanwhile.
+// It never claims what a crash could take back, whatever part of the record reached the disk: a length is claimed
+// once it is synced, and a log file's claim is withdrawn, durably and in both slots, before the file is removed. If
+// the manifest in force is not the claimed one, claims hold only for log files that it would still replay: a program
+// that keeps no inventory may have used the store meanwhile.
 type inventory struct {
 	disk vfs.FS // below the halting
 	dir  string // of the database
@@ -60,8 +57,8 @@ type inventory struct {
 	mu   sync.Mutex
 	file vfs.File
 	now  counted
-	// synced are the manifests of this process, and next is the one that a marker
-	// names that is not durable yet.
+	// synced are the durable extents of this process's manifests. next is the manifest that a new marker names, until
+	// the marker is durable.
 	synced map[uint64]extent
 	next   uint64
 }
@@ -85,8 +82,8 @@ func manifestNumber(name string) (uint64, bool) {
 	return n, err == nil
 }
 
-// markedManifest is the manifest that a marker's name names, and which of the
-// markers it is.
+// markedManifest returns the manifest that a marker file's name names, and the marker's iteration; ok is false for
+// other names.
 func markedManifest(name string) (iteration, number uint64, ok bool) {
 	rest, found := strings.CutPrefix(name, manifestMarker)
 	if !found {
@@ -107,7 +104,7 @@ const (
 // exists reports whether there is a database.
 func (v *inventory) exists() bool {
 	if v == nil {
-		return true // a store that is only read
+		return true // a store that is opened only to be read
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -119,7 +116,7 @@ func (v *inventory) own(path string) (string, bool) {
 	return v.disk.PathBase(path), v.disk.PathDir(path) == v.dir
 }
 
-// made takes notice of a new file.
+// made is called for each new file; it remembers the manifest that a new marker names.
 func (v *inventory) made(path string) {
 	name, own := v.own(path)
 	if _, number, ok := markedManifest(name); own && ok {
@@ -129,7 +126,7 @@ func (v *inventory) made(path string) {
 	}
 }
 
-// wrote takes notice that so much of a file is durable.
+// wrote claims the first length bytes of a file, which are durable, if it is a log or a manifest.
 func (v *inventory) wrote(path string, length int64, sum uint32) error {
 	name, own := v.own(path)
 	isLog, isManifest, number := kindOf(name)
@@ -140,7 +137,7 @@ func (v *inventory) wrote(path string, length int64, sum uint32) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if isLog {
-		// Not synced: what is lost of it is a claim, not an event.
+		// This write is not synced: a crash may lose the claim, but no event.
 		v.now.logs[number] = at
 		return v.write(false)
 	}
@@ -152,7 +149,7 @@ func (v *inventory) wrote(path string, length int64, sum uint32) error {
 	return v.write(true)
 }
 
-// dirSynced takes notice that the names of all files are durable.
+// dirSynced is called once the names of all files in a directory are durable, markers among them.
 func (v *inventory) dirSynced(path string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -169,7 +166,7 @@ func (v *inventory) dirSynced(path string) error {
 	return v.write(true)
 }
 
-// forget takes a file out that is about to be removed, renamed or written over.
+// forget withdraws the claim for a file that is about to be removed, renamed or overwritten.
 func (v *inventory) forget(path string) error {
 	name, own := v.own(path)
 	isLog, _, number := kindOf(name)
@@ -182,8 +179,8 @@ func (v *inventory) forget(path string) error {
 	return v.write(true)
 }
 
-// write writes the inventory into one slot, or, durably, into both: so that no
-// older claim comes back should one be torn. mu is held.
+// write writes the inventory into one slot, or, with durably, into both and syncs it: then a torn slot cannot bring
+// an older claim back. mu is held.
 func (v *inventory) write(durably bool) error {
 	if v.file == nil {
 		return nil
@@ -228,7 +225,7 @@ func appendSum(b []byte, sum uint32) []byte {
 	return append(hex.AppendEncode(b, binary.BigEndian.AppendUint32(nil, sum)), '\n')
 }
 
-// parseCounted reads a slot. What follows the checksum is of an older, longer one.
+// parseCounted reads a slot. Bytes after the checksum are the rest of an older, longer text.
 func parseCounted(slot []byte) (c counted, ok bool) {
 	c.logs = map[uint64]extent{}
 	var lines []string
@@ -261,8 +258,7 @@ func parseCounted(slot []byte) (c counted, ok bool) {
 	return c, true
 }
 
-// readInventory returns the newest valid slot. found says whether there is a file
-// at all, valid whether it can be read.
+// readInventory returns the newest valid slot. found says whether there is a file, valid whether any slot in it is.
 func readInventory(disk vfs.FS, dir string) (c counted, found, valid bool, err error) {
 	content, err := durable.Read(disk, disk.PathJoin(dir, inventoryFile), slots*slotBytes)
 	switch {

@@ -32,7 +32,7 @@ func deletionKey(s segmentID) []byte {
 	return binary.BigEndian.AppendUint64([]byte{keyDeletion}, uint64(s))
 }
 
-// deletionSegment is the segment of a deletion's key.
+// deletionSegment returns the own segment of the deleted session that a deletion's key names.
 func deletionSegment(key []byte) segmentID {
 	if len(key) != 9 {
 		return 0
@@ -97,7 +97,7 @@ func artifactKey(s segmentID, kind string, seq eventlog.Seq, id string, put uint
 	return binary.BigEndian.AppendUint64(artifactPrefix(s, kind, seq, id), put)
 }
 
-// artifactName is what an artifact's key says after the segment.
+// artifactName is the part of an artifact's key after the segment.
 type artifactName struct {
 	kind string
 	seq  eventlog.Seq
@@ -140,8 +140,7 @@ func keySegmentID(key []byte) segmentID {
 	return segmentID(binary.BigEndian.Uint64(key[1:9]))
 }
 
-// appendText writes a string such that the order of keys is the order of strings
-// and no string's encoding begins another's.
+// appendText encodes a string such that keys sort as the strings do, and no encoding is a prefix of another.
 func appendText(k []byte, s string) []byte {
 	for i := range len(s) {
 		k = append(k, s[i])

@@ -49,12 +49,11 @@ func (s *Store) listener() *pebble.EventListener {
 	}
 }
 
-// retryPause is how long a failed store keeps Pebble from trying again what can
-// only fail.
+// retryPause slows Pebble down in a failed store: it retries background work that can only fail.
 const retryPause = 100 * time.Millisecond
 
-// backgroundError is notified of what Pebble could not do. What is damaged it keeps as it
-// is, and tries again: the sessions that are not in it are served meanwhile.
+// backgroundError is called for an error of Pebble's background work. Damaged files stay as they are and Pebble tries
+// again; sessions without content in them are served meanwhile.
 func (s *Store) backgroundError(err error) {
 	if isDamage(err) || mayPass(err) {
 		s.logger.Debug("the event log's database could not be tidied", "error", reasonOf(err))

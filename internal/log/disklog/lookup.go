@@ -39,16 +39,16 @@ func (s *Store) lookupIn(target *session, encoded []encodedEvent) func(int) (eve
 	}
 }
 
-// ownMayHold reports false only if the session's own segment, as the database has
-// it, does not hold the event_id.
+// ownMayHold reports false only if the session's own segment does not have the event_id in the database. Events that
+// are not written yet are not looked at.
 func (s *Store) ownMayHold(target *session, hash idHash) (bool, error) {
 	events := target.at.head.Seq - target.own().base
 	if events == 0 {
 		return false, nil
 	}
 	if target.ids == nil {
-		// The filter of a session that was loaded is filled once that is likely to
-		// pay: a look into the database costs as much as reading some tens of keys.
+		// A loaded session's filter is filled once that is likely to pay: a lookup in the database costs as much as
+		// reading some tens of keys.
 		if target.looks++; target.looks < 16+int(events/64) {
 			return true, nil
 		}
@@ -66,8 +66,8 @@ func (s *Store) ownMayHold(target *session, hash idHash) (bool, error) {
 	return target.ids.mayHold(hash), nil
 }
 
-// sharedMayHold reports false only if no segment that the session shares holds the event_id. In a chain
-// of forks of forks there are many, which a look into the database goes through one by one.
+// sharedMayHold reports false only if no segment that the session shares has the event_id. A chain of forks has many
+// segments, and without the filter a lookup goes through them one by one.
 func (s *Store) sharedMayHold(target *session, hash idHash) (bool, error) {
 	const few = 4 // events, as a fork may get that is given up soon
 	shared := target.links[:len(target.links)-1]
@@ -77,7 +77,7 @@ func (s *Store) sharedMayHold(target *session, hash idHash) (bool, error) {
 	if target.shared == nil {
 		target.sharedLooks++
 		if (target.sharedLooks-few)*len(shared) <= int(target.own().base/64) || !target.visible() {
-			return true, nil // what is not visible may share events that the database does not have yet
+			return true, nil // a session that is not visible yet may share events that are not in the database yet
 		}
 		filled := &idFilter{}
 		for _, l := range shared {

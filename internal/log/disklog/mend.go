@@ -13,8 +13,8 @@ import (
 	"github.com/contextd/contextd/internal/log/disklog/salvage"
 )
 
-// mend makes a session whole up to the first event that is lost, notes what it loses, and returns its
-// links; none if nothing is left.
+// mend cuts a session's log before its first lost event, records the loss for the report, and returns the remaining
+// links; none if nothing remains.
 func (b *rebuilding) mend(ctx context.Context, id string) ([]link, error) {
 	r, loss, err := b.recordOf(id)
 	if err != nil || loss.Gone {
@@ -65,8 +65,8 @@ func (b *rebuilding) mend(ctx context.Context, id string) ([]link, error) {
 	return r.links, nil
 }
 
-// recordOf returns a session's record, rebuilt of the references where it is lost. Gone says that the
-// session cannot be rebuilt; without a reason, that it was deleted.
+// recordOf returns a session's record, rebuilt from references if the record is lost. Loss.Gone says that the session
+// cannot be rebuilt; if it has no reason, the session was deleted.
 func (b *rebuilding) recordOf(id string) (*record, Loss, error) {
 	loss := Loss{Session: id, Why: b.ids[id]}
 	if loss.Why == "" {
@@ -93,7 +93,8 @@ func (b *rebuilding) recordOf(id string) (*record, Loss, error) {
 	case b.erased[links[n-1].segment]:
 		loss.Gone, loss.Why = true, ""
 	case b.store.keys != nil && !b.store.keys.Has(uint64(links[n-1].segment)):
-		// It was deleted after the backup that this store is of, or the file of its key is lost.
+		// The session was deleted after the backup was taken from which this store was restored, or its key's file is
+		// lost.
 		loss.Gone = true
 	}
 	if loss.Gone {
@@ -105,7 +106,7 @@ func (b *rebuilding) recordOf(id string) (*record, Loss, error) {
 	return &record{info: eventlog.Session{ID: id, CreateTime: b.now}, links: links}, loss, nil
 }
 
-// endAt ends a log within the link i.
+// endAt cuts a log off after seq, which is in links[i].
 func endAt(links []link, i int, seq eventlog.Seq) []link {
 	own := links[len(links)-1]
 	if i == len(links)-1 {
@@ -120,7 +121,7 @@ func endAt(links []link, i int, seq eventlog.Seq) []link {
 	return append(kept, own)
 }
 
-// cut removes what a segment has after an event, and returns how many artifacts that is.
+// cut removes a segment's content after an event, and returns how many artifacts that removed.
 func (b *rebuilding) cut(batch *pebble.Batch, segment segmentID, after eventlog.Seq) (artifacts int, err error) {
 	if err := b.store.truncate(batch, segment, after); err != nil {
 		return 0, err

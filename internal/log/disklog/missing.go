@@ -30,8 +30,8 @@ func (e *MissingError) Error() string {
 		e.Dir, strings.Join(e.Missing, "; "), e.Dir)
 }
 
-// recall finds out, before the database is opened, whether everything is there
-// that a later process must find, and returns what is known of it.
+// recall compares the directory with its inventory before the database is opened. It returns what the inventory is to
+// claim from now on, or *MissingError.
 func (s *Store) recall(dir string) (counted, error) {
 	disk := s.opts.FS
 	known, found, valid, err := readInventory(disk, dir)
@@ -52,9 +52,9 @@ func (s *Store) recall(dir string) (counted, error) {
 	return now, err
 }
 
-// dropUnneeded takes the logs out of what is missing of which everything was in tables before they were
-// removed: so says the manifest, which is newer than the inventory. Where that cannot be read, the opening
-// says so later.
+// dropUnneeded removes log files from the list of what is missing if all their content was in tables before they were
+// removed. The manifest knows that if it is newer than the inventory. If the manifest cannot be read, opening the
+// database reports that later.
 func (s *Store) dropUnneeded(l *look) {
 	_, unflushed, err := s.filesInForce(l.logs)
 	var missing, logs []string
@@ -71,10 +71,9 @@ type look struct {
 	disk    vfs.FS
 	dir     string
 	missing []string
-	logs    []string // files of the write-ahead log, if all that is missing are
+	logs    []string // the missing log files, if nothing else is missing
 	newer   bool     // the manifest says more than the inventory knows of
-	// fragments says whether there is anything that a database leaves once it has
-	// taken something in.
+	// fragments is set if the directory has files that only a database with content has.
 	fragments bool
 }
 
@@ -109,7 +108,7 @@ func (l *look) at(known counted, valid bool) (now counted, err error) {
 		return counted{}, err
 	}
 	now.manifest.number = newest
-	l.newer = known.manifest.number != newest // a crash, or a program that keeps no inventory, came after it
+	l.newer = known.manifest.number != newest // a crash came after the inventory, or a program that keeps none used the store
 	if !l.newer {
 		if err := l.compare(manifestName(newest), known.manifest); err != nil {
 			return counted{}, err
@@ -121,7 +120,7 @@ func (l *look) at(known counted, valid bool) (now counted, err error) {
 	}
 	trusted := len(l.missing) == 0
 	if l.newer && !trusted {
-		return now, nil // it cannot say which logs there must be
+		return now, nil // an incomplete manifest cannot say which logs there must be
 	}
 	for _, number := range slices.Sorted(maps.Keys(known.logs)) {
 		name, before := fmt.Sprintf("%06d.log", number), len(l.missing)
@@ -174,8 +173,8 @@ func (l *look) markers() (newest uint64, formats int, err error) {
 	return newest, formats, nil
 }
 
-// measure returns the length of a file and the checksum of all of it. The length
-// is negative if the file is missing.
+// measure returns the length of a file and the checksum over all of it. The length is negative if the file is
+// missing.
 func (l *look) measure(name string) (extent, error) {
 	length, sum, err := l.sum(name, 1<<62)
 	if oserror.IsNotExist(err) {
@@ -212,10 +211,10 @@ func (l *look) sum(name string, limit int64) (length int64, sum uint32, err erro
 	return length, h.Sum32(), errors.Join(err, f.Close())
 }
 
-// peekFS shows a database with empty files for its logs, of which it notes those that a database replays.
+// peekFS is a database whose log files appear empty. It records which of them Pebble opens to replay.
 type peekFS struct {
 	readFS
-	logs     []string // names of logs that are there no more
+	logs     []string // names of missing log files, shown as if they were present
 	replayed map[string]bool
 }
 
@@ -240,14 +239,13 @@ func (fs peekFS) Open(path string, opts ...vfs.OpenOption) (vfs.File, error) {
 // Stat describes a file.
 func (fs peekFS) Stat(path string) (vfs.FileInfo, error) {
 	if slices.Contains(fs.logs, fs.PathBase(path)) {
-		path = fs.PathDir(path) // whose size says as much
+		path = fs.PathDir(path) // its size has to do for a log that is missing
 	}
 	return fs.FS.Stat(path)
 }
 
-// checkFiles compares the tables and the files of values with the manifest. A table
-// that is missing or cut is an error. Of the files of values it notes which are: what
-// they held is lost, the other sessions are served.
+// checkFiles compares tables and blob files with the manifest. A missing or truncated table is an error. Missing or
+// truncated blob files are recorded: the values in them are lost, and other sessions are served.
 func (s *Store) checkFiles(dir string) error {
 	inForce, _, err := s.filesInForce(nil)
 	if err != nil {
@@ -279,8 +277,8 @@ type fileInForce struct {
 	first, last []byte
 }
 
-// filesInForce returns the tables and the files of values that the manifest names. Of the logs, those that
-// are there and the others that are given, it returns those of which something is not in tables.
+// filesInForce returns the tables and blob files that the manifest names, and which log files have content that is in
+// no table yet. logs are missing log files to be considered beside those in the directory.
 func (s *Store) filesInForce(logs []string) (files map[string]fileInForce, unflushed map[string]bool, err error) {
 	peek := peekFS{readFS{s.opts.FS}, logs, map[string]bool{}}
 	options := s.pebbleOptions()
@@ -307,8 +305,7 @@ func (s *Store) filesInForce(logs []string) (files map[string]fileInForce, unflu
 	return files, peek.replayed, nil
 }
 
-// wrongSize says what is amiss with a file of which the size is known; empty if
-// nothing is.
+// wrongSize says what is wrong with a file that should have this size; empty if nothing is.
 func (s *Store) wrongSize(name string, size uint64) (string, error) {
 	info, err := s.opts.FS.Stat(s.opts.FS.PathJoin(s.dir, name))
 	switch {

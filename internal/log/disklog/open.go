@@ -18,10 +18,10 @@ import (
 // pebbleFormat is raised together with formatVersion.
 const pebbleFormat = pebble.FormatValueSeparation
 
-// leastMemTable is for disks that are smaller than anybody has.
+// leastMemTable is the smallest memtable, which only a very small disk makes necessary.
 const leastMemTable = 256 << 10
 
-// stopWrites is how many layers of new tables may gather.
+// stopWrites is how many layers of tables may pile up before Pebble stops writes.
 const stopWrites = 1000
 
 // Open opens the event log in a directory, which is made if need be. It returns
@@ -57,7 +57,7 @@ func openLocked(dir string, opts Options, take func(vfs.FS, string) (io.Closer, 
 
 // open opens a directory that is locked.
 func open(dir string, opts Options) (*Store, error) {
-	// Before anything is changed, for it may be somebody else's.
+	// This comes before any change to the directory, which may belong to another program.
 	empty, err := checkFormat(opts.FS, dir)
 	if err != nil {
 		return nil, err
@@ -74,15 +74,15 @@ func open(dir string, opts Options) (*Store, error) {
 	made.find()
 	aside := &asideFS{disk: opts.FS, dir: opts.FS.PathJoin(dir, snapshotDir)}
 	if !opts.ReadOnly {
-		// It may hold what is deleted since.
+		// An old snapshot may hold sessions that were deleted since.
 		if err := aside.disk.RemoveAll(aside.dir); err != nil {
 			return nil, err
 		}
 	}
 	opts.FS = roomFS{opts.FS, made}
 	if opts.ReserveBytes > 0 {
-		// What a killed process leaves in its log is written out at the next opening, which
-		// has half of the reserve for up to three memtables.
+		// The next opening writes the log of a killed process out as up to three memtables, and has half of the
+		// reserve for that.
 		opts.MemTableBytes = min(opts.MemTableBytes, max(uint64(made.piece), leastMemTable))
 	}
 	s := &Store{
@@ -122,7 +122,7 @@ func open(dir string, opts Options) (*Store, error) {
 	db, err := pebble.Open(s.dir, options)
 	if err != nil {
 		if cause := s.disk.cause(); cause != nil {
-			err = cause // whatever Pebble finds amiss comes of that
+			err = cause // the disk was halted: Pebble's own error follows from that
 		}
 		return nil, errors.Join(s.refused(dir, err), s.disk.inventory.close(false))
 	}
@@ -145,8 +145,8 @@ func open(dir string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// prepare finds out whether the directory is one to be opened, or makes one of an empty one. The
-// inventory is there before the format is: where it is missing, it was lost.
+// prepare checks that the directory is a store that may be opened, or makes a store in an empty one. It makes the
+// inventory before the format file, so a format without an inventory means that the inventory was lost.
 func (s *Store) prepare(dir string, empty bool) (err error) {
 	var now counted
 	if !empty {
@@ -170,8 +170,8 @@ func (s *Store) prepare(dir string, empty bool) (err error) {
 	return nil
 }
 
-// dropRepairs removes what a repair left that was interrupted before it changed anything: what is taken in from
-// now on is not in it, and what is deleted must not be.
+// dropRepairs removes the directory of a repair that was interrupted before it changed anything. It lacks what is
+// appended from now on, and must not keep what is deleted from now on.
 func (s *Store) dropRepairs(dir string) error {
 	if s.opts.ReadOnly {
 		return nil
@@ -179,9 +179,8 @@ func (s *Store) dropRepairs(dir string) error {
 	return errors.Join(s.opts.FS.RemoveAll(s.opts.FS.PathJoin(dir, repairTemp)), s.opts.FS.RemoveAll(s.opts.FS.PathJoin(dir, repairedDir)))
 }
 
-// dropOptions removes a file in which Pebble notes its options if it cannot be read.
-// It is written again at every opening, and what it is for, another order of keys, does not
-// exist in this program.
+// dropOptions removes the file in which Pebble records its options if it cannot be read. Every opening writes it
+// again. It guards against another order of keys, of which this program has only one.
 func (s *Store) dropOptions() error {
 	names, err := s.opts.FS.List(s.dir)
 	if err != nil {
@@ -214,7 +213,7 @@ const (
 	maxOptions = 1 << 20
 )
 
-// recover brings the store to where its last process left it.
+// recover restores the store's counters and pending deletions from the database.
 func (s *Store) recover() error {
 	if err := s.failure(); err != nil {
 		return err
@@ -223,8 +222,8 @@ func (s *Store) recover() error {
 	if err != nil {
 		return s.fail("segments", err)
 	}
-	// A session's own segment outlives it only in forks, whose own are greater:
-	// no number in use is given away.
+	// After a session was deleted, only forks refer to its segment, and their own segments have greater numbers. So
+	// the greatest number in a record is enough to give none away twice.
 	if it.Last() {
 		s.lastSegment.Store(uint64(keySegmentID(it.Key())))
 	}
@@ -257,9 +256,9 @@ func (s *Store) pebbleOptions() *pebble.Options {
 		CacheSize:          s.opts.CacheBytes,
 		MemTableSize:       s.opts.MemTableBytes,
 		MaxOpenFiles:       maxOpenFiles(),
-		// Tables gather while a damaged one cannot be compacted: writing goes on.
+		// Tables pile up while a damaged one cannot be compacted: writing must go on nonetheless.
 		L0StopWritesThreshold: stopWrites,
-		// Deletions need old manifests gone; small ones roll over soon.
+		// Erasing deletions needs new manifests, so let small ones roll over soon.
 		MaxManifestFileSize:        1,
 		CompactionConcurrencyRange: func() (lower, upper int) { return 1, 2 },
 		EventListener:              s.listener(),
@@ -271,9 +270,8 @@ func (s *Store) pebbleOptions() *pebble.Options {
 	return o
 }
 
-// valueSeparation keeps large values out of compactions. Values that nothing
-// refers to come only from deletions, and from compactions that gather values
-// which lie too scattered.
+// valueSeparation keeps large values out of compactions. Values without a reference come only from deletions, and
+// from compactions that rewrite values which are scattered over many files.
 func (s *Store) valueSeparation() pebble.ValueSeparationPolicy {
 	p := pebble.ValueSeparationPolicy{
 		Enabled:               !s.opts.DisableValueSeparation,
@@ -285,7 +283,7 @@ func (s *Store) valueSeparation() pebble.ValueSeparationPolicy {
 	case s.disk.damage.urgent.Load() > 0:
 		p.TargetGarbageRatio = 0
 	case s.disk.damage.any(blobSuffix):
-		// It would be tried, and fail, forever.
+		// With a damaged blob file Pebble would try to rewrite it, and fail, forever.
 		p.TargetGarbageRatio = 1
 	}
 	return p

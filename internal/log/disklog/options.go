@@ -23,32 +23,29 @@ type Options struct {
 	SeparateBytes int
 	// DisableValueSeparation keeps all values with their keys.
 	DisableValueSeparation bool
-	// IdleSessions is how many sessions are remembered that nobody uses just now;
-	// 0 is 1024.
+	// IdleSessions is how many unused sessions are kept in memory; 0 is 1024.
 	IdleSessions int
-	// IdleBytes is how much their settings, labels, open calls and ids may take in
-	// memory, with those of sessions in use; 0 is 16 MiB.
+	// IdleBytes bounds what sessions in memory, used or not, take for settings, labels, open calls and ids; 0 is 16
+	// MiB.
 	IdleBytes int64
 
-	// ReserveBytes is how much of the disk is set aside for when it is full; 0 sets nothing
-	// aside, and what an earlier process did is used. Without a reserve a full disk halts
-	// the store.
+	// ReserveBytes is the disk space that is set aside for when the disk is full. 0 makes no reserve, but uses up one
+	// that an earlier process made. Without a reserve a full disk halts the store.
 	ReserveBytes uint64
-	// LowBytes is how many free bytes are so few that the log warns of it.
+	// LowBytes is the free space, in bytes, below which a warning is logged.
 	LowBytes uint64
-	// ReadOnly opens a store that there is, changes nothing in its directory, and refuses
-	// what would with *eventlog.ReadOnlyError. Nobody else may write to it meanwhile.
+	// ReadOnly opens an existing store and changes nothing in its directory: calls that would fail with
+	// *eventlog.ReadOnlyError. No other process may write to the store meanwhile.
 	ReadOnly bool
-	// Syncing, if set, is called before each sync of what was appended, and what it returns
-	// after it.
+	// Syncing, if set, is called before each sync of appended data, and the function that it returns after the sync.
 	Syncing func() (done func())
 	// Encryption seals what sessions hold; nil leaves it as it is. A store that was once
 	// encrypted stays so; one that was not seals what is written from then on.
 	Encryption *Encryption
 
-	// private says that the files are on the machine's disk, where other users are.
+	// private is set for a store on the machine's own disk: its files are kept from other users.
 	private bool
-	// takeKeys says that keys which are there are the store's, although it does not name them yet.
+	// takeKeys accepts existing keys as this store's, although the store does not name their keyring yet.
 	takeKeys bool
 }
 

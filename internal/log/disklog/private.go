@@ -19,8 +19,8 @@ const (
 	privateFile fs.FileMode = 0o600
 )
 
-// privateFS is the machine's file system where everything that is made can be
-// read by its owner alone, whatever the umask.
+// privateFS is the machine's file system, with every new file and directory readable by its owner alone, whatever the
+// umask.
 type privateFS struct{ vfs.FS }
 
 func (p privateFS) restrict(f vfs.File, name string, err error) (vfs.File, error) {
@@ -71,10 +71,9 @@ func (p privateFS) Lock(name string) (io.Closer, error) {
 // Unwrap returns the machine's file system.
 func (p privateFS) Unwrap() vfs.FS { return p.FS }
 
-// makePrivate takes a directory that may have existed before, and what the store
-// keeps in it, away from other users. What is not the store's is left as it is,
-// and so is what a link leads to. It is an error if a file of the store stays
-// readable for everybody.
+// makePrivate takes other users' access to a directory, which may be older than the store, and to the store's files
+// in it. It changes no other files, and nothing that a symbolic link leads to. It returns an error if a file of the
+// store stays readable for everybody.
 func makePrivate(dir string, logger *slog.Logger) error {
 	r := restriction{dir: dir, logger: logger}
 	if err := r.folder(dir, isOwnName); err != nil {
@@ -130,7 +129,7 @@ func (r *restriction) folder(at string, own func(name string) bool) error {
 	return nil
 }
 
-// restrict takes all but what is allowed from the mode of a file.
+// restrict removes from a file's mode all permissions that are not in allowed.
 func (r *restriction) restrict(path string, info fs.FileInfo, allowed fs.FileMode) error {
 	mode := info.Mode()
 	if mode.Perm()&^allowed == 0 {
@@ -146,7 +145,7 @@ func (r *restriction) restrict(path string, info fs.FileInfo, allowed fs.FileMod
 	case path != r.dir && mode.Perm()&0o004 != 0:
 		return fmt.Errorf("%s can be read by every user (mode %04o) and belongs to somebody else: give it to the daemon's user, or take the others' access away", path, mode.Perm())
 	}
-	// A volume that was given to a group is like this. What is in it is private.
+	// A volume that was given to a group has such a mode. The files in it are private nonetheless.
 	r.logger.Warn("other users have access to a directory or file that is not the daemon's own", "path", path, "mode", fmt.Sprintf("%04o", mode.Perm()))
 	return nil
 }

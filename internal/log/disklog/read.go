@@ -11,9 +11,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// A page is what is read at once. Between pages nothing of the database is held:
-// a slow reader keeps no file from being removed. Pages grow, so that who wants
-// one event does not read a hundred.
+// A page is what one read fetches. Between pages no iterator is open, so a slow reader keeps no file from being
+// removed. Pages grow, so that reading one event does not fetch a hundred.
 const (
 	firstPage = 8
 	lastPage  = 512
@@ -39,8 +38,7 @@ func (s *Store) Read(ctx context.Context, id string, from, to eventlog.Seq) iter
 	}
 }
 
-// yieldPage yields the events of a page and then what ended its reading, if anything did. It reports
-// whether more is wanted.
+// yieldPage yields the events of a page, then err if there is one. It reports whether the caller wants more.
 func yieldPage(ctx context.Context, page []eventlog.Event, err error, yield func(eventlog.Event, error) bool) bool {
 	for _, e := range page {
 		if err := ctx.Err(); err != nil {
@@ -58,8 +56,8 @@ func yieldPage(ctx context.Context, page []eventlog.Event, err error, yield func
 	return true
 }
 
-// readPage returns up to size events from..to and where to ends. A page ends
-// early at a link's end and when it is big.
+// readPage returns up to size events from..to, and where the range ends: at the head if to is 0 or after the head. A
+// page ends early at a link's end, and when it is large.
 func (s *Store) readPage(ctx context.Context, id string, of *eventlog.Incarnation, from, to eventlog.Seq, size int) (_ []eventlog.Event, _ eventlog.Seq, err error) {
 	defer inSession(id, &err)
 	if err := s.enter(ctx); err != nil {
@@ -103,7 +101,7 @@ func (s *Store) ReadRuns(ctx context.Context, id string, runs eventlog.Ranges) i
 	}
 }
 
-// readRuns reads a page of runs, up to a link's end, and returns what it did not read.
+// readRuns reads one page of runs, at most up to a link's end, and returns the runs that remain to be read.
 func (s *Store) readRuns(ctx context.Context, id string, of *eventlog.Incarnation, runs eventlog.Ranges) (page []eventlog.Event, rest eventlog.Ranges, err error) {
 	defer inSession(id, &err)
 	if err := s.enter(ctx); err != nil {
@@ -132,8 +130,7 @@ func (s *Store) readRuns(ctx context.Context, id string, of *eventlog.Incarnatio
 	return nil, nil, &eventlog.CorruptError{What: describeKey(sessionKey(id)), Reason: "its links leave out an event"}
 }
 
-// readLinkRuns reads a page of runs, of which the link holds the beginning, and returns what is left
-// of them in place.
+// readLinkRuns reads one page of runs that begin in the link, and returns the remaining runs, in the memory of rest.
 func (s *Store) readLinkRuns(l link, rest eventlog.Ranges) (page []eventlog.Event, _ eventlog.Ranges, err error) {
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: eventKey(l.segment, rest[0].From), UpperBound: eventKey(l.segment, min(rest[len(rest)-1].To, l.upTo)+1)})
 	if err != nil {
@@ -171,7 +168,7 @@ func (s *Store) readLinkRuns(l link, rest eventlog.Ranges) (page []eventlog.Even
 	return page, rest, nil
 }
 
-// readLink reads up to size events from..to, which the link holds all.
+// readLink reads up to size of the events from..to, all of which are in the link.
 func (s *Store) readLink(l link, from, to eventlog.Seq, size int) ([]eventlog.Event, error) {
 	last := min(to, from+eventlog.Seq(size)-1)
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: eventKey(l.segment, from), UpperBound: eventKey(l.segment, last+1)})

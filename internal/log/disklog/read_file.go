@@ -10,8 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// readError says that the disk did not read what it may read another time. Nothing was changed by that,
-// so it ends the call that needed it, and not the store.
+// readError is a failed read of the disk that may succeed later. It changed nothing, so it fails one call and does
+// not halt the store.
 type readError struct {
 	name  string
 	cause error
@@ -32,7 +32,7 @@ type readFile struct {
 	known *damage
 }
 
-// openToRead opens a file for reading whose errors differ from damage.
+// openToRead opens a file such that a failed read (readError) is distinguished from damage.
 func (fs *haltFS) openToRead(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	var f vfs.File
 	var err error
@@ -40,7 +40,8 @@ func (fs *haltFS) openToRead(name string, opts ...vfs.OpenOption) (vfs.File, err
 	if isBlob(name) {
 		f, err = openBlob(fs.FS, name, fs.damage, opts...)
 		if err == nil && slices.Contains(fs.lost, base) {
-			// It is whole, and another: what is looked for in it may be beyond its end.
+			// The footer is intact and belongs to another file: a block's position may lie beyond the end of this
+			// one.
 			f, err = nil, errors.Join(&damagedError{base, "is not the file that was written"}, f.Close())
 		}
 	} else {
@@ -55,7 +56,7 @@ func (fs *haltFS) openToRead(name string, opts ...vfs.OpenOption) (vfs.File, err
 	return readFile{f, base, fs.damage}, nil
 }
 
-// unread names the file that could not be read, unless the error says more already.
+// unread adds the file's name to a read error, unless the error has it already.
 func (d *damage) unread(name string, err error) error {
 	if err == nil || errors.Is(err, io.EOF) || isDamage(err) || isShortage(err) {
 		return err

@@ -15,25 +15,25 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Writable reports whether this process may make files in a directory of the machine, or
-// there is none yet.
+// Writable reports whether this process may create files in a directory of the machine. It is true for a directory
+// that does not exist yet.
 func Writable(dir string) bool {
 	const write = 2
 	err := syscall.Access(dir, write)
 	return err == nil || oserror.IsNotExist(err)
 }
 
-// readFS is a disk of which nothing is changed.
+// readFS is a disk on which every change fails.
 type readFS struct{ vfs.FS }
 
-// List lists a directory without the files in which Pebble notes its options: one that is
-// damaged would keep the store from being opened, and nothing depends on it.
+// List lists a directory without Pebble's options files: a damaged one would keep the store from being opened, and
+// nothing depends on them.
 func (fs readFS) List(dir string) ([]string, error) {
 	names, err := fs.FS.List(dir)
 	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, optionsPrefix) }), err
 }
 
-// Lock is for the database, which is locked with the directory around it.
+// Lock does nothing: the lock on the directory around the database covers it.
 func (readFS) Lock(string) (io.Closer, error) { return unlocked{}, nil }
 
 type unlocked struct{}
@@ -73,8 +73,8 @@ func (readFS) MkdirAll(string, os.FileMode) error { return &eventlog.ReadOnlyErr
 // Unwrap returns the disk.
 func (fs readFS) Unwrap() vfs.FS { return fs.FS }
 
-// lockToRead keeps processes from writing to the directory while it is read. Where nobody
-// could lock it, because it is a copy or cannot be written to, it is read as it is.
+// lockToRead keeps other processes from writing to the directory while it is read. If the directory cannot be locked,
+// because it is a copy or not writable, it is read without a lock.
 func lockToRead(fs vfs.FS, dir string) (io.Closer, error) {
 	if _, err := fs.Stat(fs.PathJoin(dir, lockFile)); err != nil {
 		if oserror.IsNotExist(err) {

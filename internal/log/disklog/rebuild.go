@@ -18,7 +18,7 @@ import (
 	"github.com/contextd/contextd/internal/log/disklog/salvage"
 )
 
-// rebuild makes a store of what can be read of the damaged one.
+// rebuild makes a new store from what can be read of the damaged one.
 func (r *repairer) rebuild(ctx context.Context) error {
 	if err := r.disk.RemoveAll(r.temp); err != nil {
 		return err
@@ -58,8 +58,7 @@ func (r *repairer) rebuild(ctx context.Context) error {
 	return errors.Join(err, r.disk.RemoveAll(r.disk.PathJoin(r.temp, mergeDir)))
 }
 
-// checkKeys refuses a store that is encrypted and whose keys are not there. It returns the id of their
-// keyring if that is known.
+// checkKeys refuses an encrypted store whose keys are missing. It returns the id of their keyring if that is known.
 func (r *repairer) checkKeys() (known string, err error) {
 	known, err = readEncryption(r.disk, r.dir)
 	switch bad, damaged := errors.AsType[*FormatError](err); {
@@ -81,7 +80,7 @@ func (r *repairer) checkKeys() (known string, err error) {
 	return known, nil
 }
 
-// mergeDir is the database in which the newest versions of all keys are found.
+// mergeDir is a temporary database with the newest version of every key that was found.
 const mergeDir = "merge"
 
 // rebuilding is a store that is being rebuilt.
@@ -92,17 +91,16 @@ type rebuilding struct {
 	merge   *pebble.DB
 	deleted []salvage.Entry
 
-	// ids are the sessions whose records, or a part of them, were found; with what is wrong with
-	// the record.
+	// ids are the sessions of whose records anything was found, each with what is wrong with its record.
 	ids        map[string]string
 	erased     map[segmentID]bool // own segments of sessions that were deleted
-	deletedIDs map[string]bool    // sessions that were deleted when they could not be read
+	deletedIDs map[string]bool    // sessions that were deleted while they were damaged
 	references map[string][]link
 	segments   map[segmentID]*segmentSeen
 	batch      *pebble.Batch
 }
 
-// segmentSeen is what was seen of a segment, whether or not it could be read.
+// segmentSeen is what was found of a segment, readable or not.
 type segmentSeen struct {
 	last    eventlog.Seq // of events, and of artifacts
 	puts    puts
@@ -135,14 +133,14 @@ func (b *rebuilding) all(ctx context.Context) (err error) {
 	return b.mendAll(ctx)
 }
 
-// What a key has in the database of newest versions: the seq, and then one of these.
+// A value in the merge database is the seq of the key's newest version, then one of these, then the rest named here.
 const (
 	mergedDeleted = iota
 	mergedValue   // the value
-	mergedApart   // the length of the value
+	mergedApart   // the length of the value, which is in a blob file
 )
 
-// take notes a version of a key if it is the newest so far.
+// take puts a version of a key into the merge database if it is the newest so far.
 func (b *rebuilding) take(e salvage.Entry) error {
 	if e.End != nil {
 		b.deleted = append(b.deleted, salvage.Entry{Key: bytes.Clone(e.Key), End: bytes.Clone(e.End), Seq: e.Seq})
@@ -170,7 +168,7 @@ func (b *rebuilding) take(e salvage.Entry) error {
 	return b.merge.Set(e.Key, v, pebble.NoSync)
 }
 
-// mendAll makes every session whole as far as it goes, and drops what belongs to none.
+// mendAll cuts every session before its first lost event, and drops content that belongs to no session.
 func (b *rebuilding) mendAll(ctx context.Context) error {
 	for id := range b.references {
 		if _, found := b.ids[id]; !found && !b.deletedIDs[id] {
@@ -198,12 +196,12 @@ func (b *rebuilding) mendAll(ctx context.Context) error {
 	if err := b.drop(shares); err != nil {
 		return err
 	}
-	// No number is given away again that the damage may hide.
+	// The damage may hide segments in use: start well after them, so that no number is given away twice.
 	batch := b.store.db.NewBatch()
 	return errors.Join(putPuts(batch, highest+segmentGap, puts{}), batch.Commit(pebble.NoSync))
 }
 
-// drop removes what no session shows, and makes the counters of artifacts again.
+// drop removes what no session shows, and recounts the artifacts.
 func (b *rebuilding) drop(shares map[segmentID][]link) error {
 	for segment := range shares {
 		b.seen(segment)
@@ -243,7 +241,7 @@ func (b *rebuilding) eventsOf(segment segmentID) (n int, err error) {
 	return n, err
 }
 
-// check reads the rebuilt store as the daemon will.
+// check opens and verifies the rebuilt store as the daemon will.
 func (b *rebuilding) check(ctx context.Context, dir string, opts Options) error {
 	opts.ReadOnly = true
 	s, err := open(dir, opts)

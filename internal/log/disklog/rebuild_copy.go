@@ -15,7 +15,7 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// copyAll copies what is whole of the newest versions.
+// copyAll copies the newest versions that are whole into the new store.
 func (b *rebuilding) copyAll(ctx context.Context) error {
 	slices.SortFunc(b.deleted, func(x, y salvage.Entry) int { return bytes.Compare(x.Key, y.Key) })
 	it, err := b.merge.NewIter(nil)
@@ -49,8 +49,8 @@ func (b *rebuilding) commit(size int) error {
 	return err
 }
 
-// copyKey copies a key that is whole, or notes what is known of it. What can be derived from the rest is
-// not copied, but rebuilt.
+// copyKey copies a key if it is whole, or else records what is known of it. Keys that can be derived from others are
+// rebuilt and not copied.
 func (b *rebuilding) copyKey(key []byte, how byte, value []byte) error {
 	letter := key[0]
 	segment := keySegmentID(key)
@@ -69,7 +69,7 @@ func (b *rebuilding) copyKey(key []byte, how byte, value []byte) error {
 		if letter == keySession && len(key) > 1 {
 			b.deletedIDs[string(key[1:])] = true
 		}
-		return nil // of a deletion
+		return nil // an empty value that replaced a deleted session's
 	}
 	plain, fault := b.plain(key, letter, value)
 	if fault != nil && b.store.failure() != nil {
@@ -178,11 +178,11 @@ func (b *rebuilding) copyArtifact(at *segmentSeen, key, value []byte, fault erro
 	return errors.Join(b.batch.Set(key, value, nil), b.commit(copyBatch))
 }
 
-// noEvent is more than the seq of any event: artifacts that belong to none are numbered from there.
+// noEvent exceeds every event's seq. Artifacts that belong to no event are numbered from there.
 const noEvent = 1 << 62
 
-// copyDeletion keeps a deletion that can be read: the next opening ends it, as there may be keys
-// to destroy.
+// copyDeletion keeps a deletion that can be read. The next opening completes it, because keys may remain to be
+// destroyed.
 func (b *rebuilding) copyDeletion(key, value, plain []byte, fault error) error {
 	b.erased[deletionSegment(key)] = true
 	if readable := fault == nil && isDeletion(key, plain); readable {

@@ -29,33 +29,32 @@ const (
 type Repair struct {
 	// Faults say what is wrong, file by file or as a whole; empty where nothing is.
 	Faults []string
-	// Losses are the sessions that are not what they were.
+	// Losses are the sessions that lose something.
 	Losses []Loss
 	// Whole is how many sessions lose nothing.
 	Whole int
 	// Strays is how many events were found that belong to no session.
 	Strays int
-	// Unnamed says that there may have been sessions of which nothing is left that names them.
+	// Unnamed says that sessions may be lost of which not even the id is known.
 	Unnamed bool
-	// Aside is the directory with the files as they were; empty if they still are in their place.
+	// Aside is the directory with the old files; empty if they were not moved.
 	Aside string
 }
 
 // Loss is what a session loses.
 type Loss struct {
 	Session string
-	// Gone says that nothing of the session is left.
+	// Gone says that nothing of the session can be kept.
 	Gone bool
-	// Kept is the last event that is left; those of From to To are lost, if From is not 0. There may
-	// have been more.
+	// Kept is the last event that is kept. Events From to To are lost, if From is not 0, and possibly newer ones.
 	Kept, From, To eventlog.Seq
-	// Unsure says that there may have been newer events, of which nothing is left.
+	// Unsure says that there may have been newer events of which no trace remains.
 	Unsure bool
 	// Records is how many artifacts are lost.
 	Records int
 	// Settings says that labels, settings and the time of creation are lost.
 	Settings bool
-	// Why is the first fault that was met; empty where only artifacts are lost.
+	// Why is the first fault that was found; empty if only artifacts are lost.
 	Why string
 }
 
@@ -66,10 +65,9 @@ func (e *NothingLeftError) Error() string {
 	return fmt.Sprintf("%s cannot be repaired: %s. Only a backup helps: contextd restore BACKUP %s-restored", e.Dir, e.Reason, strings.TrimRight(e.Dir, "/"))
 }
 
-// RepairDir rebuilds a store from what can be read of its files, which no process may have open, if
-// anything is wrong with them. Of a session the events before the first that is lost stay. The files as they
-// were are moved into a directory beside the new ones; dry says that everything stays as it is. now
-// names that directory.
+// RepairDir examines a store and, if anything is wrong, rebuilds it from what can be read. No process may have its
+// files open. Each session keeps its events before the first that is lost. The old files are moved into a directory
+// beside the new ones, which is named by the time now. With dry, nothing is changed: only the report is made.
 func RepairDir(ctx context.Context, dir string, opts Options, dry bool, now time.Time) (_ *Repair, err error) {
 	opts = opts.withDefaults()
 	opts.ReserveBytes, opts.LowBytes = 0, 0
@@ -91,7 +89,7 @@ func RepairDir(ctx context.Context, dir string, opts Options, dry bool, now time
 	r := &repairer{opts: opts, disk: opts.FS, dir: dir, now: now}
 	r.temp = r.path(repairTemp)
 	if dry && !Writable(dir) {
-		// What would be lost is known once it was tried.
+		// Only an attempt shows what would be lost, so a dry run rebuilds into a temporary directory.
 		if r.temp, err = os.MkdirTemp("", "contextd-repair-*"); err != nil {
 			return nil, err
 		}
@@ -127,7 +125,7 @@ func RepairDir(ctx context.Context, dir string, opts Options, dry bool, now time
 	return &r.out, r.swap()
 }
 
-// holdsAnything reports whether anything in a directory may be a store's.
+// holdsAnything reports whether a directory has any file that may be a store's.
 func holdsAnything(fs vfs.FS, dir string) bool {
 	return slices.ContainsFunc([]string{formatFile, inventoryFile, encryptionFile, dataDir, repairedDir}, func(name string) bool {
 		_, err := fs.Stat(fs.PathJoin(dir, name))
@@ -150,11 +148,11 @@ type repairer struct {
 	unflushed map[string]bool
 	// gaps are keys that tables lack.
 	gaps []salvage.Gap
-	// logLost says that something of the write-ahead log is lost, in which were the newest of any keys.
+	// logLost says that a part of the write-ahead log is lost. It may have held the newest version of any key.
 	logLost bool
 	// sealed says that the store is encrypted, at least in part.
 	sealed bool
-	// sound says that a repair that was interrupted is all there is to do.
+	// sound says that nothing remains to be done but to complete an interrupted repair.
 	sound bool
 }
 
@@ -164,8 +162,8 @@ func (r *repairer) fault(format string, args ...any) {
 	r.out.Faults = append(r.out.Faults, fmt.Sprintf(format, args...))
 }
 
-// swap puts the rebuilt store in the place of the damaged one, which goes into a directory beside it. It
-// may have been interrupted before; the file without which no store is opened comes last.
+// swap moves the damaged store into a directory beside, and the rebuilt one into its place. It also completes a swap
+// that was interrupted: the format file, without which nothing is opened as a store, comes last.
 func (r *repairer) swap() error {
 	aside := r.path(damagedPrefix + r.now.UTC().Format("20060102T150405.000Z"))
 	if r.out.Aside != "" {
@@ -193,7 +191,8 @@ func (r *repairer) swap() error {
 	return r.disk.RemoveAll(r.path(repairedDir))
 }
 
-// move moves a file or directory, if it is there and the rebuilt store still has one of its name.
+// move renames from to to, if from exists and the directory rebuilt still has an entry name: without one, an
+// interrupted swap did this step already.
 func (r *repairer) move(from, to, rebuilt, name string) error {
 	if _, err := r.disk.Stat(r.disk.PathJoin(rebuilt, name)); oserror.IsNotExist(err) {
 		return nil

@@ -65,7 +65,7 @@ func (r *repairer) examine(ctx context.Context) error {
 	return err
 }
 
-// needed reports whether something of a log may be nowhere else.
+// needed reports whether a log file may hold content that is in no table.
 func (r *repairer) needed(log string) bool { return r.inForce == nil || r.unflushed[log] }
 
 // examineSizes looks for files in force that are missing or have another size.
@@ -112,7 +112,7 @@ func (r *repairer) examineTop() error {
 	return nil
 }
 
-// examineSessions reads everything there is, by the store's own means.
+// examineSessions verifies all sessions, artifacts included, with the store's own code.
 func (r *repairer) examineSessions(ctx context.Context) error {
 	opts := r.opts
 	opts.ReadOnly = true
@@ -147,8 +147,8 @@ func (r *repairer) examineSessions(ctx context.Context) error {
 	return s.Close()
 }
 
-// eachFile reads the files of the database, visits their entries and takes their values in. Without a
-// function to visit, it says what is damaged.
+// eachFile reads every file of the database on its own, calls visit for its entries and adds its values to values. If
+// visit is nil, it only records what is damaged.
 func (r *repairer) eachFile(visit func(salvage.Entry) error, values *salvage.Values) error {
 	examining := visit == nil
 	if examining {

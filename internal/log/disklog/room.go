@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// The reserve is held in so many files, which are given up one by one.
+	// The reserve consists of so many files, which are removed one by one as room is needed.
 	reservePieces = 8
 	reservePrefix = "RESERVE-"
 	// Of a small disk, the reserve takes one part in so many.
@@ -34,36 +34,34 @@ type Disk struct {
 	Free, Total uint64
 	// Reserve is how many bytes of the reserve are held.
 	Reserve uint64
-	// Full says that appends are refused until there is room again, Low that it is
-	// getting short.
+	// Full says that appends are refused until there is room again; Low, that less than Options.LowBytes is free.
 	Full, Low bool
 	// Erasing is how many deleted sessions still have bytes on the disk.
 	Erasing int
 }
 
-// room keeps account of the room on the disk. A change that finds none takes it from a
-// reserve, so that what was admitted is written, and reading, deleting and opening go on
-// while nothing new is taken in.
+// room keeps account of the free space. A change for which the disk has no room uses up the reserve. So what was
+// admitted is still written, and reading, deleting and opening go on, while new appends are refused.
 type room struct {
 	disk   vfs.FS
 	dir    string
 	piece  int64 // bytes of each file of the reserve; 0 if none is to be made
 	low    uint64
 	logger *slog.Logger
-	// stops end the waiting for room.
+	// Closing either channel ends all waiting for room.
 	halted, closing <-chan struct{}
 	// halt cuts the disk off.
 	halt func(cause error)
-	// patient says that a change waits for room where nothing is left of the reserve.
+	// patient says that a change waits for room once its share of the reserve is used up.
 	patient atomic.Bool
 	full    atomic.Bool
-	// deletions counts those under way. They, openings and closings may take the whole
-	// reserve, other work half of it.
+	// deletions counts deletions under way. They, opening and closing may use all of the reserve; other work may use
+	// half.
 	deletions atomic.Int32
 
 	mu    sync.Mutex
 	held  [reservePieces]bool
-	bytes uint64 // of those that are held
+	bytes uint64 // of the reserve's files that exist
 	short bool   // the last look found little room
 	place place
 }
@@ -85,7 +83,7 @@ func isNoRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// refuse returns a *FullError while nothing is to be taken in.
+// refuse returns a *FullError while new content is refused.
 func (r *room) refuse() error {
 	if r.full.Load() {
 		return &eventlog.FullError{}
@@ -93,7 +91,8 @@ func (r *room) refuse() error {
 	return nil
 }
 
-// refuseCopy returns a *FullError while nothing is left of the reserve that is not kept for deletions.
+// refuseCopy returns a *FullError if content is refused and only the half of the reserve is there that deletions
+// need.
 func (r *room) refuseCopy() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,8 +115,7 @@ func (r *room) refuseNew() {
 	}
 }
 
-// more reports whether a change that failed is to be tried again: there was no room,
-// and may be now.
+// more reports whether to retry a change that failed with err. It makes room from the reserve, or waits a little.
 func (r *room) more(err error) bool {
 	if !isNoRoom(err) {
 		return false
@@ -148,7 +146,7 @@ func (r *room) stopping() bool {
 	}
 }
 
-// give gives up a piece of the reserve if more are held than are to be kept.
+// give removes one file of the reserve, unless only keep of them remain.
 func (r *room) give(keep int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,7 +174,7 @@ func (r *room) sizeOf(i int) uint64 {
 	return uint64(info.Size())
 }
 
-// find takes the pieces in that an earlier process left.
+// find counts the files of the reserve that an earlier process made.
 func (r *room) find() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -188,8 +186,8 @@ func (r *room) find() {
 	}
 }
 
-// look takes notice of the room that there is: it takes what is missing of the reserve,
-// and ends the refusing of appends once all of it is there and half as much again.
+// look measures the free space and refills the reserve. Once the reserve is whole and half its size is free besides,
+// appends are admitted again.
 func (r *room) look() Disk {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -201,7 +199,7 @@ func (r *room) look() Disk {
 	usage, err := r.disk.GetDiskUsage(r.dir)
 	known := err == nil
 	whole := true
-	for i := reservePieces - 1; i >= 0; i-- { // those first that are given up last
+	for i := reservePieces - 1; i >= 0; i-- { // the files that are given up last come first
 		if r.held[i] || r.piece == 0 {
 			continue
 		}
@@ -230,7 +228,7 @@ func (r *room) look() Disk {
 	return d
 }
 
-// slack is how much must be free beside the reserve before anything is taken in again.
+// slack is how many bytes must be free, besides the whole reserve, before appends are admitted again.
 func (r *room) slack() uint64 { return uint64(r.piece) * reservePieces / 2 }
 
 // hold makes a piece of the reserve. mu is held.
@@ -243,7 +241,7 @@ func (r *room) hold(i int) bool {
 	case err == nil:
 		_, err = f.WriteAt([]byte{0}, r.piece-1)
 	case !isNoRoom(err):
-		// The file system cannot set bytes aside, but it has to keep those that are written.
+		// The file system has no fallocate: writing zeros reserves the bytes, too.
 		_, err = io.Copy(f, io.LimitReader(zeros{}, r.piece))
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
@@ -265,7 +263,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// watch looks again and again, until the store closes.
+// watch looks at the free space every roomPoll, until the store closes.
 func (r *room) watch() {
 	poll := time.NewTicker(roomPoll) //nolint:forbidigo // looks at the disk; no data depends on it
 	defer poll.Stop()

@@ -6,14 +6,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// roomFS is the disk, where a change that finds no room is tried again once there is some.
-// A sync is not: what a failed one did nobody knows.
+// roomFS is the disk, with changes retried that failed for want of room. A failed sync is not retried: nobody knows
+// what of it reached the disk.
 type roomFS struct {
 	vfs.FS
 	room *room
 }
 
-// try makes a change until it succeeds or nothing is to be hoped for.
+// try retries a change until it succeeds, fails for another reason, or there is no hope of room.
 func (fs roomFS) try(change func() error) error {
 	for {
 		err := change()

@@ -18,8 +18,8 @@ import (
 // scrubPoll is how often a scrub looks whether Pebble has caught up.
 const scrubPoll = 2 * time.Millisecond
 
-// scrub makes sure that what deletions removed from their segments is in no file
-// any more, and then removes the deletions' own records.
+// scrub makes sure that no file holds what deletions removed from their segments, and then removes the deletions'
+// records.
 func (s *Store) scrub(deletions map[segmentID][]segmentID) error {
 	spans := [][2][]byte{{{keySession}, {keySession + 1}}}
 	for _, own := range slices.Sorted(maps.Keys(deletions)) {
@@ -34,7 +34,8 @@ func (s *Store) scrub(deletions map[segmentID][]segmentID) error {
 	s.disk.damage.urgent.Add(1)
 	defer s.disk.damage.urgent.Add(-1)
 
-	// Log files made from here on hold nothing old; the ones before go.
+	// New log files do not reuse old ones from here on, so they hold no old content. The files before are removed
+	// below.
 	s.disk.noRecycling(1)
 	defer s.disk.noRecycling(-1)
 	lastLog, err := s.newestFile(".log")
@@ -44,7 +45,7 @@ func (s *Store) scrub(deletions map[segmentID][]segmentID) error {
 	if err := s.rewrite(spans); err != nil {
 		return err
 	}
-	// One that was begun before this may name keys of tables that are gone now.
+	// A manifest that was begun before this may name keys of tables that are gone now.
 	manifest := s.manifest.Load()
 	for failures := s.disk.damage.failures.Load(); !s.scrubbed(manifest); {
 		if s.disk.damage.failures.Load() != failures {
@@ -73,8 +74,7 @@ func (s *Store) scrub(deletions map[segmentID][]segmentID) error {
 	return s.failure()
 }
 
-// scrubbed reports whether no file holds values that nothing refers to, and
-// whether the manifest is newer than the one of that number.
+// scrubbed reports whether no blob file has values without a reference, and the manifest is newer than the given one.
 func (s *Store) scrubbed(manifest uint64) bool {
 	m := s.db.Metrics()
 	return s.manifest.Load() > manifest &&
@@ -89,8 +89,8 @@ func (s *Store) rewrite(spans [][2][]byte) error {
 	if err := s.compactAll(spans); err != nil {
 		return err
 	}
-	// A compaction moves a table that nothing overlaps as it is. Keys around the
-	// span, which nobody reads, overlap all of it.
+	// Pebble moves a table unchanged if no other overlaps it. So write keys around the span, which nobody reads: they
+	// overlap every table in it.
 	set, unset := s.db.NewBatch(), s.db.NewBatch()
 	for _, span := range spans {
 		for _, key := range span {
@@ -113,7 +113,7 @@ func (s *Store) rewrite(spans [][2][]byte) error {
 	return s.flush()
 }
 
-// compactAll writes out and compacts what lies in the spans.
+// compactAll flushes the memtable and compacts the spans.
 func (s *Store) compactAll(spans [][2][]byte) error {
 	if err := s.flush(); err != nil {
 		return err
@@ -168,8 +168,7 @@ func (s *Store) compact(lower, upper []byte) error {
 	}
 }
 
-// damagedPatience is how long a compaction may take once damage has kept one from
-// its end.
+// damagedPatience is how long a compaction may take once damage has made one fail.
 const damagedPatience = 10 * time.Second
 
 var errBesideDamage = &eventlog.CorruptError{What: "what is next to a deleted session", Reason: "a file is damaged and cannot be rewritten"}
@@ -218,7 +217,7 @@ func (s *Store) removeFiles(kind string, before uint64) error {
 		if number >= before {
 			return
 		}
-		// Pebble may have been faster.
+		// Pebble may have removed it already.
 		if err := s.disk.Remove(path); err != nil && !oserror.IsNotExist(err) {
 			s.disk.halt(err)
 		}

@@ -15,25 +15,24 @@ import (
 type session struct {
 	*record
 
-	// What has been admitted; guarded by the slot's mu.
+	// Admitted, perhaps not durable yet; guarded by the slot's mu.
 	at    state
 	puts  puts
 	last  *commit
 	ids   *idFilter // of the own segment; nil until it is filled
-	looks int       // how often it was missed
-	// shared is the filter of the other segments, and sharedLooks how often it was missed.
+	looks int       // how often an append needed ids while it was nil
+	// shared is the filter of the shared segments, and sharedLooks how often it was needed while it was nil.
 	shared      *idFilter
 	sharedLooks int
 	// weight is about how many bytes the session takes in memory.
 	weight atomic.Int64
 
-	// lastPut is the newest commit of an artifact. It is set before the artifact
-	// can be read.
+	// lastPut is the newest commit with an artifact. It is set before that artifact can be read.
 	lastPut atomic.Pointer[commit]
 	// dying is the session's deletion, set before its data goes away.
 	dying atomic.Pointer[commit]
 
-	// What is durable, and what is about to be.
+	// Durable, and on the way to it; guarded by mu.
 	mu    sync.Mutex
 	soon  map[idHash]eventlog.Known // events that cannot be found in the database yet
 	shown bool
@@ -46,11 +45,11 @@ type session struct {
 // puts counts the artifacts of a segment.
 type puts struct {
 	last   uint64 // how many were put
-	frozen uint64 // of which so many may be shared by forks
-	bytes  uint64 // of those that are still there, and of those that were shared from the first
+	frozen uint64 // the first so many may be shared by forks
+	bytes  uint64 // of those still stored, and of those that the session shared when it was made
 }
 
-// newSession makes a session whose own segment is as long as at says.
+// newSession makes a session whose log has the state at.
 func newSession(r *record, at state, put puts) *session {
 	s := &session{record: r, at: at, puts: put, kept: put.bytes, moved: make(chan struct{})}
 	if at.head.Seq == r.own().base {
@@ -60,8 +59,7 @@ func newSession(r *record, at state, put puts) *session {
 	return s
 }
 
-// weigh counts what the session takes. The slot's mu is held, or nobody else knows the
-// session.
+// weigh sets weight. The slot's mu is held, or nobody else has the session yet.
 func (s *session) weigh() {
 	n := len(s.info.Settings) + s.ids.bytes() + s.shared.bytes() + len(s.links)*int(unsafe.Sizeof(link{}))
 	for k, v := range s.info.Labels {
@@ -73,14 +71,14 @@ func (s *session) weigh() {
 	s.weight.Store(int64(n))
 }
 
-// keep shows how many bytes the artifacts take that are durable.
+// keep publishes the size of the durable artifacts.
 func (s *session) keep(bytes uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kept = bytes
 }
 
-// publish shows the log up to a state that is durable.
+// publish makes the log visible up to a durable state.
 func (s *session) publish(at state) {
 	at.head.OpenCalls = nil
 	s.mu.Lock()
@@ -90,9 +88,8 @@ func (s *session) publish(at state) {
 	s.moved = make(chan struct{})
 }
 
-// expect remembers events until they can be found in the database, which is when
-// the function that it returns is called. The function lives as long as the session's
-// newest commit, so it holds on to no content.
+// expect remembers new events until they can be found in the database: the caller then calls settled. settled lives
+// as long as the session's newest commit, so it refers to ids and not to content.
 func (s *session) expect(fresh []eventlog.FreshEvent, encoded []encodedEvent) (settled func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +110,7 @@ func (s *session) expect(fresh []eventlog.FreshEvent, encoded []encodedEvent) (s
 	}
 }
 
-// expected finds an event among those.
+// expected looks an event up among those that expect remembers.
 func (s *session) expected(hash idHash) (eventlog.Known, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,8 +127,8 @@ func (s *session) end() {
 	s.moved = make(chan struct{})
 }
 
-// deleted is a *NotFoundError where the session's data may be gone. It waits for the deletion, which
-// a crash may take back until it is durable.
+// deleted returns *NotFoundError if the session's data may be gone already. It waits until the deletion is durable,
+// because a crash could take it back before.
 func (s *session) deleted(ctx context.Context) error {
 	c := s.dying.Load()
 	if c == nil {

@@ -10,11 +10,11 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// unbounded is the bound of a link to a segment that the session owns.
+// unbounded is the bound in a session's link to its own segment, of which it shows everything.
 const unbounded = math.MaxUint64
 
-// link is a session's share in a segment: the events and artifacts up to seq
-// upTo, and of the artifacts those of the first puts puts.
+// link is a session's share in a segment: the events up to seq upTo, and those artifacts up to upTo that are among
+// the segment's first puts puts.
 type link struct {
 	segment segmentID
 	base    eventlog.Seq // of the event before the segment's first
@@ -32,7 +32,7 @@ type record struct {
 
 func (r *record) own() link { return r.links[len(r.links)-1] }
 
-// incarnation is the number of the session's own segment, which no two have.
+// incarnation is the number of the session's own segment: no other session owns it.
 func (r *record) incarnation() eventlog.Incarnation { return eventlog.Incarnation(r.own().segment) }
 
 func newRecord(from eventlog.Session, links []link) *record {

@@ -20,7 +20,7 @@ func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]ev
 		return nil, err
 	}
 	defer s.leave()
-	// No id is empty: this is after After, and without one before all ids.
+	// The bounds are keys: the first id after After, or, without one, the first id; no id is empty.
 	lower, upper := append(sessionKey(q.After), 0), []byte{keySession + 1}
 	if q.Before != "" {
 		upper = sessionKey(q.Before)
@@ -53,7 +53,7 @@ func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]ev
 			return l.listAnyway(s.fail(describeKey(it.Key()), err))
 		}
 		if len(value) == 0 {
-			continue // it was damaged, and deleted
+			continue // a session that was deleted while it was damaged
 		}
 		var r *record
 		if value, err = s.unsealed(it.Key(), value); err == nil {
@@ -76,7 +76,7 @@ func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]ev
 	return page, nil
 }
 
-// listAnyway lists what there is where the records are damaged.
+// listAnyway answers a list whose records are damaged with what can be found.
 func (l *listing) listAnyway(err error) ([]eventlog.Session, error) {
 	if _, corrupt := errors.AsType[*eventlog.CorruptError](err); !corrupt {
 		return nil, err
@@ -84,19 +84,19 @@ func (l *listing) listAnyway(err error) ([]eventlog.Session, error) {
 	return l.listAll(err)
 }
 
-// listing is one list of sessions.
+// listing is the state of one ListSessions.
 type listing struct {
 	*Store
 	query eventlog.SessionQuery
-	// states looks into sessions as they were when the list began; nil for as they are.
+	// states reads heads as they were when the list began; nil reads them as they are now.
 	states *pebble.Iterator
-	// dropsBefore is Store.drops of before that.
+	// dropsBefore is the value of Store.drops from before states was opened.
 	dropsBefore uint64
 }
 
-// listedState is what brief lists keep of a session without a slot, so that they do not look into it again.
+// listedState is a cached state of a session without a slot, so that brief lists need not read its head again.
 type listedState struct {
-	// known is false while a list looks.
+	// known is false until the list that made the entry has read the head.
 	known  bool
 	head   eventlog.Seq
 	turns  uint32
@@ -104,11 +104,10 @@ type listedState struct {
 	update time.Time
 }
 
-// maxListed is how many sessions are kept so, in 10 MiB.
+// maxListed bounds the cache of listedStates, which take up to 10 MiB.
 const maxListed = 1 << 17
 
-// describe describes a session whose record was found. It does not fill the memory with sessions that
-// nobody uses.
+// describe describes the session of a record. It does not load sessions into memory that nobody uses.
 func (l *listing) describe(r *record) (d eventlog.Session, shown bool, err error) {
 	sl, at, looking := l.look(r)
 	if sl != nil && sl.loaded.Load() {
@@ -119,7 +118,7 @@ func (l *listing) describe(r *record) (d eventlog.Session, shown bool, err error
 		return found.describe(), true, nil
 	}
 	if at == nil {
-		// Nobody writes it now, so what is on disk is durable.
+		// Nobody writes to a session without a slot, so what is on disk is durable.
 		var newest state
 		newest, err = l.newestState(r, l.states)
 		l.note(r, looking, newest, err)
@@ -136,8 +135,8 @@ func (l *listing) describe(r *record) (d eventlog.Session, shown bool, err error
 	return d, err == nil, err
 }
 
-// look returns what memory has of a session: its slot, or what a list kept. If it has nothing, looking may
-// be where to note what is found on disk.
+// look returns what memory has of a session: its slot, or its cached state. If it has neither, looking may be a new
+// cache entry for the state that is read from disk.
 func (l *listing) look(r *record) (sl *slot, kept *state, looking *listedState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,7 +148,7 @@ func (l *listing) look(r *record) (sl *slot, kept *state, looking *listedState) 
 	switch k := l.listed[segment]; {
 	case k != nil && k.known:
 		return nil, &state{head: eventlog.Head{Seq: k.head, Turns: k.turns}, bytes: k.bytes, update: k.update}, nil
-	// A session that had a slot since the list began may have changed since, too.
+	// If a slot was dropped since the list began, states may be older than what that slot wrote: do not cache it.
 	case k == nil && l.dropsBefore == l.drops && len(l.listed) < maxListed:
 		looking = &listedState{}
 		l.listed[segment] = looking
@@ -157,7 +156,7 @@ func (l *listing) look(r *record) (sl *slot, kept *state, looking *listedState) 
 	return nil, nil, looking
 }
 
-// note keeps what was found, unless the session was loaded meanwhile.
+// note fills the cache entry looking, unless the session was loaded meanwhile.
 func (l *listing) note(r *record, looking *listedState, at state, err error) {
 	if looking == nil {
 		return
@@ -173,7 +172,7 @@ func (l *listing) note(r *record, looking *listedState, at state, err error) {
 	}
 }
 
-// unlist forgets what lists kept of a session, which may change from now on.
+// unlist removes a session's cached state, because the session may change from now on.
 func (s *Store) unlist(own segmentID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// slot is the place of a session id, whether or not there is a session.
+// slot belongs to a session id, whether or not the session exists. It is the unit of locking and of caching.
 type slot struct {
 	id string
 	// mu is held by whoever changes the session. Waiting for the disk is allowed
@@ -71,8 +71,7 @@ func (s *Store) retain(sl *slot) {
 	s.mu.Unlock()
 }
 
-// release gives a slot back. What nobody uses is forgotten some time: it can be
-// loaded again.
+// release gives a slot back. Slots without users are dropped some time; the session can be loaded again.
 func (s *Store) release(sl *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +86,7 @@ func (s *Store) release(sl *slot) {
 	weight := kept.weight.Load()
 	s.held += weight - sl.held
 	sl.held = weight
-	// A few at a time: those in use, which stay, may be many.
+	// Look at a few slots only: many may be in use, and those cannot be dropped.
 	for range 4 {
 		if s.recent.Len() <= s.opts.IdleSessions && s.held <= s.opts.IdleBytes {
 			return
@@ -110,8 +109,7 @@ func (s *Store) drop(sl *slot) {
 	s.drops++
 }
 
-// find returns a session that can be seen, with its slot, which is the caller's
-// to release.
+// find returns a visible session with its slot, which the caller must release.
 func (s *Store) find(id string) (*slot, *session, error) {
 	sl, err := s.acquire(id)
 	if err != nil {
@@ -124,7 +122,8 @@ func (s *Store) find(id string) (*slot, *session, error) {
 	return nil, nil, noSession(id)
 }
 
-// findAgain is find for the pages of a sequence: after the first, which sets it, of is the session that they are of.
+// findAgain is find for reading page by page. The first call sets of to the session's incarnation; later calls fail
+// if the id has another one by then.
 func (s *Store) findAgain(id string, of *eventlog.Incarnation) (*slot, *session, error) {
 	sl, found, err := s.find(id)
 	switch {
@@ -152,7 +151,7 @@ func (s *Store) load(id string) (*session, error) {
 		return nil, s.fail(describeKey(key), err)
 	}
 	if len(value) == 0 {
-		return nil, closer.Close() // it was damaged, and deleted
+		return nil, closer.Close() // a session that was deleted while it was damaged
 	}
 	r, err := decodeSession(key, value)
 	closer.Close()

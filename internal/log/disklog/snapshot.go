@@ -15,17 +15,17 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// snapshotDir is where the files of a snapshot are while it is open, next to the database.
+// snapshotDir holds the files of an open snapshot, next to the database.
 const snapshotDir = "snapshot"
 
-// ErrSnapshotEnded says that a session was deleted while a snapshot was read, which would
-// have kept its bytes.
+// ErrSnapshotEnded says that a session was deleted while a snapshot was read. The snapshot ends, because it would
+// preserve the session's bytes.
 var ErrSnapshotEnded = errors.New("a session was deleted meanwhile, and what is copied must not hold it")
 
 // ErrSnapshotOpen says that there is a snapshot already.
 var ErrSnapshotOpen = errors.New("another backup is running")
 
-// Snapshot is the store as it was at a moment. It must be closed.
+// Snapshot is the store as it was at one moment. It must be closed.
 type Snapshot struct {
 	store *Store
 	dir   string // with files of its own; empty if it has none
@@ -60,14 +60,15 @@ func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 	if err := s.room.refuseCopy(); err != nil {
 		return nil, err
 	}
-	// What is deleted must not be copied. Most of the waiting is done before deletions have to wait, which
-	// they do until what was deleted meanwhile is erased.
+	// A snapshot must not hold deleted sessions, so wait until they are erased. Most of the waiting is done here,
+	// before the lock that makes new deletions wait.
 	if err := s.untilErased(ctx); err != nil {
 		return nil, err
 	}
 	s.erasing.Lock()
 	defer s.erasing.Unlock()
-	// Deletions, which make room, wait for this one: it must not wait for room that is kept for them.
+	// Deletions make room on a full disk, and wait for this one snapshot. So it may use the room that is kept for
+	// them.
 	s.room.deletions.Add(1)
 	defer s.room.deletions.Add(-1)
 	if err := s.untilErased(ctx); err != nil {
@@ -107,8 +108,8 @@ func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 	return made, nil
 }
 
-// snapshotAsItIs is a snapshot of a store that is only read: the files that it was opened from, which
-// nobody changes, without those that nothing is read from any more.
+// snapshotAsItIs is the snapshot of a store that is opened only to be read: the files that it was opened from, which
+// nobody changes, without those that are no longer in use.
 func (s *Store) snapshotAsItIs(ctx context.Context) (*Snapshot, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -136,7 +137,7 @@ func (s *Store) snapshotAsItIs(ctx context.Context) (*Snapshot, error) {
 	return made, err
 }
 
-// list adds the files of a database that are taken, and those beside the store's own.
+// list adds the files of a database for which taken is true, and the store's own files beside the database.
 func (n *Snapshot) list(disk vfs.FS, db string, taken func(name string) bool) error {
 	names, err := disk.List(db)
 	if err != nil {
@@ -171,7 +172,7 @@ func (n *Snapshot) add(disk vfs.FS, path, name string) error {
 	return nil
 }
 
-// Open opens a file to be read. Reading ends with ErrSnapshotEnded where the snapshot has.
+// Open opens a file for reading. Reads fail with ErrSnapshotEnded once the snapshot has ended.
 func (n *Snapshot) Open(f SnapshotFile) (io.ReadCloser, error) {
 	file, err := n.store.aside.disk.Open(f.path)
 	if err != nil {
@@ -199,7 +200,7 @@ func (n *Snapshot) Close() error {
 	return n.end()
 }
 
-// end removes the files; the store's erasing is held.
+// end removes the files. Store.erasing is held.
 func (n *Snapshot) end() (err error) {
 	n.once.Do(func() {
 		close(n.ended)
@@ -223,7 +224,7 @@ func (r *snapshotReader) Read(p []byte) (int, error) {
 	return r.File.Read(p)
 }
 
-// untilErased waits until nothing is left of sessions that were deleted before, but next to damage.
+// untilErased waits until sessions deleted so far are erased, but for those that damage keeps from it.
 func (s *Store) untilErased(ctx context.Context) error {
 	deletions, _ := s.eraser.next()
 	for own := range deletions {
@@ -235,7 +236,7 @@ func (s *Store) untilErased(ctx context.Context) error {
 	return nil
 }
 
-// beginErasing holds erasing for a deletion, and ends the snapshot, which has what is to be deleted.
+// beginErasing locks erasing for a deletion, and ends the snapshot, which has the session that is to be deleted.
 func (s *Store) beginErasing() error {
 	for {
 		s.erasing.RLock()

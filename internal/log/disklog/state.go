@@ -9,8 +9,8 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// newestState is the state of a session that nobody is appending to. The iterator is one to use, with any
-// bounds; nil for none.
+// newestState returns the state of a session that nobody appends to. it is an iterator to reuse, with any bounds; nil
+// opens one.
 func (s *Store) newestState(r *record, it *pebble.Iterator) (state, error) {
 	own := r.own()
 	at, found, err := s.stateIn(own, unbounded, it)
@@ -21,7 +21,7 @@ func (s *Store) newestState(r *record, it *pebble.Iterator) (state, error) {
 		if at, err = s.stateAt(r.links[:len(r.links)-1], own.base); err != nil {
 			return state{}, err
 		}
-		// The session's life begins with its creation, not with its past.
+		// The update time of an empty fork is its own creation, not its parent's past.
 		at.update = r.info.CreateTime
 		at.since = 0
 	}

@@ -35,11 +35,11 @@ type Store struct {
 	open    sync.RWMutex
 	closed  bool          // guarded by open
 	closing chan struct{} // closed when Close begins
-	// background is what runs until then.
+	// background counts the goroutines that run until Close.
 	background sync.WaitGroup
 
 	queue       groups
-	written     chan *group   // groups that Pebble has and that are not synced yet
+	written     chan *group   // groups that were applied to Pebble and are not synced yet
 	drained     chan struct{} // closed when the last group is settled
 	lastSegment atomic.Uint64
 
@@ -48,19 +48,19 @@ type Store struct {
 	recent *list.List // of all slots, the least recently used in front
 	held   int64      // bytes of their sessions, as far as they were released once
 	drops  uint64     // how many slots were dropped
-	// listed are sessions without a slot as lists have had them, by their own segment. Who loads a session
-	// removes it there, before anything can change.
+	// listed caches what brief lists read of sessions without a slot, by the own segment. Whoever loads a session
+	// removes its entry first, before anything can change.
 	listed map[segmentID]*listedState
 
 	// eraser erases in the background what deletions removed.
 	eraser eraser
-	// erasing is held, shared, by deletions, and by whoever makes or ends the snapshot. It
-	// comes before deleting.
+	// erasing is held, shared, by deletions, and exclusively to make or end the snapshot. It is locked before
+	// deleting.
 	erasing  sync.RWMutex
 	snapshot *Snapshot // guarded by erasing; nil if there is none
 
-	// deleting serialises deletions, which look at who shares a segment, and is held until they are
-	// durable: who lists sessions begins between them.
+	// deleting serialises deletions, which check who shares a segment. A deletion holds it until it is durable, so a
+	// list of sessions begins between two deletions.
 	deleting sync.RWMutex
 	// manifest is the number of the newest manifest that is in force.
 	manifest atomic.Uint64
@@ -68,7 +68,7 @@ type Store struct {
 
 var _ eventlog.Store = (*Store)(nil)
 
-// Capabilities are all that there are.
+// Capabilities: the store has all of them.
 func (s *Store) Capabilities() eventlog.Capabilities {
 	return eventlog.Capabilities{Chain: true, Erases: true, OneWriter: true}
 }
@@ -115,7 +115,7 @@ func (s *Store) Disk() Disk {
 	return d
 }
 
-// usable returns why no call is served. open is held.
+// usable returns why no call can be served now. open is held.
 func (s *Store) usable() error {
 	if s.closed {
 		return eventlog.ErrClosed
@@ -131,15 +131,15 @@ func (s *Store) failure() error {
 	return nil
 }
 
-// fail turns an error of Pebble into one of eventlog. What is corrupt is the
-// caller's to know; any other error means that the database cannot be used.
+// fail turns an error of Pebble into one of eventlog. Corruption, and a failure that may pass, are the call's error
+// alone. Any other error means that the database cannot be used: it halts the store.
 func (s *Store) fail(what string, err error) error {
 	if failure := s.failure(); failure != nil {
 		// Whatever Pebble finds amiss now comes of that.
 		return failure
 	}
 	if corrupt, ok := errors.AsType[*eventlog.CorruptError](err); ok {
-		return corrupt // what is encrypted
+		return corrupt // a value that cannot be decrypted is corrupt already
 	}
 	if isDamage(err) {
 		return &eventlog.CorruptError{What: what, Reason: reasonOf(err)}
@@ -163,8 +163,8 @@ func (s *Store) get(key []byte) ([]byte, io.Closer, error) {
 	return value, closer, nil
 }
 
-// stored reads a value as the database has it. Where the database's filters, which only save reading, are what
-// is damaged, it is found without them.
+// stored reads a value as the database has it. If the value cannot be read because a Bloom filter is damaged, it
+// reads it again without filters: they only save reads.
 func (s *Store) stored(key []byte) ([]byte, io.Closer, error) {
 	value, closer, err := s.db.Get(key)
 	if err == nil || !isDamage(err) {
@@ -209,7 +209,7 @@ func (s *Store) Close() error {
 	<-s.drained
 	failure := s.failure()
 	if failure == nil && !s.opts.ReadOnly {
-		// Only so that the next opening has nothing to replay.
+		// The flush only spares the next opening the replay.
 		if err := s.db.Flush(); err != nil {
 			s.logger.Warn("event log was not flushed on closing", "error", err)
 		}
@@ -224,7 +224,7 @@ func (s *Store) Close() error {
 		err = closeErr
 	}
 	if failure != nil && worked && isNoRoom(failure) {
-		// What was acknowledged is in the write-ahead log.
+		// Nothing is lost: what was acknowledged is in the write-ahead log.
 		s.logger.Warn("event log was not tidied on closing, because the disk is full", "error", failure)
 		return nil
 	}

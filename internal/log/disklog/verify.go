@@ -94,8 +94,8 @@ func (s *Store) verifyLink(ctx context.Context, l link, at state, to eventlog.Se
 	return at, nil
 }
 
-// verifyEvent checks an event and its head and returns the state after it. recorded is what
-// the stored heads say, which goes on past this one.
+// verifyEvent checks an event and its head and returns the state after it. recorded is the state according to the
+// stored heads; it is moved past this event, too.
 func (s *Store) verifyEvent(l link, at state, recorded *state, key, value []byte) (state, error) {
 	corrupt := func(reason string) (state, error) {
 		return at, &eventlog.CorruptError{What: describeKey(key), Reason: reason}

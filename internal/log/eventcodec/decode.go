@@ -7,8 +7,7 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// Decode returns a stored event without its Seq and Turn; ok is false where its content is of no
-// known kind.
+// Decode returns a stored event without its Seq and Turn. ok is false if the event's content is of an unknown kind.
 func Decode(m *storagev1.Event) (e eventlog.Event, ok bool) {
 	e = eventlog.Event{
 		ID:     m.GetEventId(),

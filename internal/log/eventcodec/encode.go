@@ -9,10 +9,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Append encodes all of an event but its Seq and Turn and the head after it, which are known
-// only when it has its place. It writes
-// storagev1.Event without building one: this is most of what an append costs
-// before the disk.
+// Append encodes an event without its Seq and Turn, and without the head after it: these are known only once the
+// event is admitted. It writes storagev1.Event directly, without building the message, because this is most of an
+// append's cost before the disk.
 func Append(b []byte, e eventlog.Event) []byte {
 	b = AppendString(b, 1, e.ID)
 	b = AppendInt(b, 2, uint64(e.Time.Unix()))

@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The functions below write fields of protobuf messages as proto3 has them: what
-// is zero or empty is left out. Strings and bytes look alike.
+// The functions below write fields of protobuf messages as proto3 does: zero and empty values are omitted. Strings
+// and bytes are encoded alike.
 
 // AppendInt writes a number.
 func AppendInt(b []byte, field protowire.Number, v uint64) []byte {
@@ -17,7 +17,7 @@ func AppendInt(b []byte, field protowire.Number, v uint64) []byte {
 	return AppendPresent(b, field, v)
 }
 
-// AppendPresent writes an optional field that is there, even if it is zero.
+// AppendPresent writes a field with explicit presence, even if it is zero.
 func AppendPresent(b []byte, field protowire.Number, v uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), v)
 }
@@ -58,7 +58,7 @@ func AppendMessage(b []byte, field protowire.Number, body func([]byte) []byte) [
 	b = body(b)
 	size := len(b) - start
 	if more := protowire.SizeVarint(uint64(size)) - 1; more > 0 {
-		// The size takes more than the byte that was left for it.
+		// The length takes more than the one byte that was reserved for it.
 		b = slices.Grow(b, more)[:len(b)+more]
 		copy(b[start+more:], b[start:start+size])
 	}

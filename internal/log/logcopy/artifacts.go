@@ -12,8 +12,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// artifacts compares the artifacts of a session that is in the target, puts those that it lacks or
-// has another value of, and reads these kinds again.
+// artifacts compares the artifacts of a session with those in the target. It puts those that are missing or have
+// another value there, and reads their kinds again to check them.
 func (c *copier) artifacts(ctx context.Context, s eventlog.Session) error {
 	kinds, err := c.from.ArtifactKinds(ctx, s.ID)
 	if err != nil {
@@ -45,7 +45,7 @@ func (c *copier) artifacts(ctx context.Context, s eventlog.Session) error {
 	return nil
 }
 
-// artifactsOf goes through the artifacts of a kind in both stores, which have them in the same order.
+// artifactsOf compares the artifacts of one kind, which both stores yield in the same order.
 func (c *copier) artifactsOf(ctx context.Context, id, kind string, p *putter) (n uint64, err error) {
 	q := eventlog.ArtifactQuery{Kind: kind}
 	there, stop := iter.Pull2(c.to.Artifacts(ctx, id, q))

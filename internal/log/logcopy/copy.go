@@ -19,10 +19,10 @@ type Options struct {
 	Done  func(sessionID string)
 }
 
-// Report counts what the target has of the source: all of it was compared.
+// Report counts what is in the target and equal to the source: all of it was compared.
 type Report struct {
-	// Sessions are those of the source, Forks how many of them share events with their parent. An
-	// event or artifact counts for each session that shows it.
+	// Sessions are those of the source; Forks of them share events with their parent. An event or artifact counts
+	// once for each session that shows it.
 	Sessions, Forks, Events, Artifacts uint64
 	// The target did not have these before; an event that forks share counts once.
 	NewSessions, NewEvents, NewArtifacts uint64
@@ -31,9 +31,9 @@ type Report struct {
 // page is how many sessions are listed at once.
 const page = 256
 
-// Copy copies all sessions. The report is of what was done also where there is an error. Nobody else
-// may write to the source's sessions or to those of the target with the same ids. The error is a
-// *DifferentError where the target has another session under the id of one.
+// Copy copies all sessions. If it fails, the report says what was done until then. Nobody else may write meanwhile to
+// the source, or to sessions of the target with the same ids. The error is a *DifferentError if the target has
+// another session under one of the ids.
 func Copy(ctx context.Context, from, to eventlog.Store, opts Options) (Report, error) {
 	if opts.Workers == 0 {
 		opts.Workers = 8
@@ -84,13 +84,13 @@ func (c *copier) run(ctx context.Context) error {
 			return err
 		}
 	}
-	// A fork would share what its parent has of artifacts by the time it is made, which the source's
-	// need not: artifacts come after the last fork.
+	// A fork shares its parent's artifacts as they are when it is made. In the source they may have changed since, so
+	// artifacts are copied only after the last fork was made.
 	family := plan.family()
 	return c.together(ctx, family, c.artifacts)
 }
 
-// together copies sessions at once, as they are now.
+// together calls each, in parallel, for the sessions with these ids, read afresh.
 func (c *copier) together(ctx context.Context, ids []string, each func(context.Context, eventlog.Session) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(c.opts.Workers)
@@ -106,7 +106,7 @@ func (c *copier) together(ctx context.Context, ids []string, each func(context.C
 	return group.Wait()
 }
 
-// eachSession calls each for the source's sessions, several at once.
+// eachSession calls each, in parallel, for all sessions of the source.
 func (c *copier) eachSession(ctx context.Context, each func(context.Context, eventlog.Session) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(c.opts.Workers)

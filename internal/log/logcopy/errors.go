@@ -2,7 +2,7 @@ package logcopy
 
 import "fmt"
 
-// DifferentError says that a session of the target is not the source's, or no longer.
+// DifferentError says that a session of the target is not, or is no longer, a copy of the source's.
 type DifferentError struct {
 	Session string
 	What    string // "event 3 differs"
@@ -12,7 +12,7 @@ func (e *DifferentError) Error() string {
 	return fmt.Sprintf("session %q of the target is not a copy of the source's: %s", e.Session, e.What)
 }
 
-// UnfinishedError says that the source is itself the target of a copy that was ended.
+// UnfinishedError says that the source is itself the target of an interrupted copy.
 type UnfinishedError struct{ Session string }
 
 func (e *UnfinishedError) Error() string {

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// A batch has at most batchEvents, or what it takes to have batchBytes.
+	// A batch is full at batchEvents events, or at batchBytes.
 	batchEvents = 512
 	batchBytes  = 1 << 20
 )
 
-// events compares the events after shared that the target has, adds those that it lacks, and reads
-// these again: s is the session in the source, target that in the target before.
+// events compares the target's events after shared, appends those that it lacks, and reads these again to check them.
+// s is the session in the source; target is the one in the target as it was before.
 func (c *copier) events(ctx context.Context, s, target eventlog.Session, shared eventlog.Seq) error {
 	if s.Head == shared {
 		return nil
@@ -98,7 +98,7 @@ func (a *adder) flush(ctx context.Context) error {
 	return err
 }
 
-// sumOf is what an adder of the events from..to has as its sum.
+// sumOf computes the sum that an adder of the events from..to would have.
 func sumOf(ctx context.Context, store eventlog.Store, id string, from, to eventlog.Seq) ([sha256.Size]byte, error) {
 	h := sha256.New()
 	for e, err := range store.Read(ctx, id, from, to) {
@@ -116,7 +116,7 @@ func sum(h hash.Hash) (out [sha256.Size]byte) {
 	return out
 }
 
-// identity is a hash of all that an event is. eventlog.Digest is of what it says alone.
+// identity hashes all of an event, also the envelope that eventlog.Digest omits.
 func identity(e eventlog.Event) [sha256.Size]byte {
 	digest := eventlog.Digest(e)
 	b := append(make([]byte, 0, 256), digest[:]...)

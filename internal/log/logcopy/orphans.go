@@ -11,19 +11,18 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// LabelTemporary is that of a session that a copy makes in the target to fork others from it, and
-// then removes.
+// LabelTemporary marks a session that a copy makes in the target only to fork others from it.
 const LabelTemporary = "contextd.copy.temporary"
 
-// removeTemporary removes what a copy that was ended left of these.
+// removeTemporary removes temporary sessions of an interrupted copy.
 func (c *copier) removeTemporary(ctx context.Context) error {
 	return list(ctx, c.to, eventlog.SessionQuery{Labels: map[string]string{LabelTemporary: "true"}}, func(s eventlog.Session) error {
 		return c.to.DeleteSession(ctx, s.ID, s.Incarnation, nil)
 	})
 }
 
-// adopt copies forks whose parent is gone, without their artifacts. Those that share events of it do
-// so in the target as well.
+// adopt copies forks whose parent was deleted, without their artifacts. Forks that share events of one parent do so
+// in the target, too.
 func (c *copier) adopt(ctx context.Context, group []lineage) error {
 	var missing []eventlog.Session
 	for _, f := range group {
@@ -33,7 +32,7 @@ func (c *copier) adopt(ctx context.Context, group []lineage) error {
 		}
 		switch _, err := c.to.Session(ctx, f.id); {
 		case err == nil:
-			// It was made before, and may be so in part: all of it is compared.
+			// An earlier copy made it, perhaps in part: all of it is compared.
 			if err := c.session(ctx, s, noneShared, nil); err != nil {
 				return err
 			}
@@ -43,7 +42,7 @@ func (c *copier) adopt(ctx context.Context, group []lineage) error {
 			return err
 		}
 	}
-	// Several sessions may have had the parent's id, one after the other.
+	// Several sessions may have had the parent's id, one after the other: the forks of each make a group.
 	for len(missing) > 0 {
 		longest := slices.MaxFunc(missing, func(a, b eventlog.Session) int { return cmp.Compare(a.ForkSeq, b.ForkSeq) })
 		var rest []eventlog.Session
@@ -67,7 +66,7 @@ func (c *copier) adopt(ctx context.Context, group []lineage) error {
 	return nil
 }
 
-// sameParent reports whether a fork's parent may be that of another, which has at least as much of it.
+// sameParent reports whether s may be a fork of the same parent as longest, which forked at least as far along.
 func (c *copier) sameParent(ctx context.Context, s, longest eventlog.Session) (bool, error) {
 	if s.ID == longest.ID {
 		return true, nil
@@ -86,8 +85,8 @@ func (c *copier) sameParent(ctx context.Context, s, longest eventlog.Session) (b
 	return first == second, err
 }
 
-// adoptSiblings makes the parent of forks, which all have its first events in common with one of
-// them, the forks, and removes the parent.
+// adoptSiblings makes a temporary parent from the shared events of the longest fork, forks the siblings from it, and
+// removes it.
 func (c *copier) adoptSiblings(ctx context.Context, longest eventlog.Session, siblings []eventlog.Session) error {
 	parent, err := c.to.CreateSession(ctx, eventlog.Session{
 		ID: longest.ParentID, CreateTime: longest.CreateTime, Settings: longest.Settings,

@@ -9,14 +9,14 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// plan is in which order sessions are copied. It names forks and their parents alone: of a source
-// with many sessions these are few.
+// plan is the order in which sessions are copied. It lists only forks and their parents, which are few even in a
+// large store.
 type plan struct {
 	sessions int
-	// orphans are forks whose parents are gone, those of one parent's id together: no other session
-	// may have the id in the target until they are there.
+	// orphans are the forks whose parents were deleted, grouped by the parent's id. They are copied first: until then
+	// no other session of the target may have that id.
 	orphans [][]lineage
-	// levels are the other forks: the parents of each level are in those before it.
+	// levels are the other forks, by depth: the parents of a level are in earlier levels, or are no forks.
 	levels [][]string
 	// parents are the ids of sessions that forks were made from.
 	parents map[string]bool
@@ -29,7 +29,7 @@ type lineage struct {
 	made       eventlog.Incarnation
 }
 
-// family are all sessions that share artifacts with others, or may.
+// family lists all sessions that may share artifacts with others.
 func (p *plan) family() (ids []string) {
 	seen := map[string]bool{}
 	add := func(id string) {
@@ -76,7 +76,7 @@ func (c *copier) plan(ctx context.Context) (*plan, error) {
 	}
 	orphans := map[string][]lineage{}
 	depths := map[string]int{}
-	// In the order in which they were made: a parent is before its forks.
+	// By the time they were made, so that a parent comes before its forks.
 	for _, f := range inOrder(forks) {
 		alive, err := c.hasParent(ctx, f)
 		if err != nil {
@@ -97,8 +97,8 @@ func (c *copier) plan(ctx context.Context) (*plan, error) {
 	for _, group := range orphans {
 		p.orphans = append(p.orphans, group)
 	}
-	// A session was made after those that another with its id had as forks, so where it is an orphan
-	// itself, its group comes after theirs.
+	// An orphan may itself have had an id that an earlier parent had. It was made after that parent's forks, so its
+	// group must come after theirs: sort by the newest.
 	slices.SortFunc(p.orphans, func(a, b []lineage) int { return cmp.Compare(a[len(a)-1].made, b[len(b)-1].made) })
 	return p, nil
 }
@@ -112,8 +112,8 @@ func inOrder(forks map[string]lineage) []lineage {
 	return all
 }
 
-// hasParent reports whether the session from which a fork was made is there still: another may have
-// its id, which is younger than the fork.
+// hasParent reports whether the session from which a fork was made still exists. A session with the parent's id that
+// is younger than the fork is another one.
 func (c *copier) hasParent(ctx context.Context, f lineage) (bool, error) {
 	parent, err := c.from.Session(ctx, f.parent)
 	if errors.As(err, new(*eventlog.NotFoundError)) {

@@ -29,13 +29,13 @@ func (c *copier) forkFrom(ctx context.Context, s eventlog.Session) (eventlog.Ses
 	return c.to.Fork(ctx, eventlog.ForkRequest{ParentID: s.ParentID, At: s.ForkSeq, NewID: s.ID, Time: s.CreateTime, Labels: labels})
 }
 
-// A sharing says up to where the log of a session that is in both stores need not be compared.
+// A sharing returns up to which event the log of a session that is in both stores need not be compared.
 type sharing func(context.Context, eventlog.Session) (eventlog.Seq, error)
 
 func noneShared(context.Context, eventlog.Session) (eventlog.Seq, error) { return 0, nil }
 
-// sharedWithParent is up to where a fork begins, if the hash chains of both stores say that its log is
-// its parent's up to there, which was compared.
+// sharedWithParent returns where a fork began if the hash chains of both stores show that up to there its log is its
+// parent's, which was compared already; else 0.
 func (c *copier) sharedWithParent(ctx context.Context, s eventlog.Session) (eventlog.Seq, error) {
 	for _, store := range []eventlog.Store{c.from, c.to} {
 		if !store.Capabilities().Chain {
@@ -59,8 +59,8 @@ func sameChain(ctx context.Context, store eventlog.Store, a, b string, at eventl
 
 // session makes a session unless it is there, and copies and compares its events.
 func (c *copier) session(ctx context.Context, s eventlog.Session, shared sharing, create func() (eventlog.Session, error)) error {
-	// In the target it gets a hash chain of its own, by which nobody finds out any more what was
-	// changed in the source.
+	// The target computes a new hash chain, which would hide a change that somebody made in the source. So verify the
+	// source's chain first.
 	if v, ok := c.from.(verifier); ok {
 		if err := v.Verify(ctx, s.ID); err != nil {
 			return err
@@ -111,7 +111,7 @@ type verifier interface {
 	Verify(ctx context.Context, id string) error
 }
 
-// different says in what a session that may have been copied in part differs; empty if in nothing.
+// different says how an existing session of the target, perhaps copied in part, differs; empty if it does not.
 func different(s, target eventlog.Session) string {
 	switch {
 	case target.Damaged:
@@ -131,7 +131,7 @@ func different(s, target eventlog.Session) string {
 	}
 }
 
-// incomplete says in what a session differs that was copied; empty if in nothing.
+// incomplete says how a session differs after it was copied; empty if it does not.
 func incomplete(s, target eventlog.Session) string {
 	switch what := different(s, target); {
 	case what != "":

@@ -11,7 +11,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// history is what calls that ran at once said of the head of one log.
+// history records what concurrent calls said of the head of one log.
 type history struct {
 	clock atomic.Int64 // counts begins and ends of calls
 	mu    sync.Mutex
@@ -43,9 +43,9 @@ func (r *history) record(what string, call func() (head eventlog.Seq, moved, kno
 	return head
 }
 
-// check finds calls that no order explains in which each takes effect at one moment between its begin and its end.
-// The head only grows, so the calls are in the order of what they say: none may have ended before one that is
-// before it in that order began.
+// check verifies that the calls are linearizable: some order explains them in which each takes effect at one moment
+// between its begin and its end. The head only grows, so the order is that of the heads they saw: no call may have
+// ended before one with a smaller head began.
 func (r *history) check(h *harness) {
 	h.Helper()
 	slices.SortFunc(r.calls, func(a, b observed) int {

@@ -69,7 +69,7 @@ type machine struct {
 
 var names = rapid.SampledFrom([]string{"a", "b", "c", "d"})
 
-// both does something on both stores and compares what comes back.
+// both does an operation on both stores and compares the results.
 func both[T any](m *machine, what string, f func(s eventlog.Store) (T, error)) (T, error) {
 	want, wantErr := f(m.model)
 	got, gotErr := f(m.real)

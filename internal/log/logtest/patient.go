@@ -7,12 +7,11 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// patient is a store with many writers as its callers use it: a call that lost against
-// another writer is repeated.
+// patient wraps a store with many writers as callers should use it: a call that lost against another writer is
+// repeated.
 type patient struct{ eventlog.Store }
 
-// attempts is how often a call is made: an artifact that may not be replaced conflicts for
-// ever.
+// attempts bounds the repetitions: an artifact with New conflicts forever.
 const attempts = 100
 
 func again[T any](call func() (T, error)) (out T, err error) {

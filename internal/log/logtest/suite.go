@@ -34,8 +34,7 @@ func Durable(reopen func(testing.TB, eventlog.Store) eventlog.Store) Option {
 	return func(o *options) { o.reopen = reopen }
 }
 
-// Medium lets the suite look for a text in all that the store wrote, without the
-// store.
+// Medium gives the suite a function that searches all that the store wrote for a text, without using the store.
 func Medium(holds func(tb testing.TB, s eventlog.Store, text string) bool) Option {
 	return func(o *options) { o.holds = holds }
 }
@@ -125,7 +124,7 @@ func (c testCase) hold(t testing.TB, open Opener, o options) {
 	t.Errorf("the case passes, although the store does not state %s", c.needs.name)
 }
 
-// trial is a test that may fail.
+// trial is a testing.TB whose failure does not fail the test.
 type trial struct {
 	testing.TB
 	failed atomic.Bool
@@ -153,7 +152,7 @@ func (h *harness) refutes(c testCase) bool {
 	return t.failed.Load()
 }
 
-// harness is a store under test with what fails the test at the first surprise.
+// harness is a store under test, with helpers that fail the test at the first unexpected result.
 type harness struct {
 	testing.TB
 	s      eventlog.Store
@@ -170,7 +169,7 @@ func (h *harness) close() {
 // reopen goes on with what a restart finds.
 func (h *harness) reopen() { h.s = calm(h.o.reopen(h.TB, bare(h.s))) }
 
-// calm is a store that writes again where another writer came before.
+// calm wraps a store so that a write that lost against another writer is repeated.
 func calm(s eventlog.Store) eventlog.Store {
 	if s.Capabilities().OneWriter {
 		return s
@@ -178,7 +177,7 @@ func calm(s eventlog.Store) eventlog.Store {
 	return patient{s}
 }
 
-// bare is the store that was opened.
+// bare unwraps the store that was opened.
 func bare(s eventlog.Store) eventlog.Store {
 	if p, ok := s.(patient); ok {
 		return p.Store

@@ -29,8 +29,7 @@ func (s *Store) PutArtifacts(ctx context.Context, id string, all ...eventlog.Art
 	return nil
 }
 
-// mayPut returns why the conditions of artifacts do not hold. The session is nil where there
-// is none yet.
+// mayPut returns the error of a condition (Of, New) that does not hold. s is nil if the session does not exist yet.
 func (s *session) mayPut(id string, all []eventlog.Artifact) error {
 	var of eventlog.Incarnation
 	if s != nil {
@@ -55,9 +54,9 @@ func (s *session) put(all []eventlog.Artifact) {
 	own := s.own()
 	for _, a := range all {
 		key := artifactKey{a.Kind, a.Seq, a.ID}
-		s.beside -= own.size(key)
+		s.artifactBytes -= own.size(key)
 		own.put(key, bytes.Clone(a.Value))
-		s.beside += own.size(key)
+		s.artifactBytes += own.size(key)
 	}
 }
 
@@ -108,8 +107,8 @@ func (s *Store) Artifacts(ctx context.Context, id string, q eventlog.ArtifactQue
 	}
 }
 
-// nextArtifact returns the artifact that follows after in the query's order; its key is nil
-// after the last. The first call fills in the session, which must be there until the last.
+// nextArtifact returns the artifact that follows after in the query's order; nil after the last. The first call sets
+// in to the session; later calls fail if that was deleted meanwhile.
 func (s *Store) nextArtifact(ctx context.Context, id string, in **session, q eventlog.ArtifactQuery, after *artifactKey) (*artifactKey, []byte, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -57,7 +57,7 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (eventl
 	return done(admission.Receipts), nil
 }
 
-// is returns why the session is not the one that a batch is meant for.
+// is returns an error unless the session is the incarnation that a batch is meant for.
 func (s *session) is(of *eventlog.Incarnation, id string) error {
 	switch {
 	case of == nil:

@@ -47,8 +47,8 @@ type version struct {
 	value []byte
 }
 
-// link is a session's share in a segment: its events and artifacts up to seq
-// upTo, and of the artifacts those of the first puts puts.
+// link is a session's share in a segment: the events up to seq upTo, and those artifacts up to upTo that are among
+// the segment's first puts puts.
 type link struct {
 	segment *segment
 	upTo    eventlog.Seq
@@ -68,8 +68,7 @@ func newSegment(base eventlog.Seq) *segment {
 // whole is the link of the segment's writer.
 func (s *segment) whole() link { return link{segment: s, upTo: math.MaxUint64, puts: math.MaxUint64} }
 
-// last is the seq of the newest event that the link shows; not after it, if it
-// shows none, is the segment's base.
+// last is the seq of the newest event that the link shows; the segment's base if it shows none.
 func (l link) last() eventlog.Seq {
 	return max(l.segment.base, min(l.upTo, l.segment.base+eventlog.Seq(len(l.segment.records))))
 }
@@ -151,7 +150,7 @@ func (s *segment) put(key artifactKey, value []byte) {
 	s.pruneArtifact(key)
 }
 
-// size is that of all versions of an artifact.
+// size is the size of all stored versions of an artifact.
 func (s *segment) size(key artifactKey) (n uint64) {
 	for _, v := range s.artifacts[key] {
 		n += eventlog.Artifact{Kind: key.kind, ID: key.id, Value: v.value}.Size()
@@ -159,12 +158,12 @@ func (s *segment) size(key artifactKey) (n uint64) {
 	return n
 }
 
-// prune forgets what no session shares any more, after one that had a link is gone.
+// prune removes what no session shows any more, after the session with the link gone was deleted.
 func (s *segment) prune(gone link) {
 	var upTo eventlog.Seq
 	for _, l := range s.refs {
 		if l.upTo >= gone.upTo && l.puts == gone.puts {
-			return // in a chain of forks of forks most show the same of a segment
+			return // another session shows as much: nothing to remove, as in most chains of forks
 		}
 		upTo = max(upTo, l.upTo)
 	}

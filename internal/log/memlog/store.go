@@ -16,7 +16,7 @@ import (
 type Store struct {
 	mu       sync.RWMutex
 	sessions map[string]*session
-	// order has the ids of the sessions in order, until there is another or one less.
+	// order caches the sorted ids of the sessions; nil after a session was made or deleted.
 	order  atomic.Pointer[[]string]
 	made   eventlog.Incarnation // of the newest session
 	closed chan struct{}
@@ -30,8 +30,8 @@ type session struct {
 	chain []link
 	head  eventlog.Head
 	bytes uint64
-	// beside is what is kept of artifacts, in bytes.
-	beside uint64
+	// artifactBytes is the size of the stored artifacts, in bytes.
+	artifactBytes uint64
 	// moved is closed, and replaced, when the head moves, and closed forever
 	// when the session is deleted.
 	moved chan struct{}
@@ -65,7 +65,7 @@ func (s *Store) find(ctx context.Context, id string) (*session, error) {
 	return nil, &eventlog.NotFoundError{Kind: "session", Name: id}
 }
 
-// add makes a session after the chain. The lock is held.
+// add makes a session whose log is the chain so far. The lock is held.
 func (s *Store) add(info eventlog.Session, chain []link, head eventlog.Head, size uint64) *session {
 	own := newSegment(head.Seq)
 	s.made++
@@ -81,13 +81,13 @@ func (s *Store) add(info eventlog.Session, chain []link, head eventlog.Head, siz
 
 func (s *session) describe() eventlog.Session {
 	d := s.info
-	d.Head, d.Turns, d.LogBytes, d.ArtifactBytes = s.head.Seq, s.head.Turns, s.bytes, s.beside
+	d.Head, d.Turns, d.LogBytes, d.ArtifactBytes = s.head.Seq, s.head.Turns, s.bytes, s.artifactBytes
 	return d
 }
 
 func (s *session) own() *segment { return s.chain[len(s.chain)-1].segment }
 
-// upTo returns the head after an event that the session has, and the log's size up to it.
+// upTo returns the head after an event of the session, and the log's size up to it.
 func (s *session) upTo(seq eventlog.Seq) (head eventlog.Head, size uint64) {
 	if seq == s.head.Seq {
 		return s.head, s.bytes
@@ -203,7 +203,7 @@ func (s *Store) Fork(ctx context.Context, r eventlog.ForkRequest) (eventlog.Sess
 	head, size := parent.upTo(r.At)
 	made := s.add(info, chain, head, size)
 	if len(chain) > 0 {
-		made.beside = parent.beside
+		made.artifactBytes = parent.artifactBytes
 	}
 	return made.describe(), nil
 }

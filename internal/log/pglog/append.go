@@ -16,7 +16,7 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// settled is a commit that needs no waiting: its batch is durable, or it is not known whether it is.
+// settled is a Commit whose outcome is known already: the batch is durable, or err says why that is unknown.
 type settled struct {
 	receipts []eventlog.Receipt
 	err      error
@@ -71,8 +71,8 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (eventl
 	return c, nil
 }
 
-// appendToKnown appends to what is remembered of a session, or to one that is said to be new. Nothing is done where that does not take
-// the batch, or is outdated.
+// appendToKnown tries an append on the cached session, or on a new one if the batch says so, without reading first.
+// done is false if the cache does not admit the batch or is outdated: then nothing was stored.
 func (s *Store) appendToKnown(ctx context.Context, id string, b eventlog.Batch, prepared eventlog.PreparedBatch, encoded []encodedEvent) (c settled, done bool, err error) {
 	found := &finding{}
 	if k := s.memory.get(id); k != nil {
@@ -96,7 +96,7 @@ func (s *Store) appendToKnown(ctx context.Context, id string, b eventlog.Batch, 
 	return settled{}, false, nil
 }
 
-// settle is how an append ended.
+// settle makes the result of Append: an uncertain error is for Commit.Wait to return.
 func settle(receipts []eventlog.Receipt, err error) (settled, error) {
 	if lost, ok := errors.AsType[uncertainError](err); ok {
 		return settled{err: lost.error}, nil
@@ -125,7 +125,7 @@ func (s *Store) appendOnce(ctx context.Context, id string, b eventlog.Batch, pre
 	return settle(admission.Receipts, err)
 }
 
-// admit admits a batch to the session that was found for it, and fills that in where there was none.
+// admit admits a batch to the session that was found. If there was none, it makes f.session for a new one.
 func (f *finding) admit(id string, b eventlog.Batch, prepared eventlog.PreparedBatch, encoded []encodedEvent) (eventlog.Admission, error) {
 	switch {
 	case b.Of == nil:
@@ -179,7 +179,7 @@ func (w *write) add(a eventlog.Admission, encoded []encodedEvent, b eventlog.Bat
 	return nil
 }
 
-// finding is a session, and what it knows of the event_ids of a batch by their hash, as they were at one time.
+// finding is what one statement read: a session, and what it knows of a batch's event_ids, by their hashes.
 type finding struct {
 	session *session // nil if there is none
 	known   map[string]eventlog.Known
@@ -209,7 +209,8 @@ func (s *Store) loadFor(ctx context.Context, id string, events []encodedEvent) (
 	return f, nil
 }
 
-// confirmFor is loadFor where what is found is as durable as a commit is. Its errors are those of commit.
+// confirmFor is loadFor, but what it finds is durable on the standbys, as after a commit. Its errors are those of
+// commit.
 func (s *Store) confirmFor(ctx context.Context, id string, events []encodedEvent) (f *finding, err error) {
 	err = s.commit(ctx, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
 		rows, _ := conn.Query(ctx, findAndConfirm, []byte(id), hashesOf(events)) // the error is the rows' as well

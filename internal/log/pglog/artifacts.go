@@ -13,7 +13,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// validateArtifacts is eventlog's, and for what the database cannot count.
+// validateArtifacts is eventlog's check, and refuses seqs that are too great for the database.
 func validateArtifacts(all []eventlog.Artifact) error {
 	for _, a := range all {
 		if a.Seq > math.MaxInt64 {
@@ -23,7 +23,7 @@ func validateArtifacts(all []eventlog.Artifact) error {
 	return eventlog.ValidateArtifacts(all)
 }
 
-// number is a seq as the database has it. One that is too great for it is after all that there are.
+// number is a seq as a bigint. A seq that is too great becomes the greatest, which is after every event.
 func number(seq eventlog.Seq) int64 { return int64(min(seq, math.MaxInt64)) }
 
 func keyOf(a eventlog.Artifact) string { return fmt.Sprintf("%s/%d/%s", a.Kind, a.Seq, a.ID) }
@@ -57,8 +57,8 @@ func (s *Store) PutArtifacts(ctx context.Context, id string, all ...eventlog.Art
 	})
 }
 
-// conflictOf returns why a write was lost that puts artifacts: a *eventlog.ConflictError if one that is to be new
-// is there, else errLost.
+// conflictOf returns why a write of artifacts lost: a *eventlog.ConflictError if an artifact with New exists already,
+// else errLost.
 func (s *Store) conflictOf(ctx context.Context, of *session, all []eventlog.Artifact) error {
 	for _, a := range all {
 		if !a.New {
@@ -115,7 +115,7 @@ func (s *Store) artifact(ctx context.Context, id, kind string, seq eventlog.Seq,
 }
 
 const (
-	// A page begins with firstPage rows and goes up to lastPage, by what rows take.
+	// The first page has firstPage rows. Pages grow up to lastPage rows, or up to pageBytes.
 	firstPage, lastPage = 8, 512
 	// pageBytes is about how much a page holds.
 	pageBytes = 1 << 20
@@ -159,8 +159,8 @@ func (s *Store) Artifacts(ctx context.Context, id string, q eventlog.ArtifactQue
 	}
 }
 
-// knownArtifacts yields those of the query that are remembered. more is set unless these are all, or yield
-// returned false; then the others are after the last that was yielded, if one was.
+// knownArtifacts yields the artifacts of the query that are cached. more is set if others may follow, which come
+// after last (or from the beginning, if last is nil).
 func (s *Store) knownArtifacts(ctx context.Context, id string, q eventlog.ArtifactQuery, yield func(eventlog.Artifact, error) bool) (last *eventlog.Artifact, more bool, err error) {
 	k, _ := s.looked(ctx, id)
 	if k == nil {
@@ -195,7 +195,7 @@ func (s *Store) knownArtifacts(ctx context.Context, id string, q eventlog.Artifa
 	return last, !all, nil
 }
 
-// readTail reads the newest artifacts of a kind, and remembers them.
+// readTail reads the newest artifacts of a kind into the cache.
 func (s *Store) readTail(ctx context.Context, id, kind string) (tail, error) {
 	var of, version int64
 	page, err := s.artifactPage(ctx, id, &of, &version, eventlog.ArtifactQuery{Kind: kind, Reverse: true}, nil, tailLength)
@@ -208,8 +208,8 @@ func (s *Store) readTail(ctx context.Context, id, kind string) (tail, error) {
 	return t, nil
 }
 
-// artifactPage returns up to limit artifacts that follow after. of is filled in by the first call: the
-// session must be there until the last, whose version as of the page is filled in.
+// artifactPage returns up to limit artifacts that follow after. The first call sets of to the session's incarnation;
+// later calls fail if that was deleted. version is set to the session's version as of the page.
 func (s *Store) artifactPage(ctx context.Context, id string, of, version *int64, q eventlog.ArtifactQuery, after *eventlog.Artifact, limit int) ([]eventlog.Artifact, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

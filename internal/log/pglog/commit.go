@@ -28,24 +28,24 @@ var errUnconfirmed = errors.New("the wait for the synchronous standby was cancel
 // unconfirmed is set in a connection's CustomData when the wait of a commit was cancelled.
 const unconfirmed = "contextd.unconfirmed"
 
-// noteCancelledWait takes the server's word for that: a warning which is known by the function that gives
-// it, because its text is in the server's language. The command ends as if it had done all.
+// noteCancelledWait recognises the server's warning that a wait was cancelled, by the function that gives it, because
+// the text is in the server's language. The server reports the command itself as a success.
 func noteCancelledWait(c *pgconn.PgConn, n *pgconn.Notice) {
 	if n.Routine == "SyncRepWaitForLSN" {
 		c.CustomData()[unconfirmed] = true
 	}
 }
 
-// cancelledWait reports whether the wait was cancelled since it was asked last.
+// cancelledWait reports whether a wait was cancelled on the connection since the last call.
 func cancelledWait(c *pgx.Conn) bool {
 	marks := c.PgConn().CustomData()
 	defer delete(marks, unconfirmed)
 	return marks[unconfirmed] != nil
 }
 
-// commit makes a write, or confirms, by statements on one connection that do not end half-way because the caller
-// has gone. Its errors are nil, errLost if nothing was stored because of another writer, an
-// uncertainError, or another failure.
+// commit runs write, which sends its statements on one connection; they do not stop half-way if the caller goes away.
+// Its errors are nil, errLost if another writer came first and nothing was stored, an uncertainError, or another
+// failure.
 func (s *Store) commit(ctx context.Context, write func(context.Context, *pgxpool.Conn) error) error {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.Timeout)
 	defer cancel()
@@ -66,7 +66,7 @@ func (s *Store) commit(ctx context.Context, write func(context.Context, *pgxpool
 	return err
 }
 
-// wrote sorts out how a write's statement ended.
+// wrote classifies the error of a write's statement.
 func wrote(err error) error {
 	state := sqlState(err)
 	switch {
@@ -80,8 +80,8 @@ func wrote(err error) error {
 	return uncertainError{failure(context.Background(), err)}
 }
 
-// endedBetween reports whether a server, or a pooler before it, may send the error after the commit:
-// connections that fail (class 08) and statements and servers that are ended (57).
+// endedBetween reports whether a server, or a pooler before it, may send the error after the commit was made: failed
+// connections (class 08) and terminated statements and servers (57).
 func endedBetween(state string) bool {
 	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57")
 }
@@ -93,8 +93,8 @@ const (
 	confirming = `(SELECT pg_logical_emit_message(true, 'contextd', '') IS NOT NULL)`
 )
 
-// confirm returns nil where there is, or is not, a session of that id, and its presence or absence
-// is as durable as a commit is. It returns errLost if that has changed.
+// confirm makes sure that a session's presence, or absence if there is false, is as durable as a commit. It returns
+// errLost if that has changed.
 func (s *Store) confirm(ctx context.Context, id string, there bool) error {
 	return s.commit(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
 		const present = `SELECT EXISTS (SELECT 1 FROM contextd_sessions WHERE id = $1), `

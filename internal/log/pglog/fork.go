@@ -94,12 +94,12 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 				return remove(ctx, tx, found, head)
 			})
 			if errors.As(err, &mismatch) {
-				return nil // the server did what it was asked for
+				return nil // the server deleted it at an attempt whose answer was lost
 			}
 			return err
 		})
 		if err == nil && mismatch != nil {
-			// What others stored is not said before it is durable.
+			// Another writer's head is not reported before it is durable.
 			err = cmp.Or(s.confirm(ctx, id, true), error(mismatch))
 		}
 		if err != nil {

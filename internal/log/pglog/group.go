@@ -12,9 +12,9 @@ import (
 	"github.com/contextd/contextd/internal/guard"
 )
 
-// groups gather appends to many sessions: what comes while groupsAtOnce statements append is made by
-// one statement, in one transaction. None depends on another: one that finds its session
-// changed, or in use by another writer, has no part in it and is made by a statement of its own.
+// groups batch appends to many sessions. While groupsAtOnce statements run, further appends wait, and one statement
+// then makes several of them in one transaction. They do not depend on each other: an append whose session has
+// changed, or is locked by another writer, is dropped from the transaction and made by a statement of its own.
 type groups struct {
 	mu      sync.Mutex
 	running int
@@ -53,8 +53,8 @@ const appendGroup = `WITH wanted AS (SELECT * FROM unnest($1::bigint[], $2::bigi
 		SELECT e.segment, e.seq, e.id_hash, e.digest, e.record, e.head, e.chain, e.log_bytes FROM moved m JOIN events e ON e.segment = m.incarnation)
 	SELECT incarnation, version, artifact_bytes FROM moved`
 
-// runGrouped makes a write of events to a session that there is: at once where few are under way, else with others.
-// Its errors are those of run.
+// runGrouped makes a write of events to an existing session: at once if few statements run, else in a group. Its
+// errors are those of run.
 func (s *Store) runGrouped(ctx context.Context, w *write) error {
 	size := 0
 	for _, r := range w.records {
@@ -89,7 +89,7 @@ func (s *Store) runGrouped(ctx context.Context, w *write) error {
 	return err
 }
 
-// join takes a write into the queue; nil says that it may be made at once, after which next must be called.
+// join puts a write into the queue. nil says that the caller may make it at once, and must call next after that.
 func (g *groups) join(w *write, size int) *queued {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -102,7 +102,7 @@ func (g *groups) join(w *write, size int) *queued {
 	return q
 }
 
-// quit takes a write out of the queue; it reports false where a group has it.
+// quit removes a write from the queue; it reports false if a group has taken it.
 func (g *groups) quit(q *queued) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -113,8 +113,8 @@ func (g *groups) quit(q *queued) bool {
 	return i >= 0
 }
 
-// next ends a statement and returns the writes of the next, or nil if none wait. A session has one
-// write in it: its others are made after that.
+// next ends a statement and returns the writes for the following one, or nil if none wait. A group has one write for
+// each session at most: further ones wait for a later group.
 func (g *groups) next() (group []*queued) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -151,7 +151,7 @@ func (s *Store) runGroups(group []*queued) {
 	}
 }
 
-// end says how the write ended, unless that was said before.
+// end reports how the write ended; only the first call counts.
 func (q *queued) end(err error) {
 	select {
 	case q.done <- err:
@@ -159,7 +159,7 @@ func (q *queued) end(err error) {
 	}
 }
 
-// runGroup makes writes in one transaction and ends those that are made. Its errors are those of commit.
+// runGroup makes writes in one transaction, and ends those that succeeded. Its errors are those of commit.
 func (s *Store) runGroup(group []*queued) error {
 	var incarnations, versions, heads, segments, seqs, logBytes []int64
 	var states, idHashes, digests, records, eventHeads, chains [][]byte

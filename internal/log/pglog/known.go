@@ -9,15 +9,14 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// A process remembers of the sessions used last what it read and wrote, for two things. A write is tried on what
-// is remembered before anything is read, because it decides at its commit whether that still holds. And the reads of
-// one call (eventlog.OneCall) rest on it once the first of them has found the session unchanged.
+// A process caches what it read and wrote of recently used sessions, for two purposes. A write is first tried on the
+// cached state without reading, because its commit decides whether that still holds. And the reads within one call
+// (eventlog.OneCall) use the cache once the first of them has found the session unchanged.
 //
-// What is remembered is that of one version of the session. Versions are counted, and have
-// random digits: where a failover takes back what was not acknowledged, another write that comes to
-// the same count makes another version.
+// The cache holds one version of a session. A version is a count with random digits after it: if a failover takes
+// back writes that were not acknowledged, another write that reaches the same count has other digits.
 
-// versionDigits is how many versions have the same count.
+// versionDigits is how many versions share a count.
 const versionDigits = 1 << 24
 
 // firstVersion and nextVersion are SQL for a version of count 0, and for one that follows.
@@ -26,28 +25,26 @@ const (
 	nextVersion  = `(version / 16777216 + 1) * 16777216 + ` + firstVersion
 )
 
-// known is what is remembered of a session. It is never changed.
+// known is what is cached of a session. It is immutable.
 type known struct {
 	session *session
 	tails   map[string]tail // of artifacts, by kind
-	// read is the last event that was read of a whole log, and readBytes the log's bytes up to
-	// there; noNews if there is none.
+	// read is the last event up to which the whole log was read, and readBytes the log's size up to there; noNews if
+	// it was not.
 	read, readBytes int64
 }
 
-// tail are the newest artifacts of a kind, oldest first; there are others before them unless it is
-// complete.
+// tail holds the newest artifacts of a kind, oldest first; all of them if complete.
 type tail struct {
 	artifacts []eventlog.Artifact
 	complete  bool
 }
 
 const (
-	// tailLength is how many artifacts of a kind are read to be remembered, and tailBytes how large
-	// all of them are at most.
+	// tailLength is how many artifacts of a kind are read into the cache; tailBytes bounds their size together.
 	tailLength = firstPage
 	tailBytes  = 64 << 10
-	// knownBytes bounds what is remembered of all sessions.
+	// knownBytes bounds the cache of all sessions.
 	knownBytes = 32 << 20
 	// knownOverhead is about what a session takes beside its artifacts.
 	knownOverhead = 2 << 10
@@ -82,7 +79,7 @@ func after(a eventlog.Artifact, seq eventlog.Seq, id string) bool {
 	return a.Seq > seq || a.Seq == seq && a.ID > id
 }
 
-// trimmed is the tail within its bounds.
+// trimmed drops the oldest artifacts until the tail is within its bounds.
 func (t tail) trimmed() tail {
 	for len(t.artifacts) > 2*tailLength || len(t.artifacts) > 0 && t.size() > tailBytes {
 		t.artifacts, t.complete = t.artifacts[1:], false
@@ -95,7 +92,7 @@ func (t tail) covers(seq eventlog.Seq, id string) bool {
 	return t.complete || len(t.artifacts) > 0 && !after(t.artifacts[0], seq, id)
 }
 
-// with is the tail with an artifact that was put.
+// with adds an artifact that was put, or replaces it.
 func (t tail) with(a eventlog.Artifact) tail {
 	if !t.covers(a.Seq, a.ID) {
 		return t
@@ -119,12 +116,12 @@ func (t tail) with(a eventlog.Artifact) tail {
 	return t.trimmed()
 }
 
-// selects reports whether the query is for an artifact's place.
+// selects reports whether an artifact's seq is in the query's range.
 func selects(q eventlog.ArtifactQuery, a eventlog.Artifact) bool {
 	return a.Seq >= q.From && (q.To == 0 || a.Seq <= q.To)
 }
 
-// memory is what is remembered of all sessions, by their ids.
+// memory is the cache of all sessions: the least recently used is evicted.
 type memory struct {
 	mu    sync.Mutex
 	of    map[string]*list.Element // of *remembered
@@ -149,7 +146,7 @@ func (m *memory) get(id string) *known {
 	return e.Value.(*remembered).known
 }
 
-// change replaces what is remembered of a session by what f makes of it; nil is nothing.
+// change replaces the cached state of a session by f of it. nil means nothing is cached.
 func (m *memory) change(id string, f func(*known) *known) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -186,7 +183,7 @@ func (m *memory) drop(e *list.Element) {
 
 func (m *memory) forget(id string) { m.change(id, func(*known) *known { return nil }) }
 
-// isAfter reports whether the session is as it was after another state of it.
+// isAfter reports whether the session's state is later than another.
 func (s *session) isAfter(other *session) bool {
 	return s.incarnation() > other.incarnation() ||
 		s.incarnation() == other.incarnation() && s.version/versionDigits > other.version/versionDigits
@@ -196,8 +193,8 @@ func (s *session) same(other *session) bool {
 	return s.incarnation() == other.incarnation() && s.version == other.version
 }
 
-// found remembers a session that was read. Where that is older than what is remembered, nothing
-// is remembered: that may have been taken back.
+// found caches a session that was read. If what was read is older than the cached state, a failover may have taken
+// the cached state back: then nothing is cached.
 func (m *memory) found(now *session) {
 	m.change(now.info.ID, func(old *known) *known {
 		switch {
@@ -212,7 +209,7 @@ func (m *memory) found(now *session) {
 	})
 }
 
-// wrote remembers a session after a write to what it was before, and the artifacts that were put.
+// wrote caches a session after a write, now, which was made on its state before, and the artifacts that were put.
 func (m *memory) wrote(before, now *session, put []eventlog.Artifact) {
 	m.change(now.info.ID, func(old *known) *known {
 		if old != nil && !old.session.same(before) {
@@ -237,7 +234,7 @@ func (m *memory) wrote(before, now *session, put []eventlog.Artifact) {
 	})
 }
 
-// read remembers the tail of a kind that was read of a session as it was at its version.
+// read caches a kind's tail that was read at a version of the session, if that version is the cached one.
 func (m *memory) read(id string, incarnation, version int64, kind string, t tail) {
 	m.change(id, func(old *known) *known {
 		if old == nil || old.session.incarnation() != incarnation || old.session.version != version {
@@ -253,7 +250,7 @@ func (m *memory) read(id string, incarnation, version int64, kind string, t tail
 	})
 }
 
-// readTo remembers that a log was read up to the head that a session had.
+// readTo notes that the log was read up to the session's head.
 func (m *memory) readTo(of *session) {
 	m.change(of.info.ID, func(old *known) *known {
 		if old == nil || old.session.incarnation() != of.incarnation() || old.read == int64(of.info.Head) {
@@ -265,13 +262,13 @@ func (m *memory) readTo(of *session) {
 	})
 }
 
-// look is what a call has of a session: the events after those that were read last, beside what is remembered.
+// look is what a call learnt when it checked a session: the events after the last one read before.
 type look struct {
 	of   int64 // the incarnation
 	news []storedEvent
 }
 
-// newsFrom returns the events that came with the look, from one of them on.
+// newsFrom returns the look's events from seq on; nil if it does not have that event.
 func (l *look) newsFrom(seq, of int64) []storedEvent {
 	if l == nil || l.of != of {
 		return nil
@@ -288,8 +285,8 @@ type lookKey struct {
 	id string
 }
 
-// looked returns what is remembered of a session within a call that has looked at it, or that need
-// not; nil if it must look.
+// looked returns the cached session if the call has checked it already, or need not (eventlog.FromMemory). nil means
+// that the caller must load it.
 func (s *Store) looked(ctx context.Context, id string) (*known, *look) {
 	var l *look
 	if call := eventlog.CallOf(ctx); call != nil {

@@ -9,8 +9,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// takeLease yields a row where the session is there, which says whether the work is this process's:
-// of several that ask at once, the later ones see what the first one wrote.
+// takeLease yields a row if the session exists; the row says whether this process now has the lease. If several ask
+// at once, the later ones see what the first one wrote.
 const takeLease = `WITH wanted AS (SELECT incarnation FROM contextd_sessions WHERE id = $1 AND ($2 = 0 OR incarnation = $2)),
 	taken AS (INSERT INTO contextd_leases AS l (incarnation, work, holder, expires)
 		SELECT incarnation, $3, $4, clock_timestamp() + $5 FROM wanted
@@ -18,7 +18,7 @@ const takeLease = `WITH wanted AS (SELECT incarnation FROM contextd_sessions WHE
 		WHERE l.holder = excluded.holder OR l.expires <= clock_timestamp() RETURNING 1)
 	SELECT EXISTS (SELECT 1 FROM taken) FROM wanted`
 
-// Lease is decided by one row and the database's clock.
+// Lease writes one row, by the database's clock.
 func (s *Store) Lease(ctx context.Context, id string, of eventlog.Incarnation, work string, d time.Duration) (has bool, err error) {
 	if err := s.enter(ctx); err != nil {
 		return false, err

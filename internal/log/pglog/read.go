@@ -136,10 +136,11 @@ func (s *Store) events(ctx context.Context, sql string, arguments ...any) ([]sto
 	return page, nil
 }
 
-// notThere is what is amiss with an event that should be there.
+// notThere is the fault of an event that should be there and is not.
 const notThere = "it is missing"
 
-// missing says why an event that a session had is not as it should be: the session may be gone.
+// missing returns the error for an event that is not as it should be: *NotFoundError if the session was deleted
+// meanwhile, else *CorruptError with the reason.
 func (s *Store) missing(ctx context.Context, of *session, seq int64, reason string) error {
 	now, err := s.load(ctx, of.info.ID)
 	switch {
@@ -152,7 +153,7 @@ func (s *Store) missing(ctx context.Context, of *session, seq int64, reason stri
 	}
 }
 
-// ReadRuns implements eventlog.RunsReader: a page takes one question, however many runs it has.
+// ReadRuns implements eventlog.RunsReader: one query reads a page, however many runs it has.
 func (s *Store) ReadRuns(ctx context.Context, id string, runs eventlog.Ranges) iter.Seq2[eventlog.Event, error] {
 	return func(yield func(eventlog.Event, error) bool) {
 		of, err := s.find(ctx, id)

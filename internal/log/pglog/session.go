@@ -19,8 +19,8 @@ import (
 // that the database has.
 const unbounded = math.MaxInt64
 
-// link is a session's share in a segment: events up to upTo, and of the artifacts up to there those
-// of the first puts puts.
+// link is a session's share in a segment: the events up to upTo, and those artifacts up to upTo that are among the
+// segment's first puts puts.
 type link struct{ segment, base, upTo, puts int64 }
 
 // session is a session as it was at its version.
@@ -116,8 +116,8 @@ func encodeInfo(from eventlog.Session, shared []link) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }
 
-// load reads a session, or returns *eventlog.NotFoundError. Within a call that is its look at it, which brings the events
-// after those that were read last.
+// load reads a session, or returns *eventlog.NotFoundError. Within a call (eventlog.OneCall) this is the call's check
+// of the session, and also fetches the events after those that were read last.
 func (s *Store) load(ctx context.Context, id string) (*session, error) {
 	limited, cancel := s.reading(ctx)
 	defer cancel()
@@ -162,7 +162,7 @@ func (s *Store) load(ctx context.Context, id string) (*session, error) {
 const (
 	// noNews asks for no events.
 	noNews = math.MaxInt64
-	// newsLength is how many events come with a session at most.
+	// newsLength is how many events load fetches along with a session at most.
 	newsLength = 64
 )
 
@@ -187,8 +187,8 @@ func (s *Store) Session(ctx context.Context, id string) (eventlog.Session, error
 // sessionPage is how many sessions are read at once.
 const sessionPage = 256
 
-// ListSessions returns sessions in the order of their ids. Labels are looked at here: each session
-// between the bounds is read.
+// ListSessions returns sessions in the order of their ids. It reads every session between the bounds and compares the
+// labels here.
 func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]eventlog.Session, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

@@ -87,7 +87,7 @@ func chainOver(before [sha256.Size]byte, record, head []byte) (after [sha256.Siz
 	return after
 }
 
-// stateAt is the state after an event of the session; that of an empty log at 0.
+// stateAt returns the state after an event of the session; at 0, that of an empty log.
 func (s *Store) stateAt(ctx context.Context, of *session, seq eventlog.Seq) (at state, err error) {
 	switch seq {
 	case 0:

@@ -22,9 +22,9 @@ type Options struct {
 	MaxConnections int32
 	// Timeout bounds each statement; 0 is 30 seconds.
 	Timeout time.Duration
-	// Migrate brings the schema up to date. Without it the schema must be.
+	// Migrate updates the schema on opening. Without it, the schema must be up to date.
 	Migrate bool
-	// Attempts is how often a write that lost against another writer is made; 0 is 16.
+	// Attempts is how often a write is tried that loses against other writers; 0 is 16.
 	Attempts int
 	// Poll is how often the heads are asked for that are waited for, whatever is notified; 0 is every
 	// half second.
@@ -38,7 +38,7 @@ type Store struct {
 	opts   Options
 	pool   *pgxpool.Pool
 	logger *slog.Logger
-	// holder is who this process is in leases.
+	// holder identifies this process in leases.
 	holder int64
 
 	// open is held, shared, by every call while it uses the database.
@@ -135,7 +135,7 @@ func (e *ConnectError) Error() string { return "connect to the database: " + sen
 // Unwrap returns the cause.
 func (e *ConnectError) Unwrap() error { return e.Cause }
 
-// sentence is an error on one line: that of a connection has a line for each host.
+// sentence puts an error on one line: a connection error has a line for each host.
 func sentence(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 // prepare checks the schema, or brings it up to date.
@@ -161,7 +161,7 @@ func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig) error {
 	return err
 }
 
-// warnOfLoss warns where the server says that a commit is done before it is on a disk.
+// warnOfLoss logs a warning if the server acknowledges commits before they are on a disk.
 func (s *Store) warnOfLoss(ctx context.Context, conn *pgx.Conn) error {
 	for _, setting := range []string{"fsync", "synchronous_commit"} {
 		var value *string
@@ -222,8 +222,8 @@ func failure(ctx context.Context, err error) error {
 // errLost says that another writer came first.
 var errLost = errors.New("another writer came first")
 
-// retried makes a write until no other writer comes before it, at most as often as the options say.
-// what names it in the *eventlog.ConflictError.
+// retried makes a write until no other writer comes first, at most Options.Attempts times. what names the write in
+// the *eventlog.ConflictError.
 func (s *Store) retried(ctx context.Context, id, what string, write func() error) error {
 	for range s.opts.Attempts {
 		if err := ctx.Err(); err != nil {

@@ -41,7 +41,7 @@ type watch struct {
 	listening bool
 }
 
-// signal is what those wait for who wait for one session.
+// signal is shared by all who wait for one session.
 type signal struct {
 	moved   chan struct{} // closed when the session moves
 	waiters int
@@ -99,8 +99,8 @@ func (w *watch) listenOnce(ctx context.Context, s *Store, config *pgx.ConnConfig
 	if err := conn.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&backend); err != nil && sqlState(err) == "" {
 		return err
 	}
-	// Through a pooler it would be the server's connection that listens, of whoever has that next;
-	// pgbouncer can end by such a notification. Who waits asks then, as where a server cannot listen.
+	// Through a pooler, LISTEN would apply to a server's connection that others use next, and a notification there
+	// can crash pgbouncer. So listen only on a direct connection; else waiters poll.
 	if backend == conn.PgConn().PID() {
 		if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil && sqlState(err) == "" {
 			return err
@@ -113,7 +113,7 @@ func (w *watch) listenOnce(ctx context.Context, s *Store, config *pgx.ConnConfig
 		if err := w.hearFor(ctx, conn); err != nil {
 			return err
 		}
-		// A connection that is cut without a word would never end.
+		// A connection that was cut silently would never report an error.
 		if err := s.probe(ctx, conn); err != nil {
 			return err
 		}
@@ -140,8 +140,7 @@ func (w *watch) hearFor(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// probeEvery is after how long it is found out that the database takes no writes, and how long a
-// probe may take.
+// probeEvery is the time between two probes, and bounds how long a probe may take.
 const probeEvery = 5 * time.Second
 
 // probe returns why the database does not take writes, if it does not: it cannot be reached, is
@@ -166,7 +165,7 @@ func (s *Store) probe(ctx context.Context, conn *pgx.Conn) error {
 
 var errReadOnly = errors.New("the server takes no writes: it is a standby, or set to read only")
 
-// wrote takes in how a write ended. It has the database probed where that is not known.
+// wrote learns how a write ended, and asks for a probe if that leaves open whether the database takes writes.
 func (w *watch) wrote(err error) {
 	_, lost := errors.AsType[uncertainError](err)
 	full := errors.As(err, new(*eventlog.FullError))
@@ -187,8 +186,8 @@ func pause(ctx context.Context, d time.Duration) {
 	<-limited.Done()
 }
 
-// notify sends other processes what moved here, many sessions at once: a notification in each write
-// would have all writers of the database queue for their commits.
+// notify notifies other processes of the sessions that moved here, many at once: a notification within each write
+// would make all writers of the database queue for their commits.
 func (w *watch) notify(ctx context.Context, s *Store) {
 	for {
 		select {

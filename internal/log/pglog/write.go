@@ -11,10 +11,10 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// write is what one statement changes of a session: events and artifacts that are added. An artifact
-// takes the place of the one with its key, unless a fork shows that. Each slice is a column.
+// write is what one statement changes of a session: the events and artifacts that it adds. An artifact replaces the
+// one with its key, unless a fork shows that. Each slice is a column.
 type write struct {
-	session *session // as it was; its incarnation is 0 if the write makes it
+	session *session // before the write; its incarnation is 0 if the write makes it
 	at      state    // after the write
 	puts    int64
 	// artifactBytes are those of the artifacts that are added.
@@ -53,9 +53,8 @@ func (r *artifactRows) add(a eventlog.Artifact, put int64) {
 // join of. How many rows a session has it takes from the mean of all: beside many small sessions it would rather go
 // over all rows of a session than look up a few of them, in each write to a large one.
 const (
-	// moveSession yields a row only where the session is at the version that was known, and has
-	// nothing that the write's conditions exclude. A server that has to wait for another writer looks
-	// again after that.
+	// moveSession yields a row only if the session has the version that was read, and nothing that the write's
+	// conditions exclude. A server that waits for another writer's lock checks again after that.
 	moveSession = `UPDATE contextd_sessions SET version = ` + nextVersion + `, head = $3, state = $4, puts = $5, artifact_bytes = artifact_bytes + $6`
 	ofVersion   = ` WHERE incarnation = $1 AND version = $2`
 	// noneOf excludes events with the same ids in the session's own segment.
@@ -109,8 +108,8 @@ func begin(target *session, all []eventlog.Artifact) *write {
 	return w
 }
 
-// run makes the write; its errors are those of commit. errLost is also returned where an artifact is
-// not new, or an event is known.
+// run makes the write; its errors are those of commit. errLost also means that an artifact with New exists, or that
+// an event's id is known.
 func (s *Store) run(ctx context.Context, w *write) error {
 	encoded, err := w.at.encode()
 	if err != nil {
@@ -146,7 +145,7 @@ func (s *Store) run(ctx context.Context, w *write) error {
 	return nil
 }
 
-// done remembers what a write that is made has changed.
+// done caches the session as it is after a write.
 func (s *Store) done(w *write, incarnation, version, artifactBytes int64) {
 	now := w.session.after(w.at, incarnation, version, w.puts, artifactBytes)
 	s.memory.wrote(w.session, now, w.artifacts)
@@ -182,8 +181,8 @@ func (s *Store) CreateSession(ctx context.Context, from eventlog.Session) (made 
 	return made, err
 }
 
-// forkSession is makeSession where the parent, at the version that was read, is still there. It
-// yields the parent's incarnation where it is, and the fork's where the id was free.
+// forkSession is makeSession for a fork: only if the parent exists at the version that was read. It yields the
+// parent's incarnation if so, and the fork's if its id was free.
 const forkSession = `WITH moved AS (UPDATE contextd_sessions SET version = ` + nextVersion + ` WHERE incarnation = $7 AND version = $8 RETURNING incarnation),
 	made AS (INSERT INTO contextd_sessions (id, incarnation, version, info, head, state, puts, artifact_bytes)
 		SELECT $1, nextval('contextd_incarnations'), ` + firstVersion + `, $2, $3, $4, $5, $6 FROM moved

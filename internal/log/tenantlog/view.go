@@ -13,9 +13,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// In the store, the id of a tenant's session is mark, the tenant's name, separator, and the
-// id that the tenant gave it. No id of the API begins with the mark, and no name has a
-// separator; those of the API are before the mark in byte order.
+// In the store, the id of a tenant's session is mark + tenant's name + separator + the id that the tenant gave it. No
+// id of the API begins with the mark, and all of them sort before it. No tenant's name has a separator.
 const (
 	mark      = "~"
 	separator = "/"
@@ -35,9 +34,8 @@ func ValidName(name string) bool {
 	return name != "" && len(name) <= 64
 }
 
-// Of returns the view of a tenant, or for "" that of the sessions which are of no tenant:
-// these have in the store the ids that they have in the view. The name must be valid. Closing
-// a view closes the store.
+// Of returns the view of a tenant. The tenant "" has the sessions without a mark, whose ids are the same in the
+// store. The name must be valid. Closing a view closes the store.
 func Of(store eventlog.Store, tenant string) eventlog.Store {
 	if tenant == "" {
 		return view{store: store, end: mark}
@@ -45,14 +43,14 @@ func Of(store eventlog.Store, tenant string) eventlog.Store {
 	return view{store, mark + tenant + separator, mark + tenant + afterSeparator}
 }
 
-// view implements each method by itself: one that a store gains must not pass unchanged.
+// view does not embed the store: a method that eventlog.Store gains later must not pass ids through unchanged.
 type view struct {
 	store eventlog.Store
 	// prefix begins the ids of the view in the store, and end is after all of them.
 	prefix, end string
 }
 
-// inward is the id of a session in the store.
+// inward maps a session's id in the view to its id in the store.
 func (v view) inward(id string) (string, error) {
 	if v.prefix == "" && strings.HasPrefix(id, mark) {
 		return "", &eventlog.NotFoundError{Kind: "session", Name: id}
@@ -60,8 +58,8 @@ func (v view) inward(id string) (string, error) {
 	return v.prefix + id, nil
 }
 
-// naming is inward for an id that a session is to be given. The store itself refuses an empty
-// one.
+// naming is inward for the id of a session to be made; field names it in errors. The store itself refuses an empty
+// id.
 func (v view) naming(field, id string) (string, error) {
 	if id == "" {
 		return "", nil
@@ -73,7 +71,7 @@ func (v view) naming(field, id string) (string, error) {
 	return name, err
 }
 
-// outward is a session as the view has it.
+// outward maps a session of the store to the session as the view has it.
 func (v view) outward(s eventlog.Session, err error) (eventlog.Session, error) {
 	s.ID = v.local(s.ID)
 	s.ParentID = v.local(s.ParentID)
@@ -82,7 +80,7 @@ func (v view) outward(s eventlog.Session, err error) (eventlog.Session, error) {
 
 func (v view) local(id string) string { return strings.TrimPrefix(id, v.prefix) }
 
-// failure is an error as the view has it: what it names is named as in the view.
+// failure replaces the store's ids in an error by those of the view.
 func (v view) failure(err error) error {
 	if err == nil || v.prefix == "" {
 		return err

@@ -24,9 +24,8 @@ type answer struct {
 	} `json:"usage"`
 }
 
-// parseAnswer reads the body of a success. Failures are *modelhttp.AnswerError.
-// What is no answer of the API at all may be a proxy's, and passes; what the model
-// decided comes again.
+// parseAnswer reads the body of a success. Failures are *modelhttp.AnswerError. A body that is no answer of the API
+// may be a proxy's, and is temporary; what the model decided, such as a refusal, is permanent.
 func parseAnswer(body []byte) (summarize.Output, error) {
 	passing := func(reason string) (summarize.Output, error) {
 		return summarize.Output{}, &modelhttp.AnswerError{Reason: reason}

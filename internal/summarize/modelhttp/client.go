@@ -38,10 +38,10 @@ type Dialect struct {
 	// Authorize puts the key into the request's headers; it is not called without a
 	// key.
 	Authorize func(http.Header, string)
-	// Headers go with every request; Options.Headers come after and win.
+	// Headers are sent with every request; a header of Options.Headers with the same name replaces one.
 	Headers map[string]string
-	// Failure reads the body of an answer that is no success. Its strings need not be
-	// fit to be shown.
+	// Failure parses the body of an answer that is no success. Its strings may be unfit to be shown: the client
+	// checks them.
 	Failure func(body []byte) Failure
 }
 
@@ -50,13 +50,12 @@ type Failure struct {
 	Code, Message string
 	// Permanent says that the same request would fail again, whatever the status.
 	Permanent bool
-	// Spent says that waiting will not help within the time of a request, although
-	// the status promises it.
+	// Spent says that a quota is used up: waiting as the status suggests will not help this request.
 	Spent bool
 }
 
-// NewClient returns a client for the address that locate makes of the base URL. It
-// sends nothing. What is wrong is an *eventlog.InvalidError that names the option.
+// NewClient returns a client; locate makes the endpoint's address from the base URL. It sends nothing. A bad option
+// is an *eventlog.InvalidError that names it.
 func NewClient(o Options, d Dialect, locate func(*url.URL) *url.URL) (*Client, error) {
 	o, base, err := o.withDefaults()
 	if err != nil {
@@ -93,8 +92,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Summarize sends asked, which is what the API takes for a request, as JSON, and names the model
-// of the answer.
+// Summarize sends asked, the API's form of the request r, as JSON, and sets the Output's model.
 func (c *Client) Summarize(ctx context.Context, r summarize.Request, asked any, parse func([]byte) (summarize.Output, error)) (summarize.Output, error) {
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
@@ -105,10 +103,8 @@ func (c *Client) Summarize(ctx context.Context, r summarize.Request, asked any, 
 	return c.send(ctx, bytes.TrimSpace(body.Bytes()), []string{r.System, r.Prompt}, parse)
 }
 
-// send posts body until an answer is read by parse without an error, until a failure
-// that a further attempt would not mend, until attempts or time run out. Prompts are
-// what of the body neither an error nor the model's name may show. An *AnswerError of parse
-// is completed with the endpoint.
+// send posts body until parse accepts an answer, until a failure that a retry would not cure, or until attempts or
+// time run out. No error and no model's name may quote the prompts. An *AnswerError of parse gets the endpoint.
 func (c *Client) send(ctx context.Context, body []byte, prompts []string, parse func([]byte) (summarize.Output, error)) (summarize.Output, error) {
 	p := newPace(ctx)
 	attempt := 0
@@ -148,15 +144,15 @@ func (c *Client) send(ctx context.Context, body []byte, prompts []string, parse 
 	if ctx.Err() != nil {
 		return summarize.Output{}, fmt.Errorf("%s: %w", c.endpoint, context.Cause(ctx))
 	}
-	// With tries used up, the mark against retrying is still on the error.
+	// If all tries are used up, the error is still wrapped in the marker against retrying: unwrap it.
 	for marked := (*backoff.PermanentError)(nil); errors.As(err, &marked); {
 		err = marked.Err
 	}
 	return summarize.Output{}, err
 }
 
-// attempt waits for its turn, posts body once and returns the body of a success, and what of
-// it must not be shown.
+// attempt waits for the rate limit, posts body once, and returns the body of a successful answer with the texts that
+// must not be shown.
 func (c *Client) attempt(ctx context.Context, body []byte, prompts []string) ([]byte, hidden, error) {
 	if err := c.limiter.Wait(ctx); err != nil {
 		return nil, hidden{}, backoff.Permanent(&PacedError{c.options.RequestsPerMinute})
@@ -186,7 +182,7 @@ func (c *Client) attempt(ctx context.Context, body []byte, prompts []string) ([]
 	return nil, h, c.failure(got, h)
 }
 
-// reply is what came back. A body longer than maxAnswerBytes is not whole.
+// reply is an answer. A body longer than maxAnswerBytes is truncated.
 type reply struct {
 	status int
 	header http.Header
@@ -223,8 +219,7 @@ func (c *Client) roundTrip(ctx context.Context, body []byte, key string) (reply,
 	return reply{resp.StatusCode, resp.Header, raw}, err
 }
 
-// Tokens is a count in an answer. It reads what it can and is 0 otherwise: a text
-// is not lost over its statistics.
+// Tokens is a token count in an answer. What is no number reads as 0: a text is not lost because of its statistics.
 type Tokens uint64
 
 // UnmarshalJSON takes a number; everything else is 0.

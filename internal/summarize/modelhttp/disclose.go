@@ -9,19 +9,18 @@ import (
 	"unicode/utf8"
 )
 
-// What an endpoint says of a failure may repeat what it was sent, whole, in part or
-// escaped. So its words are shown only if, down to letters and digits, no stretch of
-// them is also in what must not be shown.
+// An endpoint's error text may repeat what it was sent, whole, in part or escaped. So the text is shown only if no
+// stretch of its letters and digits occurs in a secret or a prompt as well.
 const (
 	maxMessageBytes = 300
 	maxCodeBytes    = 64
-	// secretStretch and promptStretch are lengths in letters and digits. A prompt
-	// shares short ones with any text.
+	// secretStretch and promptStretch are the lengths of such stretches, in letters and digits. Any text shares short
+	// ones with a prompt.
 	secretStretch = 6
 	promptStretch = 16
 )
 
-// hidden is what must not be shown.
+// hidden holds the texts that must not be shown.
 type hidden struct{ secrets, prompts []string }
 
 // message returns s on one line and bounded, or empty if it must not be shown.
@@ -54,9 +53,8 @@ func (h hidden) code(s string) string {
 	return s
 }
 
-// cause returns a client's error without the address, which may hold a password,
-// and without the error if it quotes what must not be shown, or a head that has no end: of
-// such an answer all is quoted.
+// cause returns a client's error without the address, which may hold a password. It returns no error text that quotes
+// what must not be shown, or an endless header of an answer, which net/http would quote whole.
 func (h hidden) cause(err error) error {
 	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		err = wrapped.Err
@@ -82,8 +80,7 @@ func (h hidden) in(s string) bool {
 	return false
 }
 
-// shares reports whether a stretch of n bytes of s, or all of whole if it is
-// shorter, is in the other.
+// shares reports whether any stretch of n bytes of whole is in s; of a shorter whole, all of it.
 func shares(s, whole string, n int) bool {
 	if len(whole) == 0 {
 		return false

@@ -24,7 +24,7 @@ func (c *Client) failure(got reply, h hidden) error {
 			break
 		}
 	}
-	// Parts that are too short to identify anything may be one that is not.
+	// Code, Message and RequestID may each be too short to be recognised as a part of a secret: check them together.
 	if h.in(e.Code + e.Message + e.RequestID) {
 		e.Code, e.Message, e.RequestID = "", "", ""
 	}
@@ -41,7 +41,7 @@ func (c *Client) failure(got reply, h hidden) error {
 	return e
 }
 
-// passing says whether a failure of this status may be over at the next attempt.
+// passing reports whether a failure with this status may be over at the next attempt.
 func passing(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:

@@ -108,8 +108,8 @@ func (o Options) withDefaults() (Options, *url.URL, error) {
 	return o, base, nil
 }
 
-// name returns what an answer calls its model, bounded; the configured name if it
-// gives none that may be shown.
+// name returns the model's name from an answer, bounded in length; the configured name if the answer has none that
+// may be shown.
 func (o Options) name(answered string, h hidden) string {
 	if s := h.message(answered); s != "" {
 		return s

@@ -13,14 +13,13 @@ import (
 const (
 	firstWait = time.Second
 	maxWait   = 30 * time.Second
-	// maxRetryAfter is the longest wait that an endpoint is granted; one that asks
-	// for more is left to a later request.
+	// maxRetryAfter is the longest wait that an endpoint may ask for. If it asks for more, the request fails, and a
+	// later one tries again.
 	maxRetryAfter = 2 * time.Minute
 )
 
-// pace decides how long to wait between the attempts of one request: exponentially,
-// with jitter, no less than the endpoint asked for, and not at all if there is no
-// point.
+// pace is the backoff between the attempts of one request: exponential, with jitter, at least as long as the endpoint
+// asked for. It stops if the next attempt would come too late.
 type pace struct {
 	exponential *backoff.ExponentialBackOff
 	ctx         context.Context
@@ -55,8 +54,8 @@ func (p *pace) Reset() {
 	p.asked = 0
 }
 
-// retryAfter reads how long an answer asks to wait, in seconds or until a date,
-// which is taken by the answer's own clock where it has one.
+// retryAfter parses the Retry-After header: seconds, or a date, which is compared with the answer's own Date if it
+// has one.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	const most = 24 * time.Hour
 	value := strings.TrimSpace(h.Get("Retry-After"))

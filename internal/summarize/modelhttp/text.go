@@ -33,9 +33,8 @@ func WithoutThinking(text string) string {
 	return text
 }
 
-// OutputLimit returns how many tokens a model may write for the request, 0 for no
-// limit: the request's, with room because the model counts otherwise than the
-// request does, and the reasoning that comes before.
+// OutputLimit returns the limit on tokens to send with the request, 0 for none: the request's own, some room because
+// the model's tokenizer differs, and the reasoning before the text.
 func (o Options) OutputLimit(r summarize.Request) uint64 {
 	if r.MaxOutputTokens == 0 {
 		return 0

@@ -49,9 +49,8 @@ func (c *content) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// parseAnswer reads the body of a success. Failures are *modelhttp.AnswerError.
-// What is no answer of the API at all may be a proxy's or a server's that is just
-// starting, and passes; what the model decided comes again.
+// parseAnswer reads the body of a success. Failures are *modelhttp.AnswerError. A body that is no answer of the API
+// may be a proxy's or a starting server's, and is temporary; what the model decided, such as a refusal, is permanent.
 func parseAnswer(body []byte) (summarize.Output, error) {
 	passing := func(reason string) (summarize.Output, error) {
 		return summarize.Output{}, &modelhttp.AnswerError{Reason: reason}

@@ -14,9 +14,8 @@ const (
 	MaxLease     = time.Hour
 )
 
-// Lease waits for a task of one of the sessions, or of any if there are none, and
-// hands it out until the lease is over; then another worker may get it. A lease of 0
-// is the queue's own; none is longer than MaxLease.
+// Lease waits for a task of one of the sessions, or of any if sessions is empty, and leases it to the worker. After
+// the lease another worker may get it. A lease of 0 is the queue's default; none is longer than MaxLease.
 func (q *Queue) Lease(ctx context.Context, worker string, sessions []string, lease time.Duration) (Task, error) {
 	switch {
 	case worker == "":
@@ -40,8 +39,8 @@ func (q *Queue) Lease(ctx context.Context, worker string, sessions []string, lea
 	}
 }
 
-// take leases the oldest free task, or says when to look again: when a task arrives,
-// and when the next lease ends, if there is one.
+// take leases the oldest free task. If there is none, the caller should try again when arrived is closed, or after
+// next, when a lease ends; next is 0 if there is no lease.
 func (q *Queue) take(worker string, sessions []string, lease time.Duration) (task Task, ok bool, arrived <-chan struct{}, next time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

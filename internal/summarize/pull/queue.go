@@ -45,7 +45,7 @@ type Queue struct {
 	mu sync.Mutex
 	// tasks wait or are leased, oldest first.
 	tasks []*parked
-	// settling have their text and wait for what becomes of it.
+	// settling have their text; the scheduler has not decided about it yet.
 	settling map[string]*parked
 	// arrived is closed and replaced when a task arrives.
 	arrived chan struct{}
@@ -68,8 +68,7 @@ type parked struct {
 
 var _ summarize.Settler = (*Queue)(nil)
 
-// New returns a queue whose leases last so long where a worker does not say; 0 means
-// DefaultLease.
+// New returns a queue. lease is the duration of leases for which a worker gives none; 0 means DefaultLease.
 func New(lease time.Duration) *Queue {
 	if lease <= 0 {
 		lease = DefaultLease
@@ -107,7 +106,7 @@ func (q *Queue) Summarize(ctx context.Context, r summarize.Request) (summarize.O
 		q.tasks = slices.Delete(q.tasks, i, i+1)
 		return summarize.Output{}, ctx.Err()
 	}
-	return p.answer, p.err // it came at the same moment, and its worker waits for the outcome
+	return p.answer, p.err // the answer came at the same moment, and its worker waits for the outcome
 }
 
 // Settled implements summarize.Settler.
@@ -123,11 +122,10 @@ func (q *Queue) Settled(r summarize.Request, s summarize.Summary, err error) {
 	close(p.settled)
 }
 
-// Complete ends a task and returns the summary once it is durable; it has no ID where
-// the text is one of several parts and others follow, or where the worker brought an
-// error. A text that is not taken is a *summarize.RejectedError. A task that is not
-// known, or was ended by somebody else, is an *eventlog.NotFoundError; that its lease
-// is over does not matter. An end of ctx ends the wait, not the task.
+// Complete ends a task and waits until its summary is durable. The summary has no ID if the text is one of several
+// parts and more follow, or if the worker reported an error. A text that is refused is a *summarize.RejectedError. A
+// task that is unknown, or that another worker ended, is an *eventlog.NotFoundError; an expired lease does not
+// matter. If ctx ends, only the wait ends, not the task.
 func (q *Queue) Complete(ctx context.Context, c Completion) (summarize.Summary, error) {
 	p, err := q.answer(c)
 	if err != nil || p.err != nil {

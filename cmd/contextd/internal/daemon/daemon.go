@@ -36,11 +36,11 @@ import (
 type Options struct {
 	Config config.Config
 	Logger *slog.Logger
-	// Listeners are served in addition to those of the configuration, and closed with them.
-	// Whoever can reach them is the caller of Build, as Caller says.
+	// Listeners are served in addition to the configured ones, and closed with them. Whoever connects to them has the
+	// identity Caller.
 	Listeners []net.Listener
 	Caller    auth.Identity
-	// Inherited are the listeners of the configuration where somebody else has opened them.
+	// Inherited are the configured listeners if another process opened them, as with socket activation.
 	Inherited []net.Listener
 	// Clock is the wall clock if nil.
 	Clock func() time.Time
@@ -148,14 +148,13 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 	return d, err
 }
 
-// busyWait is how long a call waits for others, to give memory back or to end their use of its
-// session, before it is refused.
+// busyWait is how long a call waits until others release memory or the session, before it is refused.
 const busyWait = 10 * time.Second
 
-// smallRequestMemory is for requests of up to 64 KiB: for as many as there may be calls.
+// smallRequestMemory holds requests of up to 64 KiB; it is enough for the greatest number of calls.
 const smallRequestMemory = 16 << 20
 
-// policyShare is the part of the memory for work that large policies may take in addition.
+// policyShare: large policies may take one part in so many of the work memory, in addition to it.
 const policyShare = 3
 
 func (d *Daemon) buildBudgets(c config.Config) {
@@ -179,14 +178,14 @@ func (d *Daemon) buildBudgets(c config.Config) {
 	}
 }
 
-// budgets are those of memory, by the names that the metrics have.
+// budgets are the memory budgets, by their names in the metrics.
 func (d *Daemon) budgets() map[string]*memory.Budget {
 	return map[string]*memory.Budget{
 		"requests": d.bounds.LargeRequests, "small_requests": d.bounds.SmallRequests, "decoded_requests": d.bounds.DecodedRequests, "answers": d.bounds.Answers, "work": d.work, "policies": d.policies,
 	}
 }
 
-// observe has the metrics report connections, memory and what else is bounded for all.
+// observe registers metrics of connections, memory and other resources that all tenants share.
 func (d *Daemon) observe(listeners []*transport.Listener) error {
 	budgets := d.budgets()
 	limits := map[string]func() int64{"max_calls": d.grpc.Calls, "max_assemblies": d.processor.Running}
@@ -206,7 +205,7 @@ func (d *Daemon) observe(listeners []*transport.Listener) error {
 	)
 }
 
-// buildTenants builds what tenants share, and what serves the sessions of none.
+// buildTenants builds what tenants share, and the services for sessions of no tenant.
 func (d *Daemon) buildTenants(ctx context.Context, o Options) error {
 	models, err := o.Config.Registry()
 	if err != nil {
@@ -254,7 +253,7 @@ func (d *Daemon) buildService(ctx context.Context, o Options, none server.Tenant
 		Budget:   o.Config.Budget(),
 		Limits:   o.Config.Limits,
 		All:      d.store,
-		// Of a store that others write to, counting is reading all of it, again and again.
+		// If others write to the store, counting means to read all sessions again and again: do so only for a limit.
 		Count: d.telemetry.Enabled() && (d.store.Capabilities().OneWriter || o.Config.Limits.BoundStore()),
 		Work:  d.work,
 
@@ -311,17 +310,17 @@ func (d *Daemon) Addresses() []string {
 	return out
 }
 
-// eraseTime is how long a command waits until what is deleted is erased.
+// eraseTime is how long a command that ends waits for the erasing of deleted sessions.
 const eraseTime = time.Minute
 
 // flushTime bounds the last export of telemetry when the daemon stops.
 const flushTime = 5 * time.Second
 
-// release closes what Build opened, for when nothing is served any more.
+// release closes what Build opened, once nothing is served any more.
 func (d *Daemon) release() error {
 	var errs []error
 	if d.grpc != nil {
-		// Its workers run from the start, whether it served or not.
+		// gRPC's workers run from the start, whether it served or not.
 		d.grpc.Stop()
 	}
 	for _, l := range d.listeners {
@@ -339,7 +338,7 @@ func (d *Daemon) release() error {
 	errs = append(errs, d.backends.close())
 	if d.store != nil {
 		if d.lazy {
-			// Nobody may open the directory soon: what is deleted is erased now. The log says if it is not.
+			// Nobody may open the directory soon, so erase deleted sessions now. If that fails, the log says so.
 			patience, cancel := context.WithTimeout(context.Background(), eraseTime)
 			_ = d.store.WaitErased(patience, 0)
 			cancel()

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// syncWatch measures how long the disk takes to sync, and warns of slow syncs, also of one
-// that does not end.
+// syncWatch measures how long syncs of the disk take, and warns of slow ones, also of a sync that does not end.
 type syncWatch struct {
 	clock  func() time.Time
 	slow   time.Duration
@@ -18,7 +17,7 @@ type syncWatch struct {
 	mu      sync.Mutex
 	running map[uint64]time.Time // when the syncs under way began
 	last    uint64
-	// What was not reported yet.
+	// Slow syncs that were not reported yet.
 	late  int
 	worst time.Duration
 }

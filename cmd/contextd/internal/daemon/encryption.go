@@ -52,7 +52,7 @@ func Encryption(ctx context.Context, c config.Config) (*disklog.Encryption, erro
 	return &disklog.Encryption{Identities: identities, Dir: c.EncryptionKeysDir}, nil
 }
 
-// parseKeys reads the operator's keys, one a line, beside comments. Errors quote nothing of a key.
+// parseKeys parses the operator's keys, one a line; comments are allowed. Errors quote nothing of a key.
 func parseKeys(text []byte) (keys []age.Identity, err error) {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // which editors put before text
 	if bytes.IndexByte(text, 0) >= 0 {
@@ -77,7 +77,7 @@ func parseKeys(text []byte) (keys []age.Identity, err error) {
 	return keys, nil
 }
 
-// notAKey says what a line may be that is no key.
+// notAKey guesses for an error what a line is that is no key.
 func notAKey(line string) string {
 	switch {
 	case strings.HasPrefix(line, "AGE-SECRET-KEY-"):
@@ -94,8 +94,7 @@ func notAKey(line string) string {
 // keyCommandTime bounds the command that fetches the operator's keys.
 const keyCommandTime = 30 * time.Second
 
-// runForKeys returns what a command writes. Of what it says when it fails, the last line is
-// in the error.
+// runForKeys returns the output of a command. If it fails, the error has the last line of its standard error.
 func runForKeys(ctx context.Context, words []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, keyCommandTime)
 	defer cancel()

@@ -21,13 +21,13 @@ const (
 	notServing = grpc_health_v1.HealthCheckResponse_NOT_SERVING
 )
 
-// parts are those of the daemon that can fail by themselves.
+// parts are the parts of the daemon that can fail by themselves.
 func (d *Daemon) parts() []health.Part {
 	parts := []health.Part{{Name: health.Store, Healthy: d.storeTakes}}
 	if d.auth.ReadsFiles() {
 		parts = append(parts, health.Part{Name: health.Callers, Healthy: d.auth.Healthy})
 	}
-	// Where it fails for one tenant, it fails.
+	// A part that fails for one tenant counts as failed.
 	all := func(healthy func(*summaries) bool) func() bool {
 		return func() bool {
 			return !slices.ContainsFunc(d.tenants.each(), func(t *tenant) bool { return !healthy(t.summaries) })
@@ -47,10 +47,9 @@ func (d *Daemon) storeTakes() bool {
 	return d.store.Healthy() == nil && (d.full == nil || !d.full())
 }
 
-// watch reports to be ready once the tokenizer is there, and for as long as the
-// store is well. A store that failed stays failed; one that only cannot be reached may come back.
-// Summarizers and hooks are reported each
-// by itself: without them the daemon takes work, too.
+// watch reports readiness once the tokenizer is loaded, and while the store is healthy. A store that failed stays
+// failed; one that only cannot be reached may come back. Summarizers and hooks are reported separately: the daemon
+// works without them.
 func (d *Daemon) watch(ctx context.Context) {
 	if !d.lazy {
 		if err := d.service.Warm(); err != nil {
@@ -95,7 +94,7 @@ func (d *Daemon) watch(ctx context.Context) {
 	}
 }
 
-// reportParts reports the health of each part; well is what was reported of it before.
+// reportParts reports the health of each part where it changed; well is what was reported before.
 func (d *Daemon) reportParts(ctx context.Context, parts []health.Part, well []bool) {
 	for i, p := range parts {
 		healthy := p.Healthy()
@@ -107,7 +106,7 @@ func (d *Daemon) reportParts(ctx context.Context, parts []health.Part, well []bo
 	}
 }
 
-// wake makes the watch look at the store now.
+// wake makes the watch check the store now.
 func (d *Daemon) wake() {
 	select {
 	case d.sick <- struct{}{}:

@@ -17,21 +17,19 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
 )
 
-// inspector serves the page that shows sessions. Its calls are calls of the API like any
-// other, made over a connection within the process: who they are from is what their bearer tokens
-// prove.
+// inspector serves the page for browsers. Its calls are ordinary calls of the API over a connection within the
+// process; a browser's bearer token identifies the caller.
 type inspector struct {
 	listener net.Listener
 	server   *http.Server
 	// api is where the daemon serves those calls, and conn the other end of it.
 	api  *bufconn.Listener
 	conn *grpc.ClientConn
-	// close cuts off what is read: the page asks again.
+	// close cuts off responses that are being read: the page asks again.
 	close func() error
 }
 
-// maxViewers is how often browsers may be connected to the inspector; one more takes the place
-// of the one that was idle for longest.
+// maxViewers bounds the browsers' connections; one more replaces the longest idle one.
 const maxViewers = 128
 
 func (d *Daemon) newInspector(o Options) (*inspector, error) {

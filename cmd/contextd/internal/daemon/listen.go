@@ -15,7 +15,7 @@ import (
 	"github.com/contextd/contextd/internal/fair"
 )
 
-// listen opens the listeners of the configuration, but for those that are inherited.
+// listen opens the configured listeners, except those that are inherited.
 func listen(c config.Config, inherited []net.Listener, a *auth.Authenticator, logger *slog.Logger) ([]*transport.Listener, error) {
 	var out []*transport.Listener
 	limits := transport.ConnectionLimits{
@@ -55,16 +55,15 @@ func inheritedOr(inherited []net.Listener, network string, open func() (net.List
 	return open()
 }
 
-// leastIdle is how long clients are idle that others may replace: one that calls again and
-// again is not disconnected between two calls. It is when a client that was refused comes back.
+// leastIdle is how long a client must be idle before another may replace it, so that one that calls steadily is not
+// disconnected between two calls. It is the time after which a refused client retries.
 const leastIdle = fair.RetryAfter
 
-// reservedFiles are file descriptors for what is no client: the store's files, above
-// all.
+// reservedFiles are file descriptors that clients may not use: above all for the store's files.
 const reservedFiles = 128
 
-// connectionLimit is what of a limit the process has file descriptors for. The store
-// must not lack any because of clients: half of them are its own, or all but those.
+// connectionLimit lowers a limit on connections to what the process's file descriptors allow. Clients may use half of
+// them, or all but two times reservedFiles if that is more, so that the store never lacks any.
 func connectionLimit(limit uint64, logger *slog.Logger) uint64 {
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
@@ -79,8 +78,8 @@ func connectionLimit(limit uint64, logger *slog.Logger) uint64 {
 	return room
 }
 
-// listenUnix opens a socket, in place of the stale one of a daemon that was killed. At no
-// time can others than the mode says connect.
+// listenUnix opens a socket and replaces a stale one of a killed daemon. At no time may users connect that mode
+// excludes.
 func listenUnix(path string, mode fs.FileMode) (net.Listener, error) {
 	if most := len(syscall.RawSockaddrUnix{}.Path) - 1; len(path) > most {
 		return nil, fmt.Errorf("unix_socket: %s is longer than the %d bytes that a socket's path may have", path, most)
@@ -100,7 +99,7 @@ func listenUnix(path string, mode fs.FileMode) (net.Listener, error) {
 	return l, nil
 }
 
-// removeStale removes a socket that nobody serves, and nothing else.
+// removeStale removes a socket if nobody serves it; it removes nothing else.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

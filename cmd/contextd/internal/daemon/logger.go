@@ -23,7 +23,7 @@ func NewLogger(c config.Config, w io.Writer) *slog.Logger {
 	return slog.New(traced{slog.NewTextHandler(w, opts)})
 }
 
-// traced adds to a line the trace and the span that it was written in.
+// traced adds the trace and span ids to each line.
 type traced struct{ slog.Handler }
 
 func (h traced) Handle(ctx context.Context, r slog.Record) error {
@@ -37,15 +37,13 @@ func (h traced) WithAttrs(attrs []slog.Attr) slog.Handler { return traced{h.Hand
 
 func (h traced) WithGroup(name string) slog.Handler { return traced{h.Handler.WithGroup(name)} }
 
-// logBacklog is how many lines wait for whoever reads the log, and logFlush how long
-// they are waited for in the end.
+// logBacklog is how many lines may wait to be written; logFlush is how long Close waits for them.
 const (
 	logBacklog = 1024
 	logFlush   = time.Second
 )
 
-// LogWriter writes lines without ever keeping who logs waiting: where nobody reads the
-// log, lines are dropped and counted.
+// LogWriter writes lines without ever blocking the caller: if nobody reads the log, lines are dropped and counted.
 type LogWriter struct {
 	to    io.Writer
 	lines chan []byte

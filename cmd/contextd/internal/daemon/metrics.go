@@ -19,15 +19,13 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// metricsServer serves what operators ask for: metrics, probes and, if that is wanted,
-// profiles. Nobody has to prove who asks.
+// metricsServer serves metrics, probes and, if configured, profiles to operators, without authentication.
 type metricsServer struct {
 	listener net.Listener
 	server   *http.Server
 }
 
-// maxScrapers is how many may be connected to the metrics; one more takes the place of
-// the one that came first.
+// maxScrapers bounds the connections to the metrics; one more replaces the oldest.
 const maxScrapers = 32
 
 func (d *Daemon) newMetricsServer(c config.Config, logger *slog.Logger) (*metricsServer, error) {
@@ -38,7 +36,7 @@ func (d *Daemon) newMetricsServer(c config.Config, logger *slog.Logger) (*metric
 	l := transport.Limited(tcp, transport.ConnectionLimits{Max: maxScrapers, MaxPerClient: maxScrapers}, logger)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", d.telemetry.MetricsHandler())
-	// Restarting cures a store that has failed, and nothing else: not one that is away.
+	// A restart cures a store that failed, but not one that cannot be reached: then the daemon is alive.
 	mux.Handle("GET /livez", probe(func(context.Context) bool { return !failed(d.store.Healthy()) }))
 	mux.Handle("GET /readyz", probe(func(ctx context.Context) bool {
 		answer, err := d.health.Check(ctx, &grpc_health_v1.HealthCheckRequest{})
@@ -57,8 +55,8 @@ func (d *Daemon) newMetricsServer(c config.Config, logger *slog.Logger) (*metric
 	}}, nil
 }
 
-// profile answers to names of this machine alone: a site that a browser shows could have a
-// name of its own lead here, and read what profiles hold.
+// profile answers only requests to this machine's names. Otherwise a web site could have its own name resolve to here
+// (DNS rebinding) and read profiles through a browser.
 func profile(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !inspect.Local(r.Host) {
@@ -69,7 +67,7 @@ func profile(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// failed reports whether a store that is not well stays so.
+// failed reports whether an unhealthy store will stay so.
 func failed(err error) bool {
 	away, ok := errors.AsType[*eventlog.UnavailableError](err)
 	return err != nil && (!ok || !away.Passing)

@@ -9,15 +9,15 @@ import (
 	"github.com/contextd/contextd/internal/policy"
 )
 
-// reloader takes over what may change while the daemon runs: the named policies, and which of
-// them is the default and the shadow. All else is as it was at the start.
+// reloader applies the settings that may change while the daemon runs: the named policies, and which of them are the
+// default and the shadow. All other settings need a restart.
 type reloader struct {
 	read    func() (config.Config, error)
 	signals <-chan os.Signal
 	// current is what the daemon was built from, with the policies in force.
 	current config.Config
 	apply   func(policy.Set)
-	// files reads the files again that say who may call.
+	// files reads the files again that define who may call.
 	files  func(context.Context)
 	logger *slog.Logger
 }
@@ -38,8 +38,7 @@ func (r *reloader) run(ctx context.Context) {
 	}
 }
 
-// reload puts the policies into force as they are written now, all or, after an error,
-// none of them.
+// reload applies the policies as they are configured now: all of them or, after an error, none.
 func (r *reloader) reload(ctx context.Context) {
 	read, err := r.read()
 	if err != nil {

@@ -58,7 +58,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	bound := time.NewTimer(max(d.stopAfter, leastStop))
 	defer bound.Stop()
 	d.logger.InfoContext(ctx, "stopping", "within", d.stopAfter, "calls", d.grpc.Calls())
-	// What the daemon waits for now, for the log.
+	// What a stop waits for now, for the log.
 	var stage atomic.Value
 	stage.Store("calls")
 	stopped := make(chan error, 1)
@@ -91,7 +91,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 }
 
-// guard runs a task. Its error, or its panic, is why the daemon stops.
+// guard runs a task. If it returns an error or panics, the daemon stops for that reason.
 func (d *Daemon) guard(task string, failed chan<- error, run func() error) {
 	err := guard.Run(d.logger, task, run)
 	if err == nil {
@@ -110,12 +110,10 @@ func (d *Daemon) serve(l net.Listener) error {
 	return nil
 }
 
-// leastStop is how long a stop may take where it is to take no time at all: the store
-// is worth a moment.
+// leastStop is the least time for a stop, even if it is configured to take none: the store needs a moment.
 const leastStop = time.Second
 
-// closingTime is what of a stop is kept for what comes after calls were cut off; a
-// quarter of the stop at most.
+// closingTime is how much of a stop's time is kept for the steps after calls were cut off; at most a quarter of it.
 const closingTime = 5 * time.Second
 
 // stopServing lets calls finish, but not forever, and waits for them.

@@ -25,7 +25,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize/pull"
 )
 
-// summaries holds a tenant's scheduler, and what reports its compactions.
+// summaries holds a tenant's scheduler, and the parts that report its compactions.
 type summaries struct {
 	hooks     *lifecycle.Hooks
 	registry  *summarize.Registry
@@ -74,7 +74,7 @@ func (d *Daemon) buildSummaries(o Options, to *telemetry.Telemetry, store eventl
 	return s, nil
 }
 
-// observer notifies watchers and telemetry of summaries.
+// observer passes events of summaries on to watchers and telemetry.
 type observer struct {
 	*compaction.News
 	spans *telemetry.Summaries
@@ -95,8 +95,8 @@ func (o observer) SummaryFailed(p summarize.Proposal, reason string) {
 	o.News.SummaryFailed(p, reason)
 }
 
-// backends are the summarizers of the configuration, by name. All tenants use the same, but
-// for those of type pull, where the request of one must not reach the worker of another.
+// backends are the configured summarizers by name. Tenants share them, except those of type pull: a request of one
+// tenant must not reach another tenant's worker.
 type backends struct {
 	of      map[string]summarize.Summarizer // without a backend where it is of type pull
 	lease   time.Duration

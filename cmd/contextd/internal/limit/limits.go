@@ -25,17 +25,15 @@ type Limits struct {
 	// MaxTenantBytes bounds the content of a tenant's logs and of what is derived from them, and
 	// MaxStoreBytes that of all; 0 is no limit.
 	MaxTenantBytes, MaxStoreBytes uint64
-	// MaxSessionEvents and MaxSessionBytes bound a session's log; 0 is no limit.
-	// They are held against what is durable, so appends that run at the same time
-	// may exceed them by what they hold.
+	// MaxSessionEvents and MaxSessionBytes bound a session's log; 0 is no limit. They are compared with the durable
+	// log, so concurrent appends may exceed them by their own size.
 	MaxSessionEvents uint64
 	MaxSessionBytes  uint64
 	// MaxPolicyBytes is the largest encoded policy and budget of a session or a request.
 	MaxPolicyBytes uint64
 	// MaxImportBytes is the largest transcript that is read.
 	MaxImportBytes uint64
-	// ImportMemory is what transcripts that are being read may take together, in bytes of
-	// memory.
+	// ImportMemory bounds the memory, in bytes, of all transcripts that are being read.
 	ImportMemory uint64
 	// StreamWindow is how many appends of one stream may wait to become durable.
 	StreamWindow uint64
@@ -55,7 +53,7 @@ func Default() Limits {
 	}
 }
 
-// Validate names the first limit that makes no sense.
+// Validate returns an error for the first invalid limit.
 func (l Limits) Validate() error {
 	for _, required := range []struct {
 		setting string
@@ -112,7 +110,7 @@ func (l Limits) CheckCount(events int) error {
 	return nil
 }
 
-// envelopeBytes is what an event may have beside its content.
+// envelopeBytes is the allowance of an event for what is beside its content.
 const envelopeBytes = 64 << 10
 
 // CheckEvent holds an event's size against the limit; field names it.
@@ -131,8 +129,7 @@ func (l Limits) CheckPolicy(policy *contextdv1.Policy, b *contextdv1.Budget) err
 	return nil
 }
 
-// CheckRoom holds a session with so many more events and bytes against the
-// limits.
+// CheckRoom checks the limits of a session for so many more events and bytes.
 func (l Limits) CheckRoom(s eventlog.Session, events int, bytes uint64) error {
 	if n := uint64(s.Head) + uint64(events); l.MaxSessionEvents > 0 && n > l.MaxSessionEvents {
 		return &apierr.LimitError{Field: "session_id", Setting: "max_session_events", Limit: l.MaxSessionEvents, Actual: n, Unit: "events in the session"}

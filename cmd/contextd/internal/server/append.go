@@ -59,11 +59,10 @@ func seqOf(seq *uint64) *eventlog.Seq {
 	return new(eventlog.Seq(*seq))
 }
 
-// admitEvents has events appended to the session that has the id, or makes it. Where
-// the session is deleted meanwhile, or somebody else makes it first, what was found out
-// of it is found out again.
+// admitEvents appends events to the session of the id, or makes it. It starts over with what it knows of the session
+// if that is deleted meanwhile, or if somebody else makes it first.
 func (s *Server) admitEvents(ctx context.Context, id string, b eventlog.Batch, mark *contextdv1.LogMark) (pendingAppend, error) {
-	// Most often nobody else has changed the session, which a store finds out as it appends.
+	// Try the cached session first: usually nobody else changed it, and the store notices as it appends.
 	if !s.store.Capabilities().OneWriter {
 		if p, _, err := s.admitOnce(eventlog.FromMemory(ctx), id, b, mark); err == nil {
 			return p, nil
@@ -90,7 +89,7 @@ func (s *Server) admitOnce(ctx context.Context, id string, b eventlog.Batch, mar
 	return p, known, err
 }
 
-// changed reports whether an append failed because the session is not what is known.
+// changed reports whether an append failed because the session is no longer as known.
 func changed(err error, id string, known knownSession) bool {
 	var missing *eventlog.NotFoundError
 	var exists *eventlog.ExistsError
@@ -100,7 +99,7 @@ func changed(err error, id string, known knownSession) bool {
 	return errors.As(err, &exists)
 }
 
-// admitTo has events appended to one incarnation of a session.
+// admitTo appends events to one incarnation of a session.
 func (s *Server) admitTo(ctx context.Context, id string, b eventlog.Batch) (pendingAppend, error) {
 	known, err := s.settingsOf(ctx, id)
 	if err != nil {
@@ -109,8 +108,8 @@ func (s *Server) admitTo(ctx context.Context, id string, b eventlog.Batch) (pend
 	return s.admitKnown(ctx, id, known, b, false)
 }
 
-// admitKnown fills the events in. checkRoom is false where they were held against the
-// session's limits before, as a part of more.
+// admitKnown completes the events (ids, times, tokens) and appends them. checkRoom is false if they were checked
+// against the session's limits before, as a part of a larger import.
 func (s *Server) admitKnown(ctx context.Context, id string, known knownSession, b eventlog.Batch, checkRoom bool) (pendingAppend, error) {
 	b.Events = slices.Clone(b.Events) // filled in for this session
 	for i := range b.Events {
@@ -139,7 +138,7 @@ func (s *Server) admitKnown(ctx context.Context, id string, known knownSession, 
 		p.commit, err = s.store.Append(ctx, id, b)
 		return err
 	}
-	total = 0 // with the ids that were filled in
+	total = 0 // again, with the ids that complete filled in
 	for _, e := range b.Events {
 		total += eventlog.Size(e)
 	}
@@ -157,14 +156,14 @@ func (s *Server) admitKnown(ctx context.Context, id string, known knownSession, 
 	return p, err
 }
 
-// admitRepeated admits a batch for which there is no room: one that is in the log already takes none, and its
-// client must learn that it is stored. For any other it returns the refusal.
+// admitRepeated handles a batch for which there is no room. If the log holds it already it needs none, and its client
+// must learn that it is stored. For any other batch it returns full.
 func (s *Server) admitRepeated(ctx context.Context, p pendingAppend, b eventlog.Batch, full error) (pendingAppend, error) {
 	if p.of == 0 || slices.ContainsFunc(b.Events, func(e eventlog.Event) bool { return e.ID == "" }) {
 		return pendingAppend{}, full
 	}
 	p.sizes = make([]uint64, len(b.Events))            // no quota was taken
-	b.ExpectedHead = new(eventlog.Seq(math.MaxUint64)) // no log's: only what is in it passes
+	b.ExpectedHead = new(eventlog.Seq(math.MaxUint64)) // no log has this head, so only a batch of duplicates passes
 	var err error
 	p.commit, err = s.store.Append(ctx, p.sessionID, b)
 	if errors.As(err, new(*eventlog.HeadMismatchError)) {
@@ -233,9 +232,8 @@ func (s *Server) settle(ctx context.Context, p pendingAppend) (*contextdv1.Appen
 	return out, nil
 }
 
-// estimate is the budget after an append; nil if nothing is known. The events are
-// durable and the client must learn it, so nothing here may fail the call: a client
-// that repeated it would have its events twice.
+// estimate is the budget after an append; nil if nothing is known. It must not fail the call: the events are durable,
+// and a client that saw an error and repeated the append with new ids would store them twice.
 func (s *Server) estimate(ctx context.Context, p pendingAppend, fresh []eventlog.Event) (out *contextdv1.BudgetReport) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -255,8 +253,8 @@ func (s *Server) estimate(ctx context.Context, p pendingAppend, fresh []eventlog
 	return nil
 }
 
-// markOf is what the client of an append knows of the log from now on: nothing if the
-// session was deleted meanwhile. The events are durable, so it fails no append.
+// markOf is the state of the log that the client of an append knows now; nil if the session was deleted meanwhile.
+// That fails no append, since the events are durable.
 func (s *Server) markOf(ctx context.Context, id string) *contextdv1.LogMark {
 	session, err := s.store.Session(eventlog.FromMemory(ctx), id)
 	if err != nil {

@@ -21,14 +21,14 @@ import (
 // appendStream is the server's end of AppendEventStream.
 type appendStream = grpc.BidiStreamingServer[contextdv1.AppendEventStreamRequest, contextdv1.AppendEventStreamResponse]
 
-// windowBytes bounds what the appends of one stream hold while they wait.
+// windowBytes bounds the memory of one stream's appends that wait to be durable.
 const windowBytes = 64 << 20
 
 // inFlight is an append on its way, or the error that ends the stream.
 type inFlight struct {
 	pending pendingAppend
 	weight  int64
-	// request is the append's part of the memory for requests.
+	// request is the request's share of the memory budget.
 	request *memory.Grant
 	err     error
 }
@@ -61,14 +61,13 @@ func (s *Server) AppendEventStream(stream appendStream) error {
 	}
 }
 
-// appendPipeline takes appends in by one goroutine and answers them by another.
+// appendPipeline admits appends in one goroutine and answers them in another.
 type appendPipeline struct {
 	server *Server
 	stream appendStream
 	window chan inFlight
 	room   *semaphore.Weighted
-	// taken counts what the reader took in, or is about to, and the handler has
-	// not answered.
+	// taken counts appends that the reader received, or is about to, and that are not answered.
 	taken atomic.Int64
 }
 
@@ -87,8 +86,8 @@ func (p *appendPipeline) answer(next inFlight) error {
 	return p.stream.Send(&contextdv1.AppendEventStreamResponse{Appended: answer})
 }
 
-// drain answers what was taken in before the server began to drain. The reader
-// counts before it looks whether that has happened, so that nothing is missed.
+// drain answers what was received before the server began to drain. The reader counts an append first and checks for
+// draining then, so none is missed.
 func (p *appendPipeline) drain() error {
 	for p.taken.Load() > 0 {
 		next, ok := <-p.window
@@ -102,8 +101,7 @@ func (p *appendPipeline) drain() error {
 	return apierr.ErrDraining
 }
 
-// read takes appends in until the client is done or something goes wrong, and
-// closes the window.
+// read receives and admits appends until the client is done or something fails, and then closes the window.
 func (p *appendPipeline) read() {
 	defer close(p.window)
 	for {
@@ -128,8 +126,8 @@ func (p *appendPipeline) read() {
 	}
 }
 
-// admit waits for room and admits an append. A panic ends this stream alone: the
-// interceptors' recovery does not reach here.
+// admit waits for memory and admits an append. A panic ends only this stream: the interceptors' recovery does not
+// cover this goroutine.
 func (p *appendPipeline) admit(req *contextdv1.AppendEventStreamRequest) (next inFlight) {
 	defer func() {
 		if v := recover(); v != nil {

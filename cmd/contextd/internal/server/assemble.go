@@ -88,11 +88,10 @@ func (s *Server) AssembleContext(req *contextdv1.AssembleContextRequest, stream 
 	})
 }
 
-// projectFactor is how many bytes are at work for each byte of a transcript that is
-// projected.
+// projectFactor is how many bytes of memory a projection needs for each byte of the transcript.
 const projectFactor = 3
 
-// asOfError names the field where the event that it asks for does not exist.
+// asOfError adds the field as_of to an error about its event.
 func asOfError(err error, req *contextdv1.AssembleContextRequest) error {
 	var missing *eventlog.NotFoundError
 	if req.AsOfSeq != nil && errors.As(err, &missing) && missing.Kind == "event" {
@@ -129,8 +128,7 @@ func (s *Server) ProjectTranscript(req *contextdv1.ProjectTranscriptRequest, str
 		return err
 	}
 	for i := range events {
-		// Nothing is stored, so the place is as good an id as any, and the result
-		// depends on the request alone.
+		// Nothing is stored, so the index serves as an id, and the result depends on the request alone.
 		if events[i].ID == "" {
 			events[i].ID = fmt.Sprintf("#%d", i+1)
 		}
@@ -171,7 +169,7 @@ func (s *Server) ProjectTranscript(req *contextdv1.ProjectTranscriptRequest, str
 	})
 }
 
-// timed reports an assembly to the meter. The clock here is the meter's alone.
+// timed reports an assembly's duration to the meter. Nothing else reads this clock.
 func (s *Server) timed(ctx context.Context, f func() (*assemble.Context, error)) (*assemble.Context, error) {
 	start := s.clock()
 	made, err := f()
@@ -179,7 +177,7 @@ func (s *Server) timed(ctx context.Context, f func() (*assemble.Context, error))
 	return made, err
 }
 
-// contextParts send the parts of a context in the response of an RPC.
+// contextParts wraps the parts of a context in an RPC's response and sends them.
 type contextParts struct {
 	brief bool
 	form  contextdv1.MessageForm

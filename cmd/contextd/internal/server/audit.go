@@ -6,7 +6,7 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// audit logs that sessions were made of others, replaced or removed, and for whom.
+// audit logs, with the caller, that a session was made from another, replaced or removed.
 func (s *Server) audit(ctx context.Context, what, session string, about ...any) {
 	from := "unknown"
 	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {

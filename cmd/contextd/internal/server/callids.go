@@ -8,9 +8,8 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// restoreCallIDs gives results the call ids of the log where the runtime took them from
-// a provider's format, in which some are others. Events that it changes are changed in
-// copies.
+// restoreCallIDs gives results the log's call ids where the runtime took an id from a provider's format, which had to
+// rewrite it. It changes copies of the events.
 func (s *Server) restoreCallIDs(ctx context.Context, id, tokenizer string, events []eventlog.Event) error {
 	made := map[string]bool{} // by calls of the batch itself
 	for i := range events {

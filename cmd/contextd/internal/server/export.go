@@ -63,10 +63,10 @@ func (t *transcripts) ExportTranscript(req *contextdv1.ExportTranscriptRequest, 
 	})
 }
 
-// exportFactor is how many bytes are at work for each byte of a log that is exported.
+// exportFactor is how many bytes of memory an export needs for each byte of the log.
 const exportFactor = 3
 
-// checkExport refuses what cannot be written before a long log is read for it.
+// checkExport refuses an impossible export before a long log is read for it.
 func checkExport(req *contextdv1.ExportTranscriptRequest) error {
 	if !req.GetAsCompacted() {
 		if req.GetBudget() != nil {
@@ -79,7 +79,7 @@ func checkExport(req *contextdv1.ExportTranscriptRequest) error {
 	return refusedHarness("harness", harness.CheckWriter(req.GetHarness()))
 }
 
-// refusedHarness names the field of a harness that there is no reader or writer for.
+// refusedHarness adds the field to the error for a harness without a reader or writer.
 func refusedHarness(field string, err error) error {
 	if unknown, ok := errors.AsType[*harness.FormatError](err); ok {
 		return &eventlog.InvalidError{Field: field, Reason: unknown.Reason}
@@ -91,13 +91,12 @@ func refusedHarness(field string, err error) error {
 type transcriptWriter struct {
 	send  func(data []byte, report *contextdv1.ExportReport) error
 	piece []byte
-	// turn is of the processor, for what writes and not while it sends.
+	// turn is held while the writer computes, and not while it sends.
 	turn fair.Turn
 	ctx  context.Context
 }
 
-// writeTranscript sends a transcript as a harness keeps it, and the report after it, with
-// the warnings that there were before.
+// writeTranscript sends a transcript in a harness's format and then the report, with the warnings given.
 func (w *transcriptWriter) writeTranscript(t harness.Transcript, name string, warnings []string, o harness.WriteOptions) error {
 	if err := w.turn.Begin(w.ctx); err != nil {
 		return err

@@ -15,15 +15,14 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// What a compaction that an export adds says of itself.
+// The texts of a compaction that an export adds.
 const (
 	exportMode     = "host"
 	exportStrategy = "contextd"
 )
 
-// compactTranscript adds to the first session the compaction that its context under
-// the request's budget and policy amounts to. What the harness will not show as the
-// context does is in the warnings. Nothing is recorded.
+// compactTranscript adds to the first session a compaction with the same effect as its context under the request's
+// budget and policy. Warnings say what the harness will show in another way. Nothing is recorded.
 func (s *Server) compactTranscript(ctx context.Context, req *contextdv1.ExportTranscriptRequest, sessions []harness.Session, head eventlog.Seq) (warnings []string, err error) {
 	session, err := s.existing(ctx, req.GetSessionId())
 	if err != nil {
@@ -54,8 +53,8 @@ func (s *Server) compactTranscript(ctx context.Context, req *contextdv1.ExportTr
 	return warnings, nil
 }
 
-// inFull is a policy that lets groups leave and changes none in place where it does
-// not have to: a harness keeps a message whole or not at all.
+// inFull changes a policy to drop whole groups and to edit no message if it can: a harness keeps a message whole or
+// not at all.
 func inFull(p reduce.Policy) reduce.Policy {
 	p.ToolResults = reduce.ToolResults{Default: reduce.Retention{Never: true}}
 	p.Duplicates = false
@@ -64,8 +63,8 @@ func inFull(p reduce.Policy) reduce.Policy {
 	return p
 }
 
-// boundaryOf makes the event of what a context collapsed; false if it did not. The
-// events are those of the log up to the context's head, in order.
+// boundaryOf makes the compaction event for what a context collapsed; false if it collapsed nothing. The events are
+// those of the log up to the context's head, in order.
 func boundaryOf(c *assemble.Context, events []eventlog.Event) (eventlog.Event, bool) {
 	var texts []string
 	for i := range c.Messages {

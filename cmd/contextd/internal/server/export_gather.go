@@ -12,11 +12,11 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// listPage is how many sessions are looked at together for those of subagents.
+// listPage is how many sessions are listed at once to find those of subagents.
 const listPage = 256
 
-// transcriptOf reads a session and those that were imported with it, as the reader of
-// the file gave them. It returns the main session's head as well.
+// transcriptOf reads a session and the subagents' sessions that were imported with it, in the form in which the
+// harness's reader made them. It also returns the main session's head.
 func (s *Server) transcriptOf(ctx context.Context, id string) (harness.Transcript, eventlog.Seq, error) {
 	main, err := s.store.Session(ctx, id)
 	if err != nil {
@@ -73,14 +73,14 @@ func (s *Server) partsOf(ctx context.Context, id string) ([]eventlog.Session, er
 		}
 	}
 	slices.SortFunc(parts, func(a, b eventlog.Session) int {
-		// Readers number them from 1, without leading zeros.
+		// Readers number subagents from 1, without leading zeros.
 		return cmp.Or(cmp.Compare(stem(a.ID), stem(b.ID)), cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 	})
 	return parts, nil
 }
 
-// belongs reports whether a session was imported with another. A fork that somebody made of
-// one that was has its labels, and another parent.
+// belongs reports whether a session was imported with the session id. A fork of such a session has its labels too,
+// but another parent.
 func belongs(session eventlog.Session, id string) bool {
 	return session.Labels[labelParentSession] == id && (session.ParentID == id || session.ParentID == "")
 }
@@ -88,7 +88,7 @@ func belongs(session eventlog.Session, id string) bool {
 // stem is an id without the number at its end.
 func stem(id string) string { return strings.TrimRight(id, "0123456789") }
 
-// asRead reads a session's events without what the log and the import gave them.
+// asRead reads a session's events without what the log and the import added to them.
 func (s *Server) asRead(ctx context.Context, session eventlog.Session) ([]eventlog.Event, error) {
 	events := make([]eventlog.Event, 0, session.Head)
 	for e, err := range s.store.Read(ctx, session.ID, 1, session.Head) {
@@ -101,8 +101,7 @@ func (s *Server) asRead(ctx context.Context, session eventlog.Session) ([]eventl
 	return events, nil
 }
 
-// standing is a whole log without the compactions that were taken back: a harness would
-// go on as if they held.
+// standing drops compactions that were undone from a whole log: a harness would go on as if they held.
 func standing(events []eventlog.Event) []eventlog.Event {
 	var compactions reduce.Compactions
 	for i, e := range events {

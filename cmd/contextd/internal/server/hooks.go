@@ -32,9 +32,8 @@ type compactions struct {
 
 type hookStream = grpc.BidiStreamingServer[contextdv1.ServeHooksRequest, contextdv1.ServeHooksResponse]
 
-// ServeHooks calls a runtime before and after compactions. Its headers go out
-// once it is subscribed. A runtime that closes its side, or sends what is wrong,
-// leaves.
+// ServeHooks calls a runtime before and after compactions. The response headers are sent once it is subscribed. The
+// subscription ends when the runtime closes its side or sends an invalid message.
 func (c *compactions) ServeHooks(stream hookStream) error {
 	if err := c.server.refuseDraining(); err != nil {
 		return err

@@ -134,8 +134,8 @@ func (s *Server) checkPart(ctx context.Context, id, target string) error {
 	return err
 }
 
-// beginPart makes the session of a part. A subagent's is a fork of the one that began it,
-// which shares nothing with it and has its settings; that one must be there.
+// beginPart makes the session of a part. A subagent's session is a fork of the session that started it, which must
+// exist; it shares no events with it and has its settings.
 func (s *Server) beginPart(ctx context.Context, id string, part harness.Session, labels map[string]string) error {
 	target, parent := partID(id, part.Suffix), ""
 	if part.Suffix == "" {
@@ -156,8 +156,7 @@ func (s *Server) beginPart(ctx context.Context, id string, part harness.Session,
 	})
 }
 
-// importSession has the session begun if there is none and appends the events in
-// batches within the limits.
+// importSession calls begin if the session does not exist, and appends the events in batches within the limits.
 func (s *Server) importSession(ctx context.Context, id string, begin func() error, part importPart, out *contextdv1.ImportTranscriptResponse) error {
 	known, err := s.settingsOf(ctx, id)
 	if err != nil {
@@ -171,7 +170,7 @@ func (s *Server) importSession(ctx context.Context, id string, begin func() erro
 			return err
 		}
 	}
-	// All batches go to one incarnation: another would begin in the middle.
+	// All batches must go to one incarnation: in another, the transcript would begin in the middle.
 	whole := part.besides[""]
 	for events := part.Events; len(events) > 0; {
 		n := part.batch(s.limits, events)
@@ -183,7 +182,7 @@ func (s *Server) importSession(ctx context.Context, id string, begin func() erro
 	return nil
 }
 
-// importBatch appends a batch to a session, and keeps its envelopes with those that are given.
+// importBatch appends a batch to a session, and stores its envelopes and the given ones.
 func (s *Server) importBatch(ctx context.Context, id string, session eventlog.Session, part importPart, events []eventlog.Event, envelopes []harness.Envelope, out *contextdv1.ImportTranscriptResponse) error {
 	batch := make([]eventlog.Event, len(events))
 	for i := range batch {
@@ -209,16 +208,14 @@ func (s *Server) importBatch(ctx context.Context, id string, session eventlog.Se
 			out.Compactions++
 		}
 	}
-	// They have a place once the events do. An import that ends between the two is whole
-	// once it is repeated.
+	// Envelopes are stored under their events' seqs. If an import stops between the two, repeating it completes it.
 	if err := harness.PutEnvelopes(ctx, s.store, id, session.Incarnation, envelopes, seqs, session.Head > 0); err != nil {
 		return fmt.Errorf("import into session %q: %w", id, err)
 	}
 	return nil
 }
 
-// importPart is a session of a transcript with its envelopes by their events; those of the
-// session as a whole are under "".
+// importPart is one session of a transcript. Its envelopes are by event id; those of the session itself are under "".
 type importPart struct {
 	harness.Session
 	besides map[string][]harness.Envelope
@@ -232,10 +229,10 @@ func partOf(s harness.Session) importPart {
 	return p
 }
 
-// size is that of an event with its envelopes.
+// size is the size of an event with its envelopes.
 func (p importPart) size(e eventlog.Event) uint64 { return eventlog.Size(e) + p.sizeBesides(e.ID) }
 
-// sizeBesides is that of the envelopes of an event, or of the session.
+// sizeBesides is the size of the envelopes of an event, or, for "", of the session.
 func (p importPart) sizeBesides(event string) (n uint64) {
 	for _, one := range p.besides[event] {
 		n += uint64(len(one.Difference))

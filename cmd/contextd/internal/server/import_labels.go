@@ -11,15 +11,14 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// What an import adds to the labels of the harness, so that an export can put it back.
+// Labels that an import adds to the harness's own, so that an export can restore what they record.
 const (
-	// labelParentSession is, on a session that was imported with another, the id of that
-	// one; it is named after it.
+	// labelParentSession is the id of the session with which this subagent's session was imported.
 	labelParentSession = "harness.parent_session"
-	// labelParentCall is the call of that session which began this one.
+	// labelParentCall is the id of the call in that session which started the subagent.
 	labelParentCall = "harness.parent_call_id"
-	// labelUntimed is "true" on an event whose entry had no time: the log's is that of
-	// the import.
+	// labelUntimed is "true" on an event that had no time in the transcript: its time in the log is that of the
+	// import.
 	labelUntimed = "harness.untimed"
 )
 

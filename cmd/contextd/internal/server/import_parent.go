@@ -40,8 +40,7 @@ func (s *Server) parentOf(ctx context.Context, id string, part harness.Session, 
 	return "", labels, nil
 }
 
-// begunBy adds to a subagent's labels the call of its parent that began it, if there is
-// one and no other.
+// begunBy adds to a subagent's labels the call of its parent that started it, if exactly one call may have.
 func (s *Server) begunBy(ctx context.Context, parent eventlog.Session, part harness.Session, labels map[string]string) (map[string]string, error) {
 	found := ""
 	for e, err := range s.store.Read(ctx, parent.ID, 1, parent.Head) {

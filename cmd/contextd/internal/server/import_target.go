@@ -37,8 +37,7 @@ func (s *Server) checkTarget(ctx context.Context, id string, part importPart) er
 	return s.checkImportRoom(ctx, session, part, known)
 }
 
-// checkNewest refuses a part of which an event that is not known is before one that is: appended, it would be
-// after it.
+// checkNewest refuses a part in which an unknown event comes before a known one: appended, it would come after it.
 func checkNewest(id string, events []eventlog.Event, known map[string]bool) error {
 	missing := ""
 	for _, e := range events {
@@ -63,8 +62,8 @@ func changedTranscript(id string, err error) error {
 	return fmt.Errorf("import into session %q: %w", id, err)
 }
 
-// checkSame refuses a part that is not what the session holds, at whatever length. The
-// harness's id of the session decides; where one of the two has none, the first event does.
+// checkSame refuses a part whose conversation is not the session's, however long each is. The harness's session id
+// decides; if one of them has none, the first event does.
 func (s *Server) checkSame(ctx context.Context, session eventlog.Session, part harness.Session) error {
 	have, want := session.Labels[transcript.LabelSessionID], part.Labels[transcript.LabelSessionID]
 	if have != "" && want != "" {
@@ -88,8 +87,8 @@ func otherSession(id, reason string) error {
 	return &eventlog.InvalidError{Field: "header.session_id", Reason: "must be another: " + id + " " + reason}
 }
 
-// checkImportRoom holds what would be appended, which are the events that are not known, against the limits of
-// a session, in which envelopes count too.
+// checkImportRoom checks the unknown events, which would be appended, against the limits of a session. Envelopes
+// count, too.
 func (s *Server) checkImportRoom(ctx context.Context, session eventlog.Session, part importPart, known map[string]bool) error {
 	n, bytes := 0, uint64(0)
 	if session.Head == 0 {

@@ -13,8 +13,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// policy is what the daemon, a session and a request say together; nil says nothing. A
-// request that names a policy replaces the session's, whether that is valid or not.
+// policy merges the policies of the daemon, the session and the request; nil is an empty one. A request that names a
+// policy replaces the session's, even an invalid one.
 func (s *Server) policy(session, request *contextdv1.Policy) (assemble.Policy, error) {
 	if request.GetName() != "" {
 		session = nil
@@ -30,22 +30,22 @@ func (s *Server) policy(session, request *contextdv1.Policy) (assemble.Policy, e
 	return s.policies.Load().Resolve(below, above)
 }
 
-// What is made of a policy, such as its fingerprint, its index and the record, takes
-// several times as much; small ones are not worth counting.
+// A policy takes several times its size in memory, with its fingerprint, index and record. Small ones are not
+// counted.
 const (
 	policyFactor = 12
 	smallPolicy  = 32 << 10
 )
 
-// takePolicy holds a request's policy and budget against the limit, and takes memory for
-// them and for those of the session, if one is named, before anybody decodes them.
+// takePolicy checks a request's policy and budget against the limit. Before anybody decodes them it takes memory for
+// them, and for those of the session, if one is named.
 func (s *Server) takePolicy(ctx context.Context, session string, policy *contextdv1.Policy, b *contextdv1.Budget) (*memory.Grant, error) {
 	if err := s.limits.CheckPolicy(policy, b); err != nil {
 		return nil, err
 	}
 	n := uint64(proto.Size(policy))
 	if session != "" {
-		// Whoever needs the session asks for it again, and learns why it is not there.
+		// If the session cannot be read, the call finds out later, when it needs the session.
 		if found, err := s.store.Session(ctx, session); err == nil {
 			n += uint64(len(found.Settings))
 		}

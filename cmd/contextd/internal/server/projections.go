@@ -61,7 +61,7 @@ func (s *Server) ListProjections(ctx context.Context, req *contextdv1.ListProjec
 	}
 }
 
-// listedProjection is a record as lists have it: with its pointers, unless it is to be brief.
+// listedProjection is a record as lists show it; unless brief, with its pointers.
 func listedProjection(ctx context.Context, r records.Projection, facts *pointers.Reader, brief bool) (*contextdv1.Projection, error) {
 	if brief {
 		return wire.BriefProjectionToProto(r), nil
@@ -130,7 +130,7 @@ func (s *Server) RenderProjection(req *contextdv1.RenderProjectionRequest, strea
 	})
 }
 
-// projection completes a record with what the log says of its pointers.
+// projection completes a record with the pointers' facts from the log.
 func (s *Server) projection(ctx context.Context, sessionID string, r records.Projection) (*contextdv1.Projection, error) {
 	facts, err := pointers.NewReader(s.store, sessionID).Read(ctx, r.Pointers)
 	if err != nil {
@@ -145,8 +145,8 @@ func (s *Server) projection(ctx context.Context, sessionID string, r records.Pro
 	return out, nil
 }
 
-// shadowsOf returns what the shadow policy would have sent in the place of each of some records, which
-// are in their order; nil where none was computed.
+// shadowsOf returns a function that looks up the shadow projection of each of some records, which must be in the order
+// of AsOf. It returns nil for a record without one.
 func (s *Server) shadowsOf(ctx context.Context, sessionID string, all []records.Projection) (func(records.Projection) *contextdv1.ShadowProjection, error) {
 	var found map[string]records.Shadow
 	if n := len(all); n > 0 {

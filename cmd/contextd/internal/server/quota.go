@@ -16,15 +16,15 @@ type Quota struct {
 	store           eventlog.Log
 	sessions, bytes bound
 	clock           func() time.Time
-	// turn holds a token while nobody uses what follows.
+	// turn is a lock, with a token in it while it is free. It guards the fields below.
 	turn chan struct{}
-	// leaving are sessions that are being deleted, by incarnation, and counted still:
-	// an id may be free long before its deletion ends.
+	// leaving are sessions under deletion, by incarnation. They are counted until they are gone: an id may be free
+	// long before its deletion ends.
 	leaving map[eventlog.Incarnation]leaver
-	counted time.Time // when the bytes were
+	counted time.Time // when the bytes were last counted
 }
 
-// bound is a limit, 0 for none, and what is taken of it.
+// bound is a limit, 0 for none, and how much of it is used.
 type bound struct {
 	setting, unit string
 	limit         uint64
@@ -40,8 +40,8 @@ type leaver struct {
 // Sessions is how many there are, and Bytes what their logs hold.
 func (q *Quota) Sessions() int64 { return q.sessions.used.Load() }
 
-// Bytes is the content of all logs and of what was derived from them, the latter as of a minute
-// ago at most; what forks share counts for each of them.
+// Bytes is the size of all logs and of what was derived from them; the latter is up to a minute old. What forks share
+// counts once for each of them.
 func (q *Quota) Bytes() int64 {
 	if q.enter(context.Background()) == nil {
 		_ = q.recount(context.Background()) // fails when the store does, or is closed: then what was known is kept
@@ -81,7 +81,7 @@ func (q *Quota) count(ctx context.Context) (sessions int64, err error) {
 	}
 }
 
-// take lets so much more be taken, or refuses it.
+// take adds n to what is used, or refuses it.
 func (b *bound) take(n int64) error {
 	after := b.used.Add(n)
 	if b.limit == 0 || uint64(after) <= b.limit {
@@ -91,9 +91,9 @@ func (b *bound) take(n int64) error {
 	return &apierr.LimitError{Field: "session_id", Setting: b.setting, Limit: b.limit, Actual: uint64(after), Unit: b.unit}
 }
 
-// makeSession runs f, which makes a session or fails, if there is room for one. Where there is
-// a limit makers take turns, so that one which fails keeps no other from the last place. f is
-// not interrupted when ctx ends: what it made would not be counted.
+// makeSession calls f, which makes a session or fails, if there is room for one. If there is a limit, makers run one
+// after the other, so that one that fails does not keep another from the last place. f runs on when ctx ends, because
+// a session that it made would not be counted.
 func (q *Quota) makeSession(ctx context.Context, f func(context.Context) error) error {
 	if q.sessions.limit > 0 {
 		if err := q.enter(ctx); err != nil {
@@ -116,9 +116,8 @@ func (q *Quota) makeSession(ctx context.Context, f func(context.Context) error) 
 	return err
 }
 
-// countEvery is how often bytes are counted again. What is derived from logs is counted only then,
-// and what was taken for an append is not given back before where that fails or its client does
-// not wait for the outcome.
+// countEvery is how often bytes are counted again. Only then are artifacts counted, and the bytes returned that were
+// taken for an append whose commit failed or was not waited for.
 const countEvery = time.Minute
 
 // recount counts the bytes again if it is time. The caller has the turn.
@@ -130,11 +129,10 @@ func (q *Quota) recount(ctx context.Context) error {
 	return err
 }
 
-// stored is what a session takes of a limit on bytes.
+// stored is how many bytes of a quota a session takes.
 func stored(s eventlog.Session) uint64 { return s.LogBytes + s.ArtifactBytes }
 
-// grow takes bytes for an append or a fork. Without any it refuses what would add to what is
-// too much already.
+// grow takes bytes for an append or a fork. With bytes 0 it refuses if the quota is exceeded already.
 func (q *Quota) grow(ctx context.Context, bytes uint64) error {
 	if q.bytes.limit > 0 {
 		if err := q.enter(ctx); err != nil {
@@ -148,8 +146,8 @@ func (q *Quota) grow(ctx context.Context, bytes uint64) error {
 	return q.bytes.take(int64(bytes))
 }
 
-// deleteSession runs f, which deletes a session, and counts the session no more from when its
-// id is free, whether or not f fails after that.
+// deleteSession calls f, which deletes a session, and stops counting the session once its id is free, even if f fails
+// after that.
 func (q *Quota) deleteSession(ctx context.Context, of eventlog.Incarnation, l leaver, f func() error) error {
 	if err := q.enter(ctx); err != nil {
 		return err
@@ -163,7 +161,7 @@ func (q *Quota) deleteSession(ctx context.Context, of eventlog.Incarnation, l le
 	return err
 }
 
-// settle takes a session that was to be deleted out of the count if it is gone.
+// settle stops counting a session under deletion if it is gone.
 func (q *Quota) settle(of eventlog.Incarnation) {
 	if l, counted := q.leaving[of]; counted && l.gone() {
 		delete(q.leaving, of)
@@ -183,7 +181,7 @@ func (q *Quota) enter(ctx context.Context) error {
 
 func (q *Quota) leave() { q.turn <- struct{}{} }
 
-// quotas are those that a session is held against: its tenant's, and that of all.
+// quotas are those that apply to a session: its tenant's, and that of the store.
 type quotas []*Quota
 
 func (qs quotas) makeSession(ctx context.Context, f func(context.Context) error) error {

@@ -63,8 +63,8 @@ func followEnd(ctx context.Context, err error) error {
 	return err
 }
 
-// sendRange sends what there is from..to and returns the last seq it sent, or 0. It sends nothing of another
-// session that has the id by then.
+// sendRange sends the events from..to that exist and returns the last seq that it sent, or 0. If another session has
+// the id by then, it sends nothing of that.
 func (s *Server) sendRange(ctx context.Context, stream readStream, of eventlog.Session, from, to eventlog.Seq) (last eventlog.Seq, err error) {
 	id := of.ID
 	out := &contextdv1.ReadEventsResponse{}
@@ -120,8 +120,8 @@ func (s *Server) sendRange(ctx context.Context, stream readStream, of eventlog.S
 	return last, flush()
 }
 
-// stillThere is *eventlog.NotFoundError where a session is gone, whoever has its id by now. No session comes back, so
-// what was read by the id since the session was found is of it.
+// stillThere returns *eventlog.NotFoundError if a session is gone, even if another has its id. No incarnation comes
+// back, so if it is still there, what was read by the id since it was found is its own.
 func (s *Server) stillThere(ctx context.Context, of eventlog.Session) error {
 	now, err := s.store.Session(ctx, of.ID)
 	if err == nil && now.Incarnation != of.Incarnation {
@@ -130,7 +130,7 @@ func (s *Server) stillThere(ctx context.Context, of eventlog.Session) error {
 	return err
 }
 
-// framed is the size of an embedded message with its tag and length, at most.
+// framed bounds the size of an embedded message with its tag and length.
 func framed(size int) int { return size + 6 }
 
 // reserveEvent takes memory for the events that a call reads one after the other, until its answer is

@@ -54,15 +54,15 @@ type Options struct {
 	// Budget applies where neither request nor session brings one.
 	Budget *contextdv1.Budget
 	Limits limit.Limits
-	// All are the sessions of all tenants; nil where there are none but this one's.
+	// All has the sessions of all tenants; nil if this tenant's are all.
 	All eventlog.Log
-	// Count has sessions counted although nothing bounds them.
+	// Count counts sessions for metrics even without a limit.
 	Count bool
-	// Work is what calls take for what they read from logs and make of it.
+	// Work is the memory for what calls read from logs and derive from it.
 	Work *memory.Budget
-	// PolicyWork is what they take before that for large policies.
+	// PolicyWork is the memory for large policies, which calls take before Work.
 	PolicyWork *memory.Budget
-	// Processor is what long computations take turns of; nil is as many as are asked for.
+	// Processor has the turns for long computations; nil does not limit them.
 	Processor *fair.Turns
 	// Clock gives events without a time theirs, and sessions their dates.
 	Clock func() time.Time
@@ -103,8 +103,8 @@ type Server struct {
 	quotas quotas
 }
 
-// shared is what the servers of all tenants have in common. It holds nothing of a session
-// but settings, which are found by its incarnation alone.
+// shared is what the servers of all tenants have in common. Of sessions it holds only cached settings, which are
+// found by incarnation.
 type shared struct {
 	gauges   func(string) (budget.Gauge, error)
 	models   budget.Models
@@ -177,7 +177,7 @@ func (s *shared) For(ctx context.Context, t Tenant) (*Server, error) {
 	return of, err
 }
 
-// quota counts sessions, unless nobody wants to know.
+// quota makes a Quota that counts the store's sessions; none if there is no limit and no metric that needs it.
 func (s *shared) quota(ctx context.Context, store eventlog.Log, setting string, sessions uint64, byteSetting string, bytes uint64) (quotas, error) {
 	if sessions == 0 && bytes == 0 && !s.count {
 		return nil, nil
@@ -190,11 +190,10 @@ func (s *shared) quota(ctx context.Context, store eventlog.Log, setting string, 
 	return quotas{q}, q.start(ctx)
 }
 
-// Quotas are those of the tenant and of all, where sessions are counted.
+// Quotas are the tenant's quota and that of the store, if sessions are counted.
 func (s *Server) Quotas() []*Quota { return s.quotas }
 
-// SetPolicies puts other named policies in the place of those so far. A call that has
-// begun keeps those that it began with. It may be called from any goroutine.
+// SetPolicies replaces the named policies. Calls under way keep the old ones. It may be called from any goroutine.
 func (s *shared) SetPolicies(p policy.Set) { s.policies.Store(&p) }
 
 // Register adds the services to a gRPC server.
@@ -204,9 +203,8 @@ func (s *Server) Register(r grpc.ServiceRegistrar) {
 	contextdv1.RegisterCompactionServiceServer(r, &s.compaction)
 }
 
-// Drain ends the calls that would otherwise never end: those that follow a log or
-// watch sessions, serve hooks or wait for tasks, and append streams once what they
-// took in is acknowledged. It may be called more than once.
+// Drain ends the calls that would never end by themselves: those that follow a log, watch sessions, serve hooks or
+// wait for tasks. Append streams end once what they received is acknowledged. It may be called more than once.
 func (s *shared) Drain() { s.drain() }
 
 // errDrained is the cause of a context that ended because the server drains.

@@ -118,8 +118,8 @@ func (s *Server) ListSessions(ctx context.Context, req *contextdv1.ListSessionsR
 	}
 }
 
-// A page of sessions ends early where it is large, as sessions with large policies make
-// it. They are read a few at a time, and more where the first few were small.
+// A page of sessions ends early if it gets large, as large policies make it. Sessions are read a few at a time, and
+// more at a time while they are small.
 const (
 	listStep  = 3
 	listBytes = 2 << 20

@@ -16,7 +16,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// orders are what sessions are ordered by, greater ones first.
+// orders map each order to its sort key; sessions with greater keys come first.
 var orders = map[contextdv1.SessionOrder]func(eventlog.Session) int64{
 	contextdv1.SessionOrder_SESSION_ORDER_UNSPECIFIED: func(eventlog.Session) int64 { return 0 },
 	contextdv1.SessionOrder_SESSION_ORDER_UPDATE_TIME: func(s eventlog.Session) int64 { return s.UpdateTime.UnixNano() },
@@ -26,7 +26,7 @@ var orders = map[contextdv1.SessionOrder]func(eventlog.Session) int64{
 	contextdv1.SessionOrder_SESSION_ORDER_LOG_BYTES:   func(s eventlog.Session) int64 { return int64(s.LogBytes) },
 }
 
-// place is where a session is in an order.
+// place is a session's position in an order.
 type place struct {
 	Key int64
 	ID  string
@@ -36,7 +36,7 @@ func (p place) compare(other place) int {
 	return cmp.Or(cmp.Compare(other.Key, p.Key), strings.Compare(p.ID, other.ID))
 }
 
-// first keeps so many places as come first, the last of them on top.
+// first is a heap that keeps a page's worth of first places, with the last of them on top.
 type first []place
 
 func (f first) Len() int           { return len(f) }
@@ -49,8 +49,8 @@ func (f *first) Pop() any {
 	return last
 }
 
-// searchSessions lists sessions that hold a text, or in an order that the store does not keep
-// them in. It looks at all of them, and holds no more than a page.
+// searchSessions lists sessions that contain a text, or sorts them in an order that the store does not keep. It reads
+// all sessions, and holds no more than a page of them.
 func (s *Server) searchSessions(ctx context.Context, req *contextdv1.ListSessionsRequest, token string) (*contextdv1.ListSessionsResponse, error) {
 	var after *place
 	if token != "" {
@@ -87,7 +87,7 @@ func (s *Server) searchSessions(ctx context.Context, req *contextdv1.ListSession
 	return out, nil
 }
 
-// listed is a session as lists have it: with what is known of it where it is damaged.
+// listed is a session as lists show it. A damaged one is described as far as it is known.
 func (s *Server) listed(ctx context.Context, id string) (eventlog.Session, error) {
 	session, err := s.store.Session(ctx, id)
 	if _, damaged := errors.AsType[*eventlog.CorruptError](err); damaged {
@@ -150,7 +150,7 @@ func (s *Server) eachSession(ctx context.Context, q eventlog.SessionQuery, f fun
 	}
 }
 
-// holds reports whether a session's id or labels hold a text in small letters.
+// holds reports whether a session's id or labels contain query, which is in lower case.
 func holds(s eventlog.Session, query string) bool {
 	if query == "" || strings.Contains(strings.ToLower(s.ID), query) {
 		return true

@@ -29,16 +29,15 @@ func (s *shared) tokenizer(b *contextdv1.Budget) (string, error) {
 	return resolved.Tokenizer, nil
 }
 
-// knownSession is what a call goes by: a session and its settings, or, where there is
-// none, the settings it would be made with.
+// knownSession is a session with its settings; if the session does not exist, the settings that it would get.
 type knownSession struct {
 	session  eventlog.Session
 	settings settings
 	exists   bool
 }
 
-// lost returns *eventlog.LostError unless the session's log is the one that a client
-// knows, and has what it knows. A client that names none takes what there is.
+// lost returns *eventlog.LostError if the session's log is not the one that a client knows, or ends before what it
+// knows. A client without a mark accepts any log.
 func (k knownSession) lost(id string, mark *contextdv1.LogMark) error {
 	if mark == nil {
 		return nil
@@ -51,7 +50,7 @@ func (k knownSession) lost(id string, mark *contextdv1.LogMark) error {
 	return &eventlog.LostError{Session: id, Known: seen, Head: k.session.Head, Replaced: replaced}
 }
 
-// settingsOf returns what is known of a session.
+// settingsOf returns a session with its settings.
 func (s *Server) settingsOf(ctx context.Context, id string) (knownSession, error) {
 	session, err := s.store.Session(ctx, id)
 	if _, ok := errors.AsType[*eventlog.NotFoundError](err); ok {
@@ -95,7 +94,7 @@ func (s *Server) existing(ctx context.Context, id string) (settings, error) {
 	return s.existingAs(ctx, id, nil)
 }
 
-// existingAs is existing for calls that need the log to be the one that the client knows.
+// existingAs is existing for calls whose client may know the log by a mark.
 func (s *Server) existingAs(ctx context.Context, id string, mark *contextdv1.LogMark) (settings, error) {
 	found, err := s.settingsOf(ctx, id)
 	if err == nil {
@@ -107,9 +106,8 @@ func (s *Server) existingAs(ctx context.Context, id string, mark *contextdv1.Log
 	return found.settings, err
 }
 
-// spec is the budget that holds for a request. Where it reserves nothing for
-// injections, they get what they reserve for themselves. Tokens are counted for the
-// format.
+// spec is the budget for a request. If it reserves nothing for injections, their own ReserveTokens apply. Tokens are
+// counted for the format.
 func (s *Server) spec(of settings, request *contextdv1.Budget, injections []render.Injection, format string) budget.Spec {
 	spec := wire.BudgetToDomain(request, of.budget, s.budget)
 	spec.Format = format

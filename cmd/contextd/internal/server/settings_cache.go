@@ -26,9 +26,8 @@ type settings struct {
 	tokenizer string
 }
 
-// settingsCache keeps the settings of the sessions used last. Whoever looks one up
-// names its incarnation, so that nothing is found of another that had its id. The
-// zero value with a limit is ready.
+// settingsCache is an LRU cache of settings. Lookups name the session's incarnation, so they never find those of an
+// earlier session with the same id. The zero value with a limit is ready.
 type settingsCache struct {
 	mu    sync.Mutex
 	limit int
@@ -43,8 +42,7 @@ type cachedSettings struct {
 	bytes    int
 }
 
-// settingsFactor is how many bytes decoded settings take for each that they have encoded,
-// and settingsOverhead what they take beside them.
+// Decoded settings take about settingsFactor times their encoded size, plus settingsOverhead bytes.
 const (
 	settingsFactor   = 3
 	settingsOverhead = 512
@@ -64,7 +62,7 @@ func (c *settingsCache) get(of eventlog.Incarnation) (settings, bool) {
 func (c *settingsCache) put(of eventlog.Incarnation, s settings) {
 	entry := cachedSettings{of, s, settingsOverhead + settingsFactor*(proto.Size(s.policy)+proto.Size(s.budget))}
 	if entry.bytes > cachedBytes/4 {
-		return // one session must not push out all others
+		return // one session must not evict all others
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

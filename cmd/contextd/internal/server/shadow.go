@@ -12,32 +12,32 @@ import (
 	"github.com/contextd/contextd/internal/records"
 )
 
-// Shadowed is the shadow of a context that was sent, or why there is none.
+// Shadowed is the outcome of computing a shadow: what the shadow policy would have sent in place of a context.
 type Shadowed struct {
 	// Policy is the name of the shadow policy, and Shadow what it would have sent.
 	Policy string
 	records.Shadow
 	// Took is how long it was computed and stored.
 	Took time.Duration
-	// UsedTokens and UsedStable are those of the context in use, without injections.
+	// UsedTokens and UsedStable are those of the context that was sent, without injections.
 	UsedTokens, UsedStable uint64
 	// Err is why it was not computed: ErrShadowsWait, assemble.ErrShadowInUse or another.
 	Err error
 }
 
-// ErrShadowsWait says that too many shadows wait for another one to.
+// ErrShadowsWait says that the queue of shadows is full.
 var ErrShadowsWait = errors.New("too many shadows wait")
 
 const (
-	// maxShadows is how many may wait. A shadow takes about as long as its context, so that these
-	// wait where the processor is busy.
+	// maxShadows bounds the queue. A shadow takes about as long as its context, so the queue fills when the processor
+	// is busy.
 	maxShadows = 64
 	// shadowTime is how long one may take.
 	shadowTime = 30 * time.Second
 )
 
-// shadows are computed one after the other, after the answers that they are about were sent, so that
-// no call waits for one or fails by it.
+// shadows computes shadows one after the other, each after its context was sent, so that no call waits for a shadow
+// or fails because of one.
 type shadows struct {
 	server *Server
 	ctx    context.Context
@@ -50,7 +50,7 @@ type shadows struct {
 	work    sync.WaitGroup
 }
 
-// shadowed is a shadow to be computed, and what its context in use took.
+// shadowed is a shadow to be computed, with the size of the context that was sent.
 type shadowed struct {
 	assemble.Shadow
 	tokens, stable uint64
@@ -61,8 +61,8 @@ func (s *shadows) init(of *Server) {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 }
 
-// shadow has the shadow of a context computed, if there is a policy for it. Contexts of the log
-// as it was have none: the policy has not decided up to there.
+// shadow queues the shadow of a context if there is a shadow policy. A context of an earlier state of the log (as_of)
+// gets none, because the shadow policy's decisions are about the newest state.
 func (s *Server) shadow(made *assemble.Context, req assemble.Request) {
 	p, name := s.policies.Load().Shadow(req.Policy)
 	if name == "" || req.Preview || req.AsOf != nil || made.Projection.ID == "" {
@@ -94,7 +94,7 @@ func (s *shadows) add(one shadowed) {
 	}
 }
 
-// run computes those that wait until none does.
+// run computes the queued shadows until none waits.
 func (s *shadows) run() {
 	for {
 		s.mu.Lock()

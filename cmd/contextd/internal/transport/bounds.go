@@ -21,34 +21,32 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// Bounds say what the calls of the daemon may hold together. They are shared by all
-// connections.
+// Bounds limit what all calls of the daemon may hold together, over all connections.
 type Bounds struct {
-	// Calls are how many may run; health checks are counted apart.
+	// Calls bounds how many calls run; health checks are counted separately.
 	Calls Calls
-	// Client names who makes a call; where it does not know, it is the machine or, on this
-	// one, the connection. It may be nil.
+	// Client names the client of a call. If it is nil or returns "", the client is the caller's machine, or, on this
+	// machine, the connection.
 	Client func(context.Context) string
 	// Processor is for decoding large requests.
 	Processor *fair.Turns
-	// SmallRequests and LargeRequests are for requests from the moment that their size
-	// is known until their call has ended. Large ones have their own budget, so that they
-	// do not delay others.
+	// SmallRequests and LargeRequests hold requests from when their size is known until their call has ended. Large
+	// ones have their own budget, so that they do not delay small ones.
 	SmallRequests, LargeRequests *memory.Budget
-	// DecodedRequests is for what requests of many small values take beside their bytes.
+	// DecodedRequests holds the memory that decoded requests of many small values take beyond their bytes.
 	DecodedRequests *memory.Budget
 	// Answers is for large answers until the client has taken them.
 	Answers *memory.Budget
 	// ReceiveTimeout is how long a request may take to arrive once it has begun.
 	ReceiveTimeout time.Duration
-	// SendTimeout is how long a client may take no part of an answer.
+	// SendTimeout is how long a client may go without taking any part of an answer.
 	SendTimeout time.Duration
 }
 
-// largeMessage is where messages begin to be large.
+// largeMessage is the size, in bytes, from which a message is large.
 const largeMessage = 64 << 10
 
-// denseMessage is where it is looked at what messages take once they are decoded.
+// denseMessage is the size from which a message's memory after decoding is estimated.
 const denseMessage = 4 << 10
 
 // healthService is always served.
@@ -59,8 +57,7 @@ type bounds struct {
 	Bounds
 	codec     codec
 	telemetry stats.Handler // nil if nothing is observed
-	// maxMessage is the largest request, of which maxContent are events; decoded it may take
-	// maxDecoded more.
+	// maxMessage is the largest request, of which maxContent may be events. Decoding may take maxDecoded more memory.
 	maxMessage, maxContent, maxDecoded uint64
 
 	mu      sync.Mutex
@@ -74,8 +71,8 @@ var healthChecks = Calls{Max: 1024, MaxPerClient: 512}
 
 var errManyChecks = status.Error(codes.ResourceExhausted, "too many health checks run at once")
 
-// uploads reports whether the messages of a call are parts of one request, which are due one
-// after the other: who stops sending holds up what reads them.
+// uploads reports whether a call's messages are parts of one request. Each is due soon after the one before, because
+// a client that stops sending holds up the reader.
 func uploads(info *grpc.StreamServerInfo) bool {
 	return info.IsClientStream && !info.IsServerStream || info.FullMethod == contextdv1.TranscriptService_ConvertTranscript_FullMethodName
 }
@@ -129,7 +126,7 @@ func (b *bounds) begin(s *boundedStream) error {
 	return nil
 }
 
-// end gives back what a call holds.
+// end releases what a call holds.
 func (b *bounds) end(s *boundedStream) {
 	s.request.End()
 	b.mu.Lock()
@@ -145,7 +142,7 @@ func (b *bounds) end(s *boundedStream) {
 	}
 }
 
-// names says which calls run, and since when, the oldest first.
+// names lists the running calls with their ages, the oldest first.
 func (b *bounds) names(now time.Time) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,23 +9,22 @@ import (
 	"github.com/contextd/contextd/internal/fair"
 )
 
-// Calls say how many calls may run at once, and begin in a second, of all clients and of
-// each; a rate of 0 is any.
+// Calls bounds how many calls may run at once and begin in a second, for all clients and for each; a rate of 0 is
+// unlimited.
 type Calls struct {
 	Max, MaxPerClient   uint64
 	Rate, RatePerClient uint64
 }
 
-// Of what there may be, so many parts are for anybody; the rest is for clients that have
-// fewParts of it at most, so that a place is left for others, whatever some do.
+// Of the places, any client may take the common part. The rest is for clients that have at most fewParts of all, so
+// that others find a place, whatever some clients do.
 const (
 	allParts    = 256
 	commonParts = 192
 	fewParts    = 1
 )
 
-// hasRoom reports whether one more of a kind may be let in for a client, where used are
-// taken, and own of them by that client.
+// hasRoom reports whether a client may take one more place, where used are taken, own of them by this client.
 func hasRoom(limit, used, own uint64) bool {
 	return used < limit && (used < limit*commonParts/allParts || own < max(limit*fewParts/allParts, 1))
 }
@@ -83,12 +82,12 @@ func (c *calls) end(client string, now time.Time) {
 	}
 }
 
-// forgettable reports whether a client has neither calls nor a rate that holds it back.
+// forgettable reports whether a client has no calls and no rate limit that would delay its next one.
 func (c *caller) forgettable(now time.Time) bool {
 	return c.running == 0 && (c.rate == nil || c.rate.TokensAt(now) >= float64(c.rate.Burst()))
 }
 
-// limiter lets as many calls begin at once as may begin in a second.
+// limiter is a rate limit whose burst is one second's worth of calls.
 func limiter(perSecond uint64) *rate.Limiter {
 	if perSecond == 0 {
 		return nil
@@ -96,7 +95,7 @@ func limiter(perSecond uint64) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), int(perSecond))
 }
 
-// due is when the next call may begin; now, it is taken for begun.
+// due returns how long the next call must wait. If it need not wait, the call is counted.
 func due(l *rate.Limiter, now time.Time) time.Duration {
 	if l == nil {
 		return 0

@@ -12,15 +12,14 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// codec is gRPC's own, except that a request which cannot be decoded does not
-// end in INTERNAL before any interceptor sees it: it becomes an empty message
-// that carries a note of the fault, which checkDecoded finds.
+// codec is gRPC's own, except for a request that cannot be decoded: gRPC would answer INTERNAL before any interceptor
+// sees it. Here it becomes an empty message with a note of the fault, which checkDecoded finds.
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2("proto")} }
 
-// noteField is the number of the unknown field that holds the note. A client
-// that sends it itself is refused, which is what it deserves.
+// noteField is the number of the unknown field that holds the note. A client that sends such a field itself is
+// refused.
 const noteField = protowire.MaxValidNumber
 
 // Unmarshal never fails for messages of protobuf.
@@ -46,15 +45,14 @@ type outgoing struct {
 	encoded bool
 }
 
-// releaseUnsent is for messages that never reached gRPC.
+// releaseUnsent calls release for a message that never reached gRPC.
 func (o *outgoing) releaseUnsent() {
 	if !o.encoded {
 		o.release()
 	}
 }
 
-// pooledMessage is the largest one that comes in a buffer of gRPC's pool: the next larger
-// buffers there have a MiB.
+// pooledMessage is the largest message that fits the smaller buffers of gRPC's pool; the next size is a MiB.
 const pooledMessage = 32 << 10
 
 // Marshal encodes what a stream sends.
@@ -86,7 +84,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.NewBuffer(&b, onFree(out.release))}, nil
 }
 
-// onFree is a pool for a single buffer, which reports when it is released.
+// onFree is a buffer pool for one buffer. It is called when that is released.
 type onFree func()
 
 func (f onFree) Get(n int) *[]byte { b := make([]byte, n); return &b }

@@ -21,11 +21,11 @@ import (
 	"github.com/contextd/contextd/internal/memory"
 )
 
-// surplusConnections are accepted beyond the limit, only for health checks: on others calls
-// are refused with the reason.
+// surplusConnections may connect beyond the limit, for health checks only: other calls on them are refused with the
+// reason.
 const surplusConnections = 16
 
-// logEvery is how often a kind of trouble with connections is logged at most.
+// logEvery is the shortest time between two log lines about the same kind of trouble with connections.
 const logEvery = 10 * time.Second
 
 // ConnectionCounts count connections.
@@ -39,11 +39,11 @@ type ConnectionLimits struct {
 	LeastIdle time.Duration
 }
 
-// Listener bounds how many clients are connected. Where there are too many, the one that
-// has been without a call for longest has to go; it is free to come back.
+// Listener bounds how many clients are connected. If there are too many, it disconnects the one without a call for
+// the longest time, which may connect again.
 type Listener struct {
 	net.Listener
-	// Credentials, if set, find out who connects, before the first connection is accepted.
+	// Credentials, if set, identify clients. Set it before the first connection is accepted.
 	Credentials credentials.TransportCredentials
 	// Client, if set, names who connects; "" where it does not know.
 	Client func(net.Conn) string
@@ -52,8 +52,8 @@ type Listener struct {
 	logger *slog.Logger
 
 	mu sync.Mutex
-	// idle are the connections without a call, for longest first, and surplus those beyond
-	// the limit, oldest first.
+	// idle are the connections without a call, the longest idle first; surplus are those beyond the limit, the oldest
+	// first.
 	idle, surplus *list.List
 	open          uint64            // those within the limit
 	clients       map[string]uint64 // of these, by client
@@ -65,7 +65,7 @@ type Listener struct {
 	muted  map[string]int
 }
 
-// Limited returns a listener for so many connections.
+// Limited returns a listener with these limits.
 func Limited(l net.Listener, limits ConnectionLimits, logger *slog.Logger) *Listener {
 	limits.Max = max(limits.Max, 1)
 	return &Listener{
@@ -79,8 +79,8 @@ func (l *Listener) Counts() ConnectionCounts {
 	return ConnectionCounts{l.counts.open.Load(), l.counts.accepted.Load(), l.counts.refused.Load(), l.counts.evicted.Load()}
 }
 
-// Accept implements net.Listener. A temporary error, such as too few file descriptors,
-// costs the connection that was idle for longest; gRPC asks again.
+// Accept implements net.Listener. A temporary error, such as too few file descriptors, disconnects the client that
+// was idle for longest; gRPC then calls Accept again.
 func (l *Listener) Accept() (net.Conn, error) {
 	raw, err := l.Listener.Accept()
 	if err != nil {
@@ -110,8 +110,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// clientOf names who connects: as Client says, or the machine unless it is this one, of which
-// anybody may come.
+// clientOf names the client of a connection: as Client does, or else by its machine. On this machine, where several
+// clients may run, it returns "".
 func (l *Listener) clientOf(raw net.Conn) string {
 	if l.Client != nil {
 		return l.Client(raw)
@@ -122,8 +122,8 @@ func (l *Listener) clientOf(raw net.Conn) string {
 	return ""
 }
 
-// admit gives a connection a place within the limits, if need be that of one which is idle, or
-// returns the limit that leaves none.
+// admit gives a connection a place within the limits, if need be by evicting an idle one. Otherwise it returns the
+// limit that was reached.
 func (l *Listener) admit(c *conn) *fair.BusyError {
 	beyond := l.tryAdmit(c)
 	if beyond == nil {
@@ -158,8 +158,8 @@ func (l *Listener) tryAdmit(c *conn) *fair.BusyError {
 	return nil
 }
 
-// full returns the limit that keeps a client from connecting again, were it not for one of the
-// connections, or nil. The lock is held.
+// full returns the limit that would refuse a further connection of a client if the connection but were closed; nil if
+// none would. The lock is held.
 func (l *Listener) full(client string, but *conn) *fair.BusyError {
 	open, own := l.open, l.clients[client]
 	if but != nil {
@@ -180,8 +180,8 @@ func (l *Listener) full(client string, but *conn) *fair.BusyError {
 	return nil
 }
 
-// evict disconnects the client that has been without a call for longest of those that may be,
-// if there is any that has been so for long enough.
+// evict disconnects the longest idle client for which may is true, if it was idle for at least least. It reports
+// whether it found one.
 func (l *Listener) evict(setting string, least time.Duration, may func(*conn) bool) bool {
 	l.mu.Lock()
 	var found *conn
@@ -211,7 +211,7 @@ func (l *Listener) drop(c *conn, reason string) {
 	c.shut()
 }
 
-// warn logs a kind of trouble, and not again for a while.
+// warn logs a kind of trouble, at most once every logEvery.
 func (l *Listener) warn(what string, args ...any) {
 	l.logMu.Lock()
 	defer l.logMu.Unlock()
@@ -247,7 +247,7 @@ type conn struct {
 	gone      bool
 }
 
-// connAddr finds the connection of a call.
+// connAddr is a remote address by which a call's connection is found.
 type connAddr struct {
 	net.Addr
 	conn *conn
@@ -319,8 +319,7 @@ func (c *conn) rest() {
 	c.place, c.idleSince = c.list.idle.PushBack(c), time.Now()
 }
 
-// hold keeps a part of a budget for as long as the client is connected, or until it is
-// released.
+// hold keeps a grant until it is released, or else until the client disconnects.
 func (c *conn) hold(g *memory.Grant) {
 	c.list.mu.Lock()
 	defer c.list.mu.Unlock()
@@ -337,7 +336,7 @@ func (c *conn) release(g *memory.Grant) {
 	g.Release()
 }
 
-// shut closes the connection where it is not of interest how.
+// shut closes the connection and ignores the error.
 func (c *conn) shut() { _ = c.Close() }
 
 // Close implements net.Conn.

@@ -5,16 +5,16 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// What values take in memory beside their bytes, on average: a message with what leads to
-// it, and an element of a list.
+// How much memory decoded values take beside their bytes, on average: a message with the pointer to it, and an
+// element of a list.
 const (
 	messageMemory = 128
 	elementMemory = 24
 )
 
-// decodedMemory estimates how much more memory than its bytes a message takes once it is
-// decoded, where that is at most most. An empty message takes two bytes of a request, so this
-// may be many times what was received. What is not a message is counted up to where it is none.
+// decodedMemory estimates how much memory a decoded message takes beyond its bytes. It may stop once that exceeds
+// most. An empty message takes two bytes of a request, so this may be many times the request's size. A malformed
+// message is counted up to its first fault.
 func decodedMemory(b []byte, md protoreflect.MessageDescriptor, most uint64) uint64 {
 	d := decoding{most: most}
 	d.message(b, md, protowire.DefaultRecursionLimit)

@@ -20,14 +20,12 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
 
-// recovered keeps a panic's value from the client: converting the error hides
-// it.
+// recovered turns a panic into an error; converting that error hides the panic's value from the client.
 func recovered(stack func() []byte) recovery.RecoveryHandlerFuncContext {
 	return func(_ context.Context, p any) error { return &panicError{p, stack()} }
 }
 
-// errorConverter turns errors of handlers into statuses, and hands what clients
-// are not shown to those who should know.
+// errorConverter turns handlers' errors into statuses, and reports errors whose details clients are not shown.
 type errorConverter struct {
 	// unavailable is called when a store refuses work; may be nil.
 	unavailable func()

@@ -37,17 +37,14 @@ type Options struct {
 	// Telemetry, if set, observes every call.
 	Telemetry stats.Handler
 	Bounds    Bounds
-	// Authenticate, if set, adds to the context of a call who makes it, or refuses the call.
-	// Nothing of a refused call is received. One that runs is ended with the cause of its
-	// context, if that has one. The function that is returned is called at the call's end.
+	// Authenticate, if set, adds the caller to the context of a call, or refuses the call before any message is
+	// received. If the context that it returns ends with a cause, so does the call. done is called at the call's end.
 	Authenticate func(context.Context) (_ context.Context, done func(), err error)
-	// Implementation, if set, returns what serves a call instead of what was registered; nil
-	// for what was registered.
+	// Implementation, if set, returns the implementation that serves a call; nil takes the registered one.
 	Implementation func(ctx context.Context, service string) (any, error)
 	// ConnectionIdle is how long a client may stay connected without a call.
 	ConnectionIdle time.Duration
-	// ConnectionAge, if set, is after how long a client is asked to connect again for its next
-	// calls, about; those that run go on.
+	// ConnectionAge, if set, is after about how long a client is asked to connect again. Calls under way go on.
 	ConnectionAge time.Duration
 }
 
@@ -61,28 +58,26 @@ const (
 	setupTimeout = 10 * time.Second
 )
 
-// streamWorkers are goroutines that serve calls one after the other; what exceeds
-// them gets goroutines of its own. A fresh one grows its stack again in every
-// call, which is a tenth of an append.
+// streamWorkers is how many goroutines are kept to serve calls; further calls get new ones. A new goroutine has to
+// grow its stack in every call, which costs a tenth of an append.
 const streamWorkers = 64
 
-// Fixed windows: on loopback there is no bandwidth to be found out, and the pings
-// that would find it cost every small call a round trip of their own. That of a call is
-// the least there is: it is what a client may send before anyone looked at it.
+// Fixed windows: on loopback there is no bandwidth to measure, and the pings that measure it would cost every small
+// call a round trip. The window of a call is the smallest possible: a client may send that much before anyone checks
+// the call.
 const (
 	streamWindow = 64 << 10
 	connWindow   = 8 << 20
 )
 
-// frameSlack is what a message takes in addition to the content of its events.
+// frameSlack is how much larger than its events' content a message may be.
 const frameSlack = 4 << 20
 
-// decodedSlack is what values take in memory, beside their bytes, in a request of small content.
+// decodedSlack is the least memory, beyond its bytes, that a decoded request may take.
 const decodedSlack = 16 << 20
 
-// build returns the options of a gRPC server, and the chain in its order: logging sees
-// the status that the client sees; what is bounded is bounded before it is looked at;
-// recovery is last, so that all others see a panic as an error.
+// build returns the options of a gRPC server and the chain of interceptors. Logging comes first, to see the client's
+// status; bounds apply before a message is looked at; recovery is last, so that all others see a panic as an error.
 func (o Options) build() ([]grpc.ServerOption, []grpc.StreamServerInterceptor, *bounds, error) {
 	validator, err := protovalidate.New()
 	if err != nil {
@@ -139,7 +134,7 @@ func (o Options) authenticate(srv any, ss grpc.ServerStream, _ *grpc.StreamServe
 	return handler(srv, &middleware.WrappedServerStream{ServerStream: ss, WrappedContext: ctx})
 }
 
-// implement has a call served by what the call is to be served by.
+// implement lets Implementation choose what serves a call.
 func (o Options) implement(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	service, _, _ := strings.Cut(strings.TrimPrefix(info.FullMethod, "/"), "/")
 	own, err := o.Implementation(ss.Context(), service)

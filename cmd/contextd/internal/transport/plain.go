@@ -6,10 +6,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// plainlyValid reports whether a request surely keeps the rules of the API, judged at a
-// glance. It knows the appends that agents send all day, and saves them the walk through
-// the rules; whatever it does not know, the rules decide. A test checks it against them: what it
-// accepts, they accept.
+// plainlyValid is a fast path of validation: if it is true, the request keeps the API's rules; if it is false, the
+// rules must be checked. It knows the common appends. A test checks that the rules accept what it accepts.
 func plainlyValid(m proto.Message) bool {
 	switch m := m.(type) {
 	case *contextdv1.AppendEventsRequest:
@@ -68,7 +66,7 @@ func plainEventID(id string) bool {
 }
 
 func plainMessage(m *contextdv1.Message) bool {
-	// Lengths are limited in characters, of which there are no more than bytes.
+	// The limits are in characters; a text has no more characters than bytes.
 	if m.GetRole() < contextdv1.Role_ROLE_SYSTEM || m.GetRole() > contextdv1.Role_ROLE_TOOL ||
 		len(m.GetGroupId()) > 256 || len(m.GetModel()) > 256 || len(m.GetBlocks()) == 0 {
 		return false

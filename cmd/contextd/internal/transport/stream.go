@@ -33,10 +33,10 @@ type rawStream interface {
 // errNoRawStream says that this gRPC cannot be bounded.
 var errNoRawStream = errors.New("gRPC's stream does not report the size of messages")
 
-// errExemptIsLarge refuses a call that no budget may hold up, and that is not small.
+// errExemptIsLarge refuses a large request of a call that is exempt from budgets.
 var errExemptIsLarge = status.Error(codes.ResourceExhausted, "the request is too large")
 
-// boundedStream receives and sends within bounds.
+// boundedStream enforces the bounds as it receives and sends.
 type boundedStream struct {
 	grpc.ServerStream
 	bounds *bounds
@@ -46,11 +46,11 @@ type boundedStream struct {
 	client string
 	method string
 	began  time.Time
-	// streams is set where the client may send more than one message, upload where these
-	// are parts of one request, and exempt for calls that no budget may hold up.
+	// streams is set if the client may send several messages, upload if these are parts of one request, and exempt
+	// for calls that no budget may delay.
 	streams, upload, exempt bool
 	request                 memory.Request
-	// receiving and sending end a call that takes too long over a message.
+	// receiving and sending end the call if one message takes too long.
 	receiving, sending dueTimer
 	// cut is why the call was ended before its handler returned.
 	cut atomic.Pointer[error]
@@ -64,8 +64,7 @@ func (s *boundedStream) RecvMsg(m any) error {
 		return errNoRawStream
 	}
 	if !s.streams || s.upload {
-		// The only request is due from the start, and a part of one as soon as the one
-		// before was taken.
+		// A single request is due from the start, and a part of one as soon as the part before was taken.
 		s.receiving.start(s, s.bounds.ReceiveTimeout, "receive_timeout", "the request did not arrive")
 		defer s.receiving.stop()
 	}
@@ -106,7 +105,7 @@ func (s *boundedStream) receive(m any, size uint64, compressed bool) error {
 	}
 	held := size
 	if compressed {
-		held = s.unpackedAtMost(size) // it says how large it is only while it is unpacked
+		held = s.unpackedAtMost(size) // its size is known only once it is unpacked
 	}
 	grant, err := s.take(held)
 	if err != nil {
@@ -133,8 +132,7 @@ func (s *boundedStream) receive(m any, size uint64, compressed bool) error {
 	return nil
 }
 
-// decode takes the memory that many small values need, and a turn of the processor for what is
-// large.
+// decode takes memory for many small values, and a processor turn for a large message.
 func (s *boundedStream) decode(data mem.BufferSlice, m any) error {
 	if message, ok := m.(proto.Message); ok && data.Len() > denseMessage {
 		flat := data.MaterializeToBuffer(mem.DefaultBufferPool())
@@ -162,7 +160,7 @@ func (s *boundedStream) decode(data mem.BufferSlice, m any) error {
 	return s.bounds.codec.Unmarshal(data, m)
 }
 
-// take gives back the part of the request before and takes that of the next.
+// take releases the memory of the request before and takes that of the next.
 func (s *boundedStream) take(size uint64) (*memory.Grant, error) {
 	s.request.Hold(nil)
 	if s.exempt {
@@ -180,7 +178,7 @@ func (s *boundedStream) take(size uint64) (*memory.Grant, error) {
 	return grant, nil
 }
 
-// keep gives back what a request turned out not to need when it was unpacked.
+// keep gives back the memory that an unpacked request turned out not to need.
 func (s *boundedStream) keep(grant *memory.Grant, size uint64) error {
 	if size > largeMessage {
 		grant.Keep(size)
@@ -190,10 +188,10 @@ func (s *boundedStream) keep(grant *memory.Grant, size uint64) error {
 	return err
 }
 
-// gzipRatio is more than the factor by which gzip makes anything larger, which is 1032.
+// gzipRatio exceeds gzip's greatest compression ratio, which is 1032.
 const gzipRatio = 1 << 11
 
-// unpackedAtMost is how large a compressed message may be.
+// unpackedAtMost bounds the size of a compressed message once it is unpacked.
 func (s *boundedStream) unpackedAtMost(size uint64) uint64 {
 	if s.raw.RecvCompress() == gzip.Name {
 		return min(size*gzipRatio, s.bounds.maxMessage)
@@ -201,8 +199,8 @@ func (s *boundedStream) unpackedAtMost(size uint64) uint64 {
 	return s.bounds.maxMessage
 }
 
-// readPiece is how much of a large message is asked for at once: what a client may have
-// sent that nobody has taken yet stays small, however large the message is.
+// readPiece is how much of a large message is requested at once. So the bytes that a client has sent and nobody has
+// read stay few, however large the message is.
 const readPiece = 256 << 10
 
 func (s *boundedStream) read(size int) (mem.BufferSlice, error) {
@@ -311,9 +309,8 @@ func (s *boundedStream) SendMsg(m any) error {
 	return s.ended(s.ServerStream.SendMsg(out))
 }
 
-// releaseWhenTaken returns what gives the part of a large answer back. gRPC keeps the
-// answer until the client has taken it, also when the call is over: a client that does
-// not is disconnected.
+// releaseWhenTaken returns the function that releases a large answer's memory. gRPC keeps the answer until the client
+// has taken it, even after the call; a client that does not take it is disconnected.
 func (s *boundedStream) releaseWhenTaken(grant *memory.Grant) func() {
 	c := s.conn
 	if c == nil {
@@ -327,10 +324,10 @@ func (s *boundedStream) releaseWhenTaken(grant *memory.Grant) func() {
 	}
 }
 
-// dueTimer ends a call for one reason, at a time that each message sets again.
+// dueTimer ends a call for one reason, at a time that is set again for each message.
 type dueTimer struct{ late *time.Timer }
 
-// start has the call end unless stop is called in time. The arguments are the same every time.
+// start ends the call after timeout, unless stop is called first. A timer's arguments must be the same every time.
 func (d *dueTimer) start(s *boundedStream, timeout time.Duration, setting, what string) {
 	switch {
 	case s.raw == nil:
@@ -347,21 +344,21 @@ func (d *dueTimer) stop() {
 	}
 }
 
-// end ends the call, whatever its handler waits for.
+// end ends the call now, even while its handler waits.
 func (s *boundedStream) end(why error) {
 	s.cut.Store(&why)
 	st, _ := apierr.Convert(why)
-	_ = s.raw.WriteStatus(st) // it fails if the call is over, which is what is wanted
+	_ = s.raw.WriteStatus(st) // an error means that the call is over already
 }
 
-// endByCause ends the call if its context was, for a cause of its own.
+// endByCause ends the call if its context ended with a cause of its own.
 func (s *boundedStream) endByCause() {
 	if cause := context.Cause(s.ctx); s.raw != nil && !errors.Is(cause, s.ctx.Err()) {
 		s.end(cause)
 	}
 }
 
-// ended is err, or why the call was ended.
+// ended returns the reason for which the call was cut off, or else err.
 func (s *boundedStream) ended(err error) error {
 	if cut := s.cut.Load(); err != nil && cut != nil {
 		return *cut

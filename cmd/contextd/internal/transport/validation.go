@@ -16,9 +16,8 @@ import (
 // that clients find every bad field in the same detail.
 type validation struct{ validator protovalidate.Validator }
 
-// listedUpTo is the size of the largest request whose violations are all listed. A violation
-// takes hundreds of times the memory of the bytes that are at fault, so of a larger request
-// only the first is.
+// listedUpTo is the size of the largest request of which all violations are listed. A violation takes hundreds of
+// times the memory of the bytes at fault, so a larger request gets only the first.
 const listedUpTo = 4 << 10
 
 func (v validation) check(m any) error {

@@ -1,4 +1,4 @@
-// Package durable makes small files and directories that are there after a crash.
+// Package durable makes small files and directories that survive a crash.
 package durable
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// MakeDir makes a directory such that it is still there after a crash.
+// MakeDir makes a directory, with its parents, such that it survives a crash.
 func MakeDir(fs vfs.FS, dir string) error {
 	var missing []string
 	for at := dir; ; at = fs.PathDir(at) {
@@ -62,8 +62,8 @@ func Read(fs vfs.FS, name string, limit int64) (string, error) {
 	return string(text), err
 }
 
-// Write makes a file, or empties it, and writes its content; it is durable on return if sync
-// is set, but for the file's name in a directory.
+// Write makes or truncates a file and writes its content. With sync the content is durable on return; that the
+// directory has the file is durable only after SyncDir.
 func Write(fs vfs.FS, name, text string, sync bool) error {
 	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
 	if err != nil {

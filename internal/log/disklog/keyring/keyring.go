@@ -34,21 +34,20 @@ const (
 	slotSize    = 4 + nonceSize + keySize + extra // 64: no slot spans two sectors
 	slotMagic   = 'K'
 	slotVersion = 1
-	// lostMagic begins the slots before the first that a file was made for: if segments of theirs
-	// have values, the keys were in an earlier file of its name, which is lost.
+	// lostMagic begins slots in front of the first key in a new file. If their segments have values, the keys were in
+	// an earlier file of the same name, which is lost.
 	lostMagic   = 'L'
 	slotsInFile = 4096
 	keysSuffix  = ".keys"
 
-	// maxOpen bounds the keys that are held ready; each takes about 1 KiB.
+	// maxOpen bounds the cache of decrypted keys; each takes about 1 KiB.
 	maxOpen = 4096
 )
 
 // ErrNoKey says that a segment has no key: it was destroyed.
 var ErrNoKey = errors.New("its key was destroyed")
 
-// LostError says that a segment's key was in a file that is lost, or not destroyed there. It is
-// an ErrNoKey.
+// LostError is an ErrNoKey whose key was in a file that is lost: it was not destroyed by this keyring.
 type LostError struct{ File string }
 
 func (e *LostError) Error() string {
@@ -58,7 +57,7 @@ func (e *LostError) Error() string {
 // Unwrap returns ErrNoKey.
 func (*LostError) Unwrap() error { return ErrNoKey }
 
-// ErrForged says that a value or a key is not what was sealed.
+// ErrForged says that a value or a key fails its authentication: it is not what was sealed.
 var ErrForged = errors.New("it cannot be decrypted: it is damaged, or not of this store")
 
 // Keyring is open for one process at a time. Its methods may be called from any goroutine.
@@ -72,9 +71,9 @@ type Keyring struct {
 	ready map[uint64]cipher.AEAD
 }
 
-// Open opens the keyring of a directory, or makes one. The first of the identities is the
-// operator's key, the others are earlier ones: where one of them opens the keyring, it is
-// encrypted to the first from now on. The error is a *KeyError if none does.
+// Open opens the keyring of a directory, or makes one. identities[0] is the operator's current key, the others are
+// earlier ones. If only an earlier one opens the keyring, Open encrypts it to the current one. The error is a
+// *KeyError if none does.
 func Open(fs vfs.FS, dir string, identities []age.Identity) (*Keyring, error) {
 	if len(identities) == 0 {
 		return nil, &KeyError{Dir: dir, Reason: "there is no key to open it with"}
@@ -92,7 +91,7 @@ func Open(fs vfs.FS, dir string, identities []age.Identity) (*Keyring, error) {
 		}
 		err = k.writeMaster(secret, identities[0])
 	case err == nil:
-		// It is opened with the first key alone to see whether it is encrypted to it.
+		// Try the first key alone, to see whether the keyring is encrypted to it.
 		if _, first := k.readMaster(identities[:1]); first != nil {
 			err = k.writeMaster(secret, identities[0])
 		}
@@ -112,7 +111,7 @@ type KeyError struct {
 
 func (e *KeyError) Error() string { return fmt.Sprintf("the keys in %s: %s", e.Dir, e.Reason) }
 
-// ID identifies the keyring among all.
+// ID identifies the keyring.
 func (k *Keyring) ID() string { return hex.EncodeToString(k.id[:]) }
 
 // IsID reports whether a text may be what ID returns.
@@ -177,8 +176,8 @@ func (k *Keyring) Check(segment uint64) error {
 	return err
 }
 
-// Seal encrypts a value and appends it to out. name is what it is stored under: under
-// another it cannot be decrypted.
+// Seal encrypts a value and appends it to out. name is the key under which the database stores it, as associated
+// data: under another name it cannot be decrypted.
 func (k *Keyring) Seal(out []byte, segment uint64, name, value []byte) ([]byte, error) {
 	key, err := k.key(segment)
 	if err != nil {
@@ -271,12 +270,12 @@ func slotName(segment uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte("segment"), segment)
 }
 
-// fileOf is the file of a segment's slot, and where it is in it.
+// fileOf returns the file with a segment's slot, and the slot's offset.
 func (k *Keyring) fileOf(segment uint64) (path string, offset int64) {
 	return k.fs.PathJoin(k.dir, fmt.Sprintf("%012d"+keysSuffix, segment/slotsInFile)), int64(segment%slotsInFile) * slotSize
 }
 
-// read returns a segment's slot. It is a *LostError where the file does not reach as far.
+// read returns a segment's slot, or a *LostError if the file ends before it.
 func (k *Keyring) read(segment uint64) ([]byte, error) {
 	slot := make([]byte, slotSize)
 	path, offset := k.fileOf(segment)

@@ -14,7 +14,7 @@ import (
 // MasterFile holds the keyring's id and its own key, encrypted to the operator's key.
 const MasterFile = "master.age"
 
-// maxMaster is more than it has.
+// maxMaster exceeds the size of the file.
 const maxMaster = 64 << 10
 
 func (k *Keyring) readMaster(identities []age.Identity) ([]byte, error) {

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// searchSteps bounds the search for the next whole block after a damaged one, and
-	// searchBlock the size of what is found so.
+	// searchSteps bounds the search for the next intact block after damage, and searchBlock the size of a block that
+	// is found by search.
 	searchSteps = 1 << 30
 	searchBlock = 64 << 10
 )
@@ -36,9 +36,9 @@ func blockAt(content []byte, limit int) int {
 	return 0
 }
 
-// eachBlock visits the whole blocks of a file, decompressed. They follow one another without a gap
-// up to the footer, so that they are found without an index; after damage the search goes on at
-// the next of the known beginnings, or wherever a block is found.
+// eachBlock visits the intact blocks of a file, decompressed. Blocks follow one another without a gap up to the
+// footer, so it needs no index. After damage it goes on at the next of the known block offsets, or where it finds a
+// block.
 func eachBlock(content []byte, footer int, known []int, visit func(at Span, data []byte) error) (lost []Span, err error) {
 	end := max(len(content)-footer, 0)
 	slices.Sort(known)
@@ -61,7 +61,7 @@ func eachBlock(content []byte, footer int, known []int, visit func(at Span, data
 	return lost, nil
 }
 
-// nextBlock is where a block begins after one that is damaged, or the end.
+// nextBlock returns the offset of the next block after a damaged one, or the end of the content.
 func nextBlock(content []byte, damaged int, known []int) int {
 	for _, at := range known {
 		if at > damaged && at < len(content) {
@@ -101,8 +101,8 @@ func decompress(stored []byte) ([]byte, error) {
 	return data, block.DecompressInto(kind, stored, data)
 }
 
-// columns reads a block if its columns are of these types, after so many bytes of its own. What the
-// decoders find amiss they say by a panic.
+// columns decodes a block if its columns have these types; own is the length of the header before them. Pebble's
+// decoders panic on bad input.
 func columns(data []byte, own int, types ...colblk.DataType) (d colblk.BlockDecoder, ok bool) {
 	size := int(colblk.HeaderSize(len(types), uint32(own)))
 	if len(data) < size {

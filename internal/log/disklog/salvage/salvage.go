@@ -1,5 +1,5 @@
-// Package salvage reads what is left in the files of a Pebble database, each for itself: without the
-// manifest, without a table's index, and around what is damaged.
+// Package salvage reads what can be read in the files of a Pebble database. It reads each file by itself, without the
+// manifest or a table's index, and skips damaged parts.
 package salvage
 
 import (
@@ -9,8 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Entry is a version of a key, or a span of keys that was deleted. Its bytes are good until the
-// function that it was given to returns.
+// Entry is a version of a key, or a deleted span of keys. Its bytes are valid until the visit function returns.
 type Entry struct {
 	Key []byte
 	// End is the first key after a deleted span; nil for a single key.
@@ -18,7 +17,7 @@ type Entry struct {
 	// Seq orders the versions of a key: the greatest counts.
 	Seq     uint64
 	Deleted bool
-	// Value is what was stored. Where that is in a file of values, it is nil, and Apart its length.
+	// Value is what was stored. If the value is in a blob file, Value is nil and Apart is its length.
 	Value []byte
 	Apart int
 }
@@ -28,7 +27,7 @@ type Span struct{ From, To int }
 
 func (s Span) String() string { return fmt.Sprintf("bytes %d to %d", s.From, s.To) }
 
-// readChunk is what is given up where the disk cannot read a part of a file.
+// readChunk is how much is given up as lost where the disk cannot read a part of a file.
 const readChunk = 4096
 
 // ReadFile returns a file's content, with zeros where the disk fails.

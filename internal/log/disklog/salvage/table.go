@@ -17,7 +17,7 @@ import (
 // tableFooter is the size of a table's footer.
 const tableFooter = 61
 
-// Gap is what a table lacks: the keys after one and before another, or to the table's end.
+// Gap is a range of keys that a table has lost: those between After and Before, or from After to the table's end.
 type Gap struct{ After, Before []byte }
 
 // Table visits the entries of a table, as they come.
@@ -38,8 +38,8 @@ func Table(content []byte, visit func(Entry) error) (lost []Span, gaps []Gap, er
 		}
 	}
 	var after []byte // the last key so far
-	at := 0          // the end of its block
-	ended := false   // a block of another kind was found, all of which come after those with keys
+	at := 0          // the offset where its block ends
+	ended := false   // a block without keys was found: no block with keys follows
 	gap := func(from, to int, before []byte) {
 		hasData := func(h block.HandleWithProperties) bool { return int(h.Offset) >= from && int(h.Offset) < to }
 		if from < to && (!known || slices.ContainsFunc(layout.Data, hasData)) {

@@ -11,16 +11,15 @@ import (
 // valuesFooter is the size of the footer of a file of values.
 const valuesFooter = 38
 
-// Values finds values that are kept apart from their keys. Which file and block a table means is
-// known to the manifest and to a file's index alone; here a value is known by its length and by
-// what the caller knows of it.
+// Values finds values in blob files. Only the manifest and a blob file's index know which file and block a table's
+// handle refers to. Without them a value is identified by its length, and by a test of the caller.
 type Values struct {
 	fs     vfs.FS
 	blocks []blockOfValues
-	// places are where the values of a length are, in the order of files and blocks. There may be
+	// places lists, by length, where the values of that length are, in the order of files and blocks. There may be
 	// millions.
 	places map[int][]place
-	// next is where the last value of a length was found: the next one follows it as a rule.
+	// next is, by length, the place after the value found last: usually the next lookup finds its value there.
 	next map[int]int
 
 	// open is the block that was read last, plus 1, with its values.
@@ -40,7 +39,7 @@ func NewValues(fs vfs.FS) *Values {
 	return &Values{fs: fs, places: map[int][]place{}, next: map[int]int{}}
 }
 
-// Add takes the values of a file in.
+// Add indexes the values of a file by their lengths.
 func (v *Values) Add(path string) (lost []Span, err error) {
 	content, err := ReadFile(v.fs, path)
 	if err != nil {
@@ -64,7 +63,7 @@ func (v *Values) Add(path string) (lost []Span, err error) {
 	return lost, err
 }
 
-// Find returns the first value of a length that fits, or nil.
+// Find returns the first value of a length for which fits is true, or nil.
 func (v *Values) Find(length int, fits func([]byte) bool) (found []byte, err error) {
 	places := v.places[length]
 	from := v.next[length]

@@ -25,8 +25,8 @@ const (
 	lastOfRecord
 )
 
-// Log visits the entries of a file of the write-ahead log. After damage it goes on with the next
-// page. What follows the last chunk of the log is of an older one, or was never acknowledged.
+// Log visits the entries of a file of the write-ahead log. After damage it goes on with the next page. Bytes after
+// the last chunk are the rest of an older, recycled file, or were never acknowledged.
 func Log(content []byte, number uint64, visit func(Entry) error) (lost []Span, err error) {
 	var record []byte
 	whole := false // record begins at the beginning of one
@@ -64,8 +64,8 @@ func Log(content []byte, number uint64, visit func(Entry) error) (lost []Span, e
 	return lost, nil
 }
 
-// goesOn reports whether there is a chunk of the log in what follows damage. It is only taken as a sign: what looks
-// like a chunk may be what somebody said.
+// goesOn reports whether the content after damage has another chunk of the log. That is only a hint: text that
+// somebody stored may look like a chunk.
 func goesOn(content []byte, number uint32) bool {
 	for at := 1; at+shortChunk <= len(content); at++ {
 		if _, _, size := chunkAt(content[at:], number); size > 0 {
@@ -101,7 +101,7 @@ func blank(content []byte) bool {
 	return !slices.ContainsFunc(content, func(b byte) bool { return b != 0 })
 }
 
-// batch visits the entries of a batch, of which each has the next seq.
+// batch visits the entries of a batch, which have consecutive seqs.
 func batch(record []byte, visit func(Entry) error) error {
 	header, ok := batchrepr.ReadHeader(record)
 	if !ok {

@@ -71,7 +71,7 @@ func serve(t *testing.T, api modeltest.API, open Open, b modeltest.Behaviour, ch
 	return s, backend
 }
 
-// outcome is what becomes of a behaviour.
+// outcome is the expected result of a behaviour.
 type outcome struct {
 	text      func(string) bool // nil where there is none
 	fails     string

@@ -13,7 +13,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize/modeltest"
 )
 
-// recovery: what fails first and works then is answered, and not reported.
+// recovery: an answer after failed attempts counts, and the failures are not reported.
 func recovery(t *testing.T, api modeltest.API, open Open) {
 	for _, behaviour := range []modeltest.Behaviour{
 		modeltest.Down, modeltest.Failing, modeltest.Overloaded, modeltest.RateLimited, modeltest.HTML, modeltest.Truncated,
@@ -71,7 +71,7 @@ func rate(t *testing.T, api modeltest.API, open Open) {
 	})
 }
 
-// cancel: a caller who leaves waits for nothing, wherever the request is.
+// cancel: a call whose context ends returns at once, wherever its request is.
 func cancel(t *testing.T, api modeltest.API, open Open) {
 	for _, behaviour := range []modeltest.Behaviour{modeltest.Hang, modeltest.Slow, modeltest.RateLimited, modeltest.Down} {
 		t.Run(string(behaviour), func(t *testing.T) {
@@ -110,9 +110,8 @@ func cancel(t *testing.T, api modeltest.API, open Open) {
 	})
 }
 
-// deadline: no attempt is waited for that would begin after the deadline, and what
-// is reported is why the last one failed. An endpoint that asks for hours is not
-// waited for either.
+// deadline: no attempt is waited for that would begin after the deadline. The error is that of the last attempt. A
+// Retry-After of hours is not waited for either.
 func deadline(t *testing.T, api modeltest.API, open Open) {
 	for name, c := range map[string]struct {
 		retryAfter string
