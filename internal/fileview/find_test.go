@@ -43,7 +43,7 @@ func TestEditsAreFound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := NewViews()
 		v.Add(Call{})
-		f := v.file("a.go")
+		f := v.file("", "a.go")
 		v.show(f, regionOf(1, v.fresh(texts(t, 2*chunkLines, 5*chunkLines), false)))
 		for range rapid.IntRange(0, 12).Draw(t, "changes") {
 			put := v.fresh(texts(t, 1, 100), true)
@@ -129,7 +129,7 @@ func TestSubstituteAtTheEnd(t *testing.T) {
 	v := NewViews()
 	v.Add(Call{Operations: []fileop.Operation{{Kind: fileop.Write, Path: "a.go", New: "one\ntwo\n"}}})
 	v.Add(Call{Operations: []fileop.Operation{{Kind: fileop.Substitute, Path: "a.go", Old: "two", New: "three\r", ByLine: true}}})
-	if got := v.known("a.go").regions[0].text(); got != "one\nthree" {
+	if got := v.known("", "a.go").regions[0].text(); got != "one\nthree" {
 		t.Errorf("%q", got)
 	}
 }

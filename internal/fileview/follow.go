@@ -16,14 +16,17 @@ const mostScans = 100
 // follow applies an operation whose effect does not depend on a text that the call shows or writes, such as
 // a move. Nothing is known of files that no call showed or wrote, so nothing about them can become wrong.
 func (v *Views) follow(op fileop.Operation) {
-	f := v.known(op.Path)
+	f := v.known(op.Dir, op.Path)
+	if f == nil && op.Kind == fileop.Change {
+		f = v.known("", op.Path) // whether the command ran in that folder may be uncertain, too
+	}
 	switch op.Kind {
 	case fileop.Change:
 		if f != nil {
 			f.touched = v.now()
 			v.miss(f)
 		} else if op.All {
-			v.within(op.Path, func(f *file, _ bool) {
+			v.within(op, func(f *file, _ bool) {
 				if f.edited > 0 {
 					v.miss(f)
 				}
@@ -38,7 +41,7 @@ func (v *Views) follow(op fileop.Operation) {
 		if f != nil {
 			v.empty(f)
 		} else if op.All {
-			v.within(op.Path, func(f *file, certain bool) {
+			v.within(op, func(f *file, certain bool) {
 				if certain {
 					v.empty(f)
 				} else {
@@ -49,7 +52,7 @@ func (v *Views) follow(op fileop.Operation) {
 	case fileop.Move:
 		v.move(f, op)
 	case fileop.Copy:
-		if to := v.known(op.To); to != nil && to != f {
+		if to := v.known(op.Dir, op.To); to != nil && to != f {
 			v.copy(f, to)
 		}
 	}
@@ -65,15 +68,15 @@ func stopped(c Call) bool {
 	return scripts && stops.MatchString(unwrap(c.Body))
 }
 
-// run applies what the script in a file does to other files. If stopped, it may not have run to its end.
-func (v *Views) run(name string, stopped bool) {
-	f := v.known(name)
+// run applies what the script in a file does to other files. With All, it may not have run to its end.
+func (v *Views) run(script fileop.Operation) {
+	f := v.known(script.Dir, script.Path)
 	if f == nil || !f.whole || len(f.regions) != 1 {
 		return
 	}
 	text := f.regions[0].text()
 	for _, op := range program.Changes(f.name, text) {
-		if stopped {
+		if op.Dir = script.Dir; script.All {
 			op = op.Uncertain()
 		}
 		v.follow(op)
@@ -86,20 +89,29 @@ func (v *Views) empty(f *file) {
 	*f = file{name: f.name, longest: f.longest}
 }
 
-// within visits the known files in a folder. certain is false if their folder may be a different one of
-// that name.
-func (v *Views) within(folder string, visit func(f *file, certain bool)) {
+// within visits the known files in the folder of an operation. certain is false if their folder may be a different
+// one of that name.
+func (v *Views) within(op fileop.Operation, visit func(f *file, certain bool)) {
 	if v.scans++; v.scans > mostScans {
 		return
 	}
-	folder = path.Clean(fileop.Slashed(folder))
-	seen := map[*file]bool{}
+	folder := path.Clean(fileop.Slashed(op.Path))
+	full := op.Full(folder)
+	found := map[*file]bool{} // whether it is certain by any name
 	for name, f := range v.files {
-		certain := strings.HasPrefix(name, folder+"/")
-		if !seen[f] && (certain || folder == "." || !path.IsAbs(folder) && strings.Contains(name, "/"+folder+"/")) {
-			seen[f] = true
-			visit(f, certain)
+		if path.IsAbs(full) && path.IsAbs(f.longest) {
+			if strings.HasPrefix(f.longest, full+"/") {
+				found[f] = true
+			}
+			continue
 		}
+		certain := strings.HasPrefix(name, folder+"/")
+		if certain || folder == "." || !path.IsAbs(folder) && strings.Contains(name, "/"+folder+"/") {
+			found[f] = found[f] || certain
+		}
+	}
+	for f, certain := range found {
+		visit(f, certain)
 	}
 }
 
@@ -107,7 +119,7 @@ func (v *Views) within(folder string, visit func(f *file, certain bool)) {
 func (v *Views) move(f *file, op fileop.Operation) {
 	from, to := keyOf(op.Path), keyOf(op.To)
 	if f == nil {
-		if other := v.known(to); other != nil {
+		if other := v.known(op.Dir, to); other != nil {
 			v.miss(other)
 		}
 		return
@@ -116,10 +128,11 @@ func (v *Views) move(f *file, op fileop.Operation) {
 		v.empty(f)
 		return
 	}
+	full := op.Full(to)
 	if before, ok := strings.CutSuffix(fileop.Slashed(f.name), from); ok && !path.IsAbs(to) {
 		to = path.Join(before, to)
 	}
-	if other := v.files[to]; other != nil && other != f {
+	if other := v.at(to, full); other != nil && other != f {
 		v.empty(other)
 	}
 	for name, of := range v.files {
@@ -135,7 +148,26 @@ func (v *Views) move(f *file, op fileop.Operation) {
 	}
 	f.name, f.longest = to, ""
 	f.touched, f.edited = v.now(), v.now()
-	v.know(to, f)
+	if other := v.files[to]; other != nil && v.at(to, full) != other {
+		f.name = full // the name in short is of another folder's file
+	} else {
+		v.know(to, f)
+	}
+	if full != "" {
+		v.know(full, f)
+	}
+}
+
+// at is the file that has a name, given the full one if that is known.
+func (v *Views) at(name, full string) *file {
+	if f := v.files[full]; full != "" && f != nil {
+		return f
+	}
+	f := v.files[name]
+	if f == nil || full == "" || f.longest == full || f.fits(full) {
+		return f
+	}
+	return nil
 }
 
 // copy makes a file as another one is.

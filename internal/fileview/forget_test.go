@@ -37,7 +37,7 @@ func TestWhatOneFileTakesIsBounded(t *testing.T) {
 			v := NewViews()
 			for i := range calls {
 				v.Add(call(i))
-				f := v.known("a.go")
+				f := v.known("", "a.go")
 				if len(f.regions) > mostRegions || len(f.missed) > mostRegions || f.size() != v.lines || v.lines > mostLines || len(v.files) > mostNames {
 					t.Fatalf("after call %d, %d regions, %d calls that are missed, %d lines counted as %d, and %d names", i, len(f.regions), len(f.missed), f.size(), v.lines, len(v.files))
 				}
@@ -60,7 +60,7 @@ func TestTheNewestLinesStay(t *testing.T) {
 			fmt.Fprintf(&body, "line %d\n", from+i)
 		}
 		v.Add(Call{Operations: []fileop.Operation{{Kind: fileop.Read, Path: "a.go", From: from}}, Body: body.String()})
-		for _, r := range v.known("a.go").regions {
+		for _, r := range v.known("", "a.go").regions {
 			for i := range r.lines {
 				if want := fmt.Sprintf("line %d", r.from+i); r.lines[i].text != want {
 					t.Fatalf("%q is at the place of %q", r.lines[i].text, want)
@@ -69,7 +69,7 @@ func TestTheNewestLinesStay(t *testing.T) {
 		}
 		v.Add(Call{Operations: []fileop.Operation{{Kind: fileop.Replace, Path: "a.go", Old: fmt.Sprintf("line %d\n", from), New: fmt.Sprintf("line %d\n", from)}}})
 	}
-	if lines := v.known("a.go").size(); lines < mostLines/4 {
+	if lines := v.known("", "a.go").size(); lines < mostLines/4 {
 		t.Errorf("%d lines are left", lines)
 	}
 }

@@ -24,15 +24,15 @@ func Operations(tool, arguments string) []fileop.Operation {
 	}
 	a := fileop.NewArguments(members)
 	if searches(tool) && a.Has("pattern", "query", "regex") {
-		return []fileop.Operation{{Kind: fileop.Search, Path: searched(a)}}
+		return []fileop.Operation{{Kind: fileop.Search, Path: searched(a), Dir: a.Folder()}}
 	}
 	path := a.Path()
 	if path == "" && a.Has("replacements") {
-		return a.Listed("")
+		return fileop.In(a.Folder(), a.Listed(""))
 	}
 	if path != "" {
 		if found := a.OnFile(tool, path); len(found) > 0 {
-			return found
+			return fileop.In(a.Folder(), found)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a)) {
@@ -40,6 +40,9 @@ func Operations(tool, arguments string) []fileop.Operation {
 			return commands(tool, a, name)
 		}
 		if found := given(tool, name, a.Text(name)); len(found) > 0 {
+			if !runsCode(tool) {
+				fileop.In(a.Folder(), found)
+			}
 			return found
 		}
 	}
@@ -62,9 +65,9 @@ func given(tool, argument, text string) []fileop.Operation {
 func commands(tool string, a fileop.Arguments, name string) []fileop.Operation {
 	var words []string
 	if !strings.HasPrefix(string(a[name]), "[") || json.Unmarshal(a[name], &words) != nil {
-		return parted(shell.Commands(tool, a.Text(name)))
+		return parted(shell.Commands(tool, a.Text(name), a.Folder()))
 	}
-	return parted(shell.Argv(words))
+	return parted(shell.Argv(words, a.Folder()))
 }
 
 // parted are operations that are a part of what a call does.

@@ -29,6 +29,9 @@ func describe(ops []fileop.Operation) string {
 		if op.Lines > 0 {
 			fmt.Fprintf(&out, " lines=%d", op.Lines)
 		}
+		if op.Dir != "" {
+			fmt.Fprintf(&out, " in=%s", op.Dir)
+		}
 		if op.ByLine {
 			out.WriteString(" by line")
 		}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
 // wrappers are the texts that tools put before and after the output of a command or the text of a file; end
@@ -169,14 +171,14 @@ func around(text string, named map[string]bool) (m []string) {
 // longestName bounds the length of a file name in the result of a search.
 const longestName = 512
 
-// found records the lines that a search shows. path is the file searched; empty if it searched several.
-func (v *Views) found(path, body string) {
+// found records the lines that a search shows.
+func (v *Views) found(op fileop.Operation, body string) {
 	const mostFound = 64 // files; a wider search is not about files that are worked on
 	var run region
 	name, files := "", 0
 	end := func() {
 		if len(run.lines) > 0 {
-			f := v.file(name)
+			f := v.file(op.Dir, name)
 			f.found = v.now()
 			v.show(f, regionOf(run.from, run.lines))
 		}
@@ -186,7 +188,7 @@ func (v *Views) found(path, body string) {
 	lines = lines[:min(len(lines), mostShown)]
 	matches, named := make([][]string, len(lines)), map[string]bool{}
 	for i, text := range lines {
-		if m := match.FindStringSubmatch(text); len(m) > 0 && (m[1] != "" || path != "") && !strings.ContainsAny(m[1], "{}()<>\"'") {
+		if m := match.FindStringSubmatch(text); len(m) > 0 && (m[1] != "" || op.Path != "") && !strings.ContainsAny(m[1], "{}()<>\"'") {
 			matches[i], named[m[1]] = m, true
 		}
 	}
@@ -199,7 +201,7 @@ func (v *Views) found(path, body string) {
 			continue
 		}
 		n, _ := strconv.Atoi(m[2])
-		file := cmp.Or(m[1], path)
+		file := cmp.Or(m[1], op.Path)
 		if n == 0 {
 			continue
 		}

@@ -121,13 +121,13 @@ func (v *Views) Add(c Call) {
 		switch op.Kind {
 		case fileop.Print:
 		case fileop.Search:
-			v.found(op.Path, texts[i])
+			v.found(op, texts[i])
 		case fileop.Run:
-			v.run(op.Path, op.All)
+			v.run(op)
 		case fileop.Change, fileop.Remove, fileop.Move, fileop.Copy, fileop.Substitute:
 			v.follow(op)
 		default:
-			f := v.file(op.Path)
+			f := v.file(op.Dir, op.Path)
 			f.touched = v.now()
 			if op.Kind == fileop.Read {
 				v.read(f, op, texts[i])
@@ -151,7 +151,7 @@ func (v *Views) failed(ops []fileop.Operation) {
 		for _, name := range []string{op.Path, op.To} {
 			if name != "" {
 				all := op.All && (op.Kind == fileop.Change || op.Kind == fileop.Remove)
-				v.follow(fileop.Operation{Kind: fileop.Change, Path: name, All: all})
+				v.follow(fileop.Operation{Kind: fileop.Change, Path: name, Dir: op.Dir, All: all})
 			}
 		}
 	}
@@ -206,26 +206,42 @@ func (v *Views) write(f *file, op fileop.Operation) {
 // now is the number of the newest call.
 func (v *Views) now() int { return len(v.pointers) }
 
-// file returns the file of a name, a new one if none is known. A name may also be an end of a known name or
-// end with it: calls name a file by its full path or relative to their folder.
-func (v *Views) file(name string) *file {
-	f := v.known(name)
+// file returns the file of a name in a folder, a new one if none is known. A name may also be an end of a known
+// name or end with it: calls name a file by its full path or relative to their folder.
+func (v *Views) file(dir, name string) *file {
+	key, full := keyOf(name), fileop.Join(dir, name)
+	f := v.known(dir, name)
 	if f == nil {
 		f = &file{name: strings.TrimPrefix(name, "./")}
+		if v.files[key] != nil {
+			f.name = full // the name in short is of another folder's file
+		}
 	}
-	if key := keyOf(name); v.files[key] == nil {
+	if v.files[key] == nil {
 		v.know(key, f)
+	}
+	if full != "" && v.files[full] == nil {
+		v.know(full, f)
 	}
 	return f
 }
 
-// known is the file with a name; nil where there is none.
-func (v *Views) known(name string) *file {
-	key := keyOf(name)
-	if f := v.files[key]; f != nil {
+// known is the file of a name in a folder, which may be unknown; nil where there is none.
+func (v *Views) known(dir, name string) *file {
+	key, full := keyOf(name), fileop.Join(dir, name)
+	if f := v.at(key, full); f != nil {
 		return f
 	}
-	return v.same(key)
+	if full == "" {
+		return v.same(key)
+	}
+	if f := v.same(full); f != nil || v.files[key] != nil {
+		return f
+	}
+	if f := v.same(key); f != nil && f.fits(full) {
+		return f
+	}
+	return nil
 }
 
 // keyOf normalizes a name of a file.

@@ -75,7 +75,7 @@ func TestEditsAreBounded(t *testing.T) {
 	v := NewViews()
 	v.Add(Call{Operations: []fileop.Operation{{Kind: fileop.Write, Path: "a.go", New: strings.Repeat(strings.Repeat("a line of a file\n", 150)+"one\n", 60)}}})
 	v.Add(Call{Operations: slices.Repeat([]fileop.Operation{{Kind: fileop.Substitute, Path: "a.go", Old: "one", New: "one", All: true}}, 400)})
-	if f := v.known("a.go"); len(f.missed) == 0 || v.laid > mostLaid+1<<20 {
+	if f := v.known("", "a.go"); len(f.missed) == 0 || v.laid > mostLaid+1<<20 {
 		t.Errorf("laid over %d bytes, and not followed: %v", v.laid, f.missed)
 	}
 }

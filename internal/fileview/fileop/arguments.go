@@ -52,6 +52,9 @@ func (a Arguments) Path() string {
 	return a.Text("path", "filepath", "file", "filename", "absolutepath", "notebookpath", "targetfile", "relativepath", "pathinproject")
 }
 
+// Folder is the folder in which a call runs, as it says; empty if it does not.
+func (a Arguments) Folder() string { return a.Text("workdir", "cwd", "workingdirectory", "workingdir") }
+
 // Has reports whether a call has one of these arguments.
 func (a Arguments) Has(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return a[name] != nil })

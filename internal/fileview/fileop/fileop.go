@@ -2,7 +2,10 @@
 // to the letter: in a patch, or in the arguments of a tool that works on one file.
 package fileop
 
-import "strings"
+import (
+	"path"
+	"strings"
+)
 
 // Kind says what an operation does to a file.
 type Kind uint8
@@ -29,6 +32,8 @@ type Operation struct {
 	Kind Kind
 	Path string
 	To   string
+	// Dir is the folder in which relative names are, as the call says it; empty if it does not say.
+	Dir string
 	// From is the first line of what is read, counted from 1, or the line after which
 	// something is inserted; 0 is not known.
 	From int
@@ -54,7 +59,7 @@ func (op Operation) Shows() bool { return op.Kind == Read || op.Kind == Search |
 func (op Operation) Uncertain() Operation {
 	switch op.Kind {
 	case Substitute:
-		return Operation{Kind: Change, Path: op.Path}
+		return Operation{Kind: Change, Path: op.Path, Dir: op.Dir}
 	case Run:
 		op.All = true
 	}
@@ -82,3 +87,33 @@ func Changes(names []string) []Operation {
 
 // Slashed is a name with the separators that all systems know.
 func Slashed(name string) string { return strings.ReplaceAll(name, `\`, "/") }
+
+// In sets the folder of operations, and returns them.
+func In(dir string, ops []Operation) []Operation {
+	for i := range ops {
+		ops[i].Dir = dir
+	}
+	return ops
+}
+
+// Full is a relative name joined to the folder in which the operation happens; empty for other names, and
+// where the folder is not known.
+func (op Operation) Full(name string) string { return Join(op.Dir, name) }
+
+// Join is a relative name in a folder; empty if the name is not relative, or the folder is not known.
+func Join(dir, name string) string {
+	dir, name = Slashed(dir), Slashed(name)
+	if dir == "" || name == "" || absolute(name) {
+		return ""
+	}
+	full := path.Join(dir, name)
+	if strings.HasPrefix(full, "../") || full == path.Clean(name) {
+		return "" // it says no more than the name
+	}
+	return full
+}
+
+// absolute reports whether a name does not depend on a folder: in POSIX, in Windows, or from a home on.
+func absolute(name string) bool {
+	return path.IsAbs(name) || strings.HasPrefix(name, "~") || len(name) > 1 && name[1] == ':'
+}

@@ -15,6 +15,11 @@ var quiet = map[string]bool{"cd": true, "set": true, "export": true, "unset": tr
 // call takes in a command of these words, of which the output goes where the others' goes.
 func (s *shell) call(words []string, at statement) {
 	switch program := path.Base(words[0]); {
+	case program == "cd":
+		s.enter(words)
+	case program == "pushd" || program == "popd":
+		s.dir = ""
+		s.show(fileop.Operation{Kind: fileop.Print}, at)
 	case quiet[program]:
 	case program == "rm":
 		s.changed(removed(words)...)

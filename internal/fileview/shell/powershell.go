@@ -22,8 +22,8 @@ func forPowerShell(tool, script string) bool {
 }
 
 // powerShell are what a script for PowerShell does to files.
-func powerShell(script string) []fileop.Operation {
-	s := shell{inOrder: true}
+func powerShell(script, dir string) []fileop.Operation {
+	s := shell{inOrder: true, dir: dir}
 	s.powerShell(script, map[string]string{}, true)
 	return s.operations()
 }

@@ -22,17 +22,17 @@ const (
 )
 
 // Argv is what a program does that is given these arguments, its own name first. The script that a shell
-// is given is the last of them.
-func Argv(words []string) []fileop.Operation {
+// is given is the last of them. dir is the folder in which it runs; empty is unknown.
+func Argv(words []string, dir string) []fileop.Operation {
 	switch {
 	case len(words) == 0:
 		return nil
 	case len(words) > 1 && appliers[path.Base(words[0])]:
-		return fileop.Patches(strings.Join(words[1:], "\n"))
+		return fileop.In(dir, fileop.Patches(strings.Join(words[1:], "\n")))
 	case len(words) == 1, slices.ContainsFunc(words, func(w string) bool { return shellFlag.MatchString(w) }):
-		return Commands(path.Base(fileop.Slashed(words[0])), words[len(words)-1])
+		return Commands(path.Base(fileop.Slashed(words[0])), words[len(words)-1], dir)
 	}
-	s := shell{inOrder: true}
+	s := shell{inOrder: true, dir: dir}
 	s.call(words, statement{})
 	return s.operations()
 }
@@ -46,15 +46,16 @@ var shellFlag = regexp.MustCompile(`^(?:-[a-z]{0,4}c|/c|(?i:-command))$`)
 // holdsMore finds what a long command has that may write files: a text, or a program.
 var holdsMore = regexp.MustCompile(`<<| -[ce] |^` + editor + ` `)
 
-// Commands are what a script does to files, by the tool that runs it.
-func Commands(tool, script string) []fileop.Operation {
+// Commands are what a script does to files, by the tool that runs it. dir is the folder in which it begins;
+// empty is unknown.
+func Commands(tool, script, dir string) []fileop.Operation {
 	if strings.Contains(script, "apply") || strings.Contains(script, "patch") {
 		if found := fileop.Patches(script); len(found) > 0 && applied(script) {
-			return found
+			return fileop.In(stays(script, dir), found)
 		}
 	}
 	if forPowerShell(tool, script) {
-		return powerShell(script)
+		return powerShell(script, stays(script, dir))
 	}
 	if len(script) > longestScript && !holdsMore.MatchString(script) {
 		return nil
@@ -66,7 +67,7 @@ func Commands(tool, script string) []fileop.Operation {
 	if err != nil {
 		return nil
 	}
-	s := shell{inOrder: true}
+	s := shell{inOrder: true, dir: dir}
 	syntax.Walk(file, func(node syntax.Node) bool {
 		switch node := node.(type) {
 		case *syntax.Stmt:
@@ -118,6 +119,7 @@ type shell struct {
 	// branches is set where one may not run, or more than once.
 	branches bool
 	items    []string // of loops
+	dir      string   // the folder in which the next command runs; empty is unknown
 	doubts   doubts
 }
 
@@ -182,7 +184,9 @@ func (s *shell) take(stmt *syntax.Stmt) {
 	}
 	words := literals(call.Args)
 	if words == nil && len(call.Args) > 0 {
-		s.unknown(wordsOf(call.Args), at)
+		if s.unknown(wordsOf(call.Args), at); path.Base(wordsOf(call.Args[:1])[0]) == "cd" {
+			s.dir = ""
+		}
 	}
 	if len(words) > 1 && words[0] == "sudo" {
 		words = words[1:]
@@ -202,7 +206,7 @@ func (s *shell) changed(ops ...fileop.Operation) {
 		if s.doubts.uncertain {
 			op = op.Uncertain()
 		}
-		if op.Path != "" {
+		if op.Dir = s.dir; op.Path != "" {
 			s.steps = append(s.steps, step{op: op})
 		}
 	}
@@ -217,6 +221,7 @@ func (s *shell) show(op fileop.Operation, at statement) {
 			op = fileop.Operation{}
 		}
 	}
+	op.Dir = s.dir
 	s.steps = append(s.steps, step{op, at.piped})
 }
 

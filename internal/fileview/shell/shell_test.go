@@ -12,7 +12,7 @@ import (
 func TestLongPrograms(t *testing.T) {
 	program := "open('a.go', 'w').write(text)" + strings.Repeat("\n# a comment", longestScript)
 	for _, script := range []string{`python3 -c "` + program[:2*longestScript] + `"`, "python3 <<'x'\n" + program[:2*longestScript] + "\nx"} {
-		if got := Commands("bash", script); len(got) != 1 || got[0].Kind != fileop.Change || got[0].Path != "a.go" {
+		if got := Commands("bash", script, ""); len(got) != 1 || got[0].Kind != fileop.Change || got[0].Path != "a.go" {
 			t.Errorf("%.20q: %v", script, got)
 		}
 	}
@@ -23,7 +23,7 @@ func TestScriptsThatNest(t *testing.T) {
 	for _, part := range []string{"(", "{ ", "$(", "$((", "a[", "if ", "! ", "time ", "a() ", "a && ", "a | ", "a; "} {
 		for _, bytes := range []int{program.MostBytes - 100, 1 << 20} {
 			script := "wc <<x\n\nx\n" + strings.Repeat(part, bytes/len(part))
-			if got := Commands("bash", script); len(got) > 0 {
+			if got := Commands("bash", script, ""); len(got) > 0 {
 				t.Errorf("%q: %v", part, got)
 			}
 		}
