@@ -21,7 +21,8 @@ type Files struct {
 }
 
 type file struct {
-	name    string
+	name    string // as it is listed
+	full    string // with its folder; empty where that is not known
 	changed bool
 	last    int // the newest call that named it
 }
@@ -47,7 +48,7 @@ func (f *Files) Add(tool, arguments string, operations []fileop.Operation) {
 	for _, name := range sortedNames(members) {
 		var value string
 		if namesFile(name) && json.Unmarshal(members[name], &value) == nil && isFileName(value) {
-			f.note(value, changes)
+			f.note(value, fullName(value, operations), changes)
 		}
 	}
 	for _, op := range operations {
@@ -58,12 +59,12 @@ func (f *Files) Add(tool, arguments string, operations []fileop.Operation) {
 		case fileop.Move, fileop.Copy:
 			name = op.To
 		case fileop.Change: // may be a log or a branch: counts only for known files
-			if _, ok := f.at[name]; !ok {
+			if _, ok := f.find(name, op.Full(name)); !ok {
 				continue
 			}
 		}
 		if isFileName(name) {
-			f.note(name, true)
+			f.note(name, op.Full(name), true)
 		}
 	}
 }
@@ -77,15 +78,42 @@ func sortedNames(members map[string]json.RawMessage) []string {
 	return names
 }
 
-func (f *Files) note(name string, changed bool) {
-	i, ok := f.at[name]
+// fullName is the name of an argument with the folder of the operation on that file; empty if it is not known.
+func fullName(name string, operations []fileop.Operation) string {
+	for _, op := range operations {
+		if op.Path == name {
+			return op.Full(name)
+		}
+	}
+	return ""
+}
+
+// note records that the newest call named a file. full is the name with its folder; empty if that is not known.
+func (f *Files) note(name, full string, changed bool) {
+	i, ok := f.find(name, full)
 	if !ok {
 		i = len(f.files)
-		f.at[strings.Clone(name)] = i
+		if _, taken := f.at[name]; taken {
+			name = full // the name in short is of another folder's file
+		}
 		f.files = append(f.files, file{name: strings.Clone(name)})
+		f.at[f.files[i].name] = i
+	}
+	if full != "" && f.files[i].full == "" {
+		f.files[i].full = strings.Clone(full)
+		f.at[f.files[i].full] = i
 	}
 	f.files[i].changed = f.files[i].changed || changed
 	f.files[i].last = f.clock
+}
+
+// find is the index of a file that was named before, in the same folder as far as that is known.
+func (f *Files) find(name, full string) (i int, ok bool) {
+	if i, ok = f.at[full]; full != "" && ok {
+		return i, true
+	}
+	i, ok = f.at[name]
+	return i, ok && (full == "" || f.files[i].full == "" || f.files[i].full == full)
 }
 
 // separators are what the parts of an argument's name are joined by.

@@ -25,3 +25,19 @@ func TestFilesThatCallsChange(t *testing.T) {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }
+
+// TestFilesOfOneName: a file that calls name with its folder and without is one file, and files of one name in
+// several folders are several.
+func TestFilesOfOneName(t *testing.T) {
+	f := NewFiles(budget.NewGauge(budget.Heuristic{}))
+	add := func(tool, arguments string) { f.Add(tool, arguments, fileview.Operations(tool, arguments)) }
+	add("write_file", `{"path":"/r/one/a.go","content":"a"}`)
+	add("exec_command", `{"cmd":"sed -i 's/a/b/' a.go","workdir":"/r/one"}`)
+	add("exec_command", `{"cmd":"echo b > b.go","workdir":"/r/one"}`)
+	add("bash", `{"command":"cd /r/two && echo b > b.go"}`)
+	add("Edit", `{"file_path":"/r/two/b.go","old_string":"b","new_string":"c"}`)
+	add("apply_patch", `{"input":"*** Begin Patch\n*** Update File: b.go\n-b\n+c\n*** End Patch","workdir":"/r/one"}`)
+	if got, want := budget.Join(f.Write(1000)), "Files changed: b.go, /r/two/b.go, /r/one/a.go\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
