@@ -107,6 +107,23 @@ func TestLateResultsOutliveACompaction(t *testing.T) {
 	}
 }
 
+// A late result that came within the turns to keep stays at a cut, also where these are all turns and the log
+// begins with one of them: it would be dropped, and come back at the next cut.
+func TestALateResultStaysWhereAllTurnsAreToBeKept(t *testing.T) {
+	s := newSession()
+	long := strings.Repeat("word ", 1500)
+	s.say(t, "assistant: call slow build {}\nuser: Start.\nassistant: "+long+"\ntool: slow @1 built\nassistant: "+long+"\nuser: Go on.")
+	policy := reducetest.Policy()
+	policy.Collapse.KeepLastTurns = 4
+	r, err := s.reduce(t, policy, budget.Budget{Target: 2500}, reduce.Ask{})
+	if err != nil || r.State.CollapsedThrough == 0 {
+		t.Fatalf("nothing was cut: %v", err)
+	}
+	if !slices.ContainsFunc(r.View.Groups(), func(g *reduce.Group) bool { return g.First == 1 }) {
+		t.Errorf("the late result was dropped: %+v", r.State)
+	}
+}
+
 // Masks add up whatever each compaction lists.
 func TestMasksAddUp(t *testing.T) {
 	s := newSession()

@@ -328,9 +328,10 @@ func (v View) beforeTurns(keep uint32) eventlog.Seq {
 }
 
 // lateAfter is the last event before the newest keep turns, pinned ones included: a late result that came
-// after it is as new as those turns.
+// after it is as new as those turns. It is at least 1, because 0 as State.LateAfter keeps no late result, and
+// none can be the first event.
 func (v View) lateAfter(keep uint32) eventlog.Seq {
-	return v.beforeFirst(func(g *Group) bool { return v.lastTurn()-g.Turn < max(keep, 1) })
+	return max(1, v.beforeFirst(func(g *Group) bool { return v.lastTurn()-g.Turn < max(keep, 1) }))
 }
 
 // beforeFirst is the last event before the first group outside the anchor for which of is true.
