@@ -68,7 +68,7 @@ type Store struct {
 
 var _ eventlog.Store = (*Store)(nil)
 
-// Capabilities: the store has all of them.
+// Capabilities returns all of them.
 func (s *Store) Capabilities() eventlog.Capabilities {
 	return eventlog.Capabilities{Chain: true, Erases: true, OneWriter: true}
 }
