@@ -22,10 +22,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := replay(ctx)
-	stop()
-	if err != nil {
+	if err := replay(); err != nil {
 		fmt.Fprintln(os.Stderr, "replay:", err)
 		os.Exit(1)
 	}
@@ -101,7 +98,7 @@ func parseFlags() (settings, error) {
 	return s, nil
 }
 
-func replay(ctx context.Context) error {
+func replay() error {
 	s, err := parseFlags()
 	if err != nil {
 		return err
@@ -129,6 +126,9 @@ func replay(ctx context.Context) error {
 	if s.direct || s.trace {
 		return report.direct(s.budgets)
 	}
+	// A signal stops the daemon of the replay; without one it ends the program at once.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	if len(s.backends) > 0 {
 		return report.backends(ctx, s.backends, s.budgets, files)
 	}
