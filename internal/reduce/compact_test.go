@@ -103,9 +103,7 @@ func (s *session) checkSpared(t fataler, p reduce.Policy, ask reduce.Ask, before
 		g := before.Group(i)
 		j, here := at[g]
 		late := slices.ContainsFunc(g.Calls, func(c reduce.Call) bool { return c.Turn > g.Turn && c.Seq >= first })
-		// The state may have dropped it before, but shown it as long as its record was larger.
-		hidden := !g.Anchor && !g.Pinned && g.First <= s.state.CollapsedThrough
-		if !here && !hidden && (g.Anchor || g.Pinned || newest-g.Turn < keep || late) {
+		if !here && (g.Anchor || g.Pinned || newest-g.Turn < keep || late) {
 			t.Fatalf("the group at %d left, of turn %d of %d, with %d to keep", g.First, g.Turn, newest, keep)
 		}
 		if here && newest-g.Turn < keep && after.GroupTokens(j) != before.GroupTokens(i) {
