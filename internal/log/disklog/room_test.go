@@ -321,7 +321,7 @@ func TestDirectoryIsRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = s.Disk()
-		if err := s.Healthy(); err == nil || !strings.Contains(err.Error(), " is gone: it was removed or moved") {
+		if err := s.Healthy(); err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), " is gone: it was removed or moved") {
 			t.Errorf("%s: it is well: %v", what, err)
 		}
 		if _, err := s.Append(t.Context(), "s", eventlog.Batch{Events: []eventlog.Event{logtest.Say("b")}}); err == nil {
