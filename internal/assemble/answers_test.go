@@ -104,7 +104,7 @@ func TestRemindersStandLast(t *testing.T) {
 			if m.Origin == render.Reminder {
 				out = append(out, m.Blocks[0].(eventlog.Text).Text)
 			} else if len(out) > 0 {
-				t.Errorf("message %d stands behind a reminder", i)
+				t.Errorf("message %d comes after a reminder", i)
 			}
 		}
 		if got.Cache.BrokenBy != "" {

@@ -27,7 +27,7 @@ func checkGroups(t fataler, r *record, conv *reduce.Conversation) {
 	var last eventlog.Seq
 	for _, g := range conv.Groups() {
 		if g.First <= last {
-			t.Fatalf("group at %d stands behind the one at %d", g.First, last)
+			t.Fatalf("group at %d comes after the one at %d", g.First, last)
 		}
 		last = g.First
 		checkPairs(t, r, g)

@@ -228,3 +228,15 @@ func TestADecidedRecordStaysShort(t *testing.T) {
 		})
 	}
 }
+
+// A compaction that reserves most of the target keeps what humans said in the turns that it spares, although a
+// cut under the same budget reached into these turns, and its record is for the whole target.
+func TestSparedWordsOutliveALargeReserve(t *testing.T) {
+	s := newSession()
+	s.say(t, "user: Fix the parser.\nassistant: @300 work\nassistant: @300 more work\nuser: @30 said\nassistant: @5 work\nuser: Only view.go.\nassistant: @5 work\nassistant: @5 work")
+	s.state = reduce.State{CollapsedThrough: 7, CollapsedFor: 3000, LateAfter: 7}
+	ask := reduce.Ask{Strategy: reduce.Drop, Goal: 1, KeepLastTurns: 4, Reserved: 2250}
+	if s.compact(t, reducetest.Policy(), budget.Budget{Target: 3000}, ask, "") == nil {
+		t.Fatal("nothing was compacted")
+	}
+}

@@ -9,7 +9,7 @@ import (
 // system prompt over the cap of its tier. These limits stay until they are exceeded by far, so that
 // reserves and reminders, which come and go, do not rewrite the front.
 func (r *reduction) firstLimits(s State, target uint64) (State, error) {
-	s = r.decidedLimits(r.From(s))
+	s = r.fromDecided(s)
 	if r.policy.Whole {
 		return s, nil
 	}
@@ -50,16 +50,16 @@ func (r *reduction) anchorLimit(s State, g *Group) uint64 {
 	return max(r.budget.Target/2, g.shownTokens(limitsOf(s.MediaClips))-texts+min(texts, r.budget.Target/4))
 }
 
-// decidedLimits limits the digest and the summary of callers' compactions to their shares of this budget,
-// where it is far smaller than the one under which the compaction was decided. A summary that was clipped
-// under this budget before stays as it is.
-func (r *reduction) decidedLimits(s State) State {
-	decided := r.digests.decided
-	if decided.through() == 0 {
+// fromDecided is From with the digest and the summary of callers' compactions limited to their shares of this
+// budget, where it is far smaller than the one under which the compaction was decided. What was written under
+// this budget before stays as it is: a run that the state has dropped itself, and a summary that was clipped.
+func (r *reduction) fromDecided(s State) State {
+	decided, own := r.digests.decided, s.CollapsedThrough
+	if s = r.From(s); decided.through() == 0 {
 		return s
 	}
 	far := func(size, limit uint64) bool { return size > limit+limit/2 }
-	if most := r.window.sizeFor(r.budget, 0); s.CollapsedThrough == decided.Through && far(s.CollapsedFor, most) {
+	if most := r.window.sizeFor(r.budget, 0); s.CollapsedThrough == decided.Through && own < decided.Through && far(s.CollapsedFor, most) {
 		s.CollapsedFor = most
 	}
 	if summary := decided.Summary; summary.ID != "" && s.Summary == summary.ID {

@@ -107,7 +107,7 @@ func (r *reduction) lateAfter(now Result) eventlog.Seq {
 func (r *reduction) collapse(now Result, through eventlog.Seq, target uint64, lateAfter eventlog.Seq) Result {
 	s := now.State
 	s.CollapsedThrough, s.CollapsedFor, s.LateAfter = max(s.CollapsedThrough, through), target, lateAfter
-	return r.adopt(now, r.decidedLimits(r.From(s)))
+	return r.adopt(now, r.fromDecided(s))
 }
 
 // clipSummary shortens the text of a caller's summary, which no other step makes smaller.

@@ -46,7 +46,7 @@ func recordScript(t *testing.T, repo, script string) ([]byte, error) {
 	}
 	err := run(t.Context(), []string{"-repo", repo, "-script", name, "-o", out}, t.Output())
 	if left, readErr := os.ReadDir(temp); readErr != nil || len(left) > 0 {
-		t.Errorf("left behind: %v %v", left, readErr)
+		t.Errorf("not removed: %v %v", left, readErr)
 	}
 	if err != nil {
 		if _, statErr := os.Stat(out); statErr == nil {

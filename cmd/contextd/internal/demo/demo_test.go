@@ -35,7 +35,7 @@ func runDemo(t *testing.T, args ...string) string {
 		t.Fatalf("demo %q: %v\n%s%s", args, err, out.String(), diagnostics.String())
 	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v %v", left, err)
+		t.Errorf("not removed: %v %v", left, err)
 	}
 	return out.String()
 }
@@ -178,7 +178,7 @@ func TestInterruptedLeavesNothingBehind(t *testing.T) {
 		t.Error("an interrupted demo says that all went well")
 	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v %v", left, err)
+		t.Errorf("not removed: %v %v", left, err)
 	}
 }
 

@@ -97,7 +97,7 @@ func onlyCompaction(t *testing.T, events []*contextdv1.Event) *contextdv1.Compac
 			found = c
 			for _, later := range events[i:] {
 				if later.GetMessage() != nil {
-					t.Error("a message stands behind the compaction")
+					t.Error("a message comes after the compaction")
 				}
 			}
 		}
