@@ -137,7 +137,7 @@ func masking(tb testing.TB) (store eventlog.Store, grow func(), req assemble.Req
 	for i := range 1_000 {
 		events := smallTurn(i)
 		push(tb, store, "s", append(events, eventlog.Event{ID: fmt.Sprint(i), Body: &eventlog.Compaction{
-			Decision: &eventlog.Decision{Masked: []eventlog.Place{{Seq: eventlog.Seq(4 + 3*i)}}},
+			Decision: &eventlog.CompactionDecision{Masked: []eventlog.Place{{Seq: eventlog.Seq(4 + 3*i)}}},
 		}})...)
 	}
 	req = windowOf(250_000)

@@ -32,7 +32,7 @@ func (e *Engine) Undo(ctx context.Context, sessionID string, from eventlog.Seq, 
 	case from == 0:
 		at = len(standing) - 1
 	}
-	err = mark(ctx, &eventlog.Compaction{Strategy: strategyUndo, Decision: &eventlog.Decision{Undoes: standing[at]}})
+	err = mark(ctx, &eventlog.Compaction{Strategy: strategyUndo, Decision: &eventlog.CompactionDecision{Undoes: standing[at]}})
 	return standing[at:], err
 }
 

@@ -119,12 +119,12 @@ type Compaction struct {
 	// NativeJSON is the harness's own marker, unchanged.
 	NativeJSON string
 	// Decision is what a caller decided for the session; nil in a harness's boundary.
-	Decision *Decision
+	Decision *CompactionDecision
 }
 
-// Decision says what a caller had contexts show less of, from the compaction's event on. It is complete: it
+// CompactionDecision says what a caller had contexts show less of, from the compaction's event on. It is complete: it
 // repeats what earlier compactions of the session decided.
-type Decision struct {
+type CompactionDecision struct {
 	// Through is the event up to which groups were dropped; 0 if none were.
 	Through Seq
 	// DigestTokens is the context size, in tokens, of which the parts of the digest may take shares.

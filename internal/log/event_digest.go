@@ -114,7 +114,7 @@ func (d *digester) optional(n *uint64) {
 }
 
 // decision writes nothing for nil, so that events from before decisions existed keep their digests.
-func (d *digester) decision(of *Decision) {
+func (d *digester) decision(of *CompactionDecision) {
 	if of == nil {
 		return
 	}

@@ -148,9 +148,9 @@ func TestDigestKeepsPartsApart(t *testing.T) {
 		{Body: &eventlog.Reminder{Body: "b"}}, {Body: &eventlog.Reminder{Body: "b", TTLTurns: &zero}},
 		{Body: &eventlog.Reminder{Body: "b", Tags: []string{"x", "y"}}}, {Body: &eventlog.Reminder{Body: "b", Tags: []string{"xy"}}},
 		{Body: &eventlog.Custom{Type: "a", JSON: "b"}}, {Body: &eventlog.Custom{Type: "ab"}}, {Body: &eventlog.Custom{JSON: "ab"}},
-		{Body: &eventlog.Compaction{}}, {Body: &eventlog.Compaction{Decision: &eventlog.Decision{}}}, {Body: &eventlog.Compaction{Decision: &eventlog.Decision{Undoes: 1}}}, {Body: &eventlog.Compaction{Decision: &eventlog.Decision{LateAfter: 1}}},
-		{Body: &eventlog.Compaction{Decision: &eventlog.Decision{Through: 1}}}, {Body: &eventlog.Compaction{Decision: &eventlog.Decision{Kept: []eventlog.Seq{1}}}},
-		{Body: &eventlog.Compaction{Decision: &eventlog.Decision{Masked: []eventlog.Place{{Seq: 1}}}}}, {Body: &eventlog.Compaction{Decision: &eventlog.Decision{Masked: []eventlog.Place{{Block: 1}}}}},
+		{Body: &eventlog.Compaction{}}, {Body: &eventlog.Compaction{Decision: &eventlog.CompactionDecision{}}}, {Body: &eventlog.Compaction{Decision: &eventlog.CompactionDecision{Undoes: 1}}}, {Body: &eventlog.Compaction{Decision: &eventlog.CompactionDecision{LateAfter: 1}}},
+		{Body: &eventlog.Compaction{Decision: &eventlog.CompactionDecision{Through: 1}}}, {Body: &eventlog.Compaction{Decision: &eventlog.CompactionDecision{Kept: []eventlog.Seq{1}}}},
+		{Body: &eventlog.Compaction{Decision: &eventlog.CompactionDecision{Masked: []eventlog.Place{{Seq: 1}}}}}, {Body: &eventlog.Compaction{Decision: &eventlog.CompactionDecision{Masked: []eventlog.Place{{Block: 1}}}}},
 		{Body: &eventlog.Compaction{PreTokens: new(uint64)}}, {Body: &eventlog.Compaction{PostTokens: new(uint64)}},
 	}
 	for i, a := range all {

@@ -23,7 +23,7 @@ func Size(e Event) uint64 {
 // numberSize is the size that each number of an event counts for.
 const numberSize = 8
 
-func (d *Decision) size() int {
+func (d *CompactionDecision) size() int {
 	if d == nil {
 		return 0
 	}

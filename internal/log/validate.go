@@ -160,7 +160,7 @@ func validateCompaction(c *Compaction) *InvalidError {
 
 // validate refuses a decision of which a part would have no effect, so that what is stored means what it
 // says.
-func (d *Decision) validate(summary bool) *InvalidError {
+func (d *CompactionDecision) validate(summary bool) *InvalidError {
 	switch {
 	case d.Undoes != 0 && (d.Through != 0 || d.DigestTokens != 0 || len(d.Kept) > 0 || d.LateAfter != 0 || len(d.Masked) > 0 || d.SummaryID != "" || d.SummaryThrough != 0 || d.SummaryBy != ""):
 		return &InvalidError{"undoes_seq", "must be the only field: reverting a compaction decides nothing else"}

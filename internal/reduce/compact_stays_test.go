@@ -22,7 +22,7 @@ func (s *session) say(t *testing.T, lines string) {
 	}
 }
 
-func (s *session) decide(t *testing.T, d *eventlog.Decision) {
+func (s *session) decide(t *testing.T, d *eventlog.CompactionDecision) {
 	t.Helper()
 	if err := s.append(eventlog.Event{ID: "decision " + strings.Repeat("i", int(s.conv.Head())), Body: &eventlog.Compaction{Decision: d}}); err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestWhatStandsOutlivesACompaction(t *testing.T) {
 func TestWhatIsSaidAfterACompactionStays(t *testing.T) {
 	s := newSession()
 	s.say(t, "user: Fix the parser.\nuser (group=g): Only view.go.\n"+twoTurns+"\nuser: Go on.")
-	s.decide(t, &eventlog.Decision{Through: 4, DigestTokens: 10_000})
+	s.decide(t, &eventlog.CompactionDecision{Through: 4, DigestTokens: 10_000})
 	if s.shows(t, 2) {
 		t.Error("what left is shown")
 	}
@@ -69,7 +69,7 @@ func TestWhatIsSaidAfterACompactionStays(t *testing.T) {
 	if !s.shows(t, 2) {
 		t.Error("the newest words of a human left by a compaction before them")
 	}
-	s.decide(t, &eventlog.Decision{Through: 5, DigestTokens: 10_000, Kept: []eventlog.Seq{2, 3}})
+	s.decide(t, &eventlog.CompactionDecision{Through: 5, DigestTokens: 10_000, Kept: []eventlog.Seq{2, 3}})
 	if !s.shows(t, 2) || s.shows(t, 3) {
 		t.Errorf("what was kept is shown: %v; what had left before: %v", s.shows(t, 2), s.shows(t, 3))
 	}
@@ -129,7 +129,7 @@ func TestMasksAddUp(t *testing.T) {
 	s := newSession()
 	s.say(t, "user: Fix the parser.")
 	for seq := range eventlog.Seq(3) {
-		s.decide(t, &eventlog.Decision{Masked: []eventlog.Place{{Seq: seq + 1}}})
+		s.decide(t, &eventlog.CompactionDecision{Masked: []eventlog.Place{{Seq: seq + 1}}})
 	}
 	for seq := range eventlog.Seq(3) {
 		if !s.conv.Decided().Masks(eventlog.Place{Seq: seq + 1}) {
@@ -177,7 +177,7 @@ func TestAShortenedSummaryStays(t *testing.T) {
 			by := strings.TrimSpace(strings.Repeat("line 42 ", words))
 			s := newSession()
 			s.say(t, "user: Fix the parser.\n"+strings.Repeat(twoTurns+"\n", 3)+"user: Go on.")
-			c := &eventlog.Compaction{Summary: strings.Repeat("line 42\n", lines), Decision: &eventlog.Decision{
+			c := &eventlog.Compaction{Summary: strings.Repeat("line 42\n", lines), Decision: &eventlog.CompactionDecision{
 				Through: 6, DigestTokens: 54, SummaryID: "s", SummaryBy: by, SummaryThrough: 6,
 			}}
 			if err := s.append(eventlog.Event{ID: "decision", Body: c}); err != nil {
@@ -212,7 +212,7 @@ func TestADecidedRecordStaysShort(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSession()
 			s.say(t, "user: Fix the parser.\nassistant: call c1 read {}\nassistant (pinned): Go on.")
-			s.decide(t, &eventlog.Decision{Through: 3, DigestTokens: c.decided})
+			s.decide(t, &eventlog.CompactionDecision{Through: 3, DigestTokens: c.decided})
 			p := reduce.Policy{Collapse: reduce.Collapse{LedgerShare: 0.1}}
 			for target := uint64(300); target > 60; target-- {
 				b := budget.Budget{Target: target, Caps: c.caps}

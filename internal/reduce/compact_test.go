@@ -168,7 +168,7 @@ func TestCompactionsHold(t *testing.T) {
 			case 1:
 				if standing := s.conv.InForce(); len(standing) > 0 {
 					from := rapid.SampledFrom(standing).Draw(t, "from")
-					if err := s.append(eventlog.Event{ID: fmt.Sprintf("undo-%d", s.conv.Head()), Body: &eventlog.Compaction{Decision: &eventlog.Decision{Undoes: from}}}); err != nil {
+					if err := s.append(eventlog.Event{ID: fmt.Sprintf("undo-%d", s.conv.Head()), Body: &eventlog.Compaction{Decision: &eventlog.CompactionDecision{Undoes: from}}}); err != nil {
 						t.Fatalf("%v", err)
 					}
 					for _, r := range readers {
@@ -258,7 +258,7 @@ func TestADecisionOfAnotherHand(t *testing.T) {
 			say(eventlog.RoleUser, "newest")
 			say(eventlog.RoleAssistant, "another answer")
 			for range 2 { // and once more on top of it
-				decision := &eventlog.Decision{Through: 5, DigestTokens: 100, Kept: kept}
+				decision := &eventlog.CompactionDecision{Through: 5, DigestTokens: 100, Kept: kept}
 				if err := s.append(eventlog.Event{ID: fmt.Sprint("decision ", s.conv.Head()), Body: &eventlog.Compaction{Decision: decision}}); err != nil {
 					t.Fatal(err)
 				}

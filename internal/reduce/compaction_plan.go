@@ -270,7 +270,7 @@ func (r *reduction) spares() string {
 // compaction is the event that makes what a state and a view show hold for the whole session.
 func (d *decider) compaction(s State, v View, text Summary) *eventlog.Compaction {
 	standing := d.digests.decided
-	out := &eventlog.Decision{}
+	out := &eventlog.CompactionDecision{}
 	if text.ID == "" {
 		s = standing.shown(s, v)
 	}

@@ -12,7 +12,7 @@ import (
 type Decided struct {
 	// Seq is the event of the newest compaction.
 	Seq eventlog.Seq
-	eventlog.Decision
+	eventlog.CompactionDecision
 	// Summary is the text that replaces groups up to its Through; zero if there is none.
 	Summary Summary
 
@@ -35,7 +35,7 @@ type Decided struct {
 // whatever the compaction says. A compaction covers only events before itself. It never drops the group
 // with a human's newest words before it, which begins at event human; 0 is none.
 func newDecided(seq eventlog.Seq, c *eventlog.Compaction, before *Decided, human eventlog.Seq) *Decided {
-	d := &Decided{Seq: seq, Decision: *c.Decision, before: before, kept: map[eventlog.Seq]bool{human: true}}
+	d := &Decided{Seq: seq, CompactionDecision: *c.Decision, before: before, kept: map[eventlog.Seq]bool{human: true}}
 	d.Through = min(d.Through, seq-1)
 	d.LateAfter = min(d.LateAfter, seq-1)
 	d.reach, d.late = d.Through, d.LateAfter

@@ -15,7 +15,7 @@ func TestKeepsAsksAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var d *Decided
 		for n := range rapid.IntRange(1, 6).Draw(t, "compactions") {
-			decision := eventlog.Decision{Through: eventlog.Seq(seq.Draw(t, "through")), LateAfter: eventlog.Seq(seq.Draw(t, "late after"))}
+			decision := eventlog.CompactionDecision{Through: eventlog.Seq(seq.Draw(t, "through")), LateAfter: eventlog.Seq(seq.Draw(t, "late after"))}
 			for _, k := range rapid.SliceOfN(seq, 0, most).Draw(t, "kept") {
 				decision.Kept = append(decision.Kept, eventlog.Seq(k))
 			}
@@ -38,7 +38,7 @@ func TestKeepsAsksAll(t *testing.T) {
 func TestKeptByManyCompactions(t *testing.T) {
 	var d *Decided
 	for n := range eventlog.Seq(100_000) {
-		d = newDecided(10+n, &eventlog.Compaction{Decision: &eventlog.Decision{Through: 9 + n, DigestTokens: 1, Kept: []eventlog.Seq{3}}}, d, 3)
+		d = newDecided(10+n, &eventlog.Compaction{Decision: &eventlog.CompactionDecision{Through: 9 + n, DigestTokens: 1, Kept: []eventlog.Seq{3}}}, d, 3)
 	}
 	kept := &Group{First: 3}
 	for range 1_000_000 {

@@ -54,7 +54,7 @@ func eventMessage(e eventlog.Event) *storagev1.Event {
 	return m
 }
 
-func encodeDecision(d *eventlog.Decision) *storagev1.CompactionDecision {
+func encodeDecision(d *eventlog.CompactionDecision) *storagev1.CompactionDecision {
 	if d == nil {
 		return nil
 	}

@@ -67,11 +67,11 @@ func decodeBody(m *storagev1.Event) (eventlog.Body, bool) {
 	}
 }
 
-func decodeDecision(d *storagev1.CompactionDecision) *eventlog.Decision {
+func decodeDecision(d *storagev1.CompactionDecision) *eventlog.CompactionDecision {
 	if d == nil {
 		return nil
 	}
-	out := &eventlog.Decision{
+	out := &eventlog.CompactionDecision{
 		Through: eventlog.Seq(d.GetThroughSeq()), DigestTokens: d.GetDigestTokens(),
 		SummaryID: d.GetSummaryId(), SummaryThrough: eventlog.Seq(d.GetSummaryThroughSeq()), SummaryBy: d.GetSummaryBy(),
 		Undoes: eventlog.Seq(d.GetUndoesSeq()), LateAfter: eventlog.Seq(d.GetLateAfterSeq()),

@@ -96,7 +96,7 @@ func appendCompaction(b []byte, c *eventlog.Compaction) []byte {
 	return AppendMessage(b, 9, func(b []byte) []byte { return appendDecision(b, c.Decision) })
 }
 
-func appendDecision(b []byte, d *eventlog.Decision) []byte {
+func appendDecision(b []byte, d *eventlog.CompactionDecision) []byte {
 	b = AppendInt(b, 1, uint64(d.Through))
 	b = AppendInt(b, 2, d.DigestTokens)
 	if len(d.Kept) > 0 {

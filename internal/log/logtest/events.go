@@ -76,13 +76,13 @@ func Kinds() []eventlog.Event {
 			Trigger: eventlog.TriggerBudgetPressure, Summary: nasty, PreTokens: &before, PostTokens: &after,
 			KeptEventIDs: []string{"said", "calls"}, Mode: "auto", Strategy: "mask", NativeJSON: json,
 		}),
-		event("decided", epoch, &eventlog.Compaction{Summary: nasty, Decision: &eventlog.Decision{
+		event("decided", epoch, &eventlog.Compaction{Summary: nasty, Decision: &eventlog.CompactionDecision{
 			Through: 3, DigestTokens: 1 << 40, Kept: []eventlog.Seq{1, 3}, Masked: []eventlog.Place{{Seq: 2}, {Seq: 300, Block: 2}},
 			SummaryID: "s3-" + nasty, SummaryThrough: 2, SummaryBy: nasty,
 		}}),
-		event("masked", epoch, &eventlog.Compaction{Decision: &eventlog.Decision{Masked: []eventlog.Place{{}}}}),
-		event("undone", epoch, &eventlog.Compaction{Decision: &eventlog.Decision{Undoes: 6}}),
-		event("late results", epoch, &eventlog.Compaction{Decision: &eventlog.Decision{Through: 3, DigestTokens: 1, LateAfter: 5}}),
+		event("masked", epoch, &eventlog.Compaction{Decision: &eventlog.CompactionDecision{Masked: []eventlog.Place{{}}}}),
+		event("undone", epoch, &eventlog.Compaction{Decision: &eventlog.CompactionDecision{Undoes: 6}}),
+		event("late results", epoch, &eventlog.Compaction{Decision: &eventlog.CompactionDecision{Through: 3, DigestTokens: 1, LateAfter: 5}}),
 		event("empty compaction", epoch.In(time.FixedZone("away", 3600)), &eventlog.Compaction{}),
 		event("custom", time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC), &eventlog.Custom{Type: "t", JSON: raw}),
 		event("empty custom", time.Date(-100, 1, 1, 0, 0, 0, 0, time.UTC), &eventlog.Custom{}),

@@ -219,18 +219,18 @@ func GenLog(minEvents, maxEvents int) *rapid.Generator[[]eventlog.Event] {
 }
 
 // genDecision draws a decision that is admitted.
-func genDecision(t *rapid.T, summary bool) *eventlog.Decision {
+func genDecision(t *rapid.T, summary bool) *eventlog.CompactionDecision {
 	seq := rapid.Map(rapid.Uint64Range(1, 40), func(n uint64) eventlog.Seq { return eventlog.Seq(n) })
 	if rapid.Bool().Draw(t, "undoes") {
-		return &eventlog.Decision{Undoes: seq.Draw(t, "undone")}
+		return &eventlog.CompactionDecision{Undoes: seq.Draw(t, "undone")}
 	}
 	place := rapid.Custom(func(t *rapid.T) eventlog.Place {
 		return eventlog.Place{Seq: seq.Draw(t, "seq"), Block: rapid.IntRange(0, 3).Draw(t, "block")}
 	})
 	if rapid.Bool().Draw(t, "masks") {
-		return &eventlog.Decision{Masked: rapid.SliceOfN(place, 1, 3).Draw(t, "masked")}
+		return &eventlog.CompactionDecision{Masked: rapid.SliceOfN(place, 1, 3).Draw(t, "masked")}
 	}
-	d := &eventlog.Decision{
+	d := &eventlog.CompactionDecision{
 		Through: seq.Draw(t, "through"), DigestTokens: rapid.Uint64Range(1, 1<<40).Draw(t, "digest"),
 		Kept: rapid.SliceOfN(seq, 0, 2).Draw(t, "kept seqs"), LateAfter: eventlog.Seq(rapid.Uint64Range(0, 3).Draw(t, "late after")), Masked: rapid.SliceOfN(place, 0, 2).Draw(t, "masked too"),
 	}

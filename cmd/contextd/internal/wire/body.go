@@ -128,11 +128,11 @@ func compactionToDomain(c *contextdv1.Compaction) (*eventlog.Compaction, error) 
 	}, nil
 }
 
-func decisionToDomain(d *contextdv1.CompactionDecision) *eventlog.Decision {
+func decisionToDomain(d *contextdv1.CompactionDecision) *eventlog.CompactionDecision {
 	if d == nil {
 		return nil
 	}
-	out := &eventlog.Decision{
+	out := &eventlog.CompactionDecision{
 		Through: eventlog.Seq(d.GetThroughSeq()), DigestTokens: d.GetDigestTokens(), Kept: seqsToDomain(d.GetKeptSeqs()),
 		SummaryID: d.GetSummaryId(), SummaryThrough: eventlog.Seq(d.GetSummaryThroughSeq()), SummaryBy: d.GetSummaryBy(),
 		Undoes: eventlog.Seq(d.GetUndoesSeq()), LateAfter: eventlog.Seq(d.GetLateAfterSeq()),
@@ -143,7 +143,7 @@ func decisionToDomain(d *contextdv1.CompactionDecision) *eventlog.Decision {
 	return out
 }
 
-func decisionToProto(d *eventlog.Decision) *contextdv1.CompactionDecision {
+func decisionToProto(d *eventlog.CompactionDecision) *contextdv1.CompactionDecision {
 	if d == nil {
 		return nil
 	}
