@@ -167,6 +167,13 @@ func (s *Store) get(key []byte) ([]byte, io.Closer, error) {
 // reads it again without filters: they only save reads.
 func (s *Store) stored(key []byte) ([]byte, io.Closer, error) {
 	value, closer, err := s.db.Get(key)
+	if err == nil && len(value) == 0 {
+		// Get returns no error, and an empty value, where one that is kept apart from its key. Closing
+		// tells: an empty session record is that of a deleted session.
+		if err = closer.Close(); err == nil {
+			return nil, io.NopCloser(nil), nil
+		}
+	}
 	if err == nil || !isDamage(err) {
 		return value, closer, err
 	}
