@@ -42,6 +42,7 @@ type Store struct {
 	written     chan *group   // groups that were applied to Pebble and are not synced yet
 	drained     chan struct{} // closed when the last group is settled
 	lastSegment atomic.Uint64
+	pageTurns   chan struct{}
 
 	mu     sync.Mutex
 	slots  map[string]*slot
