@@ -169,8 +169,8 @@ func (s *Store) get(key []byte) ([]byte, io.Closer, error) {
 func (s *Store) stored(key []byte) ([]byte, io.Closer, error) {
 	value, closer, err := s.db.Get(key)
 	if err == nil && len(value) == 0 {
-		// Get returns no error, and an empty value, where one that is kept apart from its key. Closing
-		// tells: an empty session record is that of a deleted session.
+		// For a value that is kept apart from its key and cannot be read, Get returns an empty one, and Close the
+		// error. An empty session record would be that of a deleted session.
 		if err = closer.Close(); err == nil {
 			return nil, io.NopCloser(nil), nil
 		}
