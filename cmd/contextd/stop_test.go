@@ -19,6 +19,7 @@ func TestStop(t *testing.T) {
 	binary := build(t)
 	t.Run("bounded", func(t *testing.T) { stopIsBounded(t, binary) })
 	t.Run("unfinished", func(t *testing.T) { stopWithoutAnEnd(t, binary) })
+	t.Run("not started", func(t *testing.T) { stopBeforeTheStart(t, binary) })
 	t.Run("second signal", func(t *testing.T) { secondSignalEndsAtOnce(t, binary) })
 	t.Run("log closed", func(t *testing.T) { logThatNobodyReads(t, binary, true) })
 	t.Run("log full", func(t *testing.T) { logThatNobodyReads(t, binary, false) })
@@ -55,9 +56,7 @@ func stopWithoutAnEnd(t *testing.T, binary string) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), "mkfifo", file).CombinedOutput(); err != nil {
-		t.Fatalf("mkfifo: %v\n%s", err, out)
-	}
+	makePipe(t, file)
 	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +73,31 @@ func stopWithoutAnEnd(t *testing.T, binary string) {
 	}
 	if log := p.log.String(); !strings.Contains(log, "ended although not everything had stopped") {
 		t.Errorf("the log does not say why:\n%s", log)
+	}
+}
+
+// stopBeforeTheStart stops the program while it waits for its configuration, before it serves.
+func stopBeforeTheStart(t *testing.T, binary string) {
+	file := filepath.Join(t.TempDir(), "contextd.yaml")
+	makePipe(t, file)
+	p := launch(t, exec.Command(binary, "serve", "--store=memory", "--config="+file))
+	pipe, err := os.OpenFile(file, os.O_WRONLY, 0) // returns once the program has opened the pipe
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipe.Close()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.wait(t); code != cli.ExitFailure || !strings.Contains(p.log.String(), "interrupted") {
+		t.Errorf("it ended with %d\n%s", code, p.log)
+	}
+}
+
+func makePipe(t *testing.T, path string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), "mkfifo", path).CombinedOutput(); err != nil {
+		t.Fatalf("mkfifo: %v\n%s", err, out)
 	}
 }
 

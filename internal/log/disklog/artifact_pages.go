@@ -54,6 +54,7 @@ func (s *Store) artifactPage(ctx context.Context, id string, of *eventlog.Incarn
 		return nil, false, err
 	}
 	defer s.release(sl)
+	defer s.pageTurn()()
 	sources := make([]*artifactSource, 0, len(found.links))
 	defer func() {
 		for _, src := range sources {

@@ -2,9 +2,11 @@ package disklog
 
 import (
 	"errors"
+	"runtime"
 	"syscall"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -12,9 +14,15 @@ const (
 	descriptorPause = 50 * time.Millisecond
 	// readTries is how often opening a file for reading is tried.
 	readTries = 20
-	// openTables is the most files that Pebble keeps open. It takes at most a quarter of the process's descriptors.
+	// openTables is the most tables and files of values that Pebble keeps open. They take at most a quarter of the
+	// process's descriptors.
 	openTables      = 1000
 	descriptorShare = 4
+	// pageTables is about how many of them the reading of a page of events keeps open: a table of each level, and five
+	// files of values. Those that are being read are not closed to make room for others.
+	pageTables = 8
+	// shardTables is how many of them a part of Pebble's cache of open files has at least.
+	shardTables = 16
 )
 
 // isShortage reports whether the process, or the machine, has no descriptor left.
@@ -23,15 +31,15 @@ func isShortage(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// create opens a file for writing. It waits for a file descriptor for as long as it takes, because an error here
-// would halt the store for good.
-func (fs *haltFS) create(open func() (vfs.File, error)) (vfs.File, error) {
-	for tries := 0; ; tries++ {
-		f, err := open()
-		if !isShortage(err) || fs.off() || fs.isClosing() {
-			return f, err
+// patient does what an error of would halt the store for good. It waits for a file descriptor for as long as it takes,
+// except while the store is opened: by then nobody uses one that could be released.
+func patient[T any](fs *haltFS, do func() (T, error)) (T, error) {
+	for tries := 1; ; tries++ {
+		out, err := do()
+		if !isShortage(err) || fs.off() || fs.isClosing() || fs.opening.Load() && tries == readTries {
+			return out, err
 		}
-		if tries == 0 {
+		if tries == 1 {
 			fs.damage.logger.Warn("the event log waits for a file descriptor: the process has too many open", "error", err)
 		}
 		wait(descriptorPause, fs.halted, fs.closing)
@@ -58,11 +66,31 @@ func (fs *haltFS) isClosing() bool {
 	}
 }
 
-// maxOpenFiles is how many files Pebble may keep open.
-func maxOpenFiles() int {
+// MaxTables is how many of a process's descriptors the tables and files of values of a store take.
+func MaxTables(descriptors uint64) uint64 {
+	return max(min(descriptors/descriptorShare, openTables), 1)
+}
+
+// ownTables is MaxTables of this process.
+func ownTables() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return openTables
 	}
-	return int(min(limit.Cur/descriptorShare, openTables))
+	return int(MaxTables(limit.Cur))
+}
+
+// newFileCache is Pebble's cache of open files. Pebble's own would have 64 at least, and more with many processors.
+func newFileCache() *pebble.FileCache {
+	size := ownTables()
+	return pebble.NewFileCache(min(runtime.GOMAXPROCS(0), max(size/shardTables, 1)), size)
+}
+
+// newPageTurns holds a place for each page that may be read at once.
+func newPageTurns() chan struct{} { return make(chan struct{}, max(ownTables()/pageTables, 1)) }
+
+// pageTurn waits until a page may be read, which done ends. Nothing that a page waits for may need a turn.
+func (s *Store) pageTurn() (done func()) {
+	s.pageTurns <- struct{}{}
+	return func() { <-s.pageTurns }
 }

@@ -33,8 +33,9 @@ type haltFS struct {
 	lost []string
 	// syncing is called for each sync of a log file; may be nil.
 	syncing func() (done func())
-	// closing is closed when Close begins: waits end then.
+	// closing is closed when Close begins: waits end then. opening is set until the store is open.
 	closing chan struct{}
+	opening atomic.Bool
 
 	once   sync.Once
 	err    error
@@ -108,7 +109,7 @@ func (fs *haltFS) shadowCreate(name string, category vfs.DiskWriteCategory) (vfs
 // Create makes a file.
 func (fs *haltFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if !fs.off() {
-		f, err := fs.create(func() (vfs.File, error) { return fs.FS.Create(name, category) })
+		f, err := patient(fs, func() (vfs.File, error) { return fs.FS.Create(name, category) })
 		if err == nil {
 			return fs.opened(f, name), nil
 		}
@@ -125,7 +126,7 @@ func (fs *haltFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteC
 		return fs.shadowCreate(newname, category)
 	}
 	if fs.fresh.Load() == 0 {
-		f, err := fs.create(func() (vfs.File, error) { return fs.FS.ReuseForWrite(oldname, newname, category) })
+		f, err := patient(fs, func() (vfs.File, error) { return fs.FS.ReuseForWrite(oldname, newname, category) })
 		if err == nil {
 			return fs.opened(f, newname), nil
 		}
@@ -144,7 +145,7 @@ func (fs *haltFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteC
 // OpenReadWrite opens a file for reading and writing.
 func (fs *haltFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
 	if !fs.off() {
-		f, err := fs.create(func() (vfs.File, error) { return fs.FS.OpenReadWrite(name, category, opts...) })
+		f, err := patient(fs, func() (vfs.File, error) { return fs.FS.OpenReadWrite(name, category, opts...) })
 		if err == nil {
 			return fs.opened(f, name), nil
 		}
@@ -170,7 +171,7 @@ func (fs *haltFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 // List lists a directory, and adds the lost files to it. A failure halts the store as that of a change does: Pebble
 // lists when its opening is nearly done, and would panic, because compactions run by then.
 func (fs *haltFS) List(dir string) ([]string, error) {
-	names, err := fs.FS.List(dir)
+	names, err := patient(fs, func() ([]string, error) { return fs.FS.List(dir) })
 	fs.check("list", dir, err)
 	for _, name := range fs.lost {
 		if !slices.Contains(names, name) {
@@ -182,7 +183,7 @@ func (fs *haltFS) List(dir string) ([]string, error) {
 
 // OpenDir opens a directory for syncing.
 func (fs *haltFS) OpenDir(name string) (vfs.File, error) {
-	f, err := fs.FS.OpenDir(name)
+	f, err := patient(fs, func() (vfs.File, error) { return fs.FS.OpenDir(name) })
 	if err != nil {
 		return nil, err
 	}

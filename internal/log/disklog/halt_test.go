@@ -27,11 +27,12 @@ type failing struct {
 	after  atomic.Int64
 	sticky bool
 	kinds  map[errorfs.OpKind]bool
+	suffix string // of the files
 	failed atomic.Bool
 }
 
 func (f *failing) inject(op errorfs.Op) error {
-	if !f.armed.Load() || !f.kinds[op.Kind] {
+	if !f.armed.Load() || !f.kinds[op.Kind] || !strings.HasSuffix(op.Path, f.suffix) {
 		return nil
 	}
 	if n := f.after.Add(-1); n == 0 || (n < 0 && f.sticky) {
@@ -159,9 +160,12 @@ func TestFailedListing(t *testing.T) {
 
 // A read that the disk refuses fails the call, and not the store: what it refused may be read later.
 func TestFailedRead(t *testing.T) {
-	for _, opts := range []disklog.Options{{MemTableBytes: 64 << 10}, {MemTableBytes: 64 << 10, DisableValueSeparation: true}} {
+	for _, c := range []struct {
+		suffix   string
+		together bool
+	}{{"", false}, {"", true}, {".blob", false}, {".sst", false}} {
 		disk := vfs.NewMem()
-		opts.FS, opts.CacheBytes = disk, 1
+		opts := disklog.Options{FS: disk, CacheBytes: 1, MemTableBytes: 64 << 10, DisableValueSeparation: c.together}
 		s := open(t, "data/log", opts)
 		for i := range 50 {
 			mustAppend(t, s, "common", logtest.Message(fmt.Sprint(i), eventlog.RoleUser, eventlog.Text{Text: strings.Repeat(fmt.Sprint(i, "of many"), 200)}))
@@ -169,16 +173,22 @@ func TestFailedRead(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		f := &failing{sticky: true, kinds: map[errorfs.OpKind]bool{errorfs.OpFileReadAt: true}}
+		f := &failing{sticky: true, kinds: map[errorfs.OpKind]bool{errorfs.OpFileReadAt: true}, suffix: c.suffix}
 		opts.FS = errorfs.Wrap(disk, errorfs.InjectorFunc(f.inject))
 		s = open(t, "data/log", opts)
 		mustAppend(t, s, "new", logtest.Say("in memory"))
+		if _, err := s.Session(t.Context(), "common"); err != nil {
+			t.Fatal(err)
+		}
 		f.armed.Store(true)
 		for range 3 {
 			_, err := logtest.Collect(s.Read(t.Context(), "common", 1, 0))
-			var unavailable *eventlog.UnavailableError
-			if !errors.As(err, &unavailable) || !unavailable.Passing || !errors.Is(err, errInjected) {
-				t.Errorf("read: %v", err)
+			_, headErr := s.ChainHead(t.Context(), "common", 3)
+			for _, err := range []error{err, headErr} {
+				var unavailable *eventlog.UnavailableError
+				if !errors.As(err, &unavailable) || !unavailable.Passing || !errors.Is(err, errInjected) {
+					t.Errorf("read, of files *%s: %v", c.suffix, err)
+				}
 			}
 		}
 		mustAppend(t, s, "new", logtest.Say("as well"))

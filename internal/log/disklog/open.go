@@ -86,20 +86,23 @@ func open(dir string, opts Options) (*Store, error) {
 		opts.MemTableBytes = min(opts.MemTableBytes, max(uint64(made.piece), leastMemTable))
 	}
 	s := &Store{
-		opts:    opts,
-		dir:     opts.FS.PathJoin(dir, dataDir),
-		disk:    newHaltFS(opts.FS),
-		room:    made,
-		aside:   aside,
-		logger:  opts.Logger,
-		closing: make(chan struct{}),
-		drained: make(chan struct{}),
-		written: make(chan *group, maxUnsynced),
-		slots:   map[string]*slot{},
-		listed:  map[segmentID]*listedState{},
-		recent:  list.New(),
-		eraser:  newEraser(),
+		opts:      opts,
+		dir:       opts.FS.PathJoin(dir, dataDir),
+		disk:      newHaltFS(opts.FS),
+		room:      made,
+		aside:     aside,
+		logger:    opts.Logger,
+		closing:   make(chan struct{}),
+		drained:   make(chan struct{}),
+		written:   make(chan *group, maxUnsynced),
+		slots:     map[string]*slot{},
+		pageTurns: newPageTurns(),
+		listed:    map[segmentID]*listedState{},
+		recent:    list.New(),
+		eraser:    newEraser(),
 	}
+	s.disk.opening.Store(true)
+	defer s.disk.opening.Store(false)
 	s.disk.closing, s.disk.damage.logger, s.disk.syncing = s.closing, s.logger, opts.Syncing
 	s.room.halted, s.room.closing, s.room.halt = s.disk.halted, s.closing, s.disk.halt
 	s.aside.FS = s.disk
@@ -119,7 +122,9 @@ func open(dir string, opts Options) (*Store, error) {
 	options := s.pebbleOptions()
 	options.ReadOnly = opts.ReadOnly
 	options.ErrorIfNotExists = s.disk.inventory.exists()
+	options.FileCache = newFileCache()
 	db, err := pebble.Open(s.dir, options)
+	options.FileCache.Unref() // db has a reference of its own
 	if err != nil {
 		if cause := s.disk.cause(); cause != nil {
 			err = cause // the disk was halted: Pebble's own error follows from that
@@ -255,7 +260,6 @@ func (s *Store) pebbleOptions() *pebble.Options {
 		FormatMajorVersion: pebbleFormat,
 		CacheSize:          s.opts.CacheBytes,
 		MemTableSize:       s.opts.MemTableBytes,
-		MaxOpenFiles:       maxOpenFiles(),
 		// Tables pile up while a damaged one cannot be compacted: writing must go on nonetheless.
 		L0StopWritesThreshold: stopWrites,
 		// Erasing deletions needs new manifests, so let small ones roll over soon.

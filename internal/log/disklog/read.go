@@ -132,6 +132,7 @@ func (s *Store) readRuns(ctx context.Context, id string, of *eventlog.Incarnatio
 
 // readLinkRuns reads one page of runs that begin in the link, and returns the remaining runs, in the memory of rest.
 func (s *Store) readLinkRuns(l link, rest eventlog.Ranges) (page []eventlog.Event, _ eventlog.Ranges, err error) {
+	defer s.pageTurn()()
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: eventKey(l.segment, rest[0].From), UpperBound: eventKey(l.segment, min(rest[len(rest)-1].To, l.upTo)+1)})
 	if err != nil {
 		return nil, nil, s.fail("events", err)
@@ -170,6 +171,7 @@ func (s *Store) readLinkRuns(l link, rest eventlog.Ranges) (page []eventlog.Even
 
 // readLink reads up to size of the events from..to, all of which are in the link.
 func (s *Store) readLink(l link, from, to eventlog.Seq, size int) ([]eventlog.Event, error) {
+	defer s.pageTurn()()
 	last := min(to, from+eventlog.Seq(size)-1)
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: eventKey(l.segment, from), UpperBound: eventKey(l.segment, last+1)})
 	if err != nil {

@@ -25,7 +25,11 @@ func (b *rebuilding) copyAll(ctx context.Context) error {
 	b.batch = b.store.db.NewBatch()
 	next, over := 0, []salvage.Entry{}
 	for ok := it.First(); ok && err == nil && ctx.Err() == nil; ok = it.Next() {
-		key, value := it.Key(), it.Value()
+		key := it.Key()
+		value, valueErr := it.ValueAndErr()
+		if valueErr != nil {
+			break // the iterator has the error
+		}
 		for ; next < len(b.deleted) && bytes.Compare(b.deleted[next].Key, key) <= 0; next++ {
 			over = append(over, b.deleted[next])
 		}

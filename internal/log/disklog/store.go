@@ -42,6 +42,7 @@ type Store struct {
 	written     chan *group   // groups that were applied to Pebble and are not synced yet
 	drained     chan struct{} // closed when the last group is settled
 	lastSegment atomic.Uint64
+	pageTurns   chan struct{}
 
 	mu     sync.Mutex
 	slots  map[string]*slot
@@ -167,6 +168,13 @@ func (s *Store) get(key []byte) ([]byte, io.Closer, error) {
 // reads it again without filters: they only save reads.
 func (s *Store) stored(key []byte) ([]byte, io.Closer, error) {
 	value, closer, err := s.db.Get(key)
+	if err == nil && len(value) == 0 {
+		// For a value that is kept apart from its key and cannot be read, Get returns an empty one, and Close the
+		// error. An empty session record would be that of a deleted session.
+		if err = closer.Close(); err == nil {
+			return nil, io.NopCloser(nil), nil
+		}
+	}
 	if err == nil || !isDamage(err) {
 		return value, closer, err
 	}

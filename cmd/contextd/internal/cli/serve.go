@@ -34,8 +34,15 @@ have begun keep theirs. What is wrong with them is logged, and nothing changes.`
 	cmd.Flags().SortFlags = false
 	c.Bind(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := c.Load(cmd.Flags(), p.LookupEnv); err != nil {
-			return usageError{fmt.Errorf("configuration: %w", err)}
+		loaded := make(chan error, 1)
+		go func() { loaded <- c.Load(cmd.Flags(), p.LookupEnv) }()
+		select {
+		case err := <-loaded:
+			if err != nil {
+				return usageError{fmt.Errorf("configuration: %w", err)}
+			}
+		case <-cmd.Context().Done(): // a file may be a pipe that nobody writes to
+			return cmd.Context().Err()
 		}
 		inherited, err := activate(&c)
 		if err != nil {

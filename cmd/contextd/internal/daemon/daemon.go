@@ -94,6 +94,11 @@ type Daemon struct {
 func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 	d := &Daemon{logger: o.Logger, stopAfter: o.Config.ShutdownTimeout, lazy: o.Lazy, sick: make(chan struct{}, 1)}
 	o.Logger.InfoContext(ctx, "starting", "version", o.Version, "store", o.Config.Store, "data_dir", o.Config.DataDir)
+	if !o.Lazy {
+		if err := openFiles().check(); err != nil {
+			return nil, err
+		}
+	}
 	for _, l := range o.Listeners {
 		own := transport.Limited(l, transport.ConnectionLimits{Max: o.Config.MaxConnections, MaxPerClient: o.Config.MaxConnections}, o.Logger)
 		own.Credentials = auth.InProcess(o.Caller)

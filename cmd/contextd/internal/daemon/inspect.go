@@ -43,7 +43,7 @@ func (d *Daemon) newInspector(o Options) (*inspector, error) {
 	if err != nil {
 		return nil, errors.Join(err, tcp.Close())
 	}
-	i.listener = transport.Limited(tcp, transport.ConnectionLimits{Max: maxViewers, MaxPerClient: maxViewers}, o.Logger)
+	i.listener = transport.Limited(tcp, limitsAside(maxViewers), o.Logger)
 	i.listener = d.auth.Listener(i.listener)
 	i.server = inspect.NewServer(inspect.Options{API: i.conn, Loopback: !config.Reachable(address), SendTimeout: o.Config.SendTimeout})
 	i.close = sync.OnceValue(i.shut)

@@ -18,8 +18,11 @@ import (
 // listen opens the configured listeners, except those that are inherited.
 func listen(c config.Config, inherited []net.Listener, a *auth.Authenticator, logger *slog.Logger) ([]*transport.Listener, error) {
 	var out []*transport.Listener
-	limits := transport.ConnectionLimits{
-		Max: connectionLimit(c.MaxConnections, logger), MaxPerClient: c.MaxClientConnections, LeastIdle: leastIdle,
+	available := openFiles()
+	limits := transport.ConnectionLimits{Max: c.MaxConnections, MaxPerClient: c.MaxClientConnections, LeastIdle: leastIdle}
+	if room := available.api(c); room < limits.Max && c.Listen+c.UnixSocket != "" {
+		logger.Warn("there are file descriptors for fewer connections", "setting", "max_connections", "limit", limits.Max, "file_descriptors", uint64(available), "connections", room)
+		limits.Max = room
 	}
 	if c.Listen != "" {
 		l, err := inheritedOr(inherited, "tcp", func() (net.Listener, error) { return net.Listen("tcp", c.Listen) })
@@ -58,25 +61,6 @@ func inheritedOr(inherited []net.Listener, network string, open func() (net.List
 // leastIdle is how long a client must be idle before another may replace it, so that one that calls steadily is not
 // disconnected between two calls. It is the time after which a refused client retries.
 const leastIdle = fair.RetryAfter
-
-// reservedFiles are file descriptors that clients may not use: above all for the store's files.
-const reservedFiles = 128
-
-// connectionLimit lowers a limit on connections to what the process's file descriptors allow. Clients may use half of
-// them, or all but two times reservedFiles if that is more, so that the store never lacks any.
-func connectionLimit(limit uint64, logger *slog.Logger) uint64 {
-	var files syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
-		return limit
-	}
-	// There are two listeners at most.
-	room := max(files.Cur/2, files.Cur-min(files.Cur, 2*reservedFiles)) / 2
-	if room = max(room, 1); room >= limit {
-		return limit
-	}
-	logger.Warn("there are file descriptors for fewer connections", "setting", "max_connections", "limit", limit, "file_descriptors", files.Cur, "connections", room)
-	return room
-}
 
 // listenUnix opens a socket and replaces a stale one of a killed daemon. At no time may users connect that mode
 // excludes.

@@ -20,7 +20,17 @@ func NewLogger(c config.Config, w io.Writer) *slog.Logger {
 	if c.LogFormat == config.LogJSON {
 		return slog.New(traced{slog.NewJSONHandler(w, opts)})
 	}
+	opts.ReplaceAttr = plainErrors
 	return slog.New(traced{slog.NewTextHandler(w, opts)})
+}
+
+// plainErrors has an error written as its text alone, as JSON does. A text handler would add the stack that errors of
+// the disk store's database carry.
+func plainErrors(_ []string, a slog.Attr) slog.Attr {
+	if err, ok := a.Value.Any().(error); ok {
+		a.Value = slog.StringValue(err.Error())
+	}
+	return a
 }
 
 // traced adds the trace and span ids to each line.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -40,6 +41,25 @@ func TestLogLinesNameTheirTrace(t *testing.T) {
 			if strings.Contains(line, "trace_id") != want {
 				t.Errorf("%s, %s: %s", name, format, line)
 			}
+		}
+	}
+}
+
+// detailed has more to say than fits into a line, as errors with a stack have.
+type detailed struct{}
+
+func (detailed) Error() string { return "disk full" }
+
+func (d detailed) Format(f fmt.State, _ rune) { fmt.Fprint(f, d.Error(), "\n(1) attached stack trace") }
+
+func TestLoggedErrorsAreTheirText(t *testing.T) {
+	for _, format := range []string{config.LogJSON, config.LogText} {
+		settings := config.Default()
+		settings.LogFormat = format
+		var out bytes.Buffer
+		daemon.NewLogger(settings, &out).Warn("failed", "error", detailed{})
+		if !strings.Contains(out.String(), "disk full") || strings.Contains(out.String(), "stack") {
+			t.Errorf("%s: %s", format, out.String())
 		}
 	}
 }

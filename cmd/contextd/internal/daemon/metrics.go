@@ -33,7 +33,7 @@ func (d *Daemon) newMetricsServer(c config.Config, logger *slog.Logger) (*metric
 	if err != nil {
 		return nil, fmt.Errorf("metrics_listen: %w", err)
 	}
-	l := transport.Limited(tcp, transport.ConnectionLimits{Max: maxScrapers, MaxPerClient: maxScrapers}, logger)
+	l := transport.Limited(tcp, limitsAside(maxScrapers), logger)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", d.telemetry.MetricsHandler())
 	// A restart cures a store that failed, but not one that cannot be reached: then the daemon is alive.

@@ -21,9 +21,14 @@ import (
 	"github.com/contextd/contextd/internal/memory"
 )
 
-// surplusConnections may connect beyond the limit, for health checks only: other calls on them are refused with the
-// reason.
+// surplusConnections may connect beyond the limit, or as many as are within it, for health checks only: other calls on
+// them are refused with the reason.
 const surplusConnections = 16
+
+// Within is the limit of a listener that takes at most so many file descriptors.
+func Within(descriptors uint64) uint64 {
+	return max(descriptors-min(descriptors, surplusConnections), descriptors/2, 1)
+}
 
 // logEvery is the shortest time between two log lines about the same kind of trouble with connections.
 const logEvery = 10 * time.Second
@@ -98,16 +103,25 @@ func (l *Listener) Accept() (net.Conn, error) {
 	if beyond == nil {
 		return c, nil
 	}
+	l.counts.refused.Add(1)
+	l.warn("all connections are in use by calls; another may check the health only", "setting", beyond.Setting, "limit", beyond.Limit)
+	if oldest := l.pushSurplus(c); oldest != nil {
+		oldest.shut()
+	}
+	return c, nil
+}
+
+// pushSurplus adds a connection beyond the limit, and returns the oldest of them if there are too many.
+func (l *Listener) pushSurplus(c *conn) *conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c.place = l.surplus.PushBack(c)
-	l.counts.refused.Add(1)
-	l.warn("all connections are in use by calls; another may check the health only", "setting", beyond.Setting, "limit", beyond.Limit)
-	if l.surplus.Len() > surplusConnections {
-		// Closing it takes the lock.
-		go l.surplus.Front().Value.(*conn).shut()
+	if uint64(l.surplus.Len()) <= min(surplusConnections, l.limits.Max) {
+		return nil
 	}
-	return c, nil
+	oldest := l.surplus.Remove(l.surplus.Front()).(*conn)
+	oldest.place = nil
+	return oldest
 }
 
 // clientOf names the client of a connection: as Client does, or else by its machine. On this machine, where several
