@@ -28,7 +28,7 @@ func (s *Server) ListProjections(ctx context.Context, req *contextdv1.ListProjec
 	}
 	out := &contextdv1.ListProjectionsResponse{}
 	facts := pointers.NewReader(s.store, req.GetSessionId())
-	for room, limit := maxProjectionBytes, pageSize(req.GetPageSize()); ; {
+	for room, limit := maxPageBytes, pageSize(req.GetPageSize()); ; {
 		const atOnce = 16
 		page, next, err := records.Page(ctx, s.store, req.GetSessionId(), after, min(atOnce, limit-len(out.GetProjections())))
 		if err != nil {
@@ -73,11 +73,11 @@ func listedProjection(ctx context.Context, r records.Projection, facts *pointers
 	return wire.RecordedToProto(r, completed), nil
 }
 
-// A page of projections stays below 1 MiB, its token and frame included; an entry has a tag
+// A page of what may be large stays below 1 MiB, its token and frame included; an entry has a tag
 // and a length.
 const (
-	maxProjectionBytes = 1<<20 - 4<<10
-	entryOverhead      = 8
+	maxPageBytes  = 1<<20 - 4<<10
+	entryOverhead = 8
 )
 
 // ReplayProjection rebuilds a recorded projection and compares it with the record.
