@@ -125,6 +125,9 @@ func unknown(prefix []byte) string {
 			return reason
 		}
 	}
+	if probe.Cut && len(prefix) == detectBytes {
+		return fmt.Sprintf("the format is not recognised by the first %d KiB, which end within a text: name the harness that wrote it, of %s", detectBytes>>10, strings.Join(Names(), ", "))
+	}
 	return "the format is none of " + strings.Join(Names(), ", ") +
 		`; sessions of other programs are read as messages with "role" and "content", in a list or one a line`
 }
