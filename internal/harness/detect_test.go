@@ -70,6 +70,22 @@ func TestALongFirstText(t *testing.T) {
 	}
 }
 
+// TestWhyNotJSON: the error for a file that could be a transcript says what keeps it from being read.
+func TestWhyNotJSON(t *testing.T) {
+	for file, want := range map[string]string{
+		"\xff\xfe[\x00{\x00": "UTF-16",
+		"[\x00{\x00":         "UTF-16",
+		"\x00[\x00{":         "UTF-16",
+		"[{\"role\":\"user\",\"content\":\"a\x00b\"}]": "not JSON: jsontext: invalid character '\\x00'",
+		`[{"role":"user" "content":"x"}]`:              "not JSON: jsontext: ",
+		`[{"a":1}]`:                                    "none of",
+	} {
+		if _, err := harness.Read(strings.NewReader(file), ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", file, err, want)
+		}
+	}
+}
+
 // TestNothingIsOfNoFormat: the error for an empty file says that it is empty, not that its format is wrong.
 func TestNothingIsOfNoFormat(t *testing.T) {
 	for _, file := range []string{"", "\n", "\xef\xbb\xbf \n"} {

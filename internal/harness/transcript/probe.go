@@ -22,6 +22,8 @@ type Probe struct {
 	SQLite []byte
 	// Cut says that the beginning ends within a text, so that what follows that text is not known.
 	Cut bool
+	// Wrong is why the file is not JSON; nil if it is, as far as it was probed.
+	Wrong error
 	// Line is the first line that is not blank, if the file does not begin with JSON.
 	Line string
 }
@@ -54,7 +56,7 @@ func NewProbe(prefix []byte) Probe {
 	for tokens > 0 && len(p.Records) < probeRecords {
 		w := walker{dec: dec, paths: map[string]string{}, tokens: &tokens}
 		whole := w.value("", 0)
-		p.Cut = w.cut
+		p.Cut, p.Wrong = w.cut, w.wrong
 		if len(w.paths) > 0 {
 			p.Records = append(p.Records, w.paths)
 		}
@@ -87,6 +89,8 @@ type walker struct {
 	tokens *int
 	// cut says that the file's beginning ended within a text.
 	cut bool
+	// wrong is the first error of its syntax.
+	wrong error
 }
 
 func (w *walker) token() (t jsontext.Token, ok bool) {
@@ -96,6 +100,9 @@ func (w *walker) token() (t jsontext.Token, ok bool) {
 	text := w.dec.PeekKind() == '"'
 	t, err := w.dec.ReadToken()
 	w.cut = text && errors.Is(err, io.ErrUnexpectedEOF)
+	if err != nil && w.wrong == nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		w.wrong = err
+	}
 	return t, err == nil
 }
 
