@@ -28,9 +28,8 @@ export type Alignment = {
 
 const order: Fate[] = ["redacted", "omitted", "stubbed", "clipped"];
 
-export function align(p: Projection, messages: RenderedMessage[], summaries: Summary[]): Alignment {
+export function align(p: Projection, messages: RenderedMessage[], summary: Summary | undefined): Alignment {
   const pointers = groups(p.redactionPointers, (r) => Number(r.sourceSeq));
-  const summary = summaries.find((s) => s.summaryId === p.summaryId && p.summaryId !== "");
   const head = Number(p.asOfSeq);
   const dropped = new Set(p.droppedSeqs.map(Number));
   const kept = new Set(p.keptSeqs.map(Number));

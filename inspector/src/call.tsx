@@ -5,6 +5,7 @@ import { Ask } from "./ask";
 import { messageLine, roleName, summaryOf, who } from "./content";
 import { Window } from "./events";
 import { MessageForm, type RenderedMessage } from "./gen/contextd/v1/assembly_pb";
+import type { Summary } from "./gen/contextd/v1/compaction_pb";
 import type { Projection } from "./gen/contextd/v1/projection_pb";
 import { List } from "./list";
 import { useLoad } from "./load";
@@ -24,15 +25,24 @@ const signs: Record<Fate, string> = {
   kept: "=", stubbed: "→", clipped: "✂", omitted: "∅", redacted: "→", summarised: "Σ", dropped: "×", written: "+", unshown: "·",
 };
 
+// The summary of an id, which is searched page by page.
+async function summary(session: string, id: string, signal: AbortSignal): Promise<Summary | undefined> {
+  for (let pageToken = ""; id !== ""; ) {
+    const page = await compactions.listSummaries({ sessionId: session, pageToken }, { signal });
+    const found = page.summaries.find((s) => s.summaryId === id);
+    if (found || page.nextPageToken === "") return found;
+    pageToken = page.nextPageToken;
+  }
+  return undefined;
+}
+
 export function Call({ route }: { route: Route & { page: "call" } }) {
   const go = useGo();
   const { session, projection } = route;
   const { value, refusal: refused, loading } = useLoad(session + "\n" + projection, async (signal) => {
-    const [rendered, { summaries }] = await Promise.all([
-      render(session, projection, MessageForm.VALUE, signal),
-      compactions.listSummaries({ sessionId: session }, { signal }),
-    ]);
-    return { ...rendered, recorded: rendered.replay.recorded!, alignment: align(rendered.replay.recorded!, rendered.messages, summaries) };
+    const rendered = await render(session, projection, MessageForm.VALUE, signal);
+    const recorded = rendered.replay.recorded!;
+    return { ...rendered, recorded, alignment: align(recorded, rendered.messages, await summary(session, recorded.summaryId, signal)) };
   });
   const neighbours = useNeighbours(session, projection);
   const [hidden, setHidden] = useState<ReadonlySet<Fate>>(new Set<Fate>(["unshown"]));

@@ -44,11 +44,11 @@ func (e *Engine) Shadow(ctx context.Context, of Shadow) (records.Shadow, error) 
 	if e.fingerprint(of.Policy, b) == of.Fingerprint {
 		return records.Shadow{}, ErrShadowInUse
 	}
-	before, err := records.Shadows(ctx, e.store, of.SessionID, of.AsOf, of.AsOf)
+	before, err := records.ShadowOf(ctx, e.store, of.SessionID, of.AsOf, of.ProjectionID)
 	if err != nil {
 		return records.Shadow{}, err
 	}
-	if _, ok := before[of.ProjectionID]; ok {
+	if before != nil {
 		return records.Shadow{}, ErrShadowKnown
 	}
 	out, err := e.shadow.Assemble(ctx, Request{SessionID: of.SessionID, AsOf: &of.AsOf, Budget: of.Budget, Policy: of.Policy, shadow: &of})

@@ -72,7 +72,7 @@ func TestAShadowIsWhatItsPolicyWouldHaveSent(t *testing.T) {
 			if expected := (records.Shadow{Policy: "other", Tokens: r.Tokens, Messages: r.MessageCount, StableTokens: shared.Tokens, BrokenBy: shared.BrokenBy}); s != expected {
 				t.Fatalf("turn %d, %s: the shadow is %+v, and its policy in use %+v", i, of.ProjectionID, s, expected)
 			}
-			if kept, err := records.Shadows(t.Context(), shadowed, "s", of.AsOf, of.AsOf); err != nil || kept[of.ProjectionID] != s {
+			if kept, err := records.ShadowOf(t.Context(), shadowed, "s", of.AsOf, of.ProjectionID); err != nil || kept == nil || *kept != s {
 				t.Fatalf("turn %d: %+v is kept of %+v, %v", i, kept, s, err)
 			}
 			if s.BrokenBy != "" {
@@ -112,7 +112,7 @@ func TestShadowsThatAreNotComputed(t *testing.T) {
 	if _, ok := errors.AsType[*eventlog.NotFoundError](func() error { _, err := engine.Shadow(t.Context(), of); return err }()); !ok {
 		t.Error("the session is another one, and has a shadow")
 	}
-	if kept, err := records.Shadows(t.Context(), store, "s", 0, 100); err != nil || len(kept) > 0 {
+	if kept, err := records.ShadowOf(t.Context(), store, "s", of.AsOf, of.ProjectionID); err != nil || kept != nil {
 		t.Errorf("%v is kept, %v", kept, err)
 	}
 }
@@ -132,7 +132,7 @@ func TestAShadowOverItsBudget(t *testing.T) {
 	if want := (records.Shadow{Policy: "other", OverBudget: true}); got != want {
 		t.Errorf("%+v", got)
 	}
-	if kept, err := records.Shadows(t.Context(), store, "s", made.AsOf, made.AsOf); err != nil || kept[made.Projection.ID] != got {
+	if kept, err := records.ShadowOf(t.Context(), store, "s", made.AsOf, made.Projection.ID); err != nil || kept == nil || *kept != got {
 		t.Errorf("%v is kept, %v", kept, err)
 	}
 }

@@ -88,14 +88,6 @@ func (e *Engine) summaryInForce(ctx context.Context, s *session, conv *reduce.Co
 	return nil, err
 }
 
-// Summaries lists the summaries of a session, oldest first.
-func (e *Engine) Summaries(ctx context.Context, sessionID string) ([]summarize.Summary, error) {
-	if _, err := e.store.Session(ctx, sessionID); err != nil {
-		return nil, err
-	}
-	return summarize.Load(ctx, e.store, sessionID, 0)
-}
-
 // Material implements summarize.Sessions.
 func (e *Engine) Material(ctx context.Context, p summarize.Proposal) (summarize.Material, error) {
 	gauge, err := e.opts.Gauges(p.Tokenizer)

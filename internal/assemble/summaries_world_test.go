@@ -127,7 +127,7 @@ func (w *world) between() int {
 
 func (w *world) summaries(id string) []summarize.Summary {
 	w.tb.Helper()
-	all, err := w.engine.Summaries(context.Background(), id)
+	all, err := summarize.Load(context.Background(), w.store, id, 0)
 	if err != nil {
 		w.tb.Fatal(err)
 	}

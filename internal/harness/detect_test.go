@@ -44,6 +44,48 @@ func TestDetectsItsOwn(t *testing.T) {
 	}
 }
 
+// TestALongFirstText: a format is recognised by the names before a text of which the file's beginning does not have
+// all. Where these do not suffice, the error does not say that the format is another one.
+func TestALongFirstText(t *testing.T) {
+	long := strings.Repeat("long ", 1<<20)
+	for _, file := range []string{
+		`[{"role":"user","content":"` + long + `"}]`,
+		`{"messages":[{"role":"user","content":[{"type":"text","text":"` + long + `"}]}]}`,
+		`{"role":"user","content":"` + long + `"}` + "\n" + `{"role":"assistant","content":"short"}`,
+	} {
+		got, err := harness.Read(strings.NewReader(file), "")
+		if err != nil || got.Harness != "chat" {
+			t.Errorf("%.40s is of %q: %v", file, got.Harness, err)
+		}
+	}
+	for _, name := range []string{"", "chat"} {
+		got, err := harness.Read(strings.NewReader(`[{"content":"`+long+`","role":"user"}]`), name)
+		if name == "" && (err == nil || !strings.Contains(err.Error(), "not recognised by the first 1024 KiB")) || name != "" && (err != nil || len(got.Sessions) != 1) {
+			t.Errorf("read as %q: %v", name, err)
+		}
+	}
+	larger := `[{"role":"user","content":"` + strings.Repeat("long ", 9<<20) + `"}]`
+	if _, err := harness.Read(strings.NewReader(larger), ""); err == nil || !strings.Contains(err.Error(), "bytes in a record") {
+		t.Errorf("a text of 45 MiB: %v", err)
+	}
+}
+
+// TestWhyNotJSON: the error for a file that could be a transcript says what keeps it from being read.
+func TestWhyNotJSON(t *testing.T) {
+	for file, want := range map[string]string{
+		"\xff\xfe[\x00{\x00": "UTF-16",
+		"[\x00{\x00":         "UTF-16",
+		"\x00[\x00{":         "UTF-16",
+		"[{\"role\":\"user\",\"content\":\"a\x00b\"}]": "not JSON: jsontext: invalid character '\\x00'",
+		`[{"role":"user" "content":"x"}]`:              "not JSON: jsontext: ",
+		`[{"a":1}]`:                                    "none of",
+	} {
+		if _, err := harness.Read(strings.NewReader(file), ""); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", file, err, want)
+		}
+	}
+}
+
 // TestNothingIsOfNoFormat: the error for an empty file says that it is empty, not that its format is wrong.
 func TestNothingIsOfNoFormat(t *testing.T) {
 	for _, file := range []string{"", "\n", "\xef\xbb\xbf \n"} {

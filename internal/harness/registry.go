@@ -116,6 +116,9 @@ func unknown(prefix []byte) string {
 			return "this is " + what + ": unpack it, and import what is in it"
 		}
 	}
+	if utf16(prefix) {
+		return "this is text in UTF-16, as PowerShell writes it: convert it to UTF-8"
+	}
 	probe := transcript.NewProbe(bytes.TrimPrefix(prefix, bom))
 	for _, h := range registry {
 		if h.Instead == nil {
@@ -125,8 +128,24 @@ func unknown(prefix []byte) string {
 			return reason
 		}
 	}
+	if probe.Cut && len(prefix) == detectBytes {
+		return fmt.Sprintf("the format is not recognised by the first %d KiB, which end within a text: name the harness that wrote it, of %s", detectBytes>>10, strings.Join(Names(), ", "))
+	}
+	if probe.Wrong != nil && probe.Line == "" {
+		return fmt.Sprintf("the format is not recognised, as this is not JSON: %v", probe.Wrong)
+	}
 	return "the format is none of " + strings.Join(Names(), ", ") +
 		`; sessions of other programs are read as messages with "role" and "content", in a list or one a line`
+}
+
+// utf16 recognises JSON in UTF-16, by its byte order mark or its first character.
+func utf16(prefix []byte) bool {
+	for _, begin := range []string{"\xff\xfe", "\xfe\xff", "[\x00", "{\x00", "\x00[", "\x00{"} {
+		if bytes.HasPrefix(prefix, []byte(begin)) {
+			return true
+		}
+	}
+	return false
 }
 
 // DatabaseOf recognises a database by its magic bytes; nil if the file is none. The caller reads it through

@@ -2,6 +2,8 @@ package records
 
 import (
 	"context"
+	"errors"
+	"iter"
 	"strings"
 
 	"github.com/contextd/contextd/internal/artifact"
@@ -50,22 +52,42 @@ func ShadowArtifact(asOf eventlog.Seq, projectionID string, s Shadow) (eventlog.
 	})
 }
 
-// Shadows returns the shadows of the projections of events from to to, by projection id. It returns
-// *artifact.VersionError or *eventlog.CorruptError.
-func Shadows(ctx context.Context, store eventlog.Artifacts, sessionID string, from, to eventlog.Seq) (map[string]Shadow, error) {
-	out := map[string]Shadow{}
-	for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: shadowKind, From: from, To: max(to, 1)}) {
-		if err != nil {
-			return nil, err
-		}
-		m := &storagev1.Shadow{}
-		if err := artifact.Decode(a, m, shadowVersion); err != nil {
-			return nil, err
-		}
-		out[a.ID] = Shadow{
-			Policy: m.GetPolicy(), Tokens: m.GetTokens(), Messages: int(m.GetMessages()), StableTokens: m.GetStableTokens(),
-			BrokenBy: m.GetBrokenBy(), OverBudget: m.GetOverBudget(),
-		}
+// ShadowOf returns the shadow of a projection; nil if it has none. The error may be *artifact.VersionError or
+// *eventlog.CorruptError.
+func ShadowOf(ctx context.Context, store eventlog.Artifacts, sessionID string, asOf eventlog.Seq, projectionID string) (*Shadow, error) {
+	a, err := store.Artifact(ctx, sessionID, shadowKind, asOf, projectionID)
+	if missing, ok := errors.AsType[*eventlog.NotFoundError](err); ok && missing.Kind == "artifact" {
+		return nil, nil
 	}
-	return out, nil
+	if err != nil {
+		return nil, err
+	}
+	return decodeShadow(a)
+}
+
+// Shadows returns a function that is ShadowOf for projections in the order of After, from an event on. It reads
+// through the shadows once. stop ends that.
+func Shadows(ctx context.Context, store eventlog.Artifacts, sessionID string, from eventlog.Seq) (of func(Projection) (*Shadow, error), stop func()) {
+	next, stop := iter.Pull2(store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: shadowKind, From: from}))
+	a, err, more := next()
+	return func(r Projection) (*Shadow, error) {
+		for more && err == nil && (a.Seq < r.AsOf || a.Seq == r.AsOf && a.ID < r.ID) {
+			a, err, more = next()
+		}
+		if !more || err != nil || a.Seq != r.AsOf || a.ID != r.ID {
+			return nil, err
+		}
+		return decodeShadow(a)
+	}, stop
+}
+
+func decodeShadow(a eventlog.Artifact) (*Shadow, error) {
+	m := &storagev1.Shadow{}
+	if err := artifact.Decode(a, m, shadowVersion); err != nil {
+		return nil, err
+	}
+	return &Shadow{
+		Policy: m.GetPolicy(), Tokens: m.GetTokens(), Messages: int(m.GetMessages()), StableTokens: m.GetStableTokens(),
+		BrokenBy: m.GetBrokenBy(), OverBudget: m.GetOverBudget(),
+	}, nil
 }

@@ -29,14 +29,23 @@ func TestStoredShadowKeepsEveryField(t *testing.T) {
 	if err := store.PutArtifacts(t.Context(), "s", a); err != nil {
 		t.Fatal(err)
 	}
-	for _, test := range []struct {
-		from, to eventlog.Seq
-		found    int
-	}{{9, 9, 1}, {0, 20, 1}, {0, 8, 0}, {10, 20, 0}} {
-		got, err := Shadows(t.Context(), store, "s", test.from, test.to)
-		if err != nil || len(got) != test.found || test.found > 0 && got["p9-0001"] != want {
-			t.Errorf("from %d to %d: %+v, %v", test.from, test.to, got, err)
+	for asOf, ids := range map[eventlog.Seq][]string{9: {"p9-0000", "p9-0001", "p9-0002"}, 8: {"p8-0001"}, 10: {"p10-0001"}} {
+		for _, id := range ids {
+			got, err := ShadowOf(t.Context(), store, "s", asOf, id)
+			if found := id == "p9-0001"; err != nil || found != (got != nil) || found && *got != want {
+				t.Errorf("%s: %+v, %v", id, got, err)
+			}
 		}
+	}
+	for _, from := range []eventlog.Seq{0, 8, 9, 10} {
+		of, stop := Shadows(t.Context(), store, "s", from)
+		for _, r := range []Projection{{AsOf: 8, ID: "p8-0001"}, {AsOf: 9, ID: "p9-0000"}, {AsOf: 9, ID: "p9-0001"}, {AsOf: 9, ID: "p9-0002"}, {AsOf: 10, ID: "p10-0001"}} {
+			got, err := of(r)
+			if found := r.ID == "p9-0001" && from <= 9; err != nil || found != (got != nil) || found && *got != want {
+				t.Errorf("%s, from %d: %+v, %v", r.ID, from, got, err)
+			}
+		}
+		stop()
 	}
 }
 

@@ -63,23 +63,36 @@ func Projections(ctx context.Context, store eventlog.Artifacts, sessionID string
 	}
 }
 
+// After yields the records of a session, oldest first, from the one after an id on; all if it is empty. It goes
+// through those of the same event that come before.
+func After(ctx context.Context, store eventlog.Artifacts, sessionID, id string) iter.Seq2[Projection, error] {
+	return func(yield func(Projection, error) bool) {
+		from, ok := asOfInID(id)
+		if id != "" && !ok {
+			yield(Projection{}, &eventlog.InvalidError{Field: "page_token", Reason: "is not from an earlier page"})
+			return
+		}
+		for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: projectionKind, From: from}) {
+			if err == nil && ok && a.Seq == from && a.ID <= id {
+				continue
+			}
+			var r Projection
+			if err == nil {
+				r, err = projectionFrom(a)
+			}
+			if !yield(r, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 // Page lists at most limit records of a session, oldest first, from the one after id after. next is the id
 // to continue after; empty on the last page.
 func Page(ctx context.Context, store eventlog.Artifacts, sessionID, after string, limit int) (page []Projection, next string, err error) {
-	var from eventlog.Seq
-	if after != "" {
-		asOf, ok := asOfInID(after)
-		if !ok {
-			return nil, "", &eventlog.InvalidError{Field: "page_token", Reason: "is not from an earlier page"}
-		}
-		from = asOf
-	}
-	for r, err := range Projections(ctx, store, sessionID, eventlog.ArtifactQuery{From: from}) {
+	for r, err := range After(ctx, store, sessionID, after) {
 		if err != nil {
 			return nil, "", err
-		}
-		if after != "" && r.AsOf == from && r.ID <= after {
-			continue
 		}
 		if len(page) == limit {
 			return page, page[limit-1].ID, nil

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/contextd/contextd/internal/artifact"
@@ -79,6 +80,25 @@ func Load(ctx context.Context, store eventlog.Artifacts, sessionID string, upTo 
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+// NewestFirst yields the summaries of a session: those that come after the one with an id whose span ends at an event,
+// and all of them if that is 0. Errors are those of Load.
+func NewestFirst(ctx context.Context, store eventlog.Artifacts, sessionID string, after eventlog.Seq, id string) iter.Seq2[Summary, error] {
+	return func(yield func(Summary, error) bool) {
+		for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: ArtifactKind, To: after, Reverse: true}) {
+			if err == nil && after > 0 && a.Seq == after && a.ID >= id {
+				continue
+			}
+			var s Summary
+			if err == nil {
+				s, err = decodeSummary(a)
+			}
+			if !yield(s, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // get returns one summary, or false if there is none.

@@ -257,8 +257,14 @@ export class Session {
 
   /** The summaries, newest first. */
   async summaries(options?: CallControl): Promise<Summary[]> {
-    const request = { sessionId: this.id };
-    return (await this.#patience.call(() => this.#services.compactions.listSummaries(request, options), options?.signal)).summaries;
+    const list = (pageToken: string) => this.#services.compactions.listSummaries({ sessionId: this.id, pageToken }, options);
+    const all: Summary[] = [];
+    const paged = pages(
+      (pageToken) => this.#patience.call(() => list(pageToken), options?.signal),
+      (page) => page.summaries,
+    );
+    for await (const summary of paged) all.push(summary);
+    return all;
   }
 
   /** What the model saw of a text or a pointer in a recorded call, and if not, why. Call 0 is the newest. */

@@ -41,7 +41,7 @@ func TestProbe(t *testing.T) {
 	if !p.Has("type", "n.x[].y") || !p.Is("n.x[].y", "z") || p.Is("n.x[].y", "w") {
 		t.Errorf("paths of the first record: %v", p.Records)
 	}
-	if !p.Has("type", "cut") || p.Has("cut.off") || p.Has("n", "cut") {
+	if !p.Has("type", "cut", "cut.off") || !p.Is("cut.off", "") || p.Has("n", "cut") || !p.Cut {
 		t.Errorf("paths of the record that is cut off: %v", p.Records)
 	}
 	if !p.Is("type", "x", "b") || p.Is("missing", "") {

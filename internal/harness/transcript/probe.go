@@ -2,6 +2,8 @@ package transcript
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"slices"
 	"strings"
 
@@ -12,12 +14,16 @@ import (
 // complete record.
 type Probe struct {
 	// Records holds, for each top-level JSON value, the paths of its members, such as "message.role" or
-	// "messages[].parts[].type", each with the first scalar at that path as text; objects and lists have an
-	// empty text.
+	// "messages[].parts[].type", each with the first scalar at that path as text; objects, lists and a
+	// text that is cut off have an empty one.
 	Records []map[string]string
 	// SQLite is the beginning of an SQLite database, which includes the definitions of its tables; nil if the
 	// file is none.
 	SQLite []byte
+	// Cut says that the beginning ends within a text, so that what follows that text is not known.
+	Cut bool
+	// Wrong is why the file is not JSON; nil if it is, as far as it was probed.
+	Wrong error
 	// Line is the first line that is not blank, if the file does not begin with JSON.
 	Line string
 }
@@ -50,6 +56,7 @@ func NewProbe(prefix []byte) Probe {
 	for tokens > 0 && len(p.Records) < probeRecords {
 		w := walker{dec: dec, paths: map[string]string{}, tokens: &tokens}
 		whole := w.value("", 0)
+		p.Cut, p.Wrong = w.cut, w.wrong
 		if len(w.paths) > 0 {
 			p.Records = append(p.Records, w.paths)
 		}
@@ -80,13 +87,22 @@ type walker struct {
 	dec    *jsontext.Decoder
 	paths  map[string]string
 	tokens *int
+	// cut says that the file's beginning ended within a text.
+	cut bool
+	// wrong is the first error of its syntax.
+	wrong error
 }
 
 func (w *walker) token() (t jsontext.Token, ok bool) {
 	if *w.tokens--; *w.tokens < 0 {
 		return t, false
 	}
+	text := w.dec.PeekKind() == '"'
 	t, err := w.dec.ReadToken()
+	w.cut = text && errors.Is(err, io.ErrUnexpectedEOF)
+	if err != nil && w.wrong == nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		w.wrong = err
+	}
 	return t, err == nil
 }
 
@@ -96,15 +112,18 @@ func (w *walker) value(path string, depth int) bool {
 		return w.dec.SkipValue() == nil
 	}
 	t, ok := w.token()
-	if !ok {
+	if !ok && !w.cut {
 		return false
 	}
 	kind := t.Kind()
 	if _, seen := w.paths[path]; path != "" && !seen {
 		w.paths[path] = ""
-		if strings.ContainsRune(`"0tf`, rune(kind)) {
+		if ok && strings.ContainsRune(`"0tf`, rune(kind)) {
 			w.paths[path] = t.String()
 		}
+	}
+	if !ok {
+		return false
 	}
 	switch kind {
 	case '{':

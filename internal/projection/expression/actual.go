@@ -1,20 +1,23 @@
 package expression
 
 import (
+	"math"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
+	"cel.dev/cel-go/interpreter"
 )
 
 // actual is the cost of what CEL charges as one operation whatever it goes through: the
 // characters of a text that are counted, and what is nested in values that are compared.
 type actual struct{}
 
-const (
-	countedPerUnit  = 1024 // bytes
-	comparedPerUnit = 10   // items, as CEL has it of those that are not nested
-)
+// countedPerUnit is how many bytes of a text are counted for a unit.
+const countedPerUnit = 1024
 
 // CallCost implements interpreter.ActualCostEstimator; nil is CEL's own cost.
 func (actual) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 {
@@ -26,37 +29,140 @@ func (actual) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 {
 			return nil
 		}
 		cost = 1 + uint64(len(text))/countedPerUnit
-	case operators.Equals, operators.NotEquals:
-		items := min(itemsOf(args[0]), itemsOf(args[1]))
-		if items == 0 {
+	case operators.Equals, operators.NotEquals, operators.In:
+		if cost = comparing(function, args[0], args[1], math.MaxUint64); cost == 0 {
 			return nil
 		}
-		cost = 1 + items/comparedPerUnit
-	case operators.In:
-		items := itemsOf(args[0])
-		list, ok := args[1].(traits.Lister)
-		if !ok || items == 0 {
-			return nil
-		}
-		cost = uint64(list.Size().(types.Int)) * (1 + items/comparedPerUnit)
 	default:
 		return nil
 	}
 	return &cost
 }
 
-// itemsOf is how many items a list or a map holds, and those in it.
-func itemsOf(v ref.Val) uint64 {
-	var items uint64
+// comparing is what a comparison costs, a unit for each item that it may go through; 0 where CEL's own cost is right. It is at least as much as it says where that
+// is more than most.
+func comparing(function string, l, r ref.Val, most uint64) uint64 {
+	items := itemsWithin(l, most)
+	if list, ok := r.(traits.Lister); ok && function == operators.In {
+		return uint64(list.Size().(types.Int)) * (1 + items)
+	}
+	if function != operators.In {
+		items = min(items, itemsWithin(r, most))
+	}
+	if items == 0 {
+		return 0
+	}
+	return 1 + items
+}
+
+// itemsWithin is how many items a list or a map holds, and those in it. It stops at more than most: a value that
+// holds another one twice takes no more memory than if it held it once, so there may be any number of them.
+func itemsWithin(v ref.Val, most uint64) (items uint64) {
 	switch v := v.(type) {
 	case traits.Mapper:
-		for i := v.Iterator(); i.HasNext() == types.True; {
-			items += 1 + itemsOf(v.Get(i.Next()))
+		for i := v.Iterator(); items <= most && i.HasNext() == types.True; {
+			key := i.Next()
+			items += 1 + itemsWithin(key, most-items)
+			items += itemsWithin(v.Get(key), most-min(items, most))
 		}
 	case traits.Lister:
-		for i := v.Iterator(); i.HasNext() == types.True; {
-			items += 1 + itemsOf(i.Next())
+		for i := v.Iterator(); items <= most && i.HasNext() == types.True; {
+			items += 1 + itemsWithin(i.Next(), most-items)
 		}
 	}
 	return items
+}
+
+// comparison is a call that compares. CEL charges for calls once they are made; this ends the evaluation before one
+// that costs more than all of it may.
+type comparison struct {
+	interpreter.InterpretableCall
+	most uint64
+}
+
+// bounded is the decorator that makes comparisons of calls.
+func bounded(most uint64) interpreter.InterpretableDecoratorV2 {
+	return func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+		if call, ok := i.(interpreter.InterpretableCall); ok {
+			switch call.Function() {
+			case operators.Equals, operators.NotEquals, operators.In:
+				return &comparison{call, most}, nil
+			}
+		}
+		return i, nil
+	}
+}
+
+// Exec implements interpreter.InterpretableV2.
+func (c *comparison) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	args, function := c.Args(), c.Function()
+	l := args[0].Exec(frame)
+	if types.IsUnknownOrError(l) {
+		return l
+	}
+	r := args[1].Exec(frame)
+	if types.IsUnknownOrError(r) {
+		return r
+	}
+	if comparing(function, l, r, c.most) > c.most {
+		panic(interpreter.EvalCancelledError{Cause: interpreter.CostLimitExceeded, Message: "operation cancelled: actual cost limit exceeded"})
+	}
+	switch function {
+	case operators.Equals:
+		return types.Equal(l, r)
+	case operators.NotEquals:
+		return types.Bool(types.Equal(l, r) != types.True)
+	}
+	if in, ok := r.(traits.Container); ok {
+		return in.Contains(l)
+	}
+	return types.ValOrErr(r, "no such overload")
+}
+
+// Eval implements interpreter.Interpretable.
+func (c *comparison) Eval(vars interpreter.Activation) ref.Val {
+	return c.Exec(interpreter.AsFrame(vars))
+}
+
+// comparesDeeply reports whether an expression compares values that may hold others, of which CEL's estimate knows
+// nothing.
+func comparesDeeply(compiled *cel.Ast) bool {
+	tree, found := compiled.NativeRep(), false
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.CallKind {
+			return
+		}
+		args := e.AsCall().Args()
+		switch e.AsCall().FunctionName() {
+		case operators.Equals, operators.NotEquals:
+			found = found || deep(tree.GetType(args[0].ID())) && deep(tree.GetType(args[1].ID()))
+		case operators.In:
+			is := tree.GetType(args[0].ID())
+			found = found || !scalar(is) || tree.GetType(args[1].ID()).Kind() == types.DynKind
+		}
+	}))
+	return found
+}
+
+// deep reports whether values of a type may hold some that hold others.
+func deep(is *types.Type) bool {
+	switch is.Kind() {
+	case types.ListKind, types.MapKind:
+		for _, of := range is.Parameters() {
+			if !scalar(of) {
+				return true
+			}
+		}
+		return false
+	default:
+		return !scalar(is)
+	}
+}
+
+func scalar(is *types.Type) bool {
+	switch is.Kind() {
+	case types.BoolKind, types.BytesKind, types.DoubleKind, types.DurationKind, types.IntKind, types.NullTypeKind, types.StringKind, types.TimestampKind, types.UintKind:
+		return true
+	}
+	return false
 }

@@ -7,6 +7,34 @@ import (
 	"github.com/contextd/contextd/internal/projection/expression"
 )
 
+// A value that holds another one twice doubles what a comparison goes through, and takes no more memory. Without a
+// bound before the comparison, these would take years.
+func TestValuesThatHoldThemselvesTwice(t *testing.T) {
+	lists, maps, sums := `[[1]]`+strings.Repeat(".map(x, [x, x])", 50), `[{"c": 1}]`+strings.Repeat(`.map(x, {"a": x, "b": x})`, 24), strings.Repeat(".map(x, x + x)", 50)
+	for _, source := range []string{
+		lists + `.all(x, x == x)`,
+		lists + `.all(x, x != x)`,
+		lists + `.all(x, dyn(x) == dyn(x) || true)`,
+		lists + `.all(x, x in [x])`,
+		lists + `.all(x, dyn(x) in labels)`,
+		lists + `.all(x, {x: 1} == {x: 1})`,
+		maps + `.all(x, x == x)`,
+		`[tools]` + sums + `.all(x, x in [x])`,
+		`[calls[0].arguments.lines]` + sums + `.all(x, x == x)`,
+		`[calls[0].arguments.lines]` + sums + `.all(x, "none" in x)`,
+	} {
+		p, err := expression.Compile(source)
+		if err != nil {
+			t.Errorf("%s: %v", source, err)
+			continue
+		}
+		v, err := p.Evaluate(expression.NewFacts(aGroup), standing)
+		if err == nil || !strings.Contains(err.Error(), "cost limit") || v != expression.Keep {
+			t.Errorf("%s: %v, %v", source, v, err)
+		}
+	}
+}
+
 // What a group says is read once for an evaluation, whatever its expression names how often, and
 // going through all of it costs what it takes. Without that these would take minutes.
 func TestContentIsReadOnceAndGoneThroughAtItsCost(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 )
 
 // Limits of an expression. Costs are in CEL's units: about one per operation, and
-// more for those that go through texts.
+// more for those that go through texts, lists or maps.
 const (
 	// MaxChars is how long an expression may be, in runes.
 	MaxChars = 8192
@@ -61,8 +61,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 		cel.ParserRecursionLimit(maxNesting),
 		cel.ParserErrorRecoveryLimit(maxErrorsSeen),
 		cel.ExpressionNodeLimit(maxNodes),
-		cel.RegexProgramSizeLimit(maxRegexSize),
-		cel.ASTValidators(cel.ValidateRegexLiterals()),
+		cel.ASTValidators(cel.ValidateRegexLiterals(), regexLiterals{}),
 	}
 	for _, v := range variables {
 		options = append(options, cel.Variable(v.name, v.is))
@@ -72,7 +71,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 
 // Program is a compiled expression. It may be used by several goroutines.
 type Program struct {
-	// watched stops at the limit; plain does not.
+	// watched stops at the limit; plain does not, and is nil where no estimate can take its place.
 	watched, plain cel.Program
 	// content is set where it reads what groups say.
 	content bool
@@ -105,11 +104,15 @@ func Compile(source string) (*Program, error) {
 	if cost.Max > limit {
 		return nil, &Error{Reason: fmt.Sprintf("may cost up to %d for an ordinary group; the limit is %d: nest fewer loops and match shorter texts", cost.Max, limit)}
 	}
-	watched, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostTracking(actual{}), cel.CostLimit(limit))
+	matches := cel.CustomDecoratorV2(checkedMatches)
+	watched, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize), cel.CostTracking(actual{}), cel.CostLimit(limit), cel.CustomDecoratorV2(bounded(limit)), matches)
 	if err != nil {
 		return nil, &Error{Reason: err.Error()}
 	}
-	plain, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize))
+	if comparesDeeply(ast) {
+		return &Program{watched: watched, content: content}, nil
+	}
+	plain, err := env.Program(ast, cel.EvalOptions(cel.OptOptimize), matches)
 	if err != nil {
 		return nil, &Error{Reason: err.Error()}
 	}

@@ -50,6 +50,8 @@ func TestEvaluate(t *testing.T) {
 		`tools.exists(t, t.startsWith("mcp__")) ? "stub" : "keep"`:                      expression.Stub,
 		`tools.all(t, t.matches("^(read|write)_"))`:                                     expression.Drop,
 		`"stage" in labels && labels["stage"] in ["explore", "plan"] ? "clip" : "keep"`: expression.Clip,
+		`tools.exists(t, t.matches("^[a-z]{4}_.{2,9}$"))`:                               expression.Keep,
+		`tools.exists(t, t.matches("^" + roles[1] + "{2}$"))`:                           expression.Drop,
 		`!("other" in labels) || labels.other == "x"`:                                   expression.Keep,
 		"age > 3 // old\n ? (tokens > 1000 ? 'drop' : 'stub') : 'keep'":                 expression.Stub,
 		`tools[0] == "read_file" ? ["keep", "stub"][1] : "keep"`:                        expression.Stub,
@@ -93,6 +95,7 @@ func TestRefused(t *testing.T) {
 		`calls.all(c, c.body == "")`:                                             "1:15: undefined field 'body'",
 		`calls[0].arguments.all(k, k == "path")`:                                 "only lists",
 		`calls.exists(c, calls.exists(d, c.result.contains(d.result)))`:          "the limit is 50000",
+		`text.matches("` + strings.Repeat("(a{9})*", 100) + `")`:                 "1:14: a regular expression has a program of size",
 		`now() > 3`: "undeclared reference to 'now'",
 	} {
 		_, err := expression.Compile(source)
@@ -125,13 +128,14 @@ func TestFails(t *testing.T) {
 		of     expression.Fixed
 		want   string
 	}{
-		"a label that it has not": {`labels.other == "x"`, aGroup, "no such key"},
-		"a tool that it has not":  {`tools[5] == "x"`, aGroup, "index"},
-		"by zero":                 {`age / (errors - 1) == 1`, aGroup, "division by zero"},
-		"no verdict":              {`tools[0]`, aGroup, `"read_file" is no verdict`},
-		"what arguments have not": {`calls[0].arguments.to == "x"`, aGroup, "no such key: to"},
-		"text for a number":       {`calls[0].arguments.path > 3`, aGroup, "no such overload"},
-		"more than it may cost":   {`!tools.exists(t, t.contains("none"))`, long, "cost limit"},
+		"a label that it has not":    {`labels.other == "x"`, aGroup, "no such key"},
+		"a tool that it has not":     {`tools[5] == "x"`, aGroup, "index"},
+		"by zero":                    {`age / (errors - 1) == 1`, aGroup, "division by zero"},
+		"no verdict":                 {`tools[0]`, aGroup, `"read_file" is no verdict`},
+		"what arguments have not":    {`calls[0].arguments.to == "x"`, aGroup, "no such key: to"},
+		"a large regular expression": {`text.matches(roles[0] + "(a{999})(b{999})")`, aGroup, "program of size"},
+		"text for a number":          {`calls[0].arguments.path > 3`, aGroup, "no such overload"},
+		"more than it may cost":      {`!tools.exists(t, t.contains("none"))`, long, "cost limit"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := expression.Compile(c.source)

@@ -32,7 +32,7 @@ func (p *Program) ReadsContent() bool { return p.content }
 // this group, comes to a text that is no verdict, or costs too much.
 func (p *Program) Evaluate(f *Facts, now Position) (Verdict, error) {
 	program := p.watched
-	if f.ordinary && !p.content {
+	if f.ordinary && !p.content && p.plain != nil {
 		program = p.plain
 	}
 	out, _, err := program.Eval(&activation{Facts: f, Position: now})

@@ -677,11 +677,15 @@ func (x *Summary) GetIdentifierIndex() string {
 	return ""
 }
 
-// Asks for the summaries of a session.
+// Asks for a page of a session's summaries, newest first.
 type ListSummariesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.
-	SessionId     string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// How many at most, up to 1000. 0: 100. A page holds fewer where it would exceed 1 MiB.
+	PageSize uint32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// next_page_token of the page before. Empty: the first page.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -723,13 +727,30 @@ func (x *ListSummariesRequest) GetSessionId() string {
 	return ""
 }
 
-// The summaries of a session.
+func (x *ListSummariesRequest) GetPageSize() uint32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListSummariesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// A page of a session's summaries.
 type ListSummariesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Newest first.
+	// At most page_size of them, newest first, in less than 1 MiB. One that is larger by
+	// itself is alone on its page.
 	Summaries []*Summary `protobuf:"bytes,1,rep,name=summaries,proto3" json:"summaries,omitempty"`
-	// The summarizers of the daemon's configuration, by name.
-	Summarizers   []*SummarizerState `protobuf:"bytes,2,rep,name=summarizers,proto3" json:"summarizers,omitempty"`
+	// The summarizers of the daemon's configuration, by name. On every page.
+	Summarizers []*SummarizerState `protobuf:"bytes,2,rep,name=summarizers,proto3" json:"summarizers,omitempty"`
+	// Give it to the next request. Empty: this was the last page.
+	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -776,6 +797,13 @@ func (x *ListSummariesResponse) GetSummarizers() []*SummarizerState {
 		return x.Summarizers
 	}
 	return nil
+}
+
+func (x *ListSummariesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // The health of a summarizer.
@@ -1269,13 +1297,17 @@ const file_contextd_v1_compaction_proto_rawDesc = "" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"createTime\x12\x18\n" +
 	"\aversion\x18\v \x01(\rR\aversion\x12)\n" +
-	"\x10identifier_index\x18\r \x01(\tR\x0fidentifierIndex\"\x83\x01\n" +
+	"\x10identifier_index\x18\r \x01(\tR\x0fidentifierIndex\"\xd3\x01\n" +
 	"\x14ListSummariesRequest\x12k\n" +
 	"\n" +
-	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\"\x8b\x01\n" +
+	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12%\n" +
+	"\tpage_size\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12'\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\tpageToken\"\xb3\x01\n" +
 	"\x15ListSummariesResponse\x122\n" +
 	"\tsummaries\x18\x01 \x03(\v2\x14.contextd.v1.SummaryR\tsummaries\x12>\n" +
-	"\vsummarizers\x18\x02 \x03(\v2\x1c.contextd.v1.SummarizerStateR\vsummarizers\"r\n" +
+	"\vsummarizers\x18\x02 \x03(\v2\x1c.contextd.v1.SummarizerStateR\vsummarizers\x12&\n" +
+	"\x0fnext_page_token\x18\x03 \x01(\tR\rnextPageToken\"r\n" +
 	"\x0fSummarizerState\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\abreaker\x18\x02 \x01(\tR\abreaker\x121\n" +

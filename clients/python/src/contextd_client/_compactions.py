@@ -73,7 +73,13 @@ class Compactions(Caller):
     def list_summaries(self, session_id: str) -> Sequence[Summary]:
         """The summaries of a session, newest first."""
         request = checked(ListSummariesRequest, session_id=session_id)
-        return self._call(self.compaction_stub.ListSummaries, request).summaries
+        summaries: list[Summary] = []
+        while True:
+            page = self._call(self.compaction_stub.ListSummaries, request)
+            summaries.extend(page.summaries)
+            if not page.next_page_token:
+                return summaries
+            request.page_token = page.next_page_token
 
     def run_summaries(
         self,

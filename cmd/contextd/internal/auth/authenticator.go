@@ -103,11 +103,11 @@ func New(o Options, logger *slog.Logger) (_ *Authenticator, err error) {
 // Close stops following changes of the keys at a URL.
 func (a *Authenticator) Close() { a.close() }
 
-// rereadEvery is how often files and running calls are checked. A change must apply within 10 seconds, and a
-// file that is found empty is only believed at the next check; so it is half of that.
+// rereadEvery is how often files and running calls are checked. A change must apply within 10 seconds, and
+// counts at the check after the one that finds it; so it is half of that.
 const rereadEvery = 5 * time.Second
 
-// Run calls Reload every rereadEvery until ctx ends.
+// Run checks files and running calls every rereadEvery until ctx ends.
 func (a *Authenticator) Run(ctx context.Context) {
 	tick := time.NewTicker(rereadEvery)
 	defer tick.Stop()
@@ -116,16 +116,19 @@ func (a *Authenticator) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			a.Reload(ctx)
+			a.check(ctx, false)
 		}
 	}
 }
 
 // Reload reads changed files again, and ends running calls whose callers would no longer be admitted. An
 // invalid file is reported, and its last valid content stays in force.
-func (a *Authenticator) Reload(ctx context.Context) {
+func (a *Authenticator) Reload(ctx context.Context) { a.check(ctx, true) }
+
+// check is a Reload that, unless it is to be at once, waits until files no longer change.
+func (a *Authenticator) check(ctx context.Context, atOnce bool) {
 	for _, f := range a.files() {
-		f.reload(ctx, a.logger)
+		f.reload(ctx, a.logger, atOnce)
 	}
 	a.recheck(ctx)
 }

@@ -3,9 +3,9 @@ package auth
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,32 +23,35 @@ type file[T any] struct {
 	value    atomic.Pointer[T]
 	wrong    atomic.Bool // the last reload failed
 
-	mu   sync.Mutex // held while the files are read; guards the fields below
-	last []byte
-	// empty is set where a file was empty at the last check, as a file is that is just being written. An
-	// empty file only counts when the next check finds it empty too.
-	empty bool
+	mu sync.Mutex // held while the files are read; guards the fields below
+	// last is the content in force, and seen what the last check found.
+	last, seen []byte
 	// reported is the error that was logged last, so that it is logged once; "" if there is none.
 	reported string
 }
 
 // reloader is a file with any type of value.
 type reloader interface {
-	reload(ctx context.Context, logger *slog.Logger)
+	reload(ctx context.Context, logger *slog.Logger, atOnce bool)
 	well() bool
 }
 
 // open reads files. Errors name the setting.
 func open[T any](setting string, parse func(contents ...[]byte) (T, error), paths ...string) (*file[T], error) {
 	f := &file[T]{setting: setting, paths: paths, parse: parse}
-	_, err := f.read()
+	_, err := f.read(true)
 	return f, err
 }
 
+// errChanging reports that files have changed since the last check.
+var errChanging = errors.New("the files are perhaps being written")
+
 func (f *file[T]) get() T { return *f.value.Load() }
 
-// read replaces the value if the files have changed. The caller holds mu, unless it is the only user.
-func (f *file[T]) read() (changed bool, err error) {
+// read replaces the value if the files have changed: at once, or else if the last check found the same. Of a file
+// that is being written, each part may be valid by itself, and say less. The caller holds mu, unless it is the only
+// user.
+func (f *file[T]) read(atOnce bool) (changed bool, err error) {
 	contents := make([][]byte, len(f.paths))
 	for i, path := range f.paths {
 		if contents[i], err = memory.ReadFile(path); err != nil {
@@ -56,15 +59,14 @@ func (f *file[T]) read() (changed bool, err error) {
 		}
 	}
 	all := bytes.Join(contents, []byte{0})
+	settled := atOnce || bytes.Equal(all, f.seen)
+	f.seen = all
 	first := f.value.Load() == nil
 	if !first && bytes.Equal(all, f.last) {
-		f.empty = false
 		return false, nil
 	}
-	foundEmpty := f.empty
-	f.empty = slices.ContainsFunc(contents, func(c []byte) bool { return len(bytes.TrimSpace(c)) == 0 })
-	if f.empty && !foundEmpty && !first {
-		return false, nil
+	if !settled {
+		return false, errChanging
 	}
 	value, err := f.parse(contents...)
 	if err == nil && !first && f.replaces != nil {
@@ -78,10 +80,13 @@ func (f *file[T]) read() (changed bool, err error) {
 	return true, nil
 }
 
-func (f *file[T]) reload(ctx context.Context, logger *slog.Logger) {
+func (f *file[T]) reload(ctx context.Context, logger *slog.Logger, atOnce bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	changed, err := f.read()
+	changed, err := f.read(atOnce)
+	if errors.Is(err, errChanging) {
+		return
+	}
 	f.wrong.Store(err != nil)
 	switch {
 	case err != nil:

@@ -165,7 +165,11 @@ func (a *Authenticator) byCertificate(state tls.ConnectionState) (Identity, erro
 		return Identity{}, &UnauthenticatedError{"the authority of the client's certificate was removed since it connected"}
 	}
 	names := certificateNames(c)
-	who := Identity{Name: "certificate of " + names[0]}
+	name := c.Subject.CommonName // for logs alone: an authority need not check it
+	if len(names) > 0 {
+		name = names[0]
+	}
+	who := Identity{Name: "certificate of " + name}
 	if len(a.options.ClientTenants) == 0 {
 		return who, nil
 	}
@@ -175,19 +179,15 @@ func (a *Authenticator) byCertificate(state tls.ConnectionState) (Identity, erro
 			return who, nil
 		}
 	}
-	return Identity{}, &DeniedError{fmt.Sprintf("the client's certificate, of %q, is none of tls_client_tenants", names[0])}
+	return Identity{}, &DeniedError{fmt.Sprintf("the client's certificate, of %q, is none of tls_client_tenants", name)}
 }
 
-// certificateNames are the URIs (such as SPIFFE ids) and DNS names of a certificate; if it has none, its
-// common name.
+// certificateNames are the URIs (such as SPIFFE ids) and DNS names of a certificate.
 func certificateNames(c *x509.Certificate) (names []string) {
 	for _, u := range c.URIs {
 		names = append(names, u.String())
 	}
-	if names = append(names, c.DNSNames...); len(names) == 0 {
-		names = []string{c.Subject.CommonName}
-	}
-	return names
+	return append(names, c.DNSNames...)
 }
 
 // ClientTenants maps names in clients' certificates to tenants. A name that ends with "*" is a prefix; the

@@ -112,6 +112,7 @@ func TestCertificates(t *testing.T) {
 		"exactly":          {[]string{"spiffe://x/a/exact"}, tenants, Identity{Name: "certificate of spiffe://x/a/exact", Tenant: "exact"}, false},
 		"the second name":  {[]string{"other", "host"}, tenants, Identity{Name: "certificate of other", Tenant: "h"}, false},
 		"another":          {[]string{"other"}, tenants, Identity{}, true},
+		"a common name":    {[]string{"127.0.0.1"}, ClientTenants{"of a test": "a", "*": "x"}, Identity{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNetwork(t, func(o *Options) { o.ClientTenants = test.tenants })

@@ -67,7 +67,7 @@ object per line: exactly the bytes that the prefix hash is taken over.
 type receive func() (*contextdv1.AssembleContextResponse, error)
 
 func (c *client) printContext(cmd *cobra.Command, next receive) error {
-	out := bufio.NewWriter(cmd.OutOrStdout())
+	out := bufio.NewWriter(inertOn(cmd.OutOrStdout()))
 	for {
 		resp, err := next()
 		if errors.Is(err, io.EOF) {

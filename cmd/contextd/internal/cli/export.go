@@ -162,7 +162,7 @@ func outputProgress(cmd *cobra.Command, path string) *progress {
 // writeOutput writes a file, or stdout for "-". A file appears whole or not at all.
 func writeOutput(cmd *cobra.Command, path string, write func(io.Writer) error) (err error) {
 	if path == "-" {
-		return write(cmd.OutOrStdout())
+		return write(inertOn(cmd.OutOrStdout()))
 	}
 	// Devices and pipes cannot be replaced.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {

@@ -82,6 +82,7 @@ func (o outputFormat) write(w io.Writer, m proto.Message) error {
 
 // writeLines writes values for programs.
 func writeLines[T any](w io.Writer, o outputFormat, values []T) error {
+	w = inertOn(w)
 	for _, v := range values {
 		var line bytes.Buffer
 		enc := json.NewEncoder(&line)
@@ -111,7 +112,7 @@ func writeJSON(w io.Writer, m proto.Message) error {
 		return err
 	}
 	line.WriteByte('\n')
-	_, err = w.Write(line.Bytes())
+	_, err = inertOn(w).Write(line.Bytes())
 	return err
 }
 
@@ -121,6 +122,7 @@ func writeYAML(w io.Writer, value []byte) error {
 	if err != nil {
 		return err
 	}
+	w = inertOn(w)
 	if _, err := io.WriteString(w, "---\n"); err != nil {
 		return err
 	}

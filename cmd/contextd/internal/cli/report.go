@@ -26,15 +26,16 @@ func (p Program) report(cmd *cobra.Command, err error) int {
 	if cmd.Context().Err() != nil {
 		text = strings.ReplaceAll(text, context.Canceled.Error(), "interrupted")
 	}
-	fmt.Fprintf(p.Stderr, "contextd: %s\n", text)
+	stderr := inertOn(p.Stderr)
+	fmt.Fprintf(stderr, "contextd: %s\n", text)
 	if unknown, ok := errors.AsType[*config.UnknownSettingError](err); ok {
 		err = mistyped(err, unknown.Key, settingNames())
 	}
 	if near, ok := errors.AsType[*mistypedError](err); ok {
-		fmt.Fprintf(p.Stderr, "hint: did you mean %q?\n", near.meant)
+		fmt.Fprintf(stderr, "hint: did you mean %q?\n", near.meant)
 	}
 	if hint != "" {
-		fmt.Fprintf(p.Stderr, "hint: %s\n", hint)
+		fmt.Fprintf(stderr, "hint: %s\n", hint)
 	}
 	return exitCode(err)
 }

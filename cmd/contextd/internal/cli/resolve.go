@@ -13,6 +13,8 @@ func newResolve(c *client) *cobra.Command {
 	return &cobra.Command{
 		Use:   "resolve SESSION POINTER",
 		Short: "Print the raw body of a pointer in a context",
+		Long: `Print the raw body of a pointer in a context, byte for byte. On a terminal, control
+characters are shown as \u001b and the like, so that they do nothing to it.`,
 		Example: `  contextd resolve my-session ctx:12.0
   contextd resolve my-session ctx:12.0 --json`,
 		Args: cobra.ExactArgs(2),
@@ -24,7 +26,7 @@ func newResolve(c *client) *cobra.Command {
 			if c.output.structured() {
 				return c.output.write(cmd.OutOrStdout(), resp)
 			}
-			return writeBody(cmd.OutOrStdout(), resp.GetBlock())
+			return writeBody(inertOn(cmd.OutOrStdout()), resp.GetBlock())
 		}),
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -19,7 +20,7 @@ daemon's configuration. One whose breaker is open is not asked.`,
   contextd summaries my-session --json | jq -r '.summaries[0].text'`,
 		Args: cobra.ExactArgs(1),
 		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
-			resp, err := api.compaction.ListSummaries(cmd.Context(), &contextdv1.ListSummariesRequest{SessionId: args[0]})
+			resp, err := allSummaries(cmd.Context(), api, args[0])
 			if err != nil {
 				return err
 			}
@@ -28,6 +29,21 @@ daemon's configuration. One whose breaker is open is not asked.`,
 			}
 			return writeSummaries(cmd, resp)
 		}),
+	}
+}
+
+// allSummaries joins the pages of a session's summaries.
+func allSummaries(ctx context.Context, api api, session string) (*contextdv1.ListSummariesResponse, error) {
+	all, req := &contextdv1.ListSummariesResponse{}, &contextdv1.ListSummariesRequest{SessionId: session, PageSize: 1000}
+	for {
+		page, err := api.compaction.ListSummaries(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		all.Summaries, all.Summarizers = append(all.GetSummaries(), page.GetSummaries()...), page.GetSummarizers()
+		if req.PageToken = page.GetNextPageToken(); req.GetPageToken() == "" {
+			return all, nil
+		}
 	}
 }
 

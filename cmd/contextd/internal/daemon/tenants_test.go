@@ -194,7 +194,7 @@ func (of *tenants) settle(t *testing.T) (names map[string]string, compacted <-ch
 		"session": "mine", "other": "mine-2", "label": secret, "event": "event-1", "toolcall": "toolcall-open", "group": "group-1",
 		"dedupe": "dedupe-1", "key": "key-1", "incarnation": created.GetSession().GetIncarnation(), "projection": header.GetProjectionId(),
 		"hash": header.GetPrefixHash(), "pointer": "ctx:1.0", "page": sessions.GetNextPageToken(), "projectionpage": projections.GetNextPageToken(),
-		"task": task.GetTask().GetTaskId(), "summary": "s1-mine", "call": "mine.1.1",
+		"task": task.GetTask().GetTaskId(), "summary": "s1-mine", "summarypage": "MSBzMS1taW5l", "call": "mine.1.1",
 	}, summarized
 }
 
@@ -212,7 +212,7 @@ func nothings(names map[string]string) map[string]string {
 		other[kind] = "nothing-" + kind
 	}
 	seq, _, _ := strings.Cut(names["projection"], "-")
-	other["projection"], other["summary"] = seq+"-0099", "s1-nothing"
+	other["projection"], other["summary"], other["summarypage"] = seq+"-0099", "s1-nothing", "MSBzMS1ub3RoaW5n"
 	other["hash"] = "sha256:" + strings.Repeat("0", 64)
 	other["page"], other["projectionpage"] = "bm90aGluZw", "cDAtMDAwMA"
 	other["pointer"] = names["pointer"] // it is of the session that is named with it
@@ -312,7 +312,7 @@ func (of *tenants) everything(t *testing.T) string {
 	for _, c := range examples(t) {
 		switch c.method.Name() {
 		case "ListSessions", "ReadEvents", "ListProjections", "ListSummaries":
-			out.WriteString(of.mustCall(t, "first", c, map[string]string{"session": "mine", "page": "", "projectionpage": "", "label": secret}))
+			out.WriteString(of.mustCall(t, "first", c, map[string]string{"session": "mine", "page": "", "projectionpage": "", "summarypage": "", "label": secret}))
 		}
 	}
 	return out.String()

@@ -3,9 +3,11 @@
 package inspect
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -24,21 +26,41 @@ type Options struct {
 	// Loopback is set where only this machine can reach the page. Requests under any other host name are
 	// refused then, since a foreign site may point its name at this address (DNS rebinding).
 	Loopback bool
-	// SendTimeout bounds how long a browser may take to receive the next part of an answer; 0 is a minute.
+	// SendTimeout bounds how long a browser may take to send a request, and to receive the next part of an answer; 0
+	// is a minute.
 	SendTimeout time.Duration
 }
 
 // maxRequestBytes bounds a request of the page.
 const maxRequestBytes = 64 << 10
 
+// arrived passes on requests whose body has arrived, which may take as long as the timeout. The server's own timeout
+// would end long answers, too.
+func arrived(next http.Handler, timeout time.Duration) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		_ = control.SetReadDeadline(time.Now().Add(timeout)) // fails only without a network connection
+		body, err := io.ReadAll(io.LimitReader(r.Body, maxRequestBytes+1<<10))
+		if err != nil {
+			w.Header().Set("Connection", "close") // the server would wait for the rest
+			http.Error(w, "The request did not arrive.", http.StatusRequestTimeout)
+			return
+		}
+		_ = control.SetReadDeadline(time.Time{})
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		next.ServeHTTP(w, r)
+	})
+}
+
 // NewHandler serves the page and its calls. Anybody may load the page, which contains no session; its calls
 // need what Options require.
 func NewHandler(o Options) http.Handler {
 	page := newPage()
 	// Pages of other origins cannot make calls through the browser.
-	calls := http.NewCrossOriginProtection().Handler(o.authorized(newReader(o.API, o.Token == "")))
+	timeout := cmp.Or(o.SendTimeout, time.Minute)
+	calls := http.NewCrossOriginProtection().Handler(o.authorized(arrived(newReader(o.API, o.Token == ""), timeout)))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w = newTimely(w, cmp.Or(o.SendTimeout, time.Minute))
+		w = newTimely(w, timeout)
 		protect(w.Header())
 		switch {
 		case o.Loopback && !Local(r.Host):

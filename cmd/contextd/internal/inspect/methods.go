@@ -54,8 +54,11 @@ type methods struct {
 
 // outgoing is the context of a call to the API.
 func (m methods) outgoing(ctx context.Context, header http.Header) context.Context {
-	if token := header.Get("Authorization"); m.forward && token != "" {
-		return metadata.AppendToOutgoingContext(ctx, "authorization", token)
+	if !m.forward {
+		return ctx
+	}
+	for _, token := range header.Values("Authorization") { // the API refuses several
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", token)
 	}
 	return ctx
 }

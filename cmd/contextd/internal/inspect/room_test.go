@@ -1,6 +1,7 @@
 package inspect_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -39,6 +40,33 @@ func ask(t *testing.T, address, method string) net.Conn {
 		t.Fatal(err)
 	}
 	return conn
+}
+
+// TestRequestsThatDoNotArrive: a browser that does not send all of its request gets an answer in time. An answer that
+// takes longer than that is not cut off.
+func TestRequestsThatDoNotArrive(t *testing.T) {
+	page, a := serve(t, inspect.Options{SendTimeout: 50 * time.Millisecond})
+	conn, err := net.Dial("tcp", page.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{", getSession); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusRequestTimeout {
+		t.Errorf("status %d", answer.StatusCode)
+	}
+	header := map[string]string{"Content-Type": "application/json"}
+	if status, _, body := do(t, http.MethodPost, page.URL+getSession, header); status != http.StatusOK {
+		t.Errorf("a whole request: status %d, %s", status, body)
+	}
+	<-a.tokens
 }
 
 // TestAnswersThatNobodyTakes: memory for answers that are not read is reserved for a few browsers only. Calls

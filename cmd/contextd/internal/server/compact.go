@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"slices"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/assemble"
@@ -99,22 +98,4 @@ func outcomeToProto(o compaction.Outcome) *contextdv1.CompactSessionResponse {
 		out.Summary = summaryToProto(*o.Done.Summary)
 	}
 	return out
-}
-
-// ListSummaries lists the summaries of a session, newest first.
-func (c *compactions) ListSummaries(ctx context.Context, req *contextdv1.ListSummariesRequest) (*contextdv1.ListSummariesResponse, error) {
-	all, err := c.server.engine.Summaries(ctx, req.GetSessionId())
-	if err != nil {
-		return nil, err
-	}
-	out := &contextdv1.ListSummariesResponse{}
-	for _, s := range slices.Backward(all) {
-		out.Summaries = append(out.Summaries, summaryToProto(s))
-	}
-	for _, s := range c.summarizers.Breakers() {
-		out.Summarizers = append(out.Summarizers, &contextdv1.SummarizerState{
-			Name: s.Summarizer, Breaker: string(s.Health), ConsecutiveFailures: uint32(s.Failures),
-		})
-	}
-	return out, nil
 }

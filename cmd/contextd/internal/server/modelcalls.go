@@ -76,11 +76,11 @@ func (s *Server) ExplainCall(ctx context.Context, req *contextdv1.ExplainCallReq
 	}
 	resp := wire.ExplanationToProto(out)
 	if r := out.Projection; r != nil && r.ID != "" {
-		shadows, err := s.shadowsOf(ctx, req.GetSessionId(), []records.Projection{*r})
+		shadow, err := records.ShadowOf(ctx, s.store, req.GetSessionId(), r.AsOf, r.ID)
 		if err != nil {
 			return nil, err
 		}
-		resp.Projection.Shadow = shadows(*r)
+		resp.Projection.Shadow = wire.ShadowToProto(shadow)
 	}
 	return resp, nil
 }

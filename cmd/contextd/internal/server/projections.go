@@ -28,37 +28,37 @@ func (s *Server) ListProjections(ctx context.Context, req *contextdv1.ListProjec
 	}
 	out := &contextdv1.ListProjectionsResponse{}
 	facts := pointers.NewReader(s.store, req.GetSessionId())
-	for room, limit := maxProjectionBytes, pageSize(req.GetPageSize()); ; {
-		const atOnce = 16
-		page, next, err := records.Page(ctx, s.store, req.GetSessionId(), after, min(atOnce, limit-len(out.GetProjections())))
+	room, last := maxPageBytes, ""
+	var shadow func(records.Projection) (*records.Shadow, error)
+	for r, err := range records.After(ctx, s.store, req.GetSessionId(), after) {
 		if err != nil {
 			return nil, err
 		}
-		shadows, err := s.shadowsOf(ctx, req.GetSessionId(), page)
+		if len(out.GetProjections()) == pageSize(req.GetPageSize()) {
+			out.NextPageToken = encodePageToken(last)
+			return out, nil
+		}
+		if shadow == nil {
+			var stop func()
+			shadow, stop = records.Shadows(ctx, s.store, req.GetSessionId(), r.AsOf)
+			defer stop()
+		}
+		converted, err := listedProjection(ctx, r, facts, req.GetBrief())
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range page {
-			converted, err := listedProjection(ctx, r, facts, req.GetBrief())
-			if err != nil {
-				return nil, err
-			}
-			converted.Shadow = shadows(r)
-			if room -= proto.Size(converted) + entryOverhead; room < 0 && len(out.GetProjections()) > 0 {
-				out.NextPageToken = encodePageToken(after)
-				return out, nil
-			}
-			after = r.ID
-			out.Projections = append(out.GetProjections(), converted)
+		of, err := shadow(r)
+		if err != nil {
+			return nil, err
 		}
-		if next == "" {
+		converted.Shadow = wire.ShadowToProto(of)
+		if room -= proto.Size(converted) + entryOverhead; room < 0 && last != "" {
+			out.NextPageToken = encodePageToken(last)
 			return out, nil
 		}
-		if len(out.GetProjections()) == limit {
-			out.NextPageToken = encodePageToken(next)
-			return out, nil
-		}
+		out.Projections, last = append(out.GetProjections(), converted), r.ID
 	}
+	return out, nil
 }
 
 // listedProjection is a record as lists show it; unless brief, with its pointers.
@@ -73,11 +73,11 @@ func listedProjection(ctx context.Context, r records.Projection, facts *pointers
 	return wire.RecordedToProto(r, completed), nil
 }
 
-// A page of projections stays below 1 MiB, its token and frame included; an entry has a tag
+// A page of what may be large stays below 1 MiB, its token and frame included; an entry has a tag
 // and a length.
 const (
-	maxProjectionBytes = 1<<20 - 4<<10
-	entryOverhead      = 8
+	maxPageBytes  = 1<<20 - 4<<10
+	entryOverhead = 8
 )
 
 // ReplayProjection rebuilds a recorded projection and compares it with the record.
@@ -136,32 +136,10 @@ func (s *Server) projection(ctx context.Context, sessionID string, r records.Pro
 	if err != nil {
 		return nil, err
 	}
-	shadows, err := s.shadowsOf(ctx, sessionID, []records.Projection{r})
-	if err != nil {
-		return nil, err
-	}
+	shadow, err := records.ShadowOf(ctx, s.store, sessionID, r.AsOf, r.ID)
 	out := wire.RecordedToProto(r, facts)
-	out.Shadow = shadows(r)
-	return out, nil
-}
-
-// shadowsOf returns a function that looks up the shadow projection of each of some records, which must be in the order
-// of AsOf. It returns nil for a record without one.
-func (s *Server) shadowsOf(ctx context.Context, sessionID string, all []records.Projection) (func(records.Projection) *contextdv1.ShadowProjection, error) {
-	var found map[string]records.Shadow
-	if n := len(all); n > 0 {
-		var err error
-		if found, err = records.Shadows(ctx, s.store, sessionID, all[0].AsOf, all[n-1].AsOf); err != nil {
-			return nil, err
-		}
-	}
-	return func(r records.Projection) *contextdv1.ShadowProjection {
-		of, ok := found[r.ID]
-		if !ok {
-			return nil
-		}
-		return wire.ShadowToProto(of)
-	}, nil
+	out.Shadow = wire.ShadowToProto(shadow)
+	return out, err
 }
 
 // ResolvePointer gives back the raw body of a pointer.

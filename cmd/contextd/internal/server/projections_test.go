@@ -2,6 +2,9 @@ package server_test
 
 import (
 	"bytes"
+	"context"
+	"iter"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -9,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/memlog"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -75,4 +79,54 @@ func TestRenderProjection(t *testing.T) {
 			}
 		}
 	})
+}
+
+// countingStore counts the artifacts that are listed.
+type countingStore struct {
+	eventlog.Store
+	listed atomic.Int64
+}
+
+func (c *countingStore) Artifacts(ctx context.Context, id string, q eventlog.ArtifactQuery) iter.Seq2[eventlog.Artifact, error] {
+	return func(yield func(eventlog.Artifact, error) bool) {
+		for a, err := range c.Store.Artifacts(ctx, id, q) {
+			c.listed.Add(1)
+			if !yield(a, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestProjectionsOfOneEvent checks that a page goes through the projections of an event once, however many there are.
+func TestProjectionsOfOneEvent(t *testing.T) {
+	store := &countingStore{Store: memlog.New()}
+	a := serve(t, store)
+	a.append(t, "s", longSession(2, 10)...)
+	const all = 200
+	for range all {
+		if _, err := a.assemble(t, &contextdv1.AssembleContextRequest{SessionId: "s"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listed := map[string]bool{}
+	for token, pages := "", 0; ; pages++ {
+		store.listed.Store(0)
+		page, err := a.ListProjections(t.Context(), &contextdv1.ListProjectionsRequest{SessionId: "s", PageSize: 90, PageToken: token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := store.listed.Load(); n > all+1 {
+			t.Errorf("page %d goes through %d artifacts", pages, n)
+		}
+		for _, p := range page.GetProjections() {
+			listed[p.GetProjectionId()] = true
+		}
+		if token = page.GetNextPageToken(); token == "" {
+			break
+		}
+	}
+	if len(listed) != all {
+		t.Errorf("%d are listed", len(listed))
+	}
 }

@@ -98,8 +98,14 @@ func (s *Server) listed(ctx context.Context, id string) (eventlog.Session, error
 
 var errFull = errors.New("all are found")
 
-// placesAfter are the first limit places after one, in order.
+// placesAfter are the first limit places after one, in order. As it goes through all sessions, it takes a turn of the
+// processor.
 func (s *Server) placesAfter(ctx context.Context, req *contextdv1.ListSessionsRequest, after *place, limit int) ([]place, error) {
+	done, err := s.turns.Take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	key, byID := orders[req.GetOrder()], req.GetOrder() == contextdv1.SessionOrder_SESSION_ORDER_UNSPECIFIED
 	query := strings.ToLower(req.GetQuery())
 	from := ""
@@ -107,7 +113,7 @@ func (s *Server) placesAfter(ctx context.Context, req *contextdv1.ListSessionsRe
 		from = after.ID
 	}
 	var found first
-	err := s.eachSession(ctx, eventlog.SessionQuery{After: from, Labels: req.GetLabels(), Limit: listPage, Brief: true}, func(session eventlog.Session) error {
+	err = s.eachSession(ctx, eventlog.SessionQuery{After: from, Labels: req.GetLabels(), Limit: listPage, Brief: true}, func(session eventlog.Session) error {
 		at := place{key(session), session.ID}
 		if after != nil && at.compare(*after) <= 0 || !holds(session, query) {
 			return nil

@@ -28,7 +28,7 @@ type Bounds struct {
 	// Client names the client of a call. If it is nil or returns "", the client is the caller's machine, or, on this
 	// machine, the connection.
 	Client func(context.Context) string
-	// Processor is for decoding large requests.
+	// Processor is for decompressing, decoding and checking large requests.
 	Processor *fair.Turns
 	// SmallRequests and LargeRequests hold requests from when their size is known until their call has ended. Large
 	// ones have their own budget, so that they do not delay small ones.

@@ -97,7 +97,7 @@ func (o Options) build() ([]grpc.ServerOption, []grpc.StreamServerInterceptor, *
 	chain = append(chain,
 		o.converter().stream,
 		bound.intercept,
-		validation{validator}.stream,
+		validation{validator, o.Bounds.Processor}.stream,
 		recovery.StreamServerInterceptor(recovery.WithRecoveryHandlerContext(recovered(debug.Stack))),
 	)
 	if o.Implementation != nil {

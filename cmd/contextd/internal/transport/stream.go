@@ -10,14 +10,13 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/encoding"
-	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/internal/fair"
 	"github.com/contextd/contextd/internal/memory"
 )
 
@@ -134,6 +133,14 @@ func (s *boundedStream) receive(m any, size uint64, compressed bool) error {
 
 // decode takes memory for many small values, and a processor turn for a large message.
 func (s *boundedStream) decode(data mem.BufferSlice, m any) error {
+	turn := fair.Of(s.bounds.Processor)
+	defer turn.End()
+	large := data.Len() > largeMessage
+	if large {
+		if err := turn.Begin(s.ctx); err != nil {
+			return err
+		}
+	}
 	if message, ok := m.(proto.Message); ok && data.Len() > denseMessage {
 		flat := data.MaterializeToBuffer(mem.DefaultBufferPool())
 		defer flat.Free()
@@ -143,6 +150,7 @@ func (s *boundedStream) decode(data mem.BufferSlice, m any) error {
 			return &apierr.LimitError{Setting: "max_batch_bytes", Limit: s.bounds.maxDecoded, Actual: more, Unit: "bytes of memory for the values of a request"}
 		}
 		if more > largeMessage {
+			turn.End() // whoever holds the memory may wait for a turn
 			grant, err := s.bounds.DecodedRequests.Take(s.ctx, more)
 			if err != nil {
 				return err
@@ -150,12 +158,10 @@ func (s *boundedStream) decode(data mem.BufferSlice, m any) error {
 			s.request.Add(grant)
 		}
 	}
-	if data.Len() > largeMessage {
-		done, err := s.bounds.Processor.Take(s.ctx)
-		if err != nil {
+	if large {
+		if err := turn.Begin(s.ctx); err != nil {
 			return err
 		}
-		defer done()
 	}
 	return s.bounds.codec.Unmarshal(data, m)
 }
@@ -178,27 +184,6 @@ func (s *boundedStream) take(size uint64) (*memory.Grant, error) {
 	return grant, nil
 }
 
-// keep gives back the memory that an unpacked request turned out not to need.
-func (s *boundedStream) keep(grant *memory.Grant, size uint64) error {
-	if size > largeMessage {
-		grant.Keep(size)
-		return nil
-	}
-	_, err := s.take(size) // of the budget for small ones
-	return err
-}
-
-// gzipRatio exceeds gzip's greatest compression ratio, which is 1032.
-const gzipRatio = 1 << 11
-
-// unpackedAtMost bounds the size of a compressed message once it is unpacked.
-func (s *boundedStream) unpackedAtMost(size uint64) uint64 {
-	if s.raw.RecvCompress() == gzip.Name {
-		return min(size*gzipRatio, s.bounds.maxMessage)
-	}
-	return s.bounds.maxMessage
-}
-
 // readPiece is how much of a large message is requested at once. So the bytes that a client has sent and nobody has
 // read stay few, however large the message is.
 const readPiece = 256 << 10
@@ -219,74 +204,6 @@ func (s *boundedStream) read(size int) (mem.BufferSlice, error) {
 		piece.Free()
 	}
 	return mem.BufferSlice{mem.SliceBuffer(whole)}, nil
-}
-
-// unpack decompresses a message, as far as it may be large. It does so twice: what is counted first
-// needs no more memory than it is, and what is too large none.
-func (s *boundedStream) unpack(packed mem.BufferSlice, grant *memory.Grant) (mem.BufferSlice, error) {
-	most := s.bounds.maxMessage
-	if s.exempt {
-		most = largeMessage
-	}
-	var size int64
-	err := s.unpackWith(packed, func(r io.Reader) (err error) {
-		size, err = io.Copy(io.Discard, io.LimitReader(r, int64(most)+1))
-		return err
-	})
-	switch n := uint64(size); {
-	case err != nil:
-		return nil, err
-	case n > most && s.exempt:
-		return nil, errExemptIsLarge
-	case n > most:
-		return nil, &apierr.LimitError{Setting: "max_batch_bytes", Limit: s.bounds.maxContent, Actual: n, Unit: "bytes of a decompressed request"}
-	}
-	if err := s.keep(grant, uint64(size)); err != nil {
-		return nil, err
-	}
-	whole := make([]byte, size)
-	err = s.unpackWith(packed, func(r io.Reader) error {
-		if _, err := io.ReadFull(r, whole); err != nil {
-			return err
-		}
-		_, err := io.Copy(io.Discard, r) // at its end gRPC takes the decompressor back
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return mem.BufferSlice{mem.SliceBuffer(whole)}, nil
-}
-
-// unpackWith has a message decompressed from its beginning.
-func (s *boundedStream) unpackWith(packed mem.BufferSlice, read func(io.Reader) error) error {
-	c := encoding.GetCompressor(s.raw.RecvCompress())
-	if c == nil {
-		return status.Error(codes.InvalidArgument, "a compressed message came without its grpc-encoding")
-	}
-	in := packed.Reader()
-	defer in.Close()
-	r, err := c.Decompress(in)
-	if err == nil {
-		err = read(&untilEnd{Reader: r})
-	}
-	if err != nil {
-		return status.Error(codes.InvalidArgument, "the message could not be decompressed")
-	}
-	return nil
-}
-
-// untilEnd reads no further once a reader has ended: gRPC gives it to others then.
-type untilEnd struct {
-	io.Reader
-	err error
-}
-
-func (u *untilEnd) Read(p []byte) (n int, err error) {
-	if u.err == nil {
-		n, u.err = u.Reader.Read(p)
-	}
-	return n, u.err
 }
 
 // SendMsg sends a message once the budget has room for it and the client takes it.

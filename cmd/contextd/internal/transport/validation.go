@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"sync/atomic"
 
 	"buf.build/go/protovalidate"
@@ -9,18 +10,23 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/contextd/contextd/internal/fair"
 )
 
 // validation holds requests to the rules in the API. The middleware's own
 // interceptor answers with protovalidate's violations; ours passes the error to apierr, so
 // that clients find every bad field in the same detail.
-type validation struct{ validator protovalidate.Validator }
+type validation struct {
+	validator protovalidate.Validator
+	processor *fair.Turns // for large requests
+}
 
 // listedUpTo is the size of the largest request of which all violations are listed. A violation takes hundreds of
 // times the memory of the bytes at fault, so a larger request gets only the first.
 const listedUpTo = 4 << 10
 
-func (v validation) check(m any) error {
+func (v validation) check(ctx context.Context, m any) error {
 	msg, ok := m.(proto.Message)
 	if !ok {
 		return nil
@@ -31,10 +37,18 @@ func (v validation) check(m any) error {
 	if plainlyValid(msg) {
 		return nil
 	}
-	if proto.Size(msg) > listedUpTo {
-		return v.validator.Validate(msg, protovalidate.WithFailFast())
+	size := proto.Size(msg)
+	if size <= listedUpTo {
+		return v.validator.Validate(msg)
 	}
-	return v.validator.Validate(msg)
+	if size > largeMessage {
+		done, err := v.processor.Take(ctx)
+		if err != nil {
+			return err
+		}
+		defer done()
+	}
+	return v.validator.Validate(msg, protovalidate.WithFailFast())
 }
 
 func (v validation) stream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
@@ -68,5 +82,5 @@ func (s *validatedStream) RecvMsg(m any) error {
 			span.SetAttributes(attribute.String("contextd.session.id", id))
 		}
 	}
-	return s.validation.check(m)
+	return s.validation.check(s.Context(), m)
 }

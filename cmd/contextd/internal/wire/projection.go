@@ -84,8 +84,11 @@ func ProjectionToProto(r records.Projection, facts []pointers.Facts) *contextdv1
 	return out
 }
 
-// ShadowToProto converts a shadow projection.
-func ShadowToProto(s records.Shadow) *contextdv1.ShadowProjection {
+// ShadowToProto converts a shadow projection; nil if there is none.
+func ShadowToProto(s *records.Shadow) *contextdv1.ShadowProjection {
+	if s == nil {
+		return nil
+	}
 	return &contextdv1.ShadowProjection{
 		Policy: s.Policy, Tokens: s.Tokens, MessageCount: uint32(s.Messages), StableTokens: s.StableTokens,
 		BrokenBy: s.BrokenBy, OverBudget: s.OverBudget,
