@@ -7,7 +7,9 @@
 # callers prove who they are (docs/security.md), or that they need not:
 #
 #   docker run -p 127.0.0.1:7171:7171 -v contextd:/var/lib/contextd contextd serve --listen :7171 \
-#     --insecure-listen-without-authentication --data-dir /var/lib/contextd
+#     --insecure-listen-without-authentication
+#
+# Variables do the same (CONTEXTD_LISTEN and so on), so CMD has no flags, which would override them.
 #
 # `make image-steps` runs these steps without a container engine. So paths in RUN
 # are relative to WORKDIR, and instructions stay within what tools/imagesteps
@@ -50,5 +52,6 @@ COPY --from=build --chown=65532:65532 /src/bin/data /var/lib/contextd
 USER 65532:65532
 VOLUME /var/lib/contextd
 EXPOSE 7171
+ENV CONTEXTD_DATA_DIR=/var/lib/contextd
 ENTRYPOINT ["/usr/local/bin/contextd"]
-CMD ["serve", "--listen", "127.0.0.1:7171", "--store", "disk", "--data-dir", "/var/lib/contextd"]
+CMD ["serve"]

@@ -47,6 +47,11 @@ func check(ctx context.Context, s *stage, args map[string]string) error {
 			return fmt.Errorf("contextd version does not say %q but:\n%s", args[name], out)
 		}
 	}
+	for _, arg := range s.cmd {
+		if strings.HasPrefix(arg, "-") {
+			return fmt.Errorf("CMD: %s overrides the variable that sets it", arg)
+		}
+	}
 	// With --help the whole command line is parsed, but nothing is started.
 	argv := slices.Concat(s.entrypoint[1:], s.cmd, []string{"--help"})
 	if out, err := exec.CommandContext(ctx, binary, argv...).CombinedOutput(); err != nil {

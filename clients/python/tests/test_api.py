@@ -19,7 +19,7 @@ from conftest import Daemon
 
 import contextd_client
 import contextd_client.aio
-from contextd_client import Budget, errors, events
+from contextd_client import Budget, Credentials, errors, events
 from contextd_client.v1.assembly_pb2 import ContextHeader
 from contextd_client.v1.compaction_pb2 import SummaryTask
 from contextd_client.v1.hooks_pb2 import HookCall, HookReply
@@ -387,6 +387,40 @@ WRONG: dict[str, tuple[str, Callable[[Either], Any]]] = {
         "model: must be str, not 5",
         lambda c: c.append_messages("s", [{"role": "user", "content": "x"}], "anthropic", model=5),
     ),
+    "a list as a session": ("session_id: must be str", lambda c: c.append([], events.user("x"))),
+    "a dict as a session": ("session_id: must be str", lambda c: c.assemble({}, "gemini")),
+    "a text as messages": (
+        "messages: is no JSON: ",
+        lambda c: c.append_messages("s", "x", "anthropic"),
+    ),
+    "no messages": ("messages: must not", lambda c: c.append_messages("s", [], "anthropic")),
+    "a number as a message": (
+        r"messages\[0\]: must be an object",
+        lambda c: c.append_messages("s", [5], "anthropic"),
+    ),
+    "an object as messages": ("messages: ", lambda c: c.append_messages("s", object(), "gemini")),
+    "a text as a response": ("response: is no JSON", lambda c: c.append_response("s", "x")),
+    "a text as a counted response": (
+        "response: is no JSON",
+        lambda c: c.record_model_call(conversation_context(), "x"),
+    ),
+    "what has no usage": (
+        "response: is none of Anthropic's",
+        lambda c: c.record_model_call(conversation_context(), {"a": 1}),
+    ),
+    "a harness": ("harness: must be str", lambda c: c.convert_transcript(b"x", "pi", harness=5)),
+    "what writes": (
+        "write: must be a function, not 'x'",
+        lambda c: c.run_summaries("x", worker_id="w"),
+    ),
+    "endless seconds": (
+        "deadline: must be seconds, not inf",
+        lambda c: c.run_hooks(deadline=float("inf")),
+    ),
+    "a projection": (
+        "projection: must be bool, not 'p1'",
+        lambda c: c.assemble("s", "gemini", projection="p1"),
+    ),
     "tools": (
         "tools: must be a list",
         lambda c: c.assemble("s", "gemini", budget=BUDGET, tools={"a": 1}),
@@ -404,6 +438,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "held_contexts: must not be negative, is -1": {"held_contexts": -1},
     "address: must be str, not 7171": {"address": 7171},
     "credentials: must be Credentials, not {}": {"credentials": {}},
+    "timeout: must be None for no limit, is inf": {"timeout": float("inf")},
+    "sleep: must be a function, not 5": {"sleep": 5},
+    "channel: must be a channel of gRPC, not '127.0.0.1:1'": {"channel": "127.0.0.1:1"},
+    "token_file: must be the name of a file, not 5": {"credentials": Credentials(token_file=5)},  # type: ignore[arg-type]
+    "ca: [Errno 2] No such file": {"credentials": Credentials(ca="no.pem")},
 }
 
 

@@ -173,7 +173,7 @@ def test_a_file_that_holds_no_token_is_named(tmp_path: Path) -> None:
     )
     with client, pytest.raises(ValueError, match="must hold one line of ASCII") as wrong:
         client.get_session("s")
-    assert str(wrong.value) == f"token file: {other} must hold one line of ASCII, the token"
+    assert str(wrong.value) == f"token_file: {other} must hold one line of ASCII, the token"
 
 
 @pytest.mark.parametrize("address", ["localhost", "http://127.0.0.1:7171"])

@@ -13,7 +13,7 @@ from contextd_client import events
 
 
 def test_no_response() -> None:
-    with pytest.raises(ValueError, match=r"^the response is no JSON$"):
+    with pytest.raises(ValueError, match=r"^response: is no JSON: "):
         contextd_client.response_events("hi")
 
 
@@ -61,3 +61,17 @@ def test_wrong_arguments() -> None:
     for make, arguments, error in wrong:
         with pytest.raises((TypeError, ValueError), match=f"^{error}"):
             make(**arguments)
+
+
+WRONG_VALUES: dict[str, Callable[[], Any]] = {
+    "value: ": lambda: events.custom("note", object()),
+    "arguments: ": lambda: events.tool_call("c", "read", {"a": object()}),
+    "time: must be a datetime, not 5": lambda: events.message(1, "x", time=5),  # type: ignore[arg-type]
+    "provider: must be str": lambda: events.provider_block(5, b"{}"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("message", WRONG_VALUES)
+def test_wrong_values(message: str) -> None:
+    with pytest.raises(TypeError, match="^" + message):
+        WRONG_VALUES[message]()

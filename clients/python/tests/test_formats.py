@@ -213,7 +213,7 @@ def test_a_response_comes_back(
         ("anthropic", {"role": "user", "content": {"text": "a"}}, "content: must be a string or"),
         ("anthropic", {"role": "usr", "content": "a"}, "role: 'usr' is unknown"),
         ("anthropic", {"system": "a", "messages": [{"role": "user", "content": "b"}]}, "whole req"),
-        ("anthropic", "1", "message 0: must be an object"),
+        ("anthropic", "1", r"messages\[0\]: must be an object"),
         ("openai_chat", {"role": "user", "content": {"text": "a"}}, "content: must be a string or"),
         ("openai_chat", {"role": "tool", "tool_call_id": "a"}, "content: must be set"),
         (

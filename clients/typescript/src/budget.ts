@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type Budget, BudgetSchema } from "./gen/contextd/v1/budget_pb.js";
-import { checkMembers, wrong } from "./members.js";
+import { checkMembers, checkObject, wrong } from "./members.js";
 
 /** The budget of a context, in tokens; see Budget. */
 export interface BudgetInit {
@@ -24,8 +24,7 @@ export interface BudgetInit {
 
 /** The budget as the API has it. */
 export function budget(init: BudgetInit): Budget {
-  if (typeof init !== "object" || init === null) throw wrong("budget", "an object", init);
-  checkMembers(BudgetSchema, init, "budget");
+  checkMembers(BudgetSchema, checkObject("budget", init), "budget");
   const { maxTokens = 0, outputReserve = 0, injectionReserve = 0, overheadTokens = 0, ...rest } = init;
   return create(BudgetSchema, {
     ...rest,
@@ -42,11 +41,17 @@ export async function withTools(
   tools: readonly unknown[],
   count: (of: { model: string; tokenizer: string; toolsJson: Uint8Array<ArrayBuffer> }) => Promise<bigint>,
 ): Promise<Budget | undefined> {
-  if (!Array.isArray(tools)) throw wrong("tools", "a list of schemas", tools);
-  if (tools.length === 0) return init && budget(init);
+  const toolsJson = jsonOf(tools);
+  if (toolsJson.length === 0) return init === undefined ? undefined : budget(init);
   if (!init) throw new TypeError("budget must be given with tools, which are added to its overheadTokens");
   const wider = budget(init);
   const { model, tokenizer } = wider;
-  wider.overheadTokens += await count({ model, tokenizer, toolsJson: new TextEncoder().encode(JSON.stringify(tools)) });
+  wider.overheadTokens += await count({ model, tokenizer, toolsJson });
   return wider;
+}
+
+/** Tools as a request to count them has them: empty if there are none. */
+export function jsonOf(tools: readonly unknown[]): Uint8Array<ArrayBuffer> {
+  if (!Array.isArray(tools)) throw wrong("tools", "a list of schemas", tools);
+  return new TextEncoder().encode(tools.length > 0 ? JSON.stringify(tools) : "");
 }

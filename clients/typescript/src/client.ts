@@ -2,21 +2,22 @@ import { connect as connectSocket } from "node:net";
 import type { Client as Stub } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import type { ContextService } from "./gen/contextd/v1/context_service_pb.js";
-import { type BudgetInit, budget, withTools } from "./budget.js";
+import { type BudgetInit, budget, jsonOf, withTools } from "./budget.js";
 import { Connection } from "./connection.js";
 import { Context } from "./context.js";
 import { bearer, type Credentials, credentialsOfEnvironment, tlsOptions } from "./credentials.js";
 import { Delta } from "./delta.js";
 import type { EventInit } from "./events.js";
 import { checkFormat, type MessageFormat } from "./format.js";
-import { checkOptions } from "./members.js";
+import { checkObject, checkOptions, wrong } from "./members.js";
 import { Patience, type RetryOptions } from "./patience.js";
-import { named, type ProjectOptions, Session, split } from "./session.js";
+import { allNamed, type ProjectOptions, Session, split } from "./session.js";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Format } from "./gen/contextd/v1/format_pb.js";
 import type { LifecycleEvent } from "./gen/contextd/v1/lifecycle_pb.js";
 import type { PolicySchema } from "./gen/contextd/v1/policy_pb.js";
 import type { Session as SessionInfo } from "./gen/contextd/v1/session_pb.js";
+import { ConvertHeaderSchema } from "./gen/contextd/v1/transcript_pb.js";
 import { type Cursor, type Following, type Hooks, runHooks, runSummaries, type SummaryWorker, watch } from "./runtime.js";
 import { type CallControl, pages, type Services, services } from "./services.js";
 import { bytesOf, gathered, type Transcript, type TranscriptSource, upload } from "./transcripts.js";
@@ -42,6 +43,7 @@ export class Client {
    * environment.
    */
   constructor(address = "", options: ClientOptions = {}) {
+    if (typeof address !== "string") throw wrong("address", "a string", address);
     address = address || process.env["CONTEXTD_ADDR"] || defaultAddress;
     if (!/^(unix:(\/\/)?\/.*|(\[[^\]]+\]|[^:/]+):\d+)$/.test(address)) {
       throw new TypeError(`the address ${JSON.stringify(address)} must be host:port or unix:///path`);
@@ -64,7 +66,7 @@ export class Client {
 
   /** A session by its id. It need not exist: the first append creates it. */
   session(id: string): Session {
-    if (typeof id !== "string") throw new TypeError(`a session's id must be a string, not ${String(id)}`);
+    if (typeof id !== "string") throw wrong("a session's id", "a string", id);
     return new Session(this.services, id, this.#patience);
   }
 
@@ -74,8 +76,8 @@ export class Client {
     settings: { budget?: BudgetInit; policy?: MessageInitShape<typeof PolicySchema>; labels?: Record<string, string> } = {},
     options?: CallControl,
   ): Promise<Session> {
-    const { budget: limit, ...rest } = settings;
-    const request = { sessionId: id, ...rest, ...(limit ? { budget: budget(limit) } : {}) };
+    const { budget: limit, ...rest } = checkObject("settings", settings);
+    const request = { sessionId: id, ...rest, ...(limit === undefined ? {} : { budget: budget(limit) }) };
     const { session } = await this.#patience.call(() => this.stub.createSession(request, options), options?.signal);
     return new Session(this.services, id, this.#patience, session);
   }
@@ -101,7 +103,7 @@ export class Client {
       const request = { ...of, format: format.wire };
       return (await this.#patience.call(() => this.stub.countTokens(request, control), control.signal)).tokens;
     });
-    const request = { ...others, events: events.map(named), format: format.wire, ...(bounds ? { budget: bounds } : {}) };
+    const request = { ...others, events: allNamed(events), format: format.wire, ...(bounds ? { budget: bounds } : {}) };
     return new Context(format, await this.#patience.call(() => new Delta().receive(this.stub.projectTranscript(request, control)), control.signal));
   }
 
@@ -110,10 +112,8 @@ export class Client {
     what: { text?: string; tools?: readonly unknown[]; model?: string; tokenizer?: string; format?: Format },
     options?: CallControl,
   ): Promise<number> {
-    if (typeof what !== "object") throw new TypeError(`countTokens takes an object such as { text }, not ${JSON.stringify(what)}`);
-    const { tools = [], ...rest } = what;
-    const toolsJson = new TextEncoder().encode(tools.length > 0 ? JSON.stringify(tools) : "");
-    const request = { ...rest, toolsJson };
+    const { tools = [], ...rest } = checkObject("what", what);
+    const request = { ...rest, toolsJson: jsonOf(tools) };
     const { tokens } = await this.#patience.call(() => this.stub.countTokens(request, options), options?.signal);
     return Number(tokens);
   }
@@ -127,7 +127,8 @@ export class Client {
     const { control, rest } = split(options);
     const { harness = "", ...others } = rest;
     const data = await bytesOf(source);
-    const requests = () => upload({ ...others, from: harness, to }, data);
+    if (typeof harness !== "string") throw wrong("harness", "a string", harness);
+    const requests = upload(ConvertHeaderSchema, { ...others, from: harness, to }, data);
     return await this.#patience.call(() => gathered(this.services.transcripts.convertTranscript(requests(), control)), control.signal);
   }
 

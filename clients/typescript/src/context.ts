@@ -2,6 +2,7 @@ import type { CacheBreakpoint, ContextHeader } from "./gen/contextd/v1/assembly_
 import type { Received } from "./delta.js";
 import type { MessageFormat } from "./format.js";
 import { member } from "./json-text.js";
+import { checkNone, checkObject, checkOptions, wrong } from "./members.js";
 
 /** The context of one model call, for a provider's SDK. */
 export class Context<Message, System, Params> {
@@ -51,7 +52,7 @@ export class Context<Message, System, Params> {
    * cache marks or keys for the provider. `cache: false` omits the last.
    */
   requestParams(options: { cache?: boolean } = {}): Params {
-    const cache = options.cache ?? true;
+    const cache = withCache(options);
     return this.#format.params({
       messages: this.#messageTexts(cache).map((text) => JSON.parse(text) as Message),
       system: this.#system(cache),
@@ -65,8 +66,8 @@ export class Context<Message, System, Params> {
    * numbers and objects in the arguments of calls (see inexact); this does not.
    */
   requestBody(rest: Record<string, unknown> = {}, options: { cache?: boolean } = {}): Uint8Array<ArrayBuffer> {
-    const cache = options.cache ?? true;
-    const members = Object.entries(rest)
+    const cache = withCache(options);
+    const members = Object.entries(checkObject("rest", rest))
       .filter(([, value]) => value !== undefined)
       .map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`);
     const system = this.#systemText(cache);
@@ -109,6 +110,13 @@ export class Context<Message, System, Params> {
     const at: CacheBreakpoint | undefined = this.header.cacheBreakpoints.find((b) => b.messageIndex === index);
     return at ? this.#format.mark(text, at.contentIndex) : text;
   }
+}
+
+function withCache(options: { cache?: boolean }): boolean {
+  const { cache = true, ...others } = checkOptions(options);
+  checkNone("a context", others);
+  if (typeof cache !== "boolean") throw wrong("cache", "true or false", cache);
+  return cache;
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import type { SecureClientSessionOptions } from "node:http2";
 import { BlockList, isIP } from "node:net";
 import type { Interceptor } from "@connectrpc/connect";
+import { checkNone, checkObject, wrong } from "./members.js";
 
 /**
  * How a client verifies the daemon, and authenticates itself; all are names of files. Without
@@ -26,7 +26,12 @@ export function credentialsOfEnvironment(): Credentials {
 }
 
 /** The TLS options of a connection to an address; undefined without TLS. */
-export function tlsOptions({ ca, cert, key, tokenFile }: Credentials, address: string): SecureClientSessionOptions | undefined {
+export function tlsOptions(credentials: Credentials, address: string): SecureClientSessionOptions | undefined {
+  const { ca, cert, key, tokenFile, ...others } = checkObject("credentials", credentials);
+  checkNone("credentials", others);
+  for (const [name, file] of Object.entries({ ca, cert, key, tokenFile })) {
+    if (file !== undefined && typeof file !== "string") throw wrong(`credentials.${name}`, "the name of a file", file);
+  }
   if (!cert !== !key) throw new Error("cert and key must both be set, or neither");
   if (!ca) {
     if (cert) throw new Error("cert and key must not be set without ca: there is no TLS");
@@ -36,17 +41,26 @@ export function tlsOptions({ ca, cert, key, tokenFile }: Credentials, address: s
   if (address.startsWith("unix:")) throw new Error("ca must not be set for a unix socket: it is not encrypted");
   return {
     minVersion: "TLSv1.3",
-    ...(ca === "system" ? {} : { ca: readFileSync(ca) }),
-    ...(cert && key ? { cert: readFileSync(cert), key: readFileSync(key) } : {}),
+    ...(ca === "system" ? {} : { ca: read("ca", ca) }),
+    ...(cert && key ? { cert: read("cert", cert), key: read("key", key) } : {}),
   };
+}
+
+/** A file's bytes. The error names what the file is for. */
+function read(name: keyof Credentials, file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (cause) {
+    throw new Error(`${name}: ${(cause as Error).message}`, { cause });
+  }
 }
 
 /** Adds the token of a file to each call. */
 export function bearer(tokenFile: string): Interceptor {
   return (next) => async (request) => {
-    const token = (await readFile(tokenFile, "utf8")).trim();
+    const token = read("tokenFile", tokenFile).toString().trim();
     // An invalid header's error would contain the token.
-    if (!/^[ -~]*$/.test(token)) throw new Error(`token file: ${tokenFile} must hold one line of ASCII, the token`);
+    if (!/^[ -~]*$/.test(token)) throw new Error(`tokenFile: ${tokenFile} must hold one line of ASCII, the token`);
     request.header.set("authorization", `Bearer ${token}`);
     return await next(request);
   };

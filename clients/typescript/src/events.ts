@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type BlockSchema, type EventSchema, Role } from "./gen/contextd/v1/event_pb.js";
 import { checkOptions, wrong } from "./members.js";
@@ -34,18 +35,18 @@ export function text(value: string): BlockInit {
  * that the model wrote; an object is written as JSON.stringify does.
  */
 export function toolCall(callId: string, name: string, args: string | Uint8Array | object): BlockInit {
-  const json = typeof args === "string" ? encoder.encode(args) : args instanceof Uint8Array ? args : jsonBytes(args);
-  return { kind: { case: "toolCall", value: { callId, name, argumentsJson: json } } };
+  const argumentsJson = args instanceof Uint8Array ? args : textOrJson("args", args);
+  return { kind: { case: "toolCall", value: { callId, name, argumentsJson } } };
 }
 
 /** A provider's own block. Only that provider gets it, unchanged. */
 export function providerBlock(provider: string, block: object | string): BlockInit {
-  const json = typeof block === "string" ? encoder.encode(block) : jsonBytes(block);
-  return { kind: { case: "provider", value: { provider, json } } };
+  return { kind: { case: "provider", value: { provider, json: textOrJson("block", block) } } };
 }
 
 /** An image, a sound or a document: its bytes, or its URL. */
 export function media(mimeType: string, source: Uint8Array | URL): BlockInit {
+  if (!(source instanceof URL || source instanceof Uint8Array)) throw wrong("source", "a Uint8Array or a URL", source);
   const at = source instanceof URL ? { uri: source.href } : { data: source };
   return { kind: { case: "media", value: { mimeType, ...at } } };
 }
@@ -97,14 +98,21 @@ export function answered(id: string, model: string, said: BlockInit[]): EventIni
   return [{ eventId: id, kind: { case: "custom", value: { type: "empty_response", json: jsonBytes({ id, model }) } } }];
 }
 
-/** Throws if a caller without types passed something else than a response of an API; `list` is its list of outputs. */
-export function checkResponse(api: string, list: unknown, response: unknown): void {
-  if (!Array.isArray(list)) throw new TypeError(`the response is none of ${api}: ${JSON.stringify(response)}`);
+/** Throws if a caller without types passed something else than a response of an API, which has this member. */
+export function checkResponse(api: string, response: object, ...members: string[]): void {
+  const has = (name: string) => typeof response === "object" && response !== null && name in response;
+  if (!members.some(has)) throw new TypeError(`the response is none of ${api}: ${inspect(response, { depth: 1 })}`);
 }
 
 function blocks(content: Content): BlockInit[] {
   if (typeof content !== "string" && !Array.isArray(content)) throw wrong("content", "a text or a list of blocks", content);
   return typeof content === "string" ? [text(content)] : [...content];
+}
+
+function textOrJson(name: string, value: string | object): Uint8Array<ArrayBuffer> {
+  if (typeof value === "string") return encoder.encode(value);
+  if (typeof value !== "object" || value === null) throw wrong(name, "a text or an object", value);
+  return jsonBytes(value);
 }
 
 function jsonBytes(value: object): Uint8Array<ArrayBuffer> {

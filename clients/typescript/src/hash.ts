@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { wrong } from "./members.js";
 
 /**
  * The hash of rendered messages, as the API names it: "sha256:" and 64 hex digits over
@@ -7,6 +8,7 @@ import { createHash } from "node:crypto";
 export function hashOf(lines: Iterable<Uint8Array>): string {
   const hash = createHash("sha256");
   for (const line of lines) {
+    if (!(line instanceof Uint8Array)) throw wrong("lines", "a list of Uint8Arrays", lines);
     hash.update(line);
     hash.update("\n");
   }

@@ -1,5 +1,6 @@
 import { inspect } from "node:util";
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import type { CallOptions } from "@connectrpc/connect";
 
 /**
  * Throws a TypeError if a value has a member that its message does not have, or one of another
@@ -34,11 +35,12 @@ function checkField(field: DescField, value: unknown, path: string): void {
   }
 }
 
-function checkItem({ message, scalar }: DescField, value: unknown, path: string): void {
+function checkItem({ message, scalar, enum: values }: DescField, value: unknown, path: string): void {
   if (message) {
     if (!isObject(value)) throw wrong(path, "an object", value);
     checkMembers(message, value, path);
   }
+  if (values && !values.values.some(({ number }) => number === value)) throw wrong(path, `a value of ${values.name}`, value);
   const bits = integers.get(scalar);
   if (bits && !fits(value, bits)) throw wrong(path, bits.least < 0n ? "an integer" : "an integer of 0 or more", value);
   if (scalar === ScalarType.DOUBLE && typeof value !== "number") throw wrong(path, "a number", value);
@@ -72,10 +74,40 @@ export function wrong(path: string, wanted: string, value: unknown): TypeError {
   return new TypeError(`${path} must be ${wanted}, not ${shown}`);
 }
 
-/** Returns the options. Throws a TypeError if they are not an object, since they would be ignored. */
+/** Returns the object. Throws a TypeError if it is none, since its members would be ignored. */
+export function checkObject<T extends object>(path: string, value: T): T {
+  if (!isObject(value)) throw wrong(path, "an object", value);
+  return value;
+}
+
 export function checkOptions<T extends object>(options: T): T {
-  if (!isObject(options)) throw wrong("options", "an object", options);
-  return options;
+  return checkObject("options", options);
+}
+
+/** Throws a TypeError if there are options that `what` does not have, since they would be ignored. */
+export function checkNone(what: string, others: object): void {
+  for (const name of Object.keys(others)) throw new TypeError(`${what} has no option ${name}`);
+}
+
+/** Throws a TypeError if a value of the options is not a function, where there is one. */
+export function checkFunctions(functions: Record<string, unknown>): void {
+  for (const [name, value] of Object.entries(functions)) {
+    if (value !== undefined && typeof value !== "function") throw wrong(name, "a function", value);
+  }
+}
+
+/** A timer of a longer time fires at once. */
+const longestMs = 2 ** 31 - 1;
+
+/** Throws a TypeError if a call's options are not such as the transport takes. It would take some for others. */
+export function checkControl(options: object | undefined): void {
+  if (options === undefined) return;
+  const { timeoutMs, signal, headers: _, onHeader: __, onTrailer: ___, contextValues: ____, ...others } = checkOptions(options) as CallOptions;
+  checkNone("a call", others);
+  if (timeoutMs !== undefined && !(typeof timeoutMs === "number" && timeoutMs > 0 && timeoutMs <= longestMs)) {
+    throw wrong("timeoutMs", `milliseconds, more than 0 and at most ${longestMs}`, timeoutMs);
+  }
+  if (signal !== undefined && !(isObject(signal) && "aborted" in signal)) throw wrong("signal", "an AbortSignal", signal);
 }
 
 function isObject(value: unknown): value is object {

@@ -1,5 +1,6 @@
 import { setTimeout as timer } from "node:timers/promises";
 import { ContextdError, toError } from "./errors.js";
+import { checkFunctions, checkNone, wrong } from "./members.js";
 
 /** How a client retries failed calls. */
 export interface RetryOptions {
@@ -29,8 +30,9 @@ export class Patience {
 
   /** The address is what errors name. */
   constructor(address: string, { patienceMs = patienceOfEnvironment(), sleep = pause, ...others }: RetryOptions = {}) {
-    for (const name of Object.keys(others)) throw new TypeError(`a client has no option ${name}`);
-    if (typeof patienceMs !== "number" || !(patienceMs >= 0)) throw new TypeError(`patienceMs must be milliseconds, not ${patienceMs}`);
+    checkNone("a client", others);
+    if (typeof patienceMs !== "number" || !(patienceMs >= 0)) throw wrong("patienceMs", "milliseconds, 0 or more", patienceMs);
+    checkFunctions({ sleep });
     this.#ms = patienceMs;
     this.#address = address;
     this.#sleep = sleep;

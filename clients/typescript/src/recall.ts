@@ -1,4 +1,5 @@
 import type { MessageFormat } from "./format.js";
+import { checkOptions } from "./members.js";
 import type { Patience } from "./patience.js";
 import type { CallControl, Services } from "./services.js";
 
@@ -31,7 +32,7 @@ export async function recallTools<Message, System, Params, Tool>(
   format: MessageFormat<Message, System, Params, Tool>,
   options: CallControl & { recallTool?: string } = {},
 ): Promise<RecallTools<Tool>> {
-  const { recallTool, ...control } = options;
+  const { recallTool, ...control } = checkOptions(options);
   const of = { sessionId, ...(recallTool === undefined ? {} : { recallTool }) };
   const list = () => services.context.listRecallTools({ ...of, format: format.wire }, control);
   const { tools, toolsJson } = await patience.call(list, control.signal);

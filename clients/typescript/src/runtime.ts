@@ -1,8 +1,9 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { type Duration, durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { CompleteSummaryTaskRequestSchema, SummaryTask } from "./gen/contextd/v1/compaction_pb.js";
-import type { HookCall, HookReplySchema, ServeHooksRequestSchema } from "./gen/contextd/v1/hooks_pb.js";
+import { type HookCall, HookReplySchema, HookSubscriptionSchema, type ServeHooksRequestSchema } from "./gen/contextd/v1/hooks_pb.js";
 import type { LifecycleCursor, LifecycleEvent } from "./gen/contextd/v1/lifecycle_pb.js";
+import { checkFunctions, checkMembers, checkNone, checkObject, checkOptions, wrong } from "./members.js";
 import type { Patience } from "./patience.js";
 import type { Services } from "./services.js";
 
@@ -42,14 +43,23 @@ export interface SummaryWorker extends Following {
   write: (task: SummaryTask) => string | WrittenSummary | Promise<string | WrittenSummary>;
 }
 
-const control = (signal: AbortSignal | undefined) => (signal ? { signal } : {});
+const control = (signal: AbortSignal | undefined) => (signal === undefined ? {} : { signal });
+
+/** The duration, for a message. Its range is the daemon's affair. */
+function duration(name: string, ms: number): Duration {
+  if (typeof ms !== "number" || !Number.isFinite(ms)) throw wrong(name, "milliseconds", ms);
+  return durationFromMs(Math.round(ms));
+}
 
 /** See Client.watch. */
 export async function* watch(
   services: Services,
   patience: Patience,
-  { sessionIds = [], after = [], signal }: Following & { after?: Cursor[] },
+  options: Following & { after?: Cursor[] },
 ): AsyncGenerator<LifecycleEvent> {
+  const { sessionIds = [], after = [], signal, ...others } = checkOptions(options);
+  checkNone("watch", others);
+  if (!Array.isArray(after)) throw wrong("after", "a list of cursors", after);
   const cursors = new Map(after.map((cursor) => [cursor.sessionId, cursor]));
   const named = new Set([...sessionIds, ...cursors.keys()]);
   const open = () => services.compactions.watchLifecycle({ sessionIds, after: [...cursors.values()] }, control(signal));
@@ -63,13 +73,16 @@ export async function* watch(
 
 /** See Client.runHooks. */
 export async function runHooks(services: Services, patience: Patience, hooks: Hooks): Promise<void> {
-  const { sessionIds = [], deadlineMs, preCompact, postCompact, signal } = hooks;
+  const { sessionIds = [], deadlineMs, preCompact, postCompact, signal, ...others } = checkObject("hooks", hooks);
+  checkNone("runHooks", others);
+  checkFunctions({ preCompact, postCompact });
   const subscribe = {
     sessionIds,
     preCompact: preCompact !== undefined,
     postCompact: postCompact !== undefined,
-    ...(deadlineMs === undefined ? {} : { deadline: durationFromMs(deadlineMs) }),
+    ...(deadlineMs === undefined ? {} : { deadline: duration("deadlineMs", deadlineMs) }),
   };
+  checkMembers(HookSubscriptionSchema, subscribe);
   type Sent = MessageInitShape<typeof ServeHooksRequestSchema>;
   let replies = new Queue<Sent>();
   const open = () => {
@@ -85,6 +98,7 @@ export async function runHooks(services: Services, patience: Patience, hooks: Ho
         await postCompact?.(call);
       } else {
         const decision = (await preCompact?.(call)) ?? {};
+        checkMembers(HookReplySchema, checkObject("the hook's decision", decision), "decision");
         replies.push({ part: { case: "reply", value: { ...decision, callId: call.callId } } });
       }
     }
@@ -95,8 +109,10 @@ export async function runHooks(services: Services, patience: Patience, hooks: Ho
 
 /** See Client.runSummaries. */
 export async function runSummaries(services: Services, patience: Patience, worker: SummaryWorker): Promise<void> {
-  const { workerId, sessionIds = [], leaseMs, write, signal } = worker;
-  const request = { workerId, sessionIds, ...(leaseMs === undefined ? {} : { lease: durationFromMs(leaseMs) }) };
+  const { workerId, sessionIds = [], leaseMs, write, signal, ...others } = checkObject("worker", worker);
+  checkNone("runSummaries", others);
+  if (typeof write !== "function") throw wrong("write", "a function", write);
+  const request = { workerId, sessionIds, ...(leaseMs === undefined ? {} : { lease: duration("leaseMs", leaseMs) }) };
   const open = () => services.compactions.leaseSummaryTasks(request, control(signal));
   for await (const { task } of patience.parts(open, signal)) {
     if (!task) continue;

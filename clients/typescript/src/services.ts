@@ -3,7 +3,7 @@ import { type CallOptions, type Client as Stub, createClient, type Transport } f
 import { CompactionService } from "./gen/contextd/v1/compaction_service_pb.js";
 import { ContextService } from "./gen/contextd/v1/context_service_pb.js";
 import { TranscriptService } from "./gen/contextd/v1/transcript_service_pb.js";
-import { checkMembers } from "./members.js";
+import { checkControl, checkMembers } from "./members.js";
 
 /** How to end a call early: by a signal, or by a timeout of each try. */
 export type CallControl = Pick<CallOptions, "signal" | "timeoutMs">;
@@ -23,14 +23,15 @@ export function services(transport: Transport): Services {
   };
 }
 
-/** A stub that refuses members that a request does not have. Streamed requests, which this package makes, are not checked. */
+/** A stub that refuses what a request or a call's options do not have. The parts of streamed requests are checked where they are made. */
 function stub<S extends DescService>(service: S, transport: Transport): Stub<S> {
   const calls = createClient(service, transport) as Record<string, (request: object, options?: CallOptions) => unknown>;
   for (const { localName, methodKind, input } of service.methods) {
-    if (methodKind !== "unary" && methodKind !== "server_streaming") continue;
+    const one = methodKind === "unary" || methodKind === "server_streaming";
     const call = calls[localName]!;
     calls[localName] = (request, options) => {
-      checkMembers(input, request);
+      checkControl(options);
+      if (one) checkMembers(input, request);
       return call(request, options);
     };
   }

@@ -7,14 +7,14 @@ import type { AppendEventsResponse } from "./gen/contextd/v1/log_pb.js";
 import type { PolicySchema } from "./gen/contextd/v1/policy_pb.js";
 import type { Projection, ReplayProjectionResponse } from "./gen/contextd/v1/projection_pb.js";
 import type { LogMark, Session as SessionInfo } from "./gen/contextd/v1/session_pb.js";
-import type { ExplainCallResponse, ModelCall as RecordedCall } from "./gen/contextd/v1/tokens_pb.js";
-import type { ExportTranscriptRequestSchema, ImportTranscriptResponse } from "./gen/contextd/v1/transcript_pb.js";
+import { type ExplainCallResponse, type ModelCall as RecordedCall, RecordModelCallRequestSchema } from "./gen/contextd/v1/tokens_pb.js";
+import { type ExportTranscriptRequestSchema, ImportHeaderSchema, type ImportTranscriptResponse } from "./gen/contextd/v1/transcript_pb.js";
 import { type BudgetInit, budget, withTools } from "./budget.js";
 import { Context } from "./context.js";
 import { Delta } from "./delta.js";
 import type { EventInit } from "./events.js";
 import { checkFormat, type MessageFormat } from "./format.js";
-import { checkOptions, wrong } from "./members.js";
+import { checkMembers, checkObject, checkOptions, wrong } from "./members.js";
 import type { Patience } from "./patience.js";
 import { recallTools, type RecallTools } from "./recall.js";
 import { type CallControl, pages, type Services } from "./services.js";
@@ -114,11 +114,11 @@ export class Session {
     events: EventInit | readonly EventInit[],
     options: CallControl & { expectedHead?: bigint } = {},
   ): Promise<AppendEventsResponse> {
-    if ("kind" in options) throw new TypeError("append takes one event, or a list of them, and then options");
+    if ("kind" in checkOptions(options)) throw new TypeError("append takes one event, or a list of them, and then options");
     const { expectedHead, ...control } = options;
     const request = {
       sessionId: this.id,
-      events: (Array.isArray(events) ? (events as EventInit[]) : [events as EventInit]).map(named),
+      events: allNamed(Array.isArray(events) ? (events as EventInit[]) : [events as EventInit]),
       ...(expectedHead === undefined ? {} : { expectedHead }),
       ...(this.#known ? { known: this.#known } : {}),
     };
@@ -137,8 +137,8 @@ export class Session {
     options: AssembleOptions = {},
   ): Promise<Context<Message, System, Params>> {
     checkFormat(format);
-    const { budget: limit, tools = [], ...others } = options;
-    const { control, rest } = split(others);
+    const { control, rest: given } = split(options);
+    const { budget: limit, tools = [], ...rest } = given;
     const bounds = await withTools(limit, tools, async (of) => {
       const request = { ...of, format: format.wire };
       const key = JSON.stringify([of.model, of.tokenizer, format.wire, tools]);
@@ -183,6 +183,7 @@ export class Session {
     options?: CallControl,
   ): Promise<number> {
     if (!context?.header) throw wrong("context", "what assemble returned", context);
+    checkMembers(RecordModelCallRequestSchema, checkObject("call", call));
     const { inputTokens = 0, cacheReadTokens = 0, cacheWriteTokens = 0, outputTokens = 0, idempotencyKey, ...rest } = call;
     const request = {
       ...rest,
@@ -206,7 +207,7 @@ export class Session {
 
   /** Reads the log as it was appended. Ends with the newest event. */
   async *events(range: { fromSeq?: bigint; toSeq?: bigint } = {}, options?: CallControl): AsyncGenerator<Event> {
-    const { fromSeq = 0n, toSeq = 0n } = range;
+    const { fromSeq = 0n, toSeq = 0n } = checkObject("range", range);
     let last = 0n;
     // A stream that breaks continues after the last event.
     const open = () =>
@@ -241,7 +242,7 @@ export class Session {
   async compact(options: CompactOptions = {}): Promise<CompactSessionResponse> {
     const { control, rest } = split(options);
     const { budget: limit, ...others } = rest;
-    const request = { ...others, sessionId: this.id, ...(limit ? { budget: budget(limit) } : {}) };
+    const request = { ...others, sessionId: this.id, ...(limit === undefined ? {} : { budget: budget(limit) }) };
     return await this.#patience.call(() => this.#services.compactions.compactSession(request, control), control.signal);
   }
 
@@ -337,7 +338,7 @@ export class Session {
   async importTranscript(source: TranscriptSource, options: CallControl & { harness?: string } = {}): Promise<ImportTranscriptResponse> {
     const { control, rest } = split(options);
     const data = await bytesOf(source);
-    const requests = () => upload({ sessionId: this.id, ...rest }, data);
+    const requests = upload(ImportHeaderSchema, { sessionId: this.id, ...rest }, data);
     return await this.#patience.call(() => this.#services.transcripts.importTranscript(requests(), control), control.signal);
   }
 
@@ -345,7 +346,7 @@ export class Session {
   async exportTranscript(harness: string, options: ExportOptions = {}): Promise<Transcript> {
     const { control, rest } = split(options);
     const { budget: limit, ...others } = rest;
-    const request = { ...others, sessionId: this.id, harness, ...(limit ? { budget: budget(limit) } : {}) };
+    const request = { ...others, sessionId: this.id, harness, ...(limit === undefined ? {} : { budget: budget(limit) }) };
     return await this.#patience.call(() => gathered(this.#services.transcripts.exportTranscript(request, control)), control.signal);
   }
 }
@@ -353,13 +354,14 @@ export class Session {
 /** Splits options into those that control a call, and the others. */
 export function split<T extends CallControl>(options: T): { control: CallControl; rest: Omit<T, keyof CallControl> } {
   const { signal, timeoutMs, ...rest } = checkOptions(options);
-  return { control: { ...(signal ? { signal } : {}), ...(timeoutMs === undefined ? {} : { timeoutMs }) }, rest };
+  return { control: { ...(signal === undefined ? {} : { signal }), ...(timeoutMs === undefined ? {} : { timeoutMs }) }, rest };
 }
 
-/** The event, with a new id if it has none. */
-export function named(event: EventInit, i: number): EventInit {
-  if (typeof event !== "object" || !event?.kind) {
-    throw new TypeError(`events[${i}] must be an event, as user() and the like make them, not ${JSON.stringify(event)}`);
-  }
-  return event.eventId ? event : { ...event, eventId: randomUUID() };
+/** The events, each with a new id if it has none. */
+export function allNamed(events: readonly EventInit[]): EventInit[] {
+  if (!Array.isArray(events)) throw wrong("events", "a list of events", events);
+  return events.map((event: EventInit, i) => {
+    if (typeof event !== "object" || !event?.kind) throw wrong(`events[${i}]`, "an event, as user() and the like make them", event);
+    return event.eventId === undefined || event.eventId === "" ? { ...event, eventId: randomUUID() } : event;
+  });
 }

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import { checkNone, checkOptions, wrong } from "./members.js";
 
 /** A daemon started by this process. */
 export interface Sidecar {
@@ -23,10 +24,14 @@ export interface SidecarOptions {
  * loopback. It is ready when this returns.
  */
 export async function startSidecar(options: SidecarOptions = {}): Promise<Sidecar> {
+  const { args: flags = ["--store", "memory"], binary: named, ...others } = checkOptions(options);
+  checkNone("startSidecar", others);
+  if (!Array.isArray(flags)) throw wrong("args", "a list of flags", flags);
+  if (named !== undefined && typeof named !== "string") throw wrong("binary", "the path of a program", named);
   const known = process.env["CONTEXTD_ADDR"];
-  if (known && !options.binary) return { address: known, stop: async () => {} };
-  const binary = options.binary ?? (process.env["CONTEXTD_BINARY"] || "contextd");
-  const args = ["serve", "--listen", "127.0.0.1:0", "--log-format", "json", ...(options.args ?? ["--store", "memory"])];
+  if (known && !named) return { address: known, stop: async () => {} };
+  const binary = named ?? (process.env["CONTEXTD_BINARY"] || "contextd");
+  const args = ["serve", "--listen", "127.0.0.1:0", "--log-format", "json", ...flags];
   const child = spawn(binary, args, { stdio: ["ignore", "ignore", "pipe"] });
   const exited = once(child, "exit");
   exited.catch(() => {}); // listening reports a failed spawn
@@ -45,7 +50,7 @@ export async function startSidecar(options: SidecarOptions = {}): Promise<Sideca
 function listening(child: ChildProcess, binary: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const said: string[] = [];
-    child.once("error", reject);
+    child.once("error", (cause) => reject(new Error(`${binary} cannot be started: set CONTEXTD_BINARY to the program, or put it into PATH (${cause.message})`, { cause })));
     child.once("exit", (code) => reject(new Error(`${binary} ended with ${code}: ${said.join("\n")}`)));
     // Read to the end, so that the daemon never blocks on a full pipe.
     createInterface({ input: child.stderr! }).on("line", (line) => {

@@ -1,5 +1,7 @@
 import { readFile } from "node:fs/promises";
+import type { DescMessage } from "@bufbuild/protobuf";
 import type { ExportReport } from "./gen/contextd/v1/transcript_pb.js";
+import { checkMembers, wrong } from "./members.js";
 
 /** A transcript of a harness: the path of a file, or its bytes. */
 export type TranscriptSource = string | URL | Uint8Array;
@@ -17,11 +19,16 @@ const pieceBytes = 256 << 10;
 export async function bytesOf(source: TranscriptSource): Promise<Uint8Array> {
   if (source instanceof Uint8Array) return source;
   if (typeof source === "string" || source instanceof URL) return await readFile(source);
-  throw new TypeError(`a transcript must be a path or bytes, not ${String(source)}`);
+  throw wrong("source", "the path of a transcript or its bytes", source);
 }
 
-/** The messages of an upload: a header, then the bytes. */
-export async function* upload<Header>(header: Header, data: Uint8Array) {
+/** A function that gives the messages of an upload, for each try: a header, then the bytes. */
+export function upload<Header extends object>(schema: DescMessage, header: Header, data: Uint8Array) {
+  checkMembers(schema, header);
+  return () => parts(header, data);
+}
+
+async function* parts<Header>(header: Header, data: Uint8Array) {
   yield { part: { case: "header" as const, value: header } };
   for (let at = 0; at < data.length; at += pieceBytes) {
     yield { part: { case: "data" as const, value: data.subarray(at, at + pieceBytes) } };

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { anthropic } from "../src/anthropic/index.js";
-import { assistant, Client, InvalidArgumentError, LogLostError, message, type Session, startSidecar, system, toolCall, toolResult, user } from "../src/index.js";
+import { assistant, Client, InvalidArgumentError, LogLostError, type Session, startSidecar, system, toolCall, toolResult, user } from "../src/index.js";
 import type { EventInit } from "../src/index.js";
-import { Format, Role } from "../src/proto.js";
+import { Format } from "../src/proto.js";
 import { opening, policy, tight, turn } from "./conversation.js";
 import { binary, daemon, noDaemon } from "./daemon.js";
 
@@ -230,62 +230,3 @@ test("tools take room", { skip }, async () => {
   }
   await assert.rejects(session.assemble(anthropic, { tools }), { name: "TypeError", message: /budget/ });
 });
-
-const wrong: Record<string, [RegExp, (client: Client) => unknown]> = {
-  "a session as a number": [/^a session's id must be a string, not 5$/, (c) => c.session(5 as never)],
-  "an event as a string": [/^events\[0\] must be an event, .* not "hi"$/, (c) => c.session("s").append("hi" as never)],
-  "events as strings": [/^events\[1\] must be an event, .* not "hi"$/, (c) => c.session("s").append([user("a"), "hi" as never])],
-  "no format": [/^format must be .* not undefined$/, (c) => c.session("s").assemble(undefined as never)],
-  "a format as a string": [/^format must be .* not "anthropic"$/, (c) => c.session("s").assemble("anthropic" as never)],
-  "a budget as a number": [/^budget must be an object, not 5$/, (c) => c.session("s").assemble(anthropic, { budget: 5 as never })],
-  "tokens as a string": [/^budget\.maxTokens must be an integer of 0 or more, not "4k"$/, (c) => c.createSession("s", { budget: { maxTokens: "4k" as never } })],
-  "half a token": [/^budget\.maxTokens must be an integer of 0 or more, not 1\.5$/, (c) => c.session("s").compact({ budget: { maxTokens: 1.5 } })],
-  "a budget in the API's names": [/^budget has no member max_tokens$/, (c) => c.session("s").assemble(anthropic, { budget: { max_tokens: 4000 } as never })],
-  "a part of a policy in the API's names": [
-    /^policy\.projection has no member keep_last$/,
-    (c) => c.session("s").assemble(anthropic, { policy: { projection: { policy: "custom", keep_last: 1 } as never } }),
-  ],
-  "a mistyped option": [/^AssembleContextRequest has no member bugdet$/, (c) => c.session("s").assemble(anthropic, { bugdet: 5 } as never)],
-  "a mistyped member of a block": [
-    /^events\[1\]\.message\.blocks\[0\]\.toolCall has no member call_id$/,
-    (c) => c.session("s").append([user("a"), message(Role.ASSISTANT, [{ kind: { case: "toolCall", value: { call_id: "c" } as never } }])]),
-  ],
-  "a mistyped id of an event": [/^events\[0\]\.message has no member event_id$/, (c) => c.session("s").append(user("a", { event_id: "q" } as never))],
-  "a kind that no event has": [/^events\[0\]\.kind has no case note$/, (c) => c.session("s").append({ kind: { case: "note", value: {} } } as never)],
-  "a policy's name alone": [/^policy must be an object, not "frugal"$/, (c) => c.session("s").assemble(anthropic, { policy: "frugal" as never })],
-  "a truth value as a text": [/^preview must be true or false, not "no"$/, (c) => c.session("s").assemble(anthropic, { preview: "no" as never })],
-  "a text as an object": [/^text must be a string, not \{ text: 'hi' \}$/, (c) => c.session("s").explain({ text: "hi" } as never)],
-  "bytes as a text": [
-    /^events\[0\]\.message\.blocks\[0\]\.toolCall\.argumentsJson must be a Uint8Array, not "\{\}"$/,
-    (c) => c.session("s").append(assistant([{ kind: { case: "toolCall", value: { callId: "c", name: "x", argumentsJson: "{}" as never } } }])),
-  ],
-  "one session where many are": [/^sessionIds must be a list, not "s"$/, (c) => c.watch({ sessionIds: "s" as never, signal: AbortSignal.timeout(5000) }).next()],
-  "a list of numbers where texts are": [/^sessionIds\[1\] must be a string, not 5$/, (c) => c.watch({ sessionIds: ["s", 5 as never], signal: AbortSignal.timeout(5000) }).next()],
-  "labels as numbers": [/^labels\["a"\] must be a string, not 5$/, (c) => c.createSession("s", { labels: { a: 5 as never } })],
-  "a second event as options": [/^append takes one event, or a list of them/, (c) => c.session("s").append(user("a"), user("b") as never)],
-  "a text to count": [/^countTokens takes an object such as \{ text \}, not "hello"$/, (c) => c.countTokens("hello" as never)],
-  "an address without a port": [/^the address "localhost" must be host:port or unix:\/\/\/path$/, () => new Client("localhost")],
-  "a URL as an address": [/^the address "http:\/\/127\.0\.0\.1:7171" must be host:port or unix:\/\/\/path$/, () => new Client("http://127.0.0.1:7171")],
-  "less than no tokens": [/^budget\.maxTokens must be an integer of 0 or more, not -1$/, (c) => c.createSession("s", { budget: { maxTokens: -1 } })],
-  "turns as a text": [
-    /^policy\.window\.maxTurns must be an integer of 0 or more, not "many"$/,
-    (c) => c.session("s").assemble(anthropic, { policy: { window: { maxTurns: "many" as never } } }),
-  ],
-  "a share as a text": [
-    /^policy\.summarization\.startAt must be a number, not "half"$/,
-    (c) => c.session("s").assemble(anthropic, { policy: { summarization: { startAt: "half" as never } } }),
-  ],
-  "tools as a text": [/^tools must be a list of schemas, not "x"$/, (c) => c.session("s").assemble(anthropic, { tools: "x" as never })],
-  "a failure as the third argument": [/^options must be an object, not true$/, () => toolResult("c", "x", true as never)],
-  "where to fork as an argument": [/^options must be an object, not 9$/, (c) => c.session("s").fork("t", 9 as never)],
-  "an option that no client has": [/^a client has no option patience$/, () => new Client("127.0.0.1:7171", { patience: 0 } as never)],
-  "usage before the context": [/^context must be what assemble returned, not \{ inputTokens: 5 \}$/, (c) => c.session("s").recordModelCall({ inputTokens: 5 } as never, {})],
-  "a result as an object": [/^content must be a text or a list of blocks, not \{ lines: 3 \}$/, () => toolResult("c", { lines: 3 } as never)],
-  "content as a number": [/^content must be a text or a list of blocks, not 5$/, () => user(5 as never)],
-};
-
-for (const [what, [message, call]] of Object.entries(wrong)) {
-  test(`${what} is a TypeError`, { skip }, async () => {
-    await assert.rejects(async () => call(d.client), { name: "TypeError", message });
-  });
-}

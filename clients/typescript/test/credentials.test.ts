@@ -56,7 +56,7 @@ test("does not repeat what a file holds that is no token", async () => {
   const other = join(mkdtempSync(join(tmpdir(), "contextd-")), "tls.key");
   writeFileSync(other, "secret\nlines\n");
   const client = new Client("127.0.0.1:1", { credentials: { tokenFile: other }, patienceMs: 0 });
-  await assert.rejects(client.session("s").get(), (e: Error) => e.message.endsWith(`token file: ${other} must hold one line of ASCII, the token`));
+  await assert.rejects(client.session("s").get(), (e: Error) => e.message.endsWith(`tokenFile: ${other} must hold one line of ASCII, the token`));
   client.close();
   rmSync(join(other, ".."), { recursive: true });
 });

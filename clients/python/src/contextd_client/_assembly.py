@@ -94,6 +94,8 @@ class Assembly:
         known: LogMark | None,
     ) -> Assembly:
         """An assembly that requests only the messages that the store does not hold."""
+        if not isinstance(projection, bool):
+            raise TypeError(f"projection: must be bool, not {projection!r:.60}")
         request = checked(
             AssembleContextRequest,
             session_id=session_id,

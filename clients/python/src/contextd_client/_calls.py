@@ -44,6 +44,11 @@ def address_or_default(address: str | None) -> str:
     return address or os.environ.get("CONTEXTD_ADDR") or DEFAULT_ADDRESS
 
 
+def not_a(kind: str, name: str, value: object) -> TypeError:
+    """The error about an argument that is none of a kind."""
+    return TypeError(f"{name}: must be a {kind}, not {value!r:.60}")
+
+
 def append_request(
     session_id: str, events: Iterable[Event], expected_head: int | None, known: LogMark | None
 ) -> AppendEventsRequest:
@@ -89,9 +94,11 @@ def record_request(
 
 
 def lease_request(
-    worker_id: str, session_ids: Iterable[str], lease: float | None
+    write: object, worker_id: str, session_ids: Iterable[str], lease: float | None
 ) -> LeaseSummaryTasksRequest:
     """The request to lease summary tasks."""
+    if not callable(write):
+        raise not_a("function", "write", write)
     return checked(
         LeaseSummaryTasksRequest,
         worker_id=worker_id,
@@ -122,7 +129,7 @@ def subscription(
     """The request that says which hooks are served."""
     for name, hook in (("pre_compact", pre_compact), ("post_compact", post_compact)):
         if hook is not None and not callable(hook):
-            raise TypeError(f"{name}: must be a function, not {hook!r:.60}")
+            raise not_a("function", name, hook)
     return ServeHooksRequest(
         subscribe=checked(
             HookSubscription,
@@ -155,6 +162,8 @@ def convert_requests(
     harness: str, to: str, harness_session_id: str, working_directory: str, data: bytes
 ) -> Callable[[], Iterator[ConvertTranscriptRequest]]:
     """A function that returns the requests of an upload, for each try."""
+    if not isinstance(harness, str):
+        raise TypeError(f"harness: must be str, not {harness!r:.60}")
     fields = {"from": harness, "to": to, "harness_session_id": harness_session_id}
     header = ConvertTranscriptRequest(
         header=checked(ConvertHeader, working_directory=working_directory, **fields)
@@ -199,5 +208,8 @@ def _duration(name: str, seconds: float | None) -> Duration | None:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         raise TypeError(f"{name}: must be seconds, not {seconds!r}")
     made = Duration()
-    made.FromTimedelta(timedelta(seconds=seconds))
+    try:
+        made.FromTimedelta(timedelta(seconds=seconds))
+    except (ValueError, OverflowError):
+        raise ValueError(f"{name}: must be seconds, not {seconds!r}") from None
     return made

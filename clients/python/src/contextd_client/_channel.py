@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import grpc
 import grpc.aio
 
 from contextd_client._calls import address_or_default
-from contextd_client.credentials import Credentials
+from contextd_client.credentials import Credentials, read_file
 
 _OPTIONS: list[tuple[str, Any]] = [
     # An event, and so a message, may be larger than gRPC's default of 4 MiB.
@@ -81,12 +80,12 @@ class _Token:
     """Adds the token to the metadata of each call. The file is read at each call."""
 
     def __init__(self, token_file: str) -> None:
-        self._file = Path(token_file)
+        self._file = token_file
 
     def _with_token(self, call: Any) -> Any:
-        token = self._file.read_text().strip()
+        token = read_file("token_file", self._file).decode(errors="replace").strip()
         if not (token.isascii() and token.isprintable()):
-            raise ValueError(f"token file: {self._file} must hold one line of ASCII, the token")
+            raise ValueError(f"token_file: {self._file} must hold one line of ASCII, the token")
         return _Details(
             call.method,
             call.timeout,

@@ -11,6 +11,12 @@ from contextd_client.v1.session_pb2 import LogMark, Session
 _SESSIONS = 1 << 16
 
 
+def check_id(session_id: str) -> None:
+    """Raises TypeError if it is not a string. Not each value could be looked up."""
+    if not isinstance(session_id, str):
+        raise TypeError(f"session_id: must be str, not {session_id!r:.60}")
+
+
 class Known:
     """The newest mark of each session, to detect a log that was lost.
 
@@ -24,6 +30,7 @@ class Known:
 
     def of(self, session_id: str) -> LogMark | None:
         """The newest mark of a log; None if it is not known."""
+        check_id(session_id)
         with self._lock:
             return self._marks.get(session_id)
 
@@ -40,6 +47,7 @@ class Known:
 
     def forget(self, session_id: str) -> None:
         """Forget the mark: accept the log as it is now."""
+        check_id(session_id)
         with self._lock:
             self._marks.pop(session_id, None)
 

@@ -18,6 +18,9 @@ _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:h|ms|m|s))+")
 _PART = re.compile(r"([\d.]+)([a-z]+)")
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
+_LONGEST_TIMEOUT = 1e9
+"""With more, gRPC's deadline would be in the past."""
+
 _FIRST, _LONGEST = 0.1, 2.0
 """Seconds to wait where nobody says how long."""
 
@@ -47,6 +50,8 @@ def timeout_or_none(given: float | None) -> float | None:
         raise TypeError(f"timeout: must be seconds, not {given!r:.60}")
     if not given > 0:
         raise ValueError(f"timeout: must be more than 0, is {given!r}")
+    if given > _LONGEST_TIMEOUT:
+        raise ValueError(f"timeout: must be None for no limit, is {given!r}")
     return float(given)
 
 

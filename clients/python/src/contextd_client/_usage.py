@@ -24,10 +24,10 @@ class Usage:
 
 def usage_of(response: Any) -> Usage:
     """The usage in a response of Anthropic, OpenAI or Gemini."""
-    raw = to_raw(response)
+    raw = to_raw(response, "response")
     members = raw.members()
     used = raw.get("usage")
-    if "candidates" in members:
+    if "candidates" in members or "usageMetadata" in members:
         return _gemini(raw)
     if "choices" in members:
         first = (raw.get("choices").elements() or [Raw("{}")])[0]
@@ -50,6 +50,8 @@ def usage_of(response: Any) -> Usage:
             stop_reason=raw.string("status"),
             model=raw.string("model"),
         )
+    if "usage" not in members:
+        raise ValueError("response: is none of Anthropic's, OpenAI's or Gemini's")
     # Anthropic's input_tokens do not include tokens read from or written to the cache.
     read = _count(used, "cache_read_input_tokens")
     written = _count(used, "cache_creation_input_tokens")

@@ -34,6 +34,9 @@ class Credentials:
 
     def for_channel(self, address: str) -> grpc.ChannelCredentials | None:
         """The credentials of a channel to an address; None without TLS."""
+        for name, value in vars(self).items():
+            if not isinstance(value, str):
+                raise TypeError(f"{name}: must be the name of a file, not {value!r:.60}")
         if bool(self.cert) != bool(self.key):
             raise ValueError("cert and key must both be set, or neither")
         if not self.ca:
@@ -45,10 +48,18 @@ class Credentials:
         if address.startswith("unix:"):
             raise ValueError("ca must not be set for a unix socket: it is not encrypted")
         return grpc.ssl_channel_credentials(
-            root_certificates=None if self.ca == SYSTEM_CA else Path(self.ca).read_bytes(),
-            private_key=Path(self.key).read_bytes() if self.key else None,
-            certificate_chain=Path(self.cert).read_bytes() if self.cert else None,
+            root_certificates=None if self.ca == SYSTEM_CA else read_file("ca", self.ca),
+            private_key=read_file("key", self.key) if self.key else None,
+            certificate_chain=read_file("cert", self.cert) if self.cert else None,
         )
+
+
+def read_file(name: str, path: str) -> bytes:
+    """A file's bytes. ValueError says what it was to be."""
+    try:
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{name}: {error}") from None
 
 
 def _local(address: str) -> bool:

@@ -76,6 +76,8 @@ def message(
     )
     event = checked(Event, event_id=event_id, message=said, labels=labels)
     if time is not None:
+        if not isinstance(time, datetime):
+            raise TypeError(f"time: must be a datetime, not {time!r:.60}")
         event.time.FromDatetime(time)
     return event
 
@@ -95,7 +97,7 @@ def reminder(
 
 def custom(type: str, value: Any = None, *, event_id: str = "") -> Event:
     """An entry that no model sees."""
-    data = b"" if value is None else dumps(value).encode()
+    data = b"" if value is None else _json("value", value)
     made = checked(CustomEvent, type=type, json=data)
     return checked(Event, event_id=event_id, custom=made)
 
@@ -112,7 +114,7 @@ def tool_call(call_id: str, name: str, arguments: bytes | str | Mapping[str, Any
     if isinstance(arguments, str):
         arguments = mended(arguments).encode()
     elif not isinstance(arguments, bytes):
-        arguments = dumps(arguments).encode()
+        arguments = _json("arguments", arguments)
     call = checked(ToolCall, call_id=call_id, name=name, arguments_json=arguments)
     return Block(tool_call=call)
 
@@ -141,7 +143,14 @@ def provider_block(provider: str, value: bytes) -> Block:
     """A provider's own block, kept unchanged."""
     if not isinstance(value, bytes):
         raise TypeError(f"value: must be bytes, not {value!r:.60}")
-    return Block(provider=ProviderBlock(provider=provider, json=value))
+    return Block(provider=checked(ProviderBlock, provider=provider, json=value))
+
+
+def _json(name: str, value: Any) -> bytes:
+    try:
+        return dumps(value).encode()
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from None
 
 
 def _blocks(content: str | Iterable[Content]) -> list[Block]:

@@ -1,5 +1,5 @@
 import type { LanguageModelV3, LanguageModelV3CallOptions, LanguageModelV3FinishReason, LanguageModelV3Middleware, LanguageModelV3Prompt, LanguageModelV3Usage } from "@ai-sdk/provider";
-import { checkOptions, wrong } from "../members.js";
+import { checkFunctions, checkNone, checkOptions, wrong } from "../members.js";
 import { own, type OwnContext } from "../own.js";
 import type { AssembleOptions, Session } from "../session.js";
 import { History } from "./history.js";
@@ -24,8 +24,9 @@ export interface MiddlewareOptions extends Pick<AssembleOptions, "budget" | "pol
  */
 export function contextdMiddleware(options: MiddlewareOptions): LanguageModelV3Middleware {
   const { session, injections: inject, anthropicCache, onRecordError, budget, policy, timeoutMs, ...others } = checkOptions(options);
-  for (const name of Object.keys(others)) throw new TypeError(`contextdMiddleware has no option ${name}`);
+  checkNone("contextdMiddleware", others);
   if (typeof session?.assemble !== "function") throw wrong("session", "what client.session(id) returned", session);
+  checkFunctions({ injections: inject, onRecordError });
   const history = new History(session);
   const contexts = new WeakMap<LanguageModelV3CallOptions, OwnContext>();
   let turn: Promise<unknown> = Promise.resolve();

@@ -2,13 +2,15 @@ import type { ContentBlock, Message } from "@anthropic-ai/sdk/resources/messages
 import { answered, type BlockInit, checkResponse, type EventInit, providerBlock, text, toolCall } from "../events.js";
 import type { ModelCall } from "../session.js";
 
+const api = "Anthropic's Messages";
+
 /**
  * The model's response, as events to append. Blocks that only Anthropic has, and texts with
  * citations, are kept unchanged. The SDK has parsed the arguments of calls, so numbers that
  * JavaScript cannot represent have changed.
  */
 export function events(response: Message): EventInit[] {
-  checkResponse("Anthropic's Messages", response?.content, response);
+  checkResponse(api, response, "content");
   return answered(response.id, response.model, response.content.flatMap(block));
 }
 
@@ -30,6 +32,7 @@ function block(b: ContentBlock): BlockInit[] {
 
 /** The provider's token counts, for Session.recordModelCall. */
 export function usage(response: Message): ModelCall {
+  checkResponse(api, response, "usage");
   const { usage, model, stop_reason } = response;
   const read = usage.cache_read_input_tokens ?? 0;
   const written = usage.cache_creation_input_tokens ?? 0;

@@ -1,12 +1,18 @@
 import type { GenerateContentResponse, Part } from "@google/genai";
-import { answered, type BlockInit, type EventInit, media, providerBlock, text, toolCall } from "../events.js";
+import { answered, type BlockInit, checkResponse, type EventInit, media, providerBlock, text, toolCall } from "../events.js";
 import type { ModelCall } from "../session.js";
+
+/** Throws if it is no response. One that was blocked has no candidates. */
+function check(response: GenerateContentResponse): void {
+  checkResponse("Gemini's", response, "candidates", "promptFeedback", "usageMetadata", "responseId");
+}
 
 /**
  * The response's first candidate, as events to append. Gemini gives most calls no id; they get
  * one made of the response's id and their position (see callIds).
  */
 export function events(response: GenerateContentResponse): EventInit[] {
+  check(response);
   const parts = response.candidates?.[0]?.content?.parts ?? [];
   const ids = callIds(response);
   let calls = 0;
@@ -37,6 +43,7 @@ function part(p: Part, nextId: () => string): BlockInit[] {
 
 /** The provider's token counts, for Session.recordModelCall. */
 export function usage(response: GenerateContentResponse): ModelCall {
+  check(response);
   const counted = response.usageMetadata;
   return {
     model: response.modelVersion ?? "",

@@ -2,15 +2,17 @@ import type { ChatCompletion } from "openai/resources/chat/completions";
 import { answered, type BlockInit, checkResponse, type EventInit, providerBlock, text, toolCall } from "../events.js";
 import type { ModelCall } from "../session.js";
 
+const api = "OpenAI's Chat Completions";
+
 /** The response's first choice, as events to append. */
 export function chatEvents(response: ChatCompletion): EventInit[] {
-  checkResponse("OpenAI's Chat Completions", response?.choices, response);
+  checkResponse(api, response, "choices");
   const message = response.choices[0]?.message;
   const blocks: BlockInit[] = [];
   if (message?.content) blocks.push(text(message.content));
   if (message?.refusal) blocks.push(providerBlock("openai", { type: "refusal", refusal: message.refusal }));
   for (const call of message?.tool_calls ?? []) {
-    if (call.type === "function") blocks.push(toolCall(call.id, call.function.name, call.function.arguments));
+    if (call.type === "function") blocks.push(toolCall(call.id, call.function.name, call.function.arguments ?? ""));
     else blocks.push(toolCall(call.id, call.custom.name, { input: call.custom.input }));
   }
   return answered(response.id, response.model, blocks);
@@ -18,6 +20,7 @@ export function chatEvents(response: ChatCompletion): EventInit[] {
 
 /** The provider's token counts, for Session.recordModelCall. */
 export function chatUsage(response: ChatCompletion): ModelCall {
+  checkResponse(api, response, "choices");
   return {
     model: response.model,
     inputTokens: response.usage?.prompt_tokens ?? 0,

@@ -7,12 +7,14 @@ import type {
 import { answered, type BlockInit, checkResponse, type EventInit, providerBlock, text, toolCall } from "../events.js";
 import type { ModelCall } from "../session.js";
 
+const api = "OpenAI's Responses";
+
 /**
  * The model's response, as one event to append. Items of tools that OpenAI ran itself are kept
  * unchanged. Reasoning keeps its item, since the provider requires it later.
  */
 export function responsesEvents(response: Response): EventInit[] {
-  checkResponse("OpenAI's Responses", response?.output, response);
+  checkResponse(api, response, "output");
   return answered(response.id, response.model, response.output.flatMap(item));
 }
 
@@ -23,7 +25,7 @@ function item(i: ResponseOutputItem): BlockInit[] {
     case "reasoning":
       return reasoning(i);
     case "function_call":
-      return [toolCall(i.call_id, i.name, i.arguments)];
+      return [toolCall(i.call_id, i.name, i.arguments ?? "")];
     case "custom_tool_call":
       return [toolCall(i.call_id, i.name, { input: i.input })];
     default:
@@ -53,6 +55,7 @@ function reasoning(r: ResponseReasoningItem): BlockInit[] {
 
 /** The provider's token counts, for Session.recordModelCall. */
 export function responsesUsage(response: Response): ModelCall {
+  checkResponse(api, response, "output");
   return {
     model: response.model,
     inputTokens: response.usage?.input_tokens ?? 0,

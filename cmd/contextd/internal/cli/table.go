@@ -64,7 +64,8 @@ func (t *table) flush() error {
 	return out.Flush()
 }
 
-// columns returns the widths of the columns. If the table is too wide, the widest columns are cut.
+// columns returns the widths of the columns. If the table is too wide, the widest columns are cut. The first, which
+// names what a row is about, keeps half of the width as long as another can be cut.
 func (t *table) columns() []int {
 	var widths []int
 	for _, row := range t.rows {
@@ -84,6 +85,9 @@ func (t *table) columns() []int {
 	}
 	for ; total > t.width; total-- {
 		widest := slices.Index(widths, slices.Max(widths))
+		if others := widths[1:]; len(others) > 0 && widths[0] <= t.width/2 && slices.Max(others) > leastCell {
+			widest = 1 + slices.Index(others, slices.Max(others))
+		}
 		if widths[widest] <= leastCell {
 			break
 		}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from json import JSONDecodeError
 from typing import Any
 
 from contextd_client import _rawjson as rawjson
@@ -21,11 +20,7 @@ def response_events(response: Any) -> list[Event]:
     and are encoded again. The event has the response's id, so appending a response twice has no
     effect. A response without content becomes a custom event instead of a message.
     """
-    try:
-        raw = to_raw(response)
-    except JSONDecodeError:
-        raise ValueError("the response is no JSON") from None
-    made = _response_events(raw)
+    made = _response_events(to_raw(response, "response"))
     said = made[0].message
     if not said.blocks:
         about = {"id": made[0].event_id, "model": said.model}
@@ -43,7 +38,7 @@ def _response_events(raw: Raw) -> list[Event]:
         return gemini.response(gemini.with_call_ids(raw, raw.string("responseId") or "call"))
     if raw.string("type") == "message" and raw.string("role") == "assistant":
         return anthropic.message(raw)
-    raise ValueError("the response is none of Anthropic's, OpenAI's or Gemini's")
+    raise ValueError("response: is none of Anthropic's, OpenAI's or Gemini's")
 
 
 def message_events(messages: Any, format: FormatName, model: str = "") -> list[Event]:
@@ -64,7 +59,9 @@ def message_events(messages: Any, format: FormatName, model: str = "") -> list[E
 def _message_events(messages: Any, format: FormatName) -> list[Event]:
     if isinstance(messages, Mapping | str | bytes) or not isinstance(messages, Sequence):
         messages = [messages]
-    raws = [raw for m in messages for raw in _each(to_raw(m))]
+    raws = [raw for m in messages for raw in _each(to_raw(m, "messages"))]
+    if not raws:
+        raise ValueError("messages: must not be empty")
     for number, raw in enumerate(raws):
         _require_message(raw, number)
     if format == "openai_responses":
@@ -87,23 +84,28 @@ def _each(raw: Raw) -> list[Raw]:
 def _require_message(raw: Raw, number: int) -> None:
     """Raises ValueError for a whole request, and for anything that is not an object."""
     if not raw.is_object:
-        raise ValueError(f"message {number}: must be an object")
+        raise ValueError(f"messages[{number}]: must be an object")
     if raw.get("role").present or raw.get("type").present:
         return
     for name in ("messages", "contents", "input"):
         if raw.get(name).is_list:
             raise ValueError(
-                f"message {number}: is a whole request; give the list in its {name!r} instead"
+                f"messages[{number}]: is a whole request; give the list in its {name!r} instead"
             )
 
 
-def to_raw(value: Any) -> Raw:
-    """The JSON of a value: text, a dict, or an SDK's (pydantic's) object."""
-    if isinstance(value, str | bytes):
-        return rawjson.read(value)
-    if hasattr(value, "model_dump_json"):
-        return rawjson.read(value.model_dump_json(exclude_none=True, by_alias=True))
-    return rawjson.read(rawjson.dumps(value, _plain))
+def to_raw(value: Any, name: str = "value") -> Raw:
+    """The JSON of the argument of this name: text, a dict, or an SDK's (pydantic's) object."""
+    try:
+        if isinstance(value, str | bytes):
+            return rawjson.read(value)
+        if hasattr(value, "model_dump_json"):
+            return rawjson.read(value.model_dump_json(exclude_none=True, by_alias=True))
+        return rawjson.read(rawjson.dumps(value, _plain))
+    except ValueError as error:
+        raise ValueError(f"{name}: is no JSON: {error}") from None
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from None
 
 
 def _plain(value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import grpc.aio
 
-from contextd_client._calls import address_or_default
+from contextd_client._calls import address_or_default, not_a
 from contextd_client._channel import connect, connect_aio
 from contextd_client._patience import Patience, patience_or_default, timeout_or_none
 from contextd_client.credentials import Credentials
@@ -38,6 +38,10 @@ class Caller:
         patience: float | None,
         sleep: Callable[[float], Awaitable[None]],
     ) -> None:
+        if not callable(sleep):
+            raise not_a("function", "sleep", sleep)
+        if channel is not None and not hasattr(channel, "unary_unary"):
+            raise not_a("channel of gRPC", "channel", channel)
         self._patience_seconds = patience_or_default(patience)
         self._address = address_or_default(address)
         self._credentials = credentials

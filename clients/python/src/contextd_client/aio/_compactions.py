@@ -97,7 +97,7 @@ class Compactions(Caller):
         session_ids: only of these sessions; none: of all.
         lease: seconds after which the daemon gives a task away. None: the daemon's default.
         """
-        request = _calls.lease_request(worker_id, session_ids, lease)
+        request = _calls.lease_request(write, worker_id, session_ids, lease)
         async for part in self._parts(lambda: self.compaction_stub.LeaseSummaryTasks(request)):
             try:
                 done = _calls.completed(part.task, await write(part.task))

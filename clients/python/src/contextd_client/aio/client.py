@@ -147,8 +147,8 @@ class Client(Compactions, Records, Transcripts):
 
         Without this, other calls raise LogLostError then.
         """
-        self._held.forget(session_id)
         self._known.forget(session_id)
+        self._held.forget(session_id)
 
     # The log.
 
