@@ -28,6 +28,29 @@ const wrapperBytes = 400
 // leftOut matches what Codex writes in place of the omitted middle of a long output.
 var leftOut = regexp.MustCompile(`…\d+ tokens truncated…|\n\[\.\.\. omitted \d+ of \d+ lines`)
 
+// shortened matches what Codex writes before a long output of which it leaves out the middle: how many lines
+// there were.
+var shortened = regexp.MustCompile(`^(?:Warning: truncated output \(original token count: \d+\)\n)?Total output lines: (\d{1,5})\n\n`)
+
+// hole is in the place of a line that a tool left out.
+const hole = "\x00"
+
+// withHole is an output of so many lines with a hole in the place of each that is not there in full.
+func withHole(output, lines string) string {
+	total, err := strconv.Atoi(lines)
+	at := leftOut.FindStringIndex(output)
+	if err != nil || at == nil || total > mostShown {
+		return ""
+	}
+	head, tail := output[:strings.LastIndexByte(output[:at[0]], '\n')+1], output[at[1]:]
+	_, tail, _ = strings.Cut(tail, "\n")
+	missing := total - strings.Count(head, "\n") - strings.Count(strings.TrimSuffix(tail, "\n")+"\n", "\n")
+	if missing < 1 {
+		return head
+	}
+	return head + strings.Repeat(hole+"\n", missing) + tail
+}
+
 // unwrap is the output or file text in a result, without the tool's wrapper and remarks.
 func unwrap(body string) string {
 	body, _, _ = strings.Cut(body, "\n\n<system-reminder>")
@@ -42,8 +65,14 @@ func unwrap(body string) string {
 		}
 		break
 	}
+	if strings.HasPrefix(head, "\nScript ") {
+		body = strings.TrimPrefix(body, "\n") // between what a tool says of a program and what that printed
+	}
 	if strings.HasPrefix(body, "{") {
 		body = outputIn(body)
+	}
+	if m := shortened.FindStringSubmatch(body); m != nil {
+		return withHole(body[len(m[0]):], m[1])
 	}
 	if !strings.Contains(body, " tokens truncated…") && !strings.Contains(body, "\n[... omitted ") {
 		return body
