@@ -108,7 +108,10 @@ func (d *division) atSearches(from, to int, lines []string) {
 			i = end
 		}
 	}
-	if len(searches) == 0 || len(runs) != len(searches) {
+	open := func(run [2]int) bool { // whether more may have been found
+		return run[0] > 0 && lines[run[0]-1] == hole || run[1] < len(lines) && lines[run[1]] == hole
+	}
+	if len(searches) == 0 || len(runs) != len(searches) || slices.ContainsFunc(runs, open) {
 		d.give(from, to, lines)
 		return
 	}
@@ -130,7 +133,7 @@ func (d *division) atSearches(from, to int, lines []string) {
 	for i, p := range between {
 		d.give(p.ops[0], p.ops[1], lines[p.lines[0]:p.lines[1]])
 		if i < len(searches) {
-			d.out[searches[i]] = strings.Join(lines[runs[i][0]:runs[i][1]], "\n")
+			d.out[searches[i]] = ended(lines[runs[i][0]:runs[i][1]])
 		}
 	}
 }
@@ -180,7 +183,9 @@ func (d *division) give(from, to int, lines []string) {
 	}
 	switch {
 	case len(shares) == 1:
-		d.out[shares[0].op] = strings.Join(lines, "\n")
+		if len(lines) <= shares[0].most {
+			d.out[shares[0].op] = ended(lines)
+		}
 		return
 	case most == len(lines):
 		for i := range shares {
@@ -198,9 +203,17 @@ func (d *division) give(from, to int, lines []string) {
 	}
 	for _, s := range shares {
 		if s.known {
-			d.out[s.op] = strings.Join(s.lines, "\n")
+			d.out[s.op] = ended(s.lines)
 		}
 	}
+}
+
+// ended are lines as a text.
+func ended(lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	return strings.Join(lines, "\n") + "\n"
 }
 
 // bound sets how many lines an operation shows at least, by what is known of the length of its file.
@@ -212,7 +225,7 @@ func (d *division) bound(s *share) {
 			return
 		}
 		s.least = within(f.regions[placed-1].end()-op.From, s.most)
-		if f.whole {
+		if f.whole && len(f.regions) == 1 {
 			s.most = s.least
 		}
 	}
@@ -267,12 +280,14 @@ func (d *division) allot(shares []share, lines []string) bool {
 // read one file, or there is no such line.
 func (d *division) end(shares []share, lines int) (int, bool) {
 	files := map[*file]bool{}
-	most := 0 // no line of the file after this one makes a difference
+	most := 0  // no line of the file after this one makes a difference
+	after := 0 // the last line that was asked for so far; what a harness trims is at the end
 	for _, s := range shares {
 		op := d.ops[s.op]
-		if op.Kind != fileop.Read || op.From == 0 {
+		if op.Kind != fileop.Read || op.From == 0 || op.From < after {
 			return 0, false
 		}
+		after = op.From + s.most - 1
 		f := d.views.known(op.Dir, op.Path)
 		if f == nil {
 			f = d.views.file(op.Dir, op.Path)
@@ -306,7 +321,7 @@ func (d *division) agrees(s share, certain bool) bool {
 	if f == nil {
 		return !certain
 	}
-	part := parseShown(strings.Join(s.lines, "\n"), op.From)
+	part := parseShown(ended(s.lines), op.From)
 	same, others, certainly := 0, 0, !certain
 	for _, r := range f.regions[:f.placed()] {
 		for n := max(r.from, part.from); n < min(r.end(), part.from+len(part.lines)); n++ {

@@ -22,6 +22,9 @@ var wrappers = []struct{ begin, end string }{
 	{"OBSERVATION:\n", ""}, // SWE-agent
 }
 
+// shellState is what SWE-agent writes after the output of a command.
+var shellState = regexp.MustCompile(`(\n|^)\(Open file: [^\n]*\)\n\(Current directory: [^\n]*\)\nbash-\$\s*$`)
+
 // wrapperBytes is how far into a result its wrapper begins at the most.
 const wrapperBytes = 400
 
@@ -54,6 +57,9 @@ func withHole(output, lines string) string {
 // unwrap is the output or file text in a result, without the tool's wrapper and remarks.
 func unwrap(body string) string {
 	body, _, _ = strings.Cut(body, "\n\n<system-reminder>")
+	if tail := body[max(0, len(body)-wrapperBytes):]; strings.HasPrefix(strings.TrimSpace(tail[strings.LastIndexByte(tail, '\n')+1:]), "bash-$") {
+		body = body[:len(body)-len(tail)] + shellState.ReplaceAllString(tail, "$1")
+	}
 	head := "\n" + body[:min(len(body), wrapperBytes)]
 	for _, w := range wrappers {
 		at := strings.Index(head, w.begin)
@@ -62,6 +68,9 @@ func unwrap(body string) string {
 		}
 		if body = body[at+len(w.begin)-1:]; w.end != "" {
 			body, _, _ = strings.Cut(body, w.end)
+			if at := strings.LastIndex(body, "\n\n("); at >= 0 && strings.HasSuffix(body, ")") && w.end != "\n</output>" && !strings.Contains(body[at+2:], "\n") {
+				body = body[:at+1] // OpenCode says there whether the file has more lines
+			}
 		}
 		break
 	}
@@ -130,6 +139,33 @@ func numberOf(line string) []string {
 	return m
 }
 
+// numbersFollow begins what editors that take str_replace write above numbered lines.
+const numbersFollow = "Here's the result of running `cat -n` on "
+
+// snippetIn are the lines around an edit that an editor shows after it.
+func snippetIn(body string) (out shown) {
+	_, text, ok := strings.Cut(body[:min(len(body), wholeBytes)], numbersFollow)
+	_, text, _ = strings.Cut(text, "\n")
+	if !ok {
+		return out
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		m := numberOf(line)
+		n := 0
+		if m != nil {
+			n, _ = strconv.Atoi(m[1])
+		}
+		if n == 0 || len(out.lines) > 0 && n != out.from+len(out.lines) {
+			break
+		}
+		if len(out.lines) == 0 {
+			out.from = n
+		}
+		out.lines = append(out.lines, line[len(m[0]):])
+	}
+	return out
+}
+
 // eliding is what SWE-agent writes in the place of lines of a file that is long.
 var eliding = regexp.MustCompile(`(?m)^ *\d{1,7} \.\.\. eliding lines \d+-\d+ \.\.\.\r?\n`)
 
@@ -139,6 +175,9 @@ var eliding = regexp.MustCompile(`(?m)^ *\d{1,7} \.\.\. eliding lines \d+-\d+ \.
 // or indented.
 func parseShown(text string, from int) shown {
 	all := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if len(all) > 1 && strings.HasPrefix(all[0], numbersFollow) {
+		all = all[1:]
+	}
 	out := shown{}
 	filled := 0
 	listed, code := false, false // about numbers with a full stop

@@ -124,6 +124,8 @@ func (v *Views) Add(c Call) {
 			v.found(op, texts[i])
 		case fileop.Run:
 			v.run(op)
+		case fileop.Window, fileop.Splice:
+			v.window(op, c.Body)
 		case fileop.Change, fileop.Remove, fileop.Move, fileop.Copy, fileop.Substitute:
 			v.follow(op)
 		default:
@@ -134,6 +136,9 @@ func (v *Views) Add(c Call) {
 			} else {
 				f.edited = v.now()
 				v.write(f, op)
+				if snippet := snippetIn(c.Body); len(c.Operations) == 1 && len(snippet.lines) > 0 {
+					v.confirm(f, snippet, !op.All)
+				}
 			}
 		}
 	}
@@ -207,7 +212,12 @@ func (v *Views) readPart(f *file, from int, text string) region {
 	shown := parseShown(text, from)
 	known := regionOf(shown.from, v.fresh(shown.lines, false))
 	if known.from == 0 {
-		known.from = f.seek(known.lines)
+		at, stale := f.seek(known.lines)
+		if stale {
+			v.cut(f, at, len(known.lines), 0) // they may be elsewhere
+		} else {
+			known.from = at
+		}
 	}
 	v.show(f, known)
 	return known

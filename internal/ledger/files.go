@@ -54,7 +54,7 @@ func (f *Files) Add(tool, arguments string, operations []fileop.Operation) {
 	for _, op := range operations {
 		name := op.Path
 		switch op.Kind {
-		case fileop.Read, fileop.Search, fileop.Print, fileop.Run:
+		case fileop.Read, fileop.Search, fileop.Print, fileop.Run, fileop.Window, fileop.Splice:
 			continue
 		case fileop.Move, fileop.Copy:
 			name = op.To

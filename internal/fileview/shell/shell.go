@@ -54,6 +54,9 @@ func Commands(tool, script, dir string) []fileop.Operation {
 			return fileop.In(stays(script, dir), found)
 		}
 	}
+	if op, ok := fileop.LineEdit(script); ok {
+		return []fileop.Operation{op}
+	}
 	if forPowerShell(tool, script) {
 		return powerShell(script, stays(script, dir))
 	}
