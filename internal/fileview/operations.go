@@ -30,7 +30,7 @@ func Operations(tool, arguments string) []fileop.Operation {
 	if path == "" && a.Has("replacements") {
 		return fileop.In(a.Folder(), a.Listed(""))
 	}
-	if found := a.OnWindow(tool); len(found) > 0 {
+	if found := a.OnWindow(tool, path); len(found) > 0 {
 		return found
 	}
 	if path != "" {

@@ -44,9 +44,9 @@ func splice(from, to, text string) Operation {
 }
 
 // OnWindow are the operations of a call that names no file, or only opens one.
-func (a Arguments) OnWindow(tool string) []Operation {
+func (a Arguments) OnWindow(tool, path string) []Operation {
 	switch {
-	case a.Path() != "" && !windowed[tool]:
+	case path != "" && !windowed[tool]:
 	case tool == "edit" && a.Has("startline", "endline") && a.Has("replacementtext"):
 		return []Operation{splice(string(a["startline"]), string(a["endline"]), ended(a.Text("replacementtext")))}
 	case tool == "edit" && a.Has("search"):
@@ -62,7 +62,7 @@ func (a Arguments) OnWindow(tool string) []Operation {
 		}
 		return []Operation{op}
 	case windowed[tool] && !a.Has("filetext", "content"):
-		return []Operation{{Kind: Window, Path: a.Path()}}
+		return []Operation{{Kind: Window, Path: path}}
 	}
 	return nil
 }
