@@ -22,9 +22,11 @@ func TestLinesThatEditsMustReproduce(t *testing.T) {
 		{Name: "exec", Arguments: `{"input":"const p = \"*** Begin Patch\\n*** Update File: d.ts\\n-eleventh = 'line'\\n*** End Patch\";\nawait tools.apply_patch(p);"}`},
 		{Name: "shell", Arguments: `{"command":["apply_patch","*** Begin Patch\n*** Update File: d.ts\n-twelfth = line()\n*** End Patch"]}`},
 		{Name: "command", Arguments: `{"command":"str_replace_editor str_replace /r/a.py --old_str 'thirteenth = line()' --new_str 'never = asked()'"}`},
+		{Name: "command", Arguments: `{"command":"edit 3:4\nfourteenth = line()\nend_of_edit\n"}`},
+		{Name: "edit", Arguments: `{"search":"fifteenth = line()","replace":"never = asked()"}`},
 		{Name: "Agent", Arguments: `{"prompt":"Review\n--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n never = asked()\n-never = asked(again)\n+x\n"}`},
 	}})
-	if want := []string{"first := line()", "second := line()", "third := line()", "fourth := line()", "kept = context()", "fifth = line()", "sixth = line()", "seventh = line()", "eighth = line()", "ninth = line()", "tenth = context()", "eleventh = 'line'", "twelfth = line()", "thirteenth = line()"}; !slices.Equal(got, want) {
+	if want := []string{"first := line()", "second := line()", "third := line()", "fourth := line()", "kept = context()", "fifth = line()", "sixth = line()", "seventh = line()", "eighth = line()", "ninth = line()", "tenth = context()", "eleventh = 'line'", "twelfth = line()", "thirteenth = line()", "fourteenth = line()", "fifteenth = line()"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -13,8 +13,10 @@ func replaced(tool, arguments string) []string {
 	var out []string
 	for _, op := range fileview.Operations(tool, arguments) {
 		switch {
-		case op.Kind == fileop.Replace, op.Kind == fileop.Substitute:
+		case op.Kind == fileop.Replace, op.Kind == fileop.Substitute, op.Kind == fileop.Window:
 			out = append(out, op.Old)
+		case op.Kind == fileop.Splice:
+			out = append(out, op.New) // which has the lines that stay
 		case op.Kind == fileop.Write && (strings.HasSuffix(op.Path, ".patch") || strings.HasSuffix(op.Path, ".diff")):
 			out = append(out, replaced("apply_patch", op.New)...) // a later call applies this file
 		}

@@ -17,7 +17,7 @@ const mostLaid = 64 << 20
 // region without a place, and the other lines may lack this edit.
 func (v *Views) replace(f *file, op fileop.Operation) {
 	whole := strings.HasSuffix(op.Old, "\n")
-	e := edit{strings.TrimSuffix(op.Old, "\n"), strings.TrimSuffix(op.New, "\n"), whole, whole, true}
+	e := edit{strings.TrimSuffix(op.Old, "\n"), strings.TrimSuffix(op.New, "\n"), whole, whole, !whole || op.New == ""}
 	done := false
 	if e.old != "" {
 		var at place
@@ -109,12 +109,21 @@ func (v *Views) layEdit(f *file, e *edit, w *wanted, from place, before int) (pl
 	if text := r.lines[at.line].text[:at.column] + e.new + r.lines[last].text[end:]; text != "" || e.new != "" || !e.cut {
 		put = v.fresh(strings.Split(text, "\n"), true)
 	}
+	if placed := f.placed(); at.region >= placed && placed > 0 || f.stale(r.lines[at.line:last+1]) {
+		v.lack(f) // what has a place may have changed, or moved
+	}
 	removed := last - at.line + 1
 	f.sieve.splice(at.base+at.line, removed, put)
 	r.replace(at.line, last+1, put)
 	f.shift(at.region, len(put)-removed)
 	v.lines += len(put) - removed
 	return f.after(at, at.column+len(e.new)), true
+}
+
+// stale reports whether some of the lines may not be those of the file any more.
+func (f *file) stale(lines []*line) bool {
+	n := len(f.missed)
+	return n > 0 && slices.ContainsFunc(lines, func(l *line) bool { return l.touched < f.missed[n-1] })
 }
 
 // shift moves the regions after one by so many lines.
@@ -152,6 +161,5 @@ func (v *Views) insert(f *file, op fileop.Operation) {
 		}
 	}
 	f.whole = false
-	v.lack(f)
-	v.show(f, regionOf(0, put))
+	v.overwrite(f, op.From+1, 0, split(op.New))
 }

@@ -193,31 +193,30 @@ func (v *Views) add(f *file, op fileop.Operation) {
 		f.sieve.splice(len(r.lines), 0, put)
 		r.replace(len(r.lines), len(r.lines), put)
 		v.lines += len(put)
-	case f.whole && len(f.regions) == 1:
-		f.whole = false
-		fallthrough
 	default:
+		f.whole = false
 		v.show(f, regionOf(0, put))
 	}
 }
 
 // seek returns the line number of lines whose place is not known, if they occur exactly once in the known
-// lines; else 0.
-func (f *file) seek(lines []*line) int {
+// lines; else 0. stale is set if they may be elsewhere now.
+func (f *file) seek(lines []*line) (from int, stale bool) {
 	if len(lines) == 0 {
-		return 0
+		return 0, false
 	}
 	text := region{lines: lines}
 	e := edit{old: text.text(), begins: true, ends: true}
 	w, placed, all := e.wanted(), f.placed(), func(*region) bool { return true }
 	at, ok := f.find(w, place{}, placed, all)
 	if !ok {
-		return 0
+		return 0, false
 	}
 	again := at
 	again.line, again.column = again.line+1, 0
 	if _, twice := f.find(w, again, placed, all); twice {
-		return 0
+		return 0, false
 	}
-	return f.regions[at.region].from + at.line
+	r := &f.regions[at.region]
+	return r.from + at.line, f.stale(r.lines[at.line : at.line+len(lines)])
 }

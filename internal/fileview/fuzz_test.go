@@ -51,7 +51,7 @@ func FuzzScripts(f *testing.F) {
 	f.Fuzz(func(t *testing.T, script string) {
 		for _, ops := range [][]fileop.Operation{toolCalls(script), shell.Commands("bash", script, "/w"), shell.Commands("powershell", script, "/w"), program.Python(script), program.JavaScript(script)} {
 			for _, op := range ops {
-				if op.Path == "" && op.Kind != fileop.Search && op.Kind != fileop.Print || op.Kind == 0 || op.From < 0 || op.Lines < 0 {
+				if op.Path == "" && !nameless(op) || op.Kind == 0 || op.From < 0 || op.Lines < 0 {
 					t.Errorf("%q: %+v", script, op)
 				}
 			}

@@ -30,6 +30,9 @@ func Operations(tool, arguments string) []fileop.Operation {
 	if path == "" && a.Has("replacements") {
 		return fileop.In(a.Folder(), a.Listed(""))
 	}
+	if found := a.OnWindow(tool, path); len(found) > 0 {
+		return found
+	}
 	if path != "" {
 		if found := a.OnFile(tool, path); len(found) > 0 {
 			return fileop.In(a.Folder(), found)

@@ -24,7 +24,7 @@ func TestOperations(t *testing.T) {
 func describe(ops []fileop.Operation) string {
 	var out strings.Builder
 	for _, op := range ops {
-		kind := [...]string{fileop.Read: "read", fileop.Write: "write", fileop.Replace: "replace", fileop.Insert: "insert", fileop.Change: "change", fileop.Search: "search", fileop.Append: "append", fileop.Remove: "remove", fileop.Move: "move", fileop.Copy: "copy", fileop.Print: "print", fileop.Substitute: "substitute", fileop.Run: "run"}[op.Kind]
+		kind := [...]string{fileop.Read: "read", fileop.Write: "write", fileop.Replace: "replace", fileop.Insert: "insert", fileop.Change: "change", fileop.Search: "search", fileop.Append: "append", fileop.Remove: "remove", fileop.Move: "move", fileop.Copy: "copy", fileop.Print: "print", fileop.Substitute: "substitute", fileop.Run: "run", fileop.Window: "window", fileop.Splice: "splice"}[op.Kind]
 		fmt.Fprintf(&out, "%s %s from=%d all=%t", kind, op.Path, op.From, op.All)
 		if op.Lines > 0 {
 			fmt.Fprintf(&out, " lines=%d", op.Lines)
@@ -63,6 +63,11 @@ func TestOperationsOfNamesThatAreAlike(t *testing.T) {
 	}
 }
 
+// nameless reports whether the kind of an operation needs no name of a file.
+func nameless(op fileop.Operation) bool {
+	return op.Kind == fileop.Search || op.Kind == fileop.Print || op.Kind == fileop.Window || op.Kind == fileop.Splice
+}
+
 func FuzzOperations(f *testing.F) {
 	calls, _ := seeds(f, "operations")
 	for _, arguments := range calls {
@@ -71,7 +76,7 @@ func FuzzOperations(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, tool, arguments string) {
 		for _, op := range Operations(tool, arguments) {
-			if op.Path == "" && op.Kind != fileop.Search && op.Kind != fileop.Print || op.Kind == 0 || op.From < 0 {
+			if op.Path == "" && !nameless(op) || op.Kind == 0 || op.From < 0 {
 				t.Errorf("%q %q: %+v", tool, arguments, op)
 			}
 		}

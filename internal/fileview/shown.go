@@ -22,15 +22,44 @@ var wrappers = []struct{ begin, end string }{
 	{"OBSERVATION:\n", ""}, // SWE-agent
 }
 
+// shellState is what SWE-agent writes after the output of a command.
+var shellState = regexp.MustCompile(`(\n|^)\(Open file: [^\n]*\)\n\(Current directory: [^\n]*\)\nbash-\$\s*$`)
+
 // wrapperBytes is how far into a result its wrapper begins at the most.
 const wrapperBytes = 400
 
 // leftOut matches what Codex writes in place of the omitted middle of a long output.
 var leftOut = regexp.MustCompile(`…\d+ tokens truncated…|\n\[\.\.\. omitted \d+ of \d+ lines`)
 
+// shortened matches what Codex writes before a long output of which it leaves out the middle: how many lines
+// there were.
+var shortened = regexp.MustCompile(`^(?:Warning: truncated output \(original token count: \d+\)\n)?Total output lines: (\d{1,5})\n\n`)
+
+// hole is in the place of a line that a tool left out.
+const hole = "\x00"
+
+// withHole is an output of so many lines with a hole in the place of each that is not there in full.
+func withHole(output, lines string) string {
+	total, err := strconv.Atoi(lines)
+	at := leftOut.FindStringIndex(output)
+	if err != nil || at == nil || total > mostShown {
+		return ""
+	}
+	head, tail := output[:strings.LastIndexByte(output[:at[0]], '\n')+1], output[at[1]:]
+	_, tail, _ = strings.Cut(tail, "\n")
+	missing := total - strings.Count(head, "\n") - strings.Count(strings.TrimSuffix(tail, "\n")+"\n", "\n")
+	if missing < 1 {
+		return head
+	}
+	return head + strings.Repeat(hole+"\n", missing) + tail
+}
+
 // unwrap is the output or file text in a result, without the tool's wrapper and remarks.
 func unwrap(body string) string {
 	body, _, _ = strings.Cut(body, "\n\n<system-reminder>")
+	if tail := body[max(0, len(body)-wrapperBytes):]; strings.HasPrefix(strings.TrimSpace(tail[strings.LastIndexByte(tail, '\n')+1:]), "bash-$") {
+		body = body[:len(body)-len(tail)] + shellState.ReplaceAllString(tail, "$1")
+	}
 	head := "\n" + body[:min(len(body), wrapperBytes)]
 	for _, w := range wrappers {
 		at := strings.Index(head, w.begin)
@@ -39,11 +68,20 @@ func unwrap(body string) string {
 		}
 		if body = body[at+len(w.begin)-1:]; w.end != "" {
 			body, _, _ = strings.Cut(body, w.end)
+			if at := strings.LastIndex(body, "\n\n("); at >= 0 && strings.HasSuffix(body, ")") && w.end != "\n</output>" && !strings.Contains(body[at+2:], "\n") {
+				body = body[:at+1] // OpenCode says there whether the file has more lines
+			}
 		}
 		break
 	}
+	if strings.HasPrefix(head, "\nScript ") {
+		body = strings.TrimPrefix(body, "\n") // between what a tool says of a program and what that printed
+	}
 	if strings.HasPrefix(body, "{") {
 		body = outputIn(body)
+	}
+	if m := shortened.FindStringSubmatch(body); m != nil {
+		return withHole(body[len(m[0]):], m[1])
 	}
 	if !strings.Contains(body, " tokens truncated…") && !strings.Contains(body, "\n[... omitted ") {
 		return body
@@ -101,6 +139,33 @@ func numberOf(line string) []string {
 	return m
 }
 
+// numbersFollow begins what editors that take str_replace write above numbered lines.
+const numbersFollow = "Here's the result of running `cat -n` on "
+
+// snippetIn are the lines around an edit that an editor shows after it.
+func snippetIn(body string) (out shown) {
+	_, text, ok := strings.Cut(body[:min(len(body), wholeBytes)], numbersFollow)
+	_, text, _ = strings.Cut(text, "\n")
+	if !ok {
+		return out
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		m := numberOf(line)
+		n := 0
+		if m != nil {
+			n, _ = strconv.Atoi(m[1])
+		}
+		if n == 0 || len(out.lines) > 0 && n != out.from+len(out.lines) {
+			break
+		}
+		if len(out.lines) == 0 {
+			out.from = n
+		}
+		out.lines = append(out.lines, line[len(m[0]):])
+	}
+	return out
+}
+
 // eliding is what SWE-agent writes in the place of lines of a file that is long.
 var eliding = regexp.MustCompile(`(?m)^ *\d{1,7} \.\.\. eliding lines \d+-\d+ \.\.\.\r?\n`)
 
@@ -110,6 +175,9 @@ var eliding = regexp.MustCompile(`(?m)^ *\d{1,7} \.\.\. eliding lines \d+-\d+ \.
 // or indented.
 func parseShown(text string, from int) shown {
 	all := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if len(all) > 1 && strings.HasPrefix(all[0], numbersFollow) {
+		all = all[1:]
+	}
 	out := shown{}
 	filled := 0
 	listed, code := false, false // about numbers with a full stop

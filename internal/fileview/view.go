@@ -111,8 +111,8 @@ func (v *Views) Add(c Call) {
 	if len(c.Body) > mostBytes {
 		return
 	}
-	texts := parts(c.Operations, c.Body)
 	v.scans, v.laid = 0, 0
+	texts := v.parts(c.Operations, c.Body)
 	stopped := stopped(c)
 	for i, op := range c.Operations {
 		if stopped {
@@ -124,6 +124,8 @@ func (v *Views) Add(c Call) {
 			v.found(op, texts[i])
 		case fileop.Run:
 			v.run(op)
+		case fileop.Window, fileop.Splice:
+			v.window(op, c.Body)
 		case fileop.Change, fileop.Remove, fileop.Move, fileop.Copy, fileop.Substitute:
 			v.follow(op)
 		default:
@@ -134,6 +136,9 @@ func (v *Views) Add(c Call) {
 			} else {
 				f.edited = v.now()
 				v.write(f, op)
+				if snippet := snippetIn(c.Body); len(c.Operations) == 1 && len(snippet.lines) > 0 {
+					v.confirm(f, snippet, !op.All)
+				}
 			}
 		}
 	}
@@ -168,10 +173,37 @@ func (v *Views) read(f *file, op fileop.Operation, text string) {
 		}
 		return
 	}
+	if strings.Contains(text, hole) {
+		for from, part := range present(text) {
+			if op.From > 0 {
+				from += op.From
+			} else {
+				from = 0
+			}
+			v.readPart(f, from, part)
+		}
+		return
+	}
 	known := v.readPart(f, op.From, text)
 	if op.All && len(text) < wholeBytes {
 		v.lines -= f.size() - len(known.lines)
 		f.regions, f.sieve, f.missed, f.whole = []region{known}, nil, nil, known.from == 1
+	}
+}
+
+// present yields the parts of a text between its holes, and how many lines come before each.
+func present(text string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		for at := 0; at < len(lines); at++ {
+			from := at
+			for at < len(lines) && lines[at] != hole {
+				at++
+			}
+			if from < at && !yield(from, strings.Join(lines[from:at], "\n")) {
+				return
+			}
+		}
 	}
 }
 
@@ -180,7 +212,12 @@ func (v *Views) readPart(f *file, from int, text string) region {
 	shown := parseShown(text, from)
 	known := regionOf(shown.from, v.fresh(shown.lines, false))
 	if known.from == 0 {
-		known.from = f.seek(known.lines)
+		at, stale := f.seek(known.lines)
+		if stale {
+			v.cut(f, at, len(known.lines), 0) // they may be elsewhere
+		} else {
+			known.from = at
+		}
 	}
 	v.show(f, known)
 	return known

@@ -3,6 +3,7 @@ package ledger
 import (
 	"encoding/json"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -54,7 +55,7 @@ func (f *Files) Add(tool, arguments string, operations []fileop.Operation) {
 	for _, op := range operations {
 		name := op.Path
 		switch op.Kind {
-		case fileop.Read, fileop.Search, fileop.Print, fileop.Run:
+		case fileop.Read, fileop.Search, fileop.Print, fileop.Run, fileop.Window, fileop.Splice:
 			continue
 		case fileop.Move, fileop.Copy:
 			name = op.To
@@ -168,21 +169,31 @@ func (f *Files) Write(limit uint64) []budget.Piece {
 func (f *Files) sorted() []fileList {
 	newest := slices.Clone(f.files)
 	slices.SortStableFunc(newest, func(a, b file) int { return b.last - a.last })
-	lists := []fileList{f.list("Files changed:"), f.list("Files read:")}
-	for _, file := range newest {
-		list := &lists[1]
-		if file.changed {
-			list = &lists[0]
-		}
-		list.names = append(list.names, f.gauge.Piece(" "+file.name+","))
-	}
-	return lists
+	slices.SortStableFunc(newest, func(a, b file) int { return rank(a) - rank(b) })
+	changed := sort.Search(len(newest), func(i int) bool { return !newest[i].changed })
+	return []fileList{f.list("Files changed", newest[:changed]), f.list("Files read", newest[changed:])}
 }
 
-// list is one of no files.
-func (f *Files) list(title string) fileList {
-	piece := f.gauge.Piece(title)
-	return fileList{title: piece, sums: []budget.Sum{*f.gauge.Sum(piece)}}
+// rank sorts changed files before the others.
+func rank(f file) int {
+	if f.changed {
+		return 0
+	}
+	return 1
+}
+
+// list is a list of files, in their order.
+func (f *Files) list(title string, files []file) fileList {
+	names, folder := inFolder(files)
+	if folder != "" {
+		title += " in " + folder
+	}
+	piece := f.gauge.Piece(title + ":")
+	out := fileList{title: piece, names: make([]budget.Piece, len(names)), sums: []budget.Sum{*f.gauge.Sum(piece)}}
+	for i, name := range names {
+		out.names[i] = f.gauge.Piece(" " + name + ",")
+	}
+	return out
 }
 
 // write is the line of a list with as many names as fit; none where none does.

@@ -41,3 +41,22 @@ func TestFilesOfOneName(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// TestFolderOfFiles: a folder is said once where that is shorter, and where no name's own folder is unknown.
+func TestFolderOfFiles(t *testing.T) {
+	for want, paths := range map[string][]string{
+		"Files changed in /home/ann/work/site/src: b.ts, ui/a.ts\n":                 {"/home/ann/work/site/src/ui/a.ts", "/home/ann/work/site/src/b.ts"},
+		"Files changed in /home/ann/work/site: /tmp/c.ts, b.ts, a.ts\n":             {"/home/ann/work/site/a.ts", "/home/ann/work/site/b.ts", "/tmp/c.ts"},
+		"Files changed: b.ts, /home/ann/work/site/a.ts, /home/ann/work/site/c.ts\n": {"/home/ann/work/site/c.ts", "/home/ann/work/site/a.ts", "b.ts"},
+		"Files changed: /home/ann/work/site/a.ts\n":                                 {"/home/ann/work/site/a.ts"},
+		"Files changed: /b.ts, /a.ts\n":                                             {"/a.ts", "/b.ts"},
+	} {
+		f := NewFiles(budget.NewGauge(budget.Heuristic{}))
+		for _, path := range paths {
+			f.Add("write_file", `{"path":"`+path+`","content":"a"}`, nil)
+		}
+		if got := budget.Join(f.Write(1000)); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

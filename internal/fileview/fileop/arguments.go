@@ -83,7 +83,11 @@ func (a Arguments) OnFile(tool, path string) []Operation {
 	command := a.Text("command")
 	switch {
 	case command == "insert" || a.Has("insertline"):
-		return []Operation{{Kind: Insert, Path: path, From: a.number("insertline"), New: a.Text(slices.Concat(newNames, []string{"inserttext"})...)}}
+		text := a.Text(slices.Concat(newNames, []string{"inserttext"})...)
+		if strings.HasSuffix(text, "\n") {
+			text += "\n" // the editor takes what follows the last line feed for a line
+		}
+		return []Operation{{Kind: Insert, Path: path, From: a.number("insertline"), New: text}}
 	case command == "create" || a.Has("filetext"):
 		return []Operation{{Kind: Write, Path: path, New: a.Text("filetext", "content")}}
 	case command == "append":

@@ -25,6 +25,8 @@ const (
 	Print           // the result shows New, which is of no file; if New is empty, what is not known
 	Substitute      // Old becomes New where it is; nothing says that it is
 	Run             // does what the script in it says; with All, nothing says that it does
+	Window          // the result shows a window of a file and names it, and Old became New there if it has any
+	Splice          // New takes the place of Lines lines from From on, of the window's file; with All, it comes at the end
 )
 
 // Operation is what a call does to a file, by its arguments.

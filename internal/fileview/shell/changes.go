@@ -14,6 +14,10 @@ var quiet = map[string]bool{"cd": true, "set": true, "export": true, "unset": tr
 
 // call takes in a command of these words, of which the output goes where the others' goes.
 func (s *shell) call(words []string, at statement) {
+	if op, ok := fileop.Windowed(words); ok {
+		s.steps = append(s.steps, step{op: op})
+		return
+	}
 	switch program := path.Base(words[0]); {
 	case program == "cd":
 		s.enter(words)

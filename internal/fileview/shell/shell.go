@@ -54,6 +54,9 @@ func Commands(tool, script, dir string) []fileop.Operation {
 			return fileop.In(stays(script, dir), found)
 		}
 	}
+	if op, ok := fileop.LineEdit(script); ok {
+		return []fileop.Operation{op}
+	}
 	if forPowerShell(tool, script) {
 		return powerShell(script, stays(script, dir))
 	}
@@ -262,21 +265,14 @@ func redirections(stmt *syntax.Stmt, at statement) statement {
 // operations are what all commands do. What they show counts where it can be taken apart.
 func (s *shell) operations() []fileop.Operation {
 	s.fold()
-	shows := 0
-	files, marks, counted := false, false, true
+	shows, files := 0, false
 	for _, st := range s.steps {
-		switch op := st.op; op.Kind {
-		case fileop.Read, fileop.Search:
+		if st.op.Shows() {
 			shows++
-			files = true
-			counted = counted && op.Kind == fileop.Read && op.Lines > 0
-		case fileop.Print:
-			shows++
-			marks = marks || op.New != ""
-			counted = false
+			files = files || st.op.Kind != fileop.Print
 		}
 	}
-	keep := files && (shows == 1 || s.inOrder && (marks || counted))
+	keep := files && (shows == 1 || s.inOrder)
 	var out []fileop.Operation
 	for _, st := range s.steps {
 		if s.branches {
