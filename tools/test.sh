@@ -19,7 +19,7 @@ shift 2
 plain='Costs|Corpus|Attack|Fault|HostileCalls|ImportsWithinMemory'
 if [ "${RACE:-}" != all ]; then
   plain+='|Scripts|Documented|Matrix|Mutations|MalformedArguments|ChainedCompactions|ExplainTells|CompactionsHold|LookupsAgree|TiersStay'
-  plain+='|Crash|Model\b|Flipped|LostFiles|DeletedIsGone|Repair'
+  plain+='|Crash|FailedListing|FailedChange|FullDisk|DamagedSessionIsDeleted|Model\b|Flipped|LostFiles|DeletedIsGone|Repair'
 fi
 plain="^Test($plain)"
 
