@@ -25,8 +25,8 @@ type Session struct {
 type Step struct {
 	// Before is how many events the log held.
 	Before int
-	// Wanted are the identifiers in the values of the arguments of the calls that occur earlier in
-	// the log.
+	// Wanted are the identifiers in the arguments of the calls that occur earlier in the
+	// log.
 	Wanted []string
 	// Lines are the lines that its edits must reproduce exactly and that occur earlier in the log.
 	Lines []string
@@ -92,12 +92,12 @@ func (s *earlier) add(texts []placed, before eventlog.Seq) {
 	}
 }
 
-// wanted are the identifiers, without duplicates, in the values of the arguments of a turn's calls that occurred
-// before it.
+// wanted are the identifiers, without duplicates, in the arguments of a turn's calls that occurred before
+// it.
 func (s *earlier) wanted(g *reduce.Group) (out []string) {
 	once := map[string]bool{}
 	for _, c := range g.Calls {
-		arguments := ledger.Values(c.Arguments)
+		arguments := ledger.Decode(c.Arguments)
 		ledger.Identifiers(arguments, func(a, b int) bool {
 			name := arguments[a:b]
 			if s.identifiers[name] && !once[name] {

@@ -9,12 +9,7 @@ import (
 // Decode returns the texts in a JSON value, one on a line each, so that no escape is taken
 // for a part of a name: an object's members by name, each name before its value. A text that
 // is no JSON object or array is returned as it is.
-func Decode(text string) string { return decode(text, true) }
-
-// Values is Decode without the names of members: of a call's arguments, those are the tool's.
-func Values(text string) string { return decode(text, false) }
-
-func decode(text string, names bool) string {
+func Decode(text string) string {
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" || trimmed[0] != '{' && trimmed[0] != '[' {
 		return text
@@ -27,11 +22,11 @@ func decode(text string, names bool) string {
 	}
 	var out strings.Builder
 	out.Grow(len(trimmed))
-	writeTexts(&out, value, names)
+	writeTexts(&out, value)
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-func writeTexts(out *strings.Builder, value any, named bool) {
+func writeTexts(out *strings.Builder, value any) {
 	switch v := value.(type) {
 	case map[string]any:
 		names := make([]string, 0, len(v))
@@ -40,15 +35,13 @@ func writeTexts(out *strings.Builder, value any, named bool) {
 		}
 		slices.Sort(names)
 		for _, name := range names {
-			if named {
-				out.WriteString(name)
-				out.WriteByte('\n')
-			}
-			writeTexts(out, v[name], named)
+			out.WriteString(name)
+			out.WriteByte('\n')
+			writeTexts(out, v[name])
 		}
 	case []any:
 		for _, item := range v {
-			writeTexts(out, item, named)
+			writeTexts(out, item)
 		}
 	case string:
 		out.WriteString(v)

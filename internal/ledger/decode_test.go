@@ -17,15 +17,3 @@ func TestDecode(t *testing.T) {
 		}
 	}
 }
-
-// TestValues: the names of members are the tool's; what they hold is not.
-func TestValues(t *testing.T) {
-	for text, want := range map[string]string{
-		"plain": "plain",
-		`{"file_path":"a.go","edits":[{"old_string":"x"}],"yield_time_ms":1000}`: "x\na.go\n1000",
-	} {
-		if got := Values(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-}

@@ -231,7 +231,7 @@ func (m *digestMemo) readGroup(g *Group) {
 		c := &g.Calls[i]
 		arguments, body := c.Arguments, c.Body
 		if m.sorted {
-			arguments, body = ledger.Values(arguments), ledger.Decode(body)
+			arguments, body = ledger.Decode(arguments), ledger.Decode(body)
 			m.index.From(ledger.Place(c.Name, c.Arguments), c.pointer())
 			m.open(c)
 		}
