@@ -142,7 +142,7 @@ func (d *division) atSearches(from, to int, lines []string) {
 // the line's number.
 func namesFile(line string) bool {
 	m := match.FindStringSubmatch(line)
-	return m != nil && strings.ContainsAny(m[1], "./") && !strings.ContainsAny(m[1], "{}()<>\"' ")
+	return len(m) > 0 && strings.ContainsAny(m[1], "./") && !strings.ContainsAny(m[1], "{}()<>\"' ")
 }
 
 // mark is the one line that an operation prints, without the blanks around it.

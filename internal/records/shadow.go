@@ -65,12 +65,18 @@ func ShadowOf(ctx context.Context, store eventlog.Artifacts, sessionID string, a
 	return decodeShadow(a)
 }
 
-// Shadows returns a function that is ShadowOf for projections in the order of After, from an event on. It reads
-// through the shadows once. stop ends that.
-func Shadows(ctx context.Context, store eventlog.Artifacts, sessionID string, from eventlog.Seq) (of func(Projection) (*Shadow, error), stop func()) {
-	next, stop := iter.Pull2(store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: shadowKind, From: from}))
-	a, err, more := next()
+// Shadows returns a function that is ShadowOf for projections in the order of After. It reads through the shadows
+// once, from the first projection on. stop ends that.
+func Shadows(ctx context.Context, store eventlog.Artifacts, sessionID string) (of func(Projection) (*Shadow, error), stop func()) {
+	var a eventlog.Artifact
+	var err error
+	var next func() (eventlog.Artifact, error, bool)
+	more, stop := false, func() {}
 	return func(r Projection) (*Shadow, error) {
+		if next == nil {
+			next, stop = iter.Pull2(store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: shadowKind, From: r.AsOf}))
+			a, err, more = next()
+		}
 		for more && err == nil && (a.Seq < r.AsOf || a.Seq == r.AsOf && a.ID < r.ID) {
 			a, err, more = next()
 		}
@@ -78,7 +84,7 @@ func Shadows(ctx context.Context, store eventlog.Artifacts, sessionID string, fr
 			return nil, err
 		}
 		return decodeShadow(a)
-	}, stop
+	}, func() { stop() }
 }
 
 func decodeShadow(a eventlog.Artifact) (*Shadow, error) {

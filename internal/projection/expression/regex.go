@@ -18,15 +18,14 @@ func checkRegex(pattern string) error {
 	if len(pattern) > MaxChars {
 		return fmt.Errorf("a regular expression has %d bytes; the limit is %d", len(pattern), MaxChars)
 	}
-	parsed, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return nil
+	if parsed, err := syntax.Parse(pattern, syntax.Perl); err == nil {
+		program, err := syntax.Compile(parsed.Simplify())
+		if err == nil && len(program.Inst) > maxRegexSize {
+			err = fmt.Errorf("a regular expression has a program of size %d; the limit is %d", len(program.Inst), maxRegexSize)
+		}
+		return err
 	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err == nil && len(program.Inst) > maxRegexSize {
-		err = fmt.Errorf("a regular expression has a program of size %d; the limit is %d", len(program.Inst), maxRegexSize)
-	}
-	return err
+	return nil
 }
 
 // regexLiterals checks the regular expressions that are written in an expression.

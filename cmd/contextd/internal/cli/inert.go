@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 )
@@ -24,7 +25,7 @@ type inert struct {
 }
 
 func (i *inert) Write(p []byte) (int, error) {
-	text := append(i.rest, p...)
+	text := slices.Concat(i.rest, p)
 	out := make([]byte, 0, len(text))
 	for len(text) > 0 && (utf8.FullRune(text) || len(text) >= utf8.UTFMax) {
 		r, size := utf8.DecodeRune(text)

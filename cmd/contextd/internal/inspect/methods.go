@@ -57,10 +57,11 @@ func (m methods) outgoing(ctx context.Context, header http.Header) context.Conte
 	if !m.forward {
 		return ctx
 	}
-	for _, token := range header.Values("Authorization") { // the API refuses several
-		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", token)
+	var tokens []string // the API refuses several
+	for _, token := range header.Values("Authorization") {
+		tokens = append(tokens, "authorization", token)
 	}
-	return ctx
+	return metadata.AppendToOutgoingContext(ctx, tokens...)
 }
 
 func unary[Q, A any](m methods, procedure string, call func(context.Context, *Q, ...grpc.CallOption) (*A, error)) (string, http.Handler) {

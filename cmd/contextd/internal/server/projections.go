@@ -29,7 +29,8 @@ func (s *Server) ListProjections(ctx context.Context, req *contextdv1.ListProjec
 	out := &contextdv1.ListProjectionsResponse{}
 	facts := pointers.NewReader(s.store, req.GetSessionId())
 	room, last := maxPageBytes, ""
-	var shadow func(records.Projection) (*records.Shadow, error)
+	shadow, stop := records.Shadows(ctx, s.store, req.GetSessionId())
+	defer stop()
 	for r, err := range records.After(ctx, s.store, req.GetSessionId(), after) {
 		if err != nil {
 			return nil, err
@@ -37,11 +38,6 @@ func (s *Server) ListProjections(ctx context.Context, req *contextdv1.ListProjec
 		if len(out.GetProjections()) == pageSize(req.GetPageSize()) {
 			out.NextPageToken = encodePageToken(last)
 			return out, nil
-		}
-		if shadow == nil {
-			var stop func()
-			shadow, stop = records.Shadows(ctx, s.store, req.GetSessionId(), r.AsOf)
-			defer stop()
 		}
 		converted, err := listedProjection(ctx, r, facts, req.GetBrief())
 		if err != nil {

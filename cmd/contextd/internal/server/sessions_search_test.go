@@ -23,7 +23,7 @@ func TestSearchesTakeTurns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer done()
+		t.Cleanup(done)
 	}
 	for want, requests := range map[codes.Code][]*contextdv1.ListSessionsRequest{
 		codes.OK:                {{}, {Labels: map[string]string{"k": "v"}}},

@@ -55,7 +55,8 @@ func (s *boundedStream) unpack(packed mem.BufferSlice, grant *memory.Grant) (mem
 		if s.exempt {
 			return nil
 		}
-		if noTurn = turn.Begin(s.ctx); noTurn != nil {
+		noTurn = turn.Begin(s.ctx)
+		if noTurn != nil {
 			return noTurn
 		}
 		more, err := io.CopyN(io.Discard, r, int64(most)-largeMessage)

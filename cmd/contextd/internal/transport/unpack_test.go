@@ -70,7 +70,7 @@ func TestLargeRequestsTakeTurns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer done()
+		t.Cleanup(done)
 	}
 	validator, err := protovalidate.New()
 	if err != nil {
