@@ -71,10 +71,10 @@ func Shadows(ctx context.Context, store eventlog.Artifacts, sessionID string) (o
 	var a eventlog.Artifact
 	var err error
 	var next func() (eventlog.Artifact, error, bool)
-	more, stop := false, func() {}
+	more, end := false, func() {}
 	return func(r Projection) (*Shadow, error) {
 		if next == nil {
-			next, stop = iter.Pull2(store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: shadowKind, From: r.AsOf}))
+			next, end = iter.Pull2(store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: shadowKind, From: r.AsOf}))
 			a, err, more = next()
 		}
 		for more && err == nil && (a.Seq < r.AsOf || a.Seq == r.AsOf && a.ID < r.ID) {
@@ -84,7 +84,7 @@ func Shadows(ctx context.Context, store eventlog.Artifacts, sessionID string) (o
 			return nil, err
 		}
 		return decodeShadow(a)
-	}, func() { stop() }
+	}, func() { end() }
 }
 
 func decodeShadow(a eventlog.Artifact) (*Shadow, error) {

@@ -38,12 +38,12 @@ func TestStoredShadowKeepsEveryField(t *testing.T) {
 		}
 	}
 	all := []Projection{{AsOf: 8, ID: "p8-0001"}, {AsOf: 9, ID: "p9-0000"}, {AsOf: 9, ID: "p9-0001"}, {AsOf: 9, ID: "p9-0002"}, {AsOf: 10, ID: "p10-0001"}}
-	for first := range all {
+	for first := range len(all) + 1 { // none for the last
 		of, stop := Shadows(t.Context(), store, "s")
 		for _, r := range all[first:] {
 			got, err := of(r)
 			if found := r.ID == "p9-0001"; err != nil || found != (got != nil) || found && *got != want {
-				t.Errorf("%s, from %s: %+v, %v", r.ID, all[first].ID, got, err)
+				t.Errorf("%s, from projection %d: %+v, %v", r.ID, first, got, err)
 			}
 		}
 		stop()
