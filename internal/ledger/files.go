@@ -3,7 +3,6 @@ package ledger
 import (
 	"encoding/json"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 
@@ -89,8 +88,12 @@ func fullName(name string, operations []fileop.Operation) string {
 	return ""
 }
 
-// note records that the newest call named a file. full is the name with its folder; empty if that is not known.
+// note records that the newest call named a file. full is the name with its folder; empty if that is not known, and
+// not used where it is too long.
 func (f *Files) note(name, full string, changed bool) {
+	if !isFileName(full) {
+		full = ""
+	}
 	i, ok := f.find(name, full)
 	if !ok {
 		i = len(f.files)
@@ -169,17 +172,9 @@ func (f *Files) Write(limit uint64) []budget.Piece {
 func (f *Files) sorted() []fileList {
 	newest := slices.Clone(f.files)
 	slices.SortStableFunc(newest, func(a, b file) int { return b.last - a.last })
-	slices.SortStableFunc(newest, func(a, b file) int { return rank(a) - rank(b) })
-	changed := sort.Search(len(newest), func(i int) bool { return !newest[i].changed })
-	return []fileList{f.list("Files changed", newest[:changed]), f.list("Files read", newest[changed:])}
-}
-
-// rank sorts changed files before the others.
-func rank(f file) int {
-	if f.changed {
-		return 0
-	}
-	return 1
+	read := slices.DeleteFunc(slices.Clone(newest), func(f file) bool { return f.changed })
+	changed := slices.DeleteFunc(newest, func(f file) bool { return !f.changed })
+	return []fileList{f.list("Files changed", changed), f.list("Files read", read)}
 }
 
 // list is a list of files, in their order.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/fileview"
+	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
 // TestFilesThatCallsChange: a call says by its name, by its patch or by its command what it changes.
@@ -45,11 +46,11 @@ func TestFilesOfOneName(t *testing.T) {
 // TestFolderOfFiles: a folder is said once where that is shorter, and where no name's own folder is unknown.
 func TestFolderOfFiles(t *testing.T) {
 	for want, paths := range map[string][]string{
-		"Files changed in /home/ann/work/site/src: b.ts, ui/a.ts\n":                 {"/home/ann/work/site/src/ui/a.ts", "/home/ann/work/site/src/b.ts"},
-		"Files changed in /home/ann/work/site: /tmp/c.ts, b.ts, a.ts\n":             {"/home/ann/work/site/a.ts", "/home/ann/work/site/b.ts", "/tmp/c.ts"},
-		"Files changed: b.ts, /home/ann/work/site/a.ts, /home/ann/work/site/c.ts\n": {"/home/ann/work/site/c.ts", "/home/ann/work/site/a.ts", "b.ts"},
-		"Files changed: /home/ann/work/site/a.ts\n":                                 {"/home/ann/work/site/a.ts"},
-		"Files changed: /b.ts, /a.ts\n":                                             {"/a.ts", "/b.ts"},
+		"Files changed in /srv/projects/site/src: b.ts, ui/a.ts\n":                {"/srv/projects/site/src/ui/a.ts", "/srv/projects/site/src/b.ts"},
+		"Files changed in /srv/projects/site: /tmp/c.ts, b.ts, a.ts\n":            {"/srv/projects/site/a.ts", "/srv/projects/site/b.ts", "/tmp/c.ts"},
+		"Files changed: b.ts, /srv/projects/site/a.ts, /srv/projects/site/c.ts\n": {"/srv/projects/site/c.ts", "/srv/projects/site/a.ts", "b.ts"},
+		"Files changed: /srv/projects/site/a.ts\n":                                {"/srv/projects/site/a.ts"},
+		"Files changed: /b.ts, /a.ts\n":                                           {"/a.ts", "/b.ts"},
 	} {
 		f := NewFiles(budget.NewGauge(budget.Heuristic{}))
 		for _, path := range paths {
@@ -58,5 +59,14 @@ func TestFolderOfFiles(t *testing.T) {
 		if got := budget.Join(f.Write(1000)); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// TestLongFolder: a folder is not taken for one where it is longer than names are, since each part of it is looked at.
+func TestLongFolder(t *testing.T) {
+	f := NewFiles(budget.NewGauge(budget.Heuristic{}))
+	f.Add("write_file", `{"path":"a.go","content":"a"}`, []fileop.Operation{{Kind: fileop.Write, Path: "a.go", Dir: strings.Repeat("/folder", 60)}})
+	if names := f.files[0]; names.full != "" {
+		t.Errorf("the file is %q", names.full)
 	}
 }

@@ -6,18 +6,27 @@ import (
 	"strings"
 )
 
+// folderOf is of how many files, the first of a list, a folder is chosen: a list seldom shows more.
+const folderOf = 100
+
 // inFolder returns the names of files, and the folder that is said once for those that are relative; empty if
 // each name says its own, because the folder of one is not known or that would be no shorter.
 func inFolder(files []file) (names []string, folder string) {
 	below := map[string]int{} // how many files are below a folder
 	longer := len(" in ")     // by how many bytes the full names are longer
-	names = named(files)
-	for _, f := range files {
+	names = make([]string, len(files))
+	for i, f := range files {
+		names[i] = f.name
+	}
+	for i, f := range files {
 		full := cmp.Or(f.full, f.name)
-		longer += len(full) - len(f.name)
 		if !path.IsAbs(full) {
 			return names, ""
 		}
+		if i >= folderOf {
+			continue
+		}
+		longer += len(full) - len(f.name)
 		for at := strings.LastIndexByte(full, '/'); at > 0; at = strings.LastIndexByte(full[:at], '/') {
 			below[full[:at]]++
 		}
@@ -35,12 +44,4 @@ func inFolder(files []file) (names []string, folder string) {
 		names[i] = strings.TrimPrefix(cmp.Or(f.full, f.name), folder+"/")
 	}
 	return names, folder
-}
-
-func named(files []file) []string {
-	names := make([]string, len(files))
-	for i, f := range files {
-		names[i] = f.name
-	}
-	return names
 }

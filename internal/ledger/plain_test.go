@@ -158,16 +158,15 @@ func plainFiles(f *Files, limit uint64, count func(string) uint64) string {
 	for _, kind := range []struct {
 		title   string
 		changed bool
-	}{{"Files changed: ", true}, {"Files read: ", false}} {
-		var names []string
-		for _, entry := range f.files {
-			if entry.changed == kind.changed {
-				names = append(names, entry.name)
-			}
+	}{{"Files changed", true}, {"Files read", false}} {
+		files := slices.DeleteFunc(slices.Clone(f.files), func(one file) bool { return one.changed != kind.changed })
+		slices.SortStableFunc(files, func(a, b file) int { return b.last - a.last })
+		names, folder := inFolder(files)
+		if folder != "" {
+			kind.title += " in " + folder
 		}
-		slices.SortStableFunc(names, func(a, b string) int { return f.files[f.at[b]].last - f.files[f.at[a]].last })
 		line := func(n int) string {
-			line := kind.title + strings.Join(names[:n], ", ")
+			line := kind.title + ": " + strings.Join(names[:n], ", ")
 			if rest := len(names) - n; rest > 0 {
 				line += ", and " + strconv.Itoa(rest) + " more"
 			}
