@@ -60,14 +60,7 @@ func stopWithoutAnEnd(t *testing.T, binary string) {
 	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	pipe, err := os.OpenFile(file, os.O_WRONLY, 0) // returns once the program has opened the pipe
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pipe.Close()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	defer terminateAtPipe(t, p, file)()
 	if code := p.wait(t); code != cli.ExitUnfinished {
 		t.Errorf("it ended with %d\n%s", code, p.log)
 	}
@@ -81,14 +74,7 @@ func stopBeforeTheStart(t *testing.T, binary string) {
 	file := filepath.Join(t.TempDir(), "contextd.yaml")
 	makePipe(t, file)
 	p := launch(t, exec.Command(binary, "serve", "--store=memory", "--config="+file))
-	pipe, err := os.OpenFile(file, os.O_WRONLY, 0) // returns once the program has opened the pipe
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pipe.Close()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	defer terminateAtPipe(t, p, file)()
 	if code := p.wait(t); code != cli.ExitFailure || !strings.Contains(p.log.String(), "interrupted") {
 		t.Errorf("it ended with %d\n%s", code, p.log)
 	}
@@ -175,4 +161,17 @@ func logThatNobodyReads(t *testing.T, binary string, closed bool) {
 	if code := p.wait(t); code != cli.ExitOK {
 		t.Errorf("it ended with %d", code)
 	}
+}
+
+// terminateAtPipe sends SIGTERM to the program once it waits for what a pipe brings. It returns what closes the pipe.
+func terminateAtPipe(t *testing.T, p *process, file string) (closePipe func()) {
+	t.Helper()
+	pipe, err := os.OpenFile(file, os.O_WRONLY, 0) // returns once the program has opened the pipe
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	return func() { pipe.Close() }
 }

@@ -39,8 +39,8 @@ func (actual) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 {
 	return &cost
 }
 
-// comparing is what a comparison costs, a unit for each item that it may go through; 0 where CEL's own cost is right. It is at least as much as it says where that
-// is more than most.
+// comparing is what a comparison costs: a unit for each item that it may go through, which are not all counted once
+// they are more than most; 0 where CEL's own cost is right.
 func comparing(function string, l, r ref.Val, most uint64) uint64 {
 	items := itemsWithin(l, most)
 	if list, ok := r.(traits.Lister); ok && function == operators.In {
