@@ -10,7 +10,7 @@ import (
 // maxReplaced bounds in how many places of a region one edit is applied.
 const maxReplaced = 100
 
-// mostLaid bounds the bytes of regions that the edits of one call search, counted once for each place.
+// mostLaid bounds the bytes of regions and windows that the edits of one call search, counted once for each place.
 const mostLaid = 64 << 20
 
 // replace applies an edit to the known lines. If its old text is not among them, the new text becomes a

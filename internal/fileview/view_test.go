@@ -78,6 +78,14 @@ func TestEditsAreBounded(t *testing.T) {
 	if f := v.known("", "a.go"); len(f.missed) == 0 || v.laid > mostLaid+1<<20 {
 		t.Errorf("laid over %d bytes, and not followed: %v", v.laid, f.missed)
 	}
+	var window strings.Builder
+	for n := range 20_000 {
+		fmt.Fprintf(&window, "%d:one\n", n+1)
+	}
+	v.Add(Call{Operations: []fileop.Operation{{Kind: fileop.Window, Old: "two", New: strings.Repeat("one\n", 10_000)}}, Body: "[File: /b.go (20000 lines total)]\n" + window.String()})
+	if f := v.known("", "/b.go"); len(f.missed) == 0 || v.laid < mostLaid || v.laid > mostLaid+1<<20 {
+		t.Errorf("%d bytes of a window were searched, and not followed: %v", v.laid, f.missed)
+	}
 }
 
 // TestViewsFollowFiles: the known lines of a file whose changes the agent saw are those of the file, at the

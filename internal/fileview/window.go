@@ -209,6 +209,11 @@ func (v *Views) replaceInWindow(f *file, op fileop.Operation, window shown) {
 	}
 	place := 0
 	for i := range window.lines {
+		if v.laid > mostLaid {
+			v.doubt(f)
+			return
+		}
+		v.laid += len(op.New)
 		if n := window.from + i; i+len(after) <= len(window.lines) && strings.Contains(strings.Join(window.lines[i:i+len(after)], "\n"), op.New) && f.has(n, before) {
 			if place > 0 {
 				v.doubt(f)
