@@ -76,13 +76,17 @@ func (v variant) sidecarIsNative(t *testing.T) {
 	}
 }
 
-// probesHaveAPortOfTheirOwn: the probes use the port of metrics.
+// probesHaveAPortOfTheirOwn: the probes use the port of metrics. The one for the start does not end a daemon that takes
+// long to open its store.
 func (v variant) probesHaveAPortOfTheirOwn(t *testing.T) {
 	c, _ := v.daemon(t)
 	for probe, path := range map[*corev1.Probe]string{c.StartupProbe: "/readyz", c.ReadinessProbe: "/readyz", c.LivenessProbe: "/livez"} {
 		if probe == nil || probe.HTTPGet == nil || probe.HTTPGet.Path != path || probe.HTTPGet.Port.String() != "metrics" {
 			t.Errorf("a probe does not ask for %s: %v", path, probe)
 		}
+	}
+	if p := c.StartupProbe; p != nil && p.FailureThreshold*p.PeriodSeconds < 86400 {
+		t.Errorf("a start may take %d times %d seconds", p.FailureThreshold, p.PeriodSeconds)
 	}
 	for _, port := range c.Ports {
 		flag := map[string]string{"metrics": "--metrics-listen", "grpc": "--listen"}[port.Name]

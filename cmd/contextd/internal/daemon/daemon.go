@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -85,6 +86,8 @@ type Daemon struct {
 	policies  *memory.Budget
 	processor *fair.Turns
 	reloader  reloader
+	// open is set between Build and the end of background work: metrics are collected, and the store knows its health.
+	open atomic.Bool
 	// sick wakes the watch over the store's health.
 	sick chan struct{}
 }
@@ -112,11 +115,18 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
+	d.health = grpchealth.NewServer()
+	d.health.SetServingStatus("", notServing)
 	d.telemetry, err = telemetry.Setup(ctx, telemetry.Options{
 		Version: o.Version, Prometheus: o.Config.MetricsListen != "", LookupEnv: o.LookupEnv, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err
+	}
+	if o.Config.MetricsListen != "" {
+		if d.metrics, err = d.newMetricsServer(o.Config, o.Logger); err != nil {
+			return nil, err
+		}
 	}
 	if d.store, err = d.openStore(ctx, o); err != nil {
 		return nil, err
@@ -147,10 +157,8 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 			return nil, err
 		}
 	}
-	if o.Config.MetricsListen != "" {
-		d.metrics, err = d.newMetricsServer(o.Config, o.Logger)
-	}
-	return d, err
+	d.open.Store(true)
+	return d, nil
 }
 
 // busyWait is how long a call waits until others release memory or the session, before it is refused.
@@ -299,7 +307,6 @@ func (d *Daemon) buildGRPC(o Options) error {
 	}
 	d.service.Register(d.grpc)
 	adminv1.RegisterAdminServiceServer(d.grpc, &admin{store: d.disk, clock: o.Clock, logger: o.Logger})
-	d.health = grpchealth.NewServer()
 	grpc_health_v1.RegisterHealthServer(d.grpc, d.health)
 	reflection.Register(d.grpc)
 	d.setServing(notServing)
@@ -355,15 +362,15 @@ func (d *Daemon) release() error {
 	if d.inspector != nil {
 		errs = append(errs, d.inspector.close())
 	}
-	if d.metrics != nil {
-		errs = append(errs, d.metrics.close())
-	}
 	if d.telemetry != nil {
 		flush, cancel := context.WithTimeout(context.Background(), flushTime)
 		defer cancel()
 		if err := d.telemetry.Shutdown(flush); err != nil {
 			errs = append(errs, fmt.Errorf("flush telemetry: %w", err))
 		}
+	}
+	if d.metrics != nil {
+		errs = append(errs, d.metrics.close())
 	}
 	return errors.Join(errs...)
 }

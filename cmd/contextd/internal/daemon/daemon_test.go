@@ -67,10 +67,16 @@ func startWith(t *testing.T, o daemon.Options) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return run(t, d)
+}
+
+func run(t *testing.T, d *daemon.Daemon) *running {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	r := &running{daemon: d, stop: stop, ended: make(chan error, 1)}
 	go func() { r.ended <- d.Run(ctx) }()
 	addresses := d.Addresses()
+	var err error
 	r.conn, err = grpc.NewClient(addresses[len(addresses)-1], grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)

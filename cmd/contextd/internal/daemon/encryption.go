@@ -96,16 +96,19 @@ const keyCommandTime = 30 * time.Second
 
 // runForKeys returns the output of a command. If it fails, the error has the last line of its standard error.
 func runForKeys(ctx context.Context, words []string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, keyCommandTime)
+	limited, cancel := context.WithTimeout(ctx, keyCommandTime)
 	defer cancel()
 	var said bytes.Buffer
-	command := exec.CommandContext(ctx, words[0], words[1:]...)
-	command.Stderr = &said
+	command := exec.CommandContext(limited, words[0], words[1:]...)
+	command.Stderr, command.WaitDelay = &said, time.Second // what it started may keep its output open
 	out, err := command.Output()
 	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if limited.Err() != nil {
 		return nil, fmt.Errorf("%s did not end within %s", words[0], keyCommandTime)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
 		return nil, fmt.Errorf("%s: %w: %s", words[0], err, lines[len(lines)-1])
 	}

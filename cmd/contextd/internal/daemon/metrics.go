@@ -16,13 +16,17 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/cmd/contextd/internal/inspect"
 	"github.com/contextd/contextd/cmd/contextd/internal/transport"
+	"github.com/contextd/contextd/internal/guard"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// metricsServer serves metrics, probes and, if configured, profiles to operators, without authentication.
+// metricsServer serves metrics, probes and, if configured, profiles to operators, without authentication. It is served
+// from before the store is opened until after it is closed, so that a daemon which takes long for either is known to be
+// alive and not ready.
 type metricsServer struct {
 	listener net.Listener
 	server   *http.Server
+	ended    chan error // is sent why it ended
 }
 
 // maxScrapers bounds the connections to the metrics; one more replaces the oldest.
@@ -35,9 +39,17 @@ func (d *Daemon) newMetricsServer(c config.Config, logger *slog.Logger) (*metric
 	}
 	l := transport.Limited(tcp, limitsAside(maxScrapers), logger)
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", d.telemetry.MetricsHandler())
-	// A restart cures a store that failed, but not one that cannot be reached: then the daemon is alive.
-	mux.Handle("GET /livez", probe(func(context.Context) bool { return !failed(d.store.Healthy()) }))
+	metrics := d.telemetry.MetricsHandler()
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		if !d.open.Load() {
+			http.Error(w, "the store is not open", http.StatusServiceUnavailable)
+			return
+		}
+		metrics.ServeHTTP(w, r)
+	})
+	// A restart cures a store that failed, but not one that cannot be reached, and one that is opened needs its time:
+	// then the daemon is alive.
+	mux.Handle("GET /livez", probe(func(context.Context) bool { return !d.open.Load() || !failed(d.store.Healthy()) }))
 	mux.Handle("GET /readyz", probe(func(ctx context.Context) bool {
 		answer, err := d.health.Check(ctx, &grpc_health_v1.HealthCheckRequest{})
 		return err == nil && answer.GetStatus() == serving
@@ -47,12 +59,18 @@ func (d *Daemon) newMetricsServer(c config.Config, logger *slog.Logger) (*metric
 		mux.Handle("GET /debug/pprof/profile", profile(pprof.Profile))
 		mux.Handle("GET /debug/pprof/trace", profile(pprof.Trace))
 	}
-	return &metricsServer{l, &http.Server{
+	m := &metricsServer{l, &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 5 * time.Second,
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       time.Minute,
-	}}, nil
+	}, make(chan error, 1)}
+	logger.Info("serving metrics", "address", l.Addr().String())
+	go func() {
+		defer close(m.ended)
+		m.ended <- guard.Run(logger, "metrics", m.serve)
+	}()
+	return m, nil
 }
 
 // profile answers only requests to this machine's names. Otherwise a web site could have its own name resolve to here
@@ -94,6 +112,7 @@ func (m *metricsServer) serve() error {
 // close cuts scrapes off: there is nothing to finish.
 func (m *metricsServer) close() error {
 	err := m.server.Close()
+	<-m.ended
 	if lerr := m.listener.Close(); lerr != nil && !errors.Is(lerr, net.ErrClosed) {
 		err = errors.Join(err, lerr)
 	}

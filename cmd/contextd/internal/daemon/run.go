@@ -37,10 +37,6 @@ func (d *Daemon) Run(ctx context.Context) error {
 		d.logger.InfoContext(ctx, "listening", "address", target(l.Addr()))
 		start("listener", func() error { return d.serve(l) })
 	}
-	if d.metrics != nil {
-		d.logger.InfoContext(ctx, "serving metrics", "address", d.metrics.listener.Addr().String())
-		start("metrics", d.metrics.serve)
-	}
 	if d.inspector != nil {
 		d.logger.InfoContext(ctx, "serving the inspector", "address", d.inspector.listener.Addr().String())
 		start("inspector", d.inspector.serve)
@@ -50,10 +46,15 @@ func (d *Daemon) Run(ctx context.Context) error {
 	inBackground("reload", d.reloader.run)
 	inBackground("callers", d.auth.Run)
 
+	var metrics <-chan error
+	if d.metrics != nil {
+		metrics = d.metrics.ended
+	}
 	var err error
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
+	case err = <-metrics:
 	}
 	bound := time.NewTimer(max(d.stopAfter, leastStop))
 	defer bound.Stop()
@@ -73,9 +74,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		stage.Store("background work")
 		stopBackground()
 		d.tenants.stop()
-		if d.metrics != nil {
-			errs = append(errs, d.metrics.close())
-		}
+		d.open.Store(false)
 		work.Wait()
 		stage.Store("the summarizers and the store")
 		stopped <- errors.Join(append(errs, d.release())...)

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -56,10 +57,34 @@ func (d *Daemon) openDisk(ctx context.Context, o Options) (eventlog.Store, error
 	if o.Lazy {
 		opts.ReserveBytes, opts.LowBytes = 0, 0 // for a moment
 	}
-	store, err := disklog.Open(o.Config.DataDir, opts)
+	store, err := d.opened(ctx, func() (*disklog.Store, error) { return disklog.Open(o.Config.DataDir, opts) })
 	if err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
 	d.disk, d.full = store, func() bool { return store.Disk().Full }
 	return store, d.telemetry.ObserveDisk(store.Disk)
+}
+
+// opened returns what open does, which nothing can interrupt. Once ctx has ended it waits no longer than a stop may take.
+func (d *Daemon) opened(ctx context.Context, open func() (*disklog.Store, error)) (*disklog.Store, error) {
+	type result struct {
+		store *disklog.Store
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		store, err := open()
+		done <- result{store, err}
+	}()
+	select {
+	case r := <-done:
+		return r.store, r.err
+	case <-ctx.Done():
+	}
+	select {
+	case r := <-done:
+		return r.store, r.err
+	case <-time.After(max(d.stopAfter, leastStop)):
+		return nil, ErrUnfinished
+	}
 }

@@ -83,7 +83,7 @@ startupProbe:
     path: /readyz
     port: metrics
   periodSeconds: 1
-  failureThreshold: 120
+  failureThreshold: 86400
 readinessProbe:
   httpGet:
     path: /readyz
