@@ -124,7 +124,7 @@ func TestFaultDatabase(t *testing.T) {
 			}
 			t.Cleanup(proxy.Stop)
 			d.proxy = proxy
-			return proxy.DSN()
+			return proxy.DSN("tester")
 		}, []databaseFault{cut, stalled, reset, killedServer, cutStalled}},
 		{"pgbouncer", 20, func(t *testing.T, d *database) (dsn string) {
 			d.bouncer = pgtest.StartBouncer(t, d.primary)

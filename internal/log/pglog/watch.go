@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -132,8 +131,8 @@ func (w *watch) hearFor(ctx context.Context, conn *pgx.Conn) error {
 		switch {
 		case err == nil:
 			w.hear(n.Payload)
-		case pgconn.Timeout(err) && ctx.Err() == nil:
-			return nil
+		case quiet.Err() != nil && ctx.Err() == nil:
+			return nil // a timeout or doubt, which the connection survives
 		default:
 			return err
 		}

@@ -1,11 +1,13 @@
 package pgtest
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 )
 
 // Proxy is between clients, on the loopback interface, and a server. It can fail as a network does.
@@ -17,6 +19,7 @@ type Proxy struct {
 	mu     sync.Mutex
 	server *Server
 	conns  map[net.Conn]bool
+	loses  func(request []byte) bool // whether its answer is lost; nil for none
 }
 
 // NewProxy starts a proxy to a server.
@@ -30,9 +33,9 @@ func NewProxy(server *Server) (*Proxy, error) {
 	return p, nil
 }
 
-// DSN is the server's address through the proxy.
-func (p *Proxy) DSN() string {
-	return fmt.Sprintf("host=127.0.0.1 port=%d user=tester dbname=postgres sslmode=disable", p.listener.Addr().(*net.TCPAddr).Port)
+// DSN is the server's address through the proxy, for a role.
+func (p *Proxy) DSN(role string) string {
+	return fmt.Sprintf("host=127.0.0.1 port=%d user=%s dbname=postgres sslmode=disable", p.listener.Addr().(*net.TCPAddr).Port, role)
 }
 
 // Point has new connections lead to another server.
@@ -60,6 +63,14 @@ func (p *Proxy) Stall() (resume func()) {
 	return p.flowing.Unlock
 }
 
+// Lose has answers of the server be lost, with the connection: of the requests of which loses returns true. It is called
+// for one at a time, with as much of a request as came at once. The server carries the request out.
+func (p *Proxy) Lose(loses func(request []byte) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.loses = loses
+}
+
 // Stop ends the proxy.
 func (p *Proxy) Stop() {
 	_ = p.listener.Close()
@@ -79,16 +90,17 @@ func (p *Proxy) accept() {
 			_ = client.Close()
 		} else {
 			p.conns[client], p.conns[server] = true, true
-			p.running.Go(func() { p.pass(client, server) })
-			p.running.Go(func() { p.pass(server, client) })
+			losing := &atomic.Bool{}
+			p.running.Go(func() { p.pass(client, server, requests{p, server, losing}) })
+			p.running.Go(func() { p.pass(server, client, answers{client, losing}) })
 		}
 		p.mu.Unlock()
 	}
 }
 
 // pass passes on what comes until one side has ended.
-func (p *Proxy) pass(from, to net.Conn) {
-	_, _ = io.Copy(gated{p, to}, from) // how it ends says nothing
+func (p *Proxy) pass(from, to net.Conn, through io.Writer) {
+	_, _ = io.Copy(gated{p, through}, from) // how it ends says nothing
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, conn := range []net.Conn{from, to} {
@@ -106,4 +118,37 @@ func (g gated) Write(b []byte) (int, error) {
 	g.p.flowing.RLock()
 	defer g.p.flowing.RUnlock()
 	return g.to.Write(b)
+}
+
+// requests are what a client sends.
+type requests struct {
+	p      *Proxy
+	to     io.Writer
+	losing *atomic.Bool
+}
+
+func (r requests) Write(b []byte) (int, error) {
+	r.p.mu.Lock()
+	if r.p.loses != nil && r.p.loses(b) {
+		r.losing.Store(true)
+	}
+	r.p.mu.Unlock()
+	return r.to.Write(b)
+}
+
+// answers are what a server sends. It writes the last message of an answer, which says that it is ready, with what came
+// before, in one piece.
+type answers struct {
+	to     io.Writer
+	losing *atomic.Bool
+}
+
+func (a answers) Write(b []byte) (int, error) {
+	switch ready := []byte("Z\x00\x00\x00\x05"); {
+	case !a.losing.Load():
+		return a.to.Write(b)
+	case len(b) > len(ready) && bytes.Equal(b[len(b)-len(ready)-1:len(b)-1], ready):
+		return 0, io.ErrClosedPipe // now the server has carried it out
+	}
+	return len(b), nil
 }
