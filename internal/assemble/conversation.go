@@ -85,12 +85,11 @@ func (s *session) conversation(ctx context.Context, store Store, gauge budget.Ga
 }
 
 // upTo is asOf, or the log's head.
-func (s *session) upTo(ctx context.Context, store eventlog.Reader, asOf *eventlog.Seq) (eventlog.Seq, error) {
+func (s *session) upTo(ctx context.Context, store Store, asOf *eventlog.Seq) (eventlog.Seq, error) {
 	info, err := s.look(ctx, store)
 	if err != nil {
 		return 0, err
 	}
-	s.head, s.logBytes = info.Head, info.LogBytes
 	if asOf == nil {
 		return info.Head, nil
 	}
@@ -102,7 +101,7 @@ func (s *session) upTo(ctx context.Context, store eventlog.Reader, asOf *eventlo
 
 // atHand reports whether the log is in memory, or so little is missing that reading it needs no
 // reservation.
-func (s *session) atHand(ctx context.Context, store eventlog.Reader, gauge budget.Gauge, policy projection.Options) (bool, error) {
+func (s *session) atHand(ctx context.Context, store Store, gauge budget.Gauge, policy projection.Options) (bool, error) {
 	to, err := s.upTo(ctx, store, nil)
 	if err != nil {
 		return false, err

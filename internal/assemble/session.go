@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"bytes"
 	"container/list"
 	"context"
 	"encoding/json"
@@ -57,9 +58,10 @@ type session struct {
 
 // kept is what a session caches of one incarnation. All of it is forgotten together.
 type kept struct {
-	// of is the incarnation; head and logBytes are of its log when it was last looked at.
+	// of is the incarnation; head, its place in the hash chain, and logBytes are of its log when it was last looked at.
 	of       eventlog.Incarnation
 	head     eventlog.Seq
+	chain    []byte
 	logBytes uint64
 	// indexed says that the indexes of records and calls are complete (records.Index).
 	indexed bool
@@ -131,10 +133,10 @@ func (s *session) projector(o projection.Options, by reduce.Recall) (projection.
 	return p, nil
 }
 
-// look returns the session's current state, and resets the cache if a different incarnation has the id now.
-// A request's first look pins the incarnation; later looks return *eventlog.NotFoundError if that one is
-// gone. So all that is read between two looks is of one incarnation.
-func (s *session) look(ctx context.Context, store eventlog.Reader) (eventlog.Session, error) {
+// look returns the session's current state, and resets the cache if a different incarnation has the id now, or the
+// store was set back. A request's first look pins the incarnation; later looks return *eventlog.NotFoundError if that one
+// is gone. So all that is read between two looks is of one incarnation.
+func (s *session) look(ctx context.Context, store Store) (eventlog.Session, error) {
 	info, err := store.Session(ctx, s.id)
 	if _, gone := errors.AsType[*eventlog.NotFoundError](err); gone || err == nil && info.Incarnation != s.of {
 		s.reset()
@@ -142,13 +144,37 @@ func (s *session) look(ctx context.Context, store eventlog.Reader) (eventlog.Ses
 	if err != nil {
 		return info, err
 	}
-	if s.of = info.Incarnation; s.pinned == 0 {
-		s.pinned = s.of
-	}
-	if s.pinned != s.of {
+	if s.of = info.Incarnation; s.pinned != 0 && s.pinned != s.of {
 		return info, &eventlog.NotFoundError{Kind: "session", Name: s.id}
 	}
+	same, err := s.continuedBy(ctx, store, info)
+	if err != nil {
+		return info, err
+	}
+	if !same {
+		s.reset()
+		s.of = info.Incarnation
+		if s.pinned != 0 {
+			return info, &eventlog.ConflictError{Session: s.id, What: "its log"}
+		}
+	}
+	s.pinned, s.head, s.chain, s.logBytes = s.of, info.Head, info.ChainHead, info.LogBytes
 	return info, nil
+}
+
+// continuedBy reports whether the log still has the events that it had. A database that others write to may lose some
+// while it is used: a restored backup and a standby that lacks them take its place.
+func (s *session) continuedBy(ctx context.Context, store Store, info eventlog.Session) (bool, error) {
+	switch {
+	case s.chain == nil:
+		return true, nil
+	case info.Head <= s.head:
+		return info.Head == s.head && bytes.Equal(info.ChainHead, s.chain), nil
+	case store.Capabilities().OneWriter:
+		return true, nil
+	}
+	chain, err := store.ChainHead(ctx, s.id, s.head)
+	return bytes.Equal(chain, s.chain), err
 }
 
 // index has the stored indexes of records and calls completed; needed once for each cached incarnation.

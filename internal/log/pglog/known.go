@@ -14,7 +14,8 @@ import (
 // (eventlog.OneCall) use the cache once the first of them has found the session unchanged.
 //
 // The cache holds one version of a session. A version is a count with random digits after it: if a failover takes
-// back writes that were not acknowledged, another write that reaches the same count has other digits.
+// back writes that were not acknowledged, another write that reaches the same count has other digits. So it is with
+// incarnations, whose sequence a restored backup takes back.
 
 // versionDigits is how many versions share a count.
 const versionDigits = 1 << 24
@@ -23,6 +24,8 @@ const versionDigits = 1 << 24
 const (
 	firstVersion = `floor(random() * 16777216)::bigint`
 	nextVersion  = `(version / 16777216 + 1) * 16777216 + ` + firstVersion
+	// nextIncarnation is SQL for a new incarnation, or a number that no other process has.
+	nextIncarnation = `nextval('contextd_incarnations') * 16777216 + ` + firstVersion
 )
 
 // known is what is cached of a session. It is immutable.
@@ -32,6 +35,8 @@ type known struct {
 	// read is the last event up to which the whole log was read, and readBytes the log's size up to there; noNews if
 	// it was not.
 	read, readBytes int64
+	// looked is the head as of the last call's check; 0 if there was none.
+	looked int64
 }
 
 // tail holds the newest artifacts of a kind, oldest first; all of them if complete.
@@ -201,7 +206,7 @@ func (m *memory) found(now *session) {
 		case old == nil || now.incarnation() > old.session.incarnation():
 			return &known{session: now, read: noNews}
 		case now.isAfter(old.session):
-			return &known{session: now, read: old.read, readBytes: old.readBytes}
+			return &known{session: now, read: old.read, readBytes: old.readBytes, looked: old.looked}
 		case now.same(old.session):
 			return old
 		}
@@ -220,7 +225,7 @@ func (m *memory) wrote(before, now *session, put []eventlog.Artifact) {
 		}
 		next := &known{session: now, tails: map[string]tail{}, read: noNews}
 		if old != nil {
-			next.read, next.readBytes = old.read, old.readBytes
+			next.read, next.readBytes, next.looked = old.read, old.readBytes, old.looked
 			for kind, t := range old.tails {
 				next.tails[kind] = t
 			}
@@ -240,7 +245,7 @@ func (m *memory) read(id string, incarnation, version int64, kind string, t tail
 		if old == nil || old.session.incarnation() != incarnation || old.session.version != version {
 			return old
 		}
-		next := &known{session: old.session, tails: map[string]tail{kind: t.trimmed()}, read: old.read, readBytes: old.readBytes}
+		next := &known{session: old.session, tails: map[string]tail{kind: t.trimmed()}, read: old.read, readBytes: old.readBytes, looked: old.looked}
 		for k, t := range old.tails {
 			if k != kind {
 				next.tails[k] = t
@@ -262,10 +267,25 @@ func (m *memory) readTo(of *session) {
 	})
 }
 
-// look is what a call learnt when it checked a session: the events after the last one read before.
+// look notes that a call has checked the session.
+func (m *memory) look(at *session) {
+	m.change(at.info.ID, func(old *known) *known {
+		if old == nil || old.session.incarnation() != at.incarnation() || old.looked == int64(at.info.Head) {
+			return old
+		}
+		next := *old
+		next.looked = int64(at.info.Head)
+		return &next
+	})
+}
+
+// look is what a call learnt when it checked a session: the events after the last one read before, and the chain after
+// the event that was the head when the call before it checked.
 type look struct {
-	of   int64 // the incarnation
-	news []storedEvent
+	of     int64 // the incarnation
+	news   []storedEvent
+	before int64
+	chain  []byte // nil if there is no such event in the session's own segment
 }
 
 // newsFrom returns the look's events from seq on; nil if it does not have that event.

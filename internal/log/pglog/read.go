@@ -232,6 +232,9 @@ func (s *Store) ChainHead(ctx context.Context, id string, seq eventlog.Seq) ([]b
 	case seq == 0:
 		return nil, nil
 	}
+	if _, l := s.looked(ctx, id); l != nil && l.of == of.incarnation() && l.before == number(seq) && l.chain != nil {
+		return l.chain, nil
+	}
 	page, err := s.eventPage(ctx, of, int64(seq), int64(seq))
 	if err != nil {
 		return nil, err

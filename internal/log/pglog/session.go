@@ -121,20 +121,20 @@ func encodeInfo(from eventlog.Session, shared []link) ([]byte, error) {
 func (s *Store) load(ctx context.Context, id string) (*session, error) {
 	limited, cancel := s.reading(ctx)
 	defer cancel()
-	call, since, bytes := eventlog.CallOf(ctx), int64(noNews), int64(0)
+	call, since, bytes, l := eventlog.CallOf(ctx), int64(noNews), int64(0), &look{}
 	if k := s.memory.get(id); k != nil && call != nil {
-		since, bytes = k.read, k.readBytes
+		since, bytes, l.before = k.read, k.readBytes, k.looked
 	}
 	var c columns
 	var e struct {
 		seq                 *int64
 		record, head, chain []byte
 	}
-	const sql = `SELECT ` + sessionColumns + `, e.seq, e.record, e.head, e.chain FROM contextd_sessions s
+	const sql = `SELECT ` + sessionColumns + `, (SELECT b.chain FROM contextd_events b WHERE b.segment = s.incarnation AND b.seq = $5),
+		e.seq, e.record, e.head, e.chain FROM contextd_sessions s
 		LEFT JOIN contextd_events e ON e.segment = s.incarnation AND e.seq > $2 AND e.log_bytes <= $4 WHERE s.id = $1 ORDER BY e.seq LIMIT $3`
-	rows, _ := s.pool.Query(limited, sql, []byte(id), since, newsLength, bytes+pageBytes) // the error is the rows' as well
-	l := &look{}
-	tag, err := pgx.ForEachRow(rows, append(c.targets(), &e.seq, &e.record, &e.head, &e.chain), func() error {
+	rows, _ := s.pool.Query(limited, sql, []byte(id), since, newsLength, bytes+pageBytes, l.before) // the error is the rows' as well
+	tag, err := pgx.ForEachRow(rows, append(c.targets(), &l.chain, &e.seq, &e.record, &e.head, &e.chain), func() error {
 		if e.seq != nil {
 			l.news = append(l.news, storedEvent{*e.seq, e.record, e.head, e.chain})
 		}
@@ -154,6 +154,7 @@ func (s *Store) load(ctx context.Context, id string) (*session, error) {
 	s.memory.found(found)
 	if call != nil {
 		l.of = found.incarnation()
+		s.memory.look(found)
 		call.Store(lookKey{s, id}, l)
 	}
 	return found, nil

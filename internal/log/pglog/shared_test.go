@@ -131,6 +131,39 @@ func TestWaitAcrossStores(t *testing.T) {
 	}
 }
 
+// TestSetBack: no number is given twice although the database was set back to an earlier state, by a backup for
+// example. So processes do not take each other's leases for their own, nor clients a new session for one that was lost.
+func TestSetBack(t *testing.T) {
+	needServer(t)
+	dsn := server.Schema(t)
+	before := open(t, dsn, pglog.Options{Migrate: true})
+	defer closeStore(t, before)
+	create := func(s *pglog.Store, id string) eventlog.Session {
+		made, err := s.CreateSession(t.Context(), eventlog.Session{ID: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	create(before, "s")
+	server.Exec(t, dsn, `CREATE TABLE saved AS SELECT last_value FROM contextd_incarnations`)
+	lost := create(before, "lost")
+	if has, err := before.Lease(t.Context(), "s", 0, "work", time.Hour); err != nil || !has {
+		t.Fatal(has, err)
+	}
+	server.Exec(t, dsn, `DELETE FROM contextd_sessions WHERE id = 'lost';
+		DELETE FROM contextd_shares WHERE incarnation NOT IN (SELECT incarnation FROM contextd_sessions); SELECT setval('contextd_incarnations', 1, false)`)
+	after := open(t, dsn, pglog.Options{})
+	defer closeStore(t, after)
+	if has, err := after.Lease(t.Context(), "s", 0, "work", time.Hour); err != nil || has {
+		t.Errorf("another process has the lease as well: %v, %v", has, err)
+	}
+	server.Exec(t, dsn, `SELECT setval('contextd_incarnations', last_value) FROM saved`)
+	if again := create(after, "lost"); again.Incarnation == lost.Incarnation {
+		t.Errorf("a new session is taken for the one that was lost: %v", again.Incarnation)
+	}
+}
+
 // TestLeases: of several processes one has a piece of work, until it gives it up or the database's
 // clock says that its time is over.
 func TestLeases(t *testing.T) {

@@ -153,7 +153,7 @@ func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig) error {
 		err = checkSchema(ctx, conn)
 	}
 	if err == nil {
-		err = conn.QueryRow(ctx, `SELECT nextval('contextd_incarnations')`).Scan(&s.holder)
+		err = conn.QueryRow(ctx, `SELECT `+nextIncarnation).Scan(&s.holder)
 	}
 	if err == nil {
 		err = s.warnOfLoss(ctx, conn)

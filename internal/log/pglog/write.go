@@ -62,7 +62,7 @@ const (
 		(SELECT 1 FROM contextd_events x WHERE x.segment = $1 AND x.id_hash = w.id_hash LIMIT 1) AS x)`
 	// makeSession yields a row only where no session has the id.
 	makeSession = `INSERT INTO contextd_sessions (id, incarnation, version, info, head, state, puts, artifact_bytes)
-		VALUES ($1, nextval('contextd_incarnations'), ` + firstVersion + `, $2, $3, $4, $5, $6)
+		VALUES ($1, ` + nextIncarnation + `, ` + firstVersion + `, $2, $3, $4, $5, $6)
 		ON CONFLICT (id) DO NOTHING`
 	returning = ` RETURNING incarnation, version, artifact_bytes`
 	shareOwn  = `owned AS (INSERT INTO contextd_shares (segment, incarnation, up_to, puts)
@@ -185,7 +185,7 @@ func (s *Store) CreateSession(ctx context.Context, from eventlog.Session) (made 
 // parent's incarnation if so, and the fork's if its id was free.
 const forkSession = `WITH moved AS (UPDATE contextd_sessions SET version = ` + nextVersion + ` WHERE incarnation = $7 AND version = $8 RETURNING incarnation),
 	made AS (INSERT INTO contextd_sessions (id, incarnation, version, info, head, state, puts, artifact_bytes)
-		SELECT $1, nextval('contextd_incarnations'), ` + firstVersion + `, $2, $3, $4, $5, $6 FROM moved
+		SELECT $1, ` + nextIncarnation + `, ` + firstVersion + `, $2, $3, $4, $5, $6 FROM moved
 		ON CONFLICT (id) DO NOTHING RETURNING incarnation),
 	owned AS (INSERT INTO contextd_shares (segment, incarnation, up_to, puts)
 		SELECT incarnation, incarnation, 9223372036854775807, 9223372036854775807 FROM made),
