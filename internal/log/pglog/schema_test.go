@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/logtest"
@@ -35,6 +38,70 @@ func TestMigrateAtOnce(t *testing.T) {
 	wg.Wait()
 	if n := count(t, dsn, "schema"); n != 1+pglog.Newest {
 		t.Errorf("the table of migrations has %d rows, want that of the empty schema and %d", n, pglog.Newest)
+	}
+}
+
+// TestMigrateWaits: a process waits for another one's migration, however long that takes.
+func TestMigrateWaits(t *testing.T) {
+	needServer(t)
+	dsn := server.Schema(t)
+	other, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close(t.Context())
+	tx, err := other.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `CREATE TABLE contextd_schema (version bigint PRIMARY KEY, name text NOT NULL, applied timestamptz NOT NULL DEFAULT now())`); err != nil {
+		t.Fatal(err)
+	}
+	opened := make(chan error)
+	go func() {
+		s, err := pglog.Open(t.Context(), dsn, pglog.Options{Migrate: true, Timeout: time.Second})
+		if err == nil {
+			err = s.Close()
+		}
+		opened <- err
+	}()
+	server.Await(t, `SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE query LIKE 'CREATE TABLE IF NOT EXISTS contextd_schema%'
+		AND wait_event_type = 'Lock' AND now() - query_start > '1500 ms') OR NOT EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock')
+		AND EXISTS (SELECT 1 FROM pg_stat_activity WHERE state = 'idle in transaction' AND now() - state_change > '3 s')`)
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-opened; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSchemaGone: a store without its tables, as in an empty database that took the place of the one it was opened on,
+// does not take writes, says why, and goes on once they are there.
+func TestSchemaGone(t *testing.T) {
+	needServer(t)
+	dsn := server.Schema(t)
+	s := open(t, dsn, pglog.Options{Migrate: true, Poll: 10 * time.Millisecond})
+	defer closeStore(t, s)
+	server.Exec(t, dsn, `DROP TABLE contextd_schema, contextd_sessions, contextd_shares, contextd_events, contextd_artifacts, contextd_leases; DROP SEQUENCE contextd_incarnations`)
+	if _, err := appendTo(t, s, "s", logtest.Say("a")); err == nil {
+		t.Fatal("an event was stored in no table")
+	}
+	err := s.Healthy()
+	for ; err == nil; err = s.Healthy() {
+		runtime.Gosched()
+	}
+	if !strings.Contains(err.Error(), "must be migrated") {
+		t.Errorf("it is not healthy because %v", err)
+	}
+	if err := pglog.Migrate(t.Context(), dsn); err != nil {
+		t.Fatal(err)
+	}
+	for s.Healthy() != nil {
+		runtime.Gosched()
+	}
+	if _, err := appendTo(t, s, "s", logtest.Say("a")); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -138,27 +138,30 @@ func (e *ConnectError) Unwrap() error { return e.Cause }
 // sentence puts an error on one line: a connection error has a line for each host.
 func sentence(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-// prepare checks the schema, or brings it up to date.
+// prepare checks the schema, or brings it up to date, which takes as long as it takes: it may wait for another process
+// that does the same.
 func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig) error {
-	ctx, cancel := context.WithTimeout(ctx, s.opts.Timeout)
+	limited, cancel := s.reading(ctx)
 	defer cancel()
-	conn, err := connect(ctx, config)
+	conn, err := connect(limited, config)
 	if err != nil {
 		return &ConnectError{err}
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	if s.opts.Migrate {
-		err = migrate(ctx, conn)
-	} else {
-		err = checkSchema(ctx, conn)
+		if err := migrate(ctx, conn); err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = conn.QueryRow(ctx, `SELECT `+nextIncarnation).Scan(&s.holder)
+	limited, cancel = s.reading(ctx)
+	defer cancel()
+	if err := checkSchema(limited, conn); err != nil {
+		return err
 	}
-	if err == nil {
-		err = s.warnOfLoss(ctx, conn)
+	if err := conn.QueryRow(limited, `SELECT `+nextIncarnation).Scan(&s.holder); err != nil {
+		return err
 	}
-	return err
+	return s.warnOfLoss(limited, conn)
 }
 
 // warnOfLoss logs a warning if the server acknowledges commits before they are on a disk.

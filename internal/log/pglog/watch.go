@@ -142,8 +142,8 @@ func (w *watch) hearFor(ctx context.Context, conn *pgx.Conn) error {
 // probeEvery is the time between two probes, and bounds how long a probe may take.
 const probeEvery = 5 * time.Second
 
-// probe returns why the database does not take writes, if it does not: it cannot be reached, is
-// itself a standby, or has no standby that confirms.
+// probe returns why the database does not take writes, if it does not: it cannot be reached, is itself a standby, has no
+// standby that confirms, or lacks the schema, as one that was replaced may.
 func (s *Store) probe(ctx context.Context, conn *pgx.Conn) error {
 	limited, cancel := context.WithTimeout(ctx, min(s.opts.Timeout, probeEvery))
 	defer cancel()
@@ -152,6 +152,12 @@ func (s *Store) probe(ctx context.Context, conn *pgx.Conn) error {
 	err := conn.QueryRow(limited, `SELECT current_setting('transaction_read_only'), `+standbys+` <> ''`).Scan(&setting, &waits)
 	if err == nil && setting == "on" {
 		err = errReadOnly
+	}
+	if err == nil {
+		var version int
+		if version, err = schemaVersion(limited, conn); err == nil && version < len(migrations) {
+			err = &SchemaError{Version: version, Known: len(migrations)}
+		}
 	}
 	if err == nil && waits {
 		err = conn.QueryRow(limited, `SELECT `+confirming).Scan(&waits)
@@ -166,11 +172,11 @@ var errReadOnly = errors.New("the server takes no writes: it is a standby, or se
 
 // wrote learns how a write ended, and asks for a probe if that leaves open whether the database takes writes.
 func (w *watch) wrote(err error) {
-	_, lost := errors.AsType[uncertainError](err)
+	_, failed := errors.AsType[*eventlog.UnavailableError](err)
 	full := errors.As(err, new(*eventlog.FullError))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if lost {
+	if failed {
 		w.doubt()
 	}
 	if full || err == nil {
