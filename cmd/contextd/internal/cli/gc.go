@@ -11,12 +11,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	grpcmetadata "google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -78,6 +81,7 @@ func newGC(c *client) *cobra.Command {
 not appended to for longest first, as many as it takes for the rest to hold no more than
 a number of bytes. With --label only sessions with these labels count and go.
 
+The age is by the clock of this machine or that of the daemon, whichever is earlier.
 --dry-run shows what would go. The bytes are those of the logs: what a fork shares is
 freed with the last session that has it. A session that is appended to meanwhile stays,
 and so does a damaged one.`,
@@ -90,14 +94,19 @@ and so does a damaged one.`,
 			return usageError{errors.New("--older-than or --max-bytes must be set")}
 		}
 		var all []*contextdv1.Session
+		var header grpcmetadata.MD
 		err := eachSession(cmd.Context(), api, list, func(s *contextdv1.Session) error {
 			all = append(all, s)
 			return nil
-		})
+		}, grpc.Header(&header))
 		if err != nil {
 			return err
 		}
-		return c.collect(cmd, api, keep.plan(all, time.Now()), len(all), dry)
+		now, apart := agreed(time.Now(), header)
+		if apart > time.Minute {
+			fmt.Fprintf(cmd.ErrOrStderr(), "the clocks of this machine and of the daemon are %s apart: the earlier one counts\n", apart.Round(time.Second))
+		}
+		return c.collect(cmd, api, keep.plan(all, now), len(all), dry)
 	})
 	f := cmd.Flags()
 	f.Var((*ageValue)(&keep.olderThan), "older-than", "delete what nothing was appended to for this `time`, such as 30d or 12h")
@@ -106,6 +115,19 @@ and so does a damaged one.`,
 	f.BoolVar(&dry, "dry-run", false, "delete nothing and show what would be deleted")
 	f.Lookup("older-than").DefValue, f.Lookup("max-bytes").DefValue = "", ""
 	return cmd
+}
+
+// agreed is the earlier of the time here and the daemon's, which dates what is appended: by both a session must be old.
+func agreed(here time.Time, header grpcmetadata.MD) (now time.Time, apart time.Duration) {
+	for _, text := range header.Get(wire.ClockHeader) {
+		if there, err := time.Parse(time.RFC3339Nano, text); err == nil {
+			apart = here.Sub(there).Abs()
+			if there.Before(here) {
+				here = there
+			}
+		}
+	}
+	return here, apart
 }
 
 // collect deletes the sessions of a plan, or with dry only lists them, and writes how many they are.

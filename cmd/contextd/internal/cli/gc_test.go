@@ -13,10 +13,12 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	grpcmetadata "google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -51,6 +53,21 @@ func TestRetention(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// TestAgreedTime: a session must be old by both clocks.
+func TestAgreedTime(t *testing.T) {
+	here := time.Unix(1_000_000, 0)
+	for _, ahead := range []time.Duration{-24 * time.Hour, 0, 24 * time.Hour} {
+		there := here.Add(ahead)
+		now, apart := agreed(here, grpcmetadata.Pairs(wire.ClockHeader, there.UTC().Format(time.RFC3339Nano)))
+		if want := min(here.Unix(), there.Unix()); now.Unix() != want || apart != ahead.Abs() {
+			t.Errorf("where the daemon's clock is %s ahead: %s, %s apart", ahead, now, apart)
+		}
+	}
+	if now, apart := agreed(here, nil); now != here || apart != 0 {
+		t.Errorf("of a daemon that does not say: %s, %s", now, apart)
 	}
 }
 

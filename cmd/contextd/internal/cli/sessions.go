@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"google.golang.org/grpc"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -116,9 +117,9 @@ func (c *client) writeSessions(cmd *cobra.Command, all []*contextdv1.Session) er
 }
 
 // eachSession calls f for the sessions of a request, page after page.
-func eachSession(ctx context.Context, api api, req *contextdv1.ListSessionsRequest, f func(*contextdv1.Session) error) error {
+func eachSession(ctx context.Context, api api, req *contextdv1.ListSessionsRequest, f func(*contextdv1.Session) error, opts ...grpc.CallOption) error {
 	for {
-		page, err := api.ListSessions(ctx, req)
+		page, err := api.ListSessions(ctx, req, opts...)
 		if err != nil {
 			return err
 		}

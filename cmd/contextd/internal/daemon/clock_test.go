@@ -7,7 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -87,6 +91,22 @@ func TestClockGoesBackwards(t *testing.T) {
 		if seq < 41 {
 			t.Errorf("%s has %d events", session, seq)
 		}
+	}
+	r.end(t)
+}
+
+// TestListsHaveTheTime: what lists sessions learns by which clock their times are.
+func TestListsHaveTheTime(t *testing.T) {
+	o := options(t, settings(t, func(c *config.Config) { c.Store = config.StoreMemory }))
+	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	o.Clock = func() time.Time { return now }
+	r := startWith(t, o)
+	var header metadata.MD
+	if _, err := r.api().ListSessions(t.Context(), &contextdv1.ListSessionsRequest{}, grpc.Header(&header), grpc.WaitForReady(true)); err != nil {
+		t.Fatal(err)
+	}
+	if got := header.Get(wire.ClockHeader); len(got) != 1 || got[0] != now.Format(time.RFC3339Nano) {
+		t.Errorf("it is %q", got)
 	}
 	r.end(t)
 }

@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
@@ -76,6 +79,7 @@ func (s *Server) ListSessions(ctx context.Context, req *contextdv1.ListSessionsR
 	if err := wire.CheckLabels(req.GetLabels()); err != nil {
 		return nil, err
 	}
+	_ = grpc.SetHeader(ctx, metadata.Pairs(wire.ClockHeader, s.clock().UTC().Format(time.RFC3339Nano))) // fails only outside a call
 	after, err := decodePageToken(req.GetPageToken())
 	if err != nil {
 		return nil, err

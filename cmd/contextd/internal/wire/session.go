@@ -80,3 +80,7 @@ func SessionToProto(s eventlog.Session) (*contextdv1.Session, error) {
 		Incarnation:     s.IncarnationName(),
 	}, nil
 }
+
+// ClockHeader is the header of a list of sessions that has the daemon's time, by RFC 3339: the sessions' times are by
+// that clock.
+const ClockHeader = "contextd-clock"
