@@ -247,7 +247,7 @@ func (s *Store) artifactPage(ctx context.Context, id string, of, version *int64,
 				ORDER BY a.seq ` + order + `, a.id ` + order + ` LIMIT $6
 			) o WHERE h.incarnation = s.incarnation
 			ORDER BY o.seq ` + order + `, o.id ` + order + `, h.segment DESC LIMIT $6
-		) p ON true WHERE s.id = $1 AND ($2 = 0 OR s.incarnation = $2) ORDER BY p.seq ` + order + `, p.id ` + order
+		) p ON true WHERE s.id = $1 AND ($2 = 0::bigint OR s.incarnation = $2) ORDER BY p.seq ` + order + `, p.id ` + order
 	rows, _ := s.pool.Query(limited, sql, args...) // the error is the rows' as well
 	var page []eventlog.Artifact
 	var seq *int64

@@ -11,7 +11,7 @@ import (
 
 // takeLease yields a row if the session exists; the row says whether this process now has the lease. If several ask
 // at once, the later ones see what the first one wrote.
-const takeLease = `WITH wanted AS (SELECT incarnation FROM contextd_sessions WHERE id = $1 AND ($2 = 0 OR incarnation = $2)),
+const takeLease = `WITH wanted AS (SELECT incarnation FROM contextd_sessions WHERE id = $1 AND ($2 = 0::bigint OR incarnation = $2)),
 	taken AS (INSERT INTO contextd_leases AS l (incarnation, work, holder, expires)
 		SELECT incarnation, $3, $4, clock_timestamp() + $5 FROM wanted
 		ON CONFLICT (incarnation, work) DO UPDATE SET holder = excluded.holder, expires = excluded.expires
@@ -48,7 +48,7 @@ func (s *Store) Release(ctx context.Context, id string, of eventlog.Incarnation,
 	limited, cancel := s.writing(ctx)
 	defer cancel()
 	const sql = `DELETE FROM contextd_leases WHERE work = $3 AND holder = $4 AND incarnation IN (
-		SELECT incarnation FROM contextd_sessions WHERE id = $1 AND ($2 = 0 OR incarnation = $2))`
+		SELECT incarnation FROM contextd_sessions WHERE id = $1 AND ($2 = 0::bigint OR incarnation = $2))`
 	_, err := s.pool.Exec(limited, sql, []byte(id), int64(of), []byte(work), s.holder)
 	return failure(ctx, err)
 }
