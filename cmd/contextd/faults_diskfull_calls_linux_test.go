@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,5 +142,25 @@ func TestFaultDiskFullCalls(t *testing.T) {
 				t.Log(p.log.String())
 			}
 		})
+	}
+}
+
+// TestSecretsOnAFullDisk: a command that found no room for a key or a token can be repeated.
+func TestSecretsOnAFullDisk(t *testing.T) {
+	binary, dir := build(t), ownDisk(t, "64k")
+	for _, args := range [][]string{{"keygen", filepath.Join(dir, "key")}, {"token", "--name=ci", "--out=" + filepath.Join(dir, "token")}} {
+		ballast := filepath.Join(dir, "ballast")
+		if err := os.WriteFile(ballast, make([]byte, 1<<20), 0o600); err == nil {
+			t.Fatal("the disk is not full")
+		}
+		if out, err := exec.Command(binary, args...).CombinedOutput(); err == nil || !strings.Contains(string(out), "no space") {
+			t.Errorf("%s on a full disk: %v\n%s", args[0], err, out)
+		}
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command(binary, args...).CombinedOutput(); err != nil {
+			t.Errorf("%s with room: %v\n%s", args[0], err, out)
+		}
 	}
 }

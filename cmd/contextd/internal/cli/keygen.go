@@ -2,8 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"filippo.io/age"
 	"github.com/spf13/cobra"
@@ -22,21 +20,7 @@ func (p Program) newKeygen() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			f, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(f, "# public key: %s\n%s\n", identity.Recipient(), identity)
-			if err == nil {
-				err = f.Sync()
-			}
-			if closeErr := f.Close(); err == nil {
-				err = closeErr
-			}
-			if err == nil {
-				err = syncDir(filepath.Dir(args[0]))
-			}
-			if err != nil {
+			if err := writeSecret(args[0], fmt.Sprintf("# public key: %s\n%s\n", identity.Recipient(), identity)); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", args[0], identity.Recipient())

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
@@ -29,17 +28,10 @@ its entry for the daemon's file of tokens to stdout; the entry has no secret.`,
 			if err != nil {
 				return err
 			}
-			f, err := os.OpenFile(out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-			if err != nil {
+			if err := writeSecret(out, token+"\n"); err != nil {
 				return fmt.Errorf("--out: %w", err)
 			}
-			_, err = fmt.Fprintln(f, token)
-			if closeErr := f.Close(); err == nil {
-				err = closeErr
-			}
-			if err == nil {
-				_, err = cmd.OutOrStdout().Write(listed)
-			}
+			_, err = cmd.OutOrStdout().Write(listed)
 			return err
 		},
 	}
