@@ -38,6 +38,9 @@ work while its store is healthy; without a summarizer it writes summaries by rul
 					err = closeErr
 				}
 			}()
+			if c.embedded != "" {
+				wait = max(wait, embeddedWait)
+			}
 			if wait > 0 {
 				ctx, cancel := context.WithTimeout(cmd.Context(), wait)
 				defer cancel()
@@ -65,6 +68,9 @@ work while its store is healthy; without a summarizer it writes summaries by rul
 	cmd.Flags().DurationVar(&wait, "wait", 0, "wait this long for it to be ready")
 	return cmd
 }
+
+// embeddedWait is how long a store that the command itself has just opened may take to be ready: a moment.
+const embeddedWait = 10 * time.Second
 
 // healthReport is the health of a daemon that is serving, for --json.
 type healthReport struct {
