@@ -91,6 +91,9 @@ func TestSystemdUnits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if head, _, _ := strings.Cut(string(unit), "[Service]"); !strings.Contains(head, "\nStartLimitIntervalSec=0\n") {
+		t.Error("systemd gives the daemon up after a few attempts to start it")
+	}
 	exe := regexp.MustCompile(`(?m)^ExecStart=(\S+) (.*)$`).FindStringSubmatch(string(unit))
 	acceptsSettings(t, strings.Fields(exe[2]))
 	analyze, err := exec.LookPath("systemd-analyze")
