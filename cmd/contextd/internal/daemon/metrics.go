@@ -112,9 +112,8 @@ func (m *metricsServer) serve() error {
 // close cuts scrapes off: there is nothing to finish.
 func (m *metricsServer) close() error {
 	err := m.server.Close()
-	<-m.ended
 	if lerr := m.listener.Close(); lerr != nil && !errors.Is(lerr, net.ErrClosed) {
 		err = errors.Join(err, lerr)
 	}
-	return err
+	return errors.Join(err, <-m.ended)
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -77,7 +78,8 @@ func TestProbes(t *testing.T) {
 		}
 	}
 	r.stop()
-	for statusAt(t, "http://"+address+"/readyz") == 200 { // until the stop has begun
+	for statusAt(t, "http://"+address+"/readyz") == 200 {
+		runtime.Gosched() // until the stop has begun
 	}
 	probes("while it stops", 200, 503, 200)
 	if _, err := stuck.CloseAndRecv(); err == nil {

@@ -100,7 +100,9 @@ func TestPostgresLostAnswers(t *testing.T) {
 					return left == 0
 				})
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				for err = c.call(ctx, r); status.Code(err) == codes.Unavailable; err = c.call(ctx, r) {
+				err = c.call(ctx, r)
+				for status.Code(err) == codes.Unavailable {
+					err = c.call(ctx, r)
 				}
 				cancel()
 				if err != nil && (lost == 0 || status.Code(err) != c.done) {
