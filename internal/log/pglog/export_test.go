@@ -1,6 +1,10 @@
 package pglog
 
-import "context"
+import (
+	"context"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
 
 // Newest is the number of the newest migration.
 var Newest = len(migrations)
@@ -17,3 +21,9 @@ func (s *Store) Listening(ctx context.Context) {
 		pause(ctx, s.opts.Poll/1000)
 	}
 }
+
+// FoundNoRoom is a write that found the disk full.
+func (s *Store) FoundNoRoom() { s.watch.wrote(&eventlog.FullError{}) }
+
+// Probed is a probe that found the database well.
+func (s *Store) Probed() { s.watch.probed() }

@@ -105,6 +105,24 @@ func TestSchemaGone(t *testing.T) {
 	}
 }
 
+// TestFullForAMinute: a full disk counts as full while writes find no room, and for a minute of probes after that.
+func TestFullForAMinute(t *testing.T) {
+	needServer(t)
+	s := open(t, server.Schema(t), pglog.Options{Migrate: true})
+	defer closeStore(t, s)
+	s.FoundNoRoom()
+	s.Probed()
+	if !s.Full() {
+		t.Error("the disk is no longer full at the first probe")
+	}
+	for range 11 {
+		s.Probed()
+	}
+	if s.Full() {
+		t.Error("the disk is full for as long as nobody writes")
+	}
+}
+
 // TestOpenFails: what cannot be opened is refused in a sentence without the password.
 func TestOpenFails(t *testing.T) {
 	needServer(t)

@@ -249,11 +249,11 @@ func (s *Store) Healthy() error {
 	return s.watch.healthy()
 }
 
-// Full reports whether the last write found no room.
+// Full reports whether the last write found no room, within a minute.
 func (s *Store) Full() bool {
 	s.watch.mu.Lock()
 	defer s.watch.mu.Unlock()
-	return s.watch.full
+	return s.watch.full > 0
 }
 
 // Close waits for the calls under way and disconnects.

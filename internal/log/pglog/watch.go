@@ -35,7 +35,7 @@ type watch struct {
 	pending map[eventlog.Incarnation]bool // of which others are to be notified
 	down    error                         // why the database does not take writes
 	doubt   func()                        // has the database probed now
-	full    bool                          // the last write found no room
+	full    int                           // for how many more probes the disk counts as full
 	// listening is set while notifications come, if the server sends any.
 	listening bool
 }
@@ -116,6 +116,7 @@ func (w *watch) listenOnce(ctx context.Context, s *Store, config *pgx.ConnConfig
 		if err := s.probe(ctx, conn); err != nil {
 			return err
 		}
+		w.probed()
 	}
 }
 
@@ -179,9 +180,23 @@ func (w *watch) wrote(err error) {
 	if failed {
 		w.doubt()
 	}
-	if full || err == nil {
-		w.full = full
+	switch {
+	case full:
+		w.full = fullProbes
+	case err == nil:
+		w.full = 0
 	}
+}
+
+// fullProbes is for how many probes, a minute, the disk counts as full after a write that found no room: where nobody
+// writes, nobody finds out that there is some.
+const fullProbes = 12
+
+// probed notes that the database takes writes.
+func (w *watch) probed() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.full = max(w.full-1, 0)
 }
 
 // pause waits, but not longer than ctx.
