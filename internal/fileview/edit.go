@@ -106,16 +106,10 @@ func (f *file) overlaps(w *wanted) bool {
 func (w *wanted) across(lines []*line, from int) bool {
 	last := len(w.lines) - 1
 	for i, l := range lines {
-		want, ok := w.lines[from+i], false
-		switch from + i {
-		case 0:
-			ok = strings.HasSuffix(l.text, want)
-		case last:
-			ok = strings.HasPrefix(l.text, want)
+		switch want := w.lines[from+i]; {
+		case l.text == want:
+		case from+i == 0 && strings.HasSuffix(l.text, want), from+i == last && strings.HasPrefix(l.text, want):
 		default:
-			ok = l.text == want
-		}
-		if !ok {
 			return false
 		}
 	}

@@ -52,7 +52,7 @@ func (m *model) noted() {
 	case 1:
 		m.call("read_file", map[string]any{"file_path": name, "offset": from, "limit": to - from}, fmt.Sprintf("Showing lines %d-%d of %d total lines.\n\n---\n\n%s", first, to, total, part))
 	case 2:
-		m.call("read_file", map[string]any{"filePath": name, "startLine": first, "endLine": to}, fmt.Sprintf("File: `%s`. Lines %d to %d (%d lines total): \n```go\n%s```", name, first, to, total, part))
+		m.call("read_file", map[string]any{"filePath": name, "startLine": first, "endLine": to}, fmt.Sprintf("File: %#q. Lines %d to %d (%d lines total): \n```go\n%s```", name, first, to, total, part))
 	case 3:
 		m.call("read_file", map[string]any{"filePath": name}, "```go\n"+joined(file)+"```\n")
 	case 4:

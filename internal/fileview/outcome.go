@@ -68,10 +68,10 @@ const (
 var (
 	// refused matches what a tool says that did not do its work, at the beginning of a result.
 	refused = regexp.MustCompile(`^\s*(?:\{?"?\[?(?i:error)\b|<(?:tool_use_)?error>|(?:Failed|Unable) to |Could ?n[o']t |Cannot |Invalid |Permission denied|` +
-		`No (?:match|replacement|changes?|occurrences?|edits?)\b|The tool execution failed|The user (?:denied|rejected|doesn't want)|String to replace not found|Tool \[\w+\] was not executed)`)
+		`No (?:match|replacement|changes?|occurrences?|edits?)\b|The tool execution failed|The user (?:denied|rejected|doesn't want)|Found (?:\d+|multiple) (?:matches|occurrences)|String to replace not found|Tool \[\w+\] was not executed)`)
 	// partly matches what a tool says that did not do all of what it was to do, or something else.
 	partly = regexp.MustCompile(`(?i)\bedit(?:\(s\)|s)? failed|failed to (?:apply|match|find)|partially applied|could not (?:find|be found|apply|be applied)|no match(?:es)? (?:was |were )?found|` +
-		`(?:was|were|is) not (?:applied|found|unique)|not found in (?:the )?file|error applying|verification failed|` + inaccurate + `|"(?:success|applied)": ?false`)
+		`(?:was|were|is) not (?:applied|found|unique)|not found in (?:the )?file|(?:string|text|match|content|block) not found|no such file|does not exist|did(?: not|n't) match|appears \d+ times|multiple (?:matches|occurrences)|error applying|verification failed|` + inaccurate + `|"(?:success|applied)": ?false`)
 	// excerpt matches where a result begins to show a file.
 	excerpt = regexp.MustCompile("\n *\\d+[\t|:→]|```|\n@@|\n<|Here's the result of running|Here is the updated code|Showing lines")
 )

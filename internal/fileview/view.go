@@ -116,7 +116,8 @@ func (v *Views) Add(c Call) {
 		return
 	}
 	v.scans, v.laid, v.edited.file = 0, 0, nil
-	ops, texts := c.Operations, []string(nil)
+	ops := c.Operations
+	var texts []string
 	if all := len(ops) > 0 && !slices.ContainsFunc(ops, func(op fileop.Operation) bool { return !op.Listed }); all {
 		ops, texts = listed(ops, c.Body)
 	} else {

@@ -3,6 +3,7 @@ package fileop
 import (
 	"cmp"
 	"encoding/json"
+	"regexp"
 	"strings"
 )
 
@@ -18,7 +19,7 @@ func (a Arguments) Listed(path string) []Operation {
 			file := cmp.Or(edit.Path(), path)
 			switch {
 			case file == "":
-			case edit.Has(oldNames...):
+			case edit.replaces():
 				out = append(out, edit.replace(file))
 			default:
 				out = append(out, Operation{Kind: Change, Path: file})
@@ -56,9 +57,12 @@ func (a Arguments) objects(name string) []Arguments {
 // fileLists are the names of the arguments that list files.
 var fileLists = []string{"files", "paths", "filepaths", "include"}
 
+// tagged matches a file in the elements by which Roo Code listed several.
+var tagged = regexp.MustCompile(`<path>([^<\n]+)</path>`)
+
 // OnFiles are the operations of a call that lists files. The result of one that reads names each of them.
 func (a Arguments) OnFiles(tool string) []Operation {
-	if !a.Has(fileLists...) {
+	if !a.Has(fileLists...) && !a.Has("args") {
 		return nil
 	}
 	var out []Operation
@@ -83,6 +87,14 @@ func (a Arguments) OnFiles(tool string) []Operation {
 			case v.changes():
 				out = append(out, Operation{Kind: Change, Path: path})
 			}
+		}
+	}
+	for _, m := range tagged.FindAllStringSubmatch(a.Text("args"), -1) {
+		switch {
+		case v.reads():
+			out = append(out, Operation{Kind: Read, Path: m[1]})
+		case v.changes():
+			out = append(out, Operation{Kind: Change, Path: m[1]})
 		}
 	}
 	for i := range out {

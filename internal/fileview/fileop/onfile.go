@@ -9,8 +9,8 @@ import (
 
 // The names of the arguments of tools that edit, and of those that write.
 var (
-	oldNames     = []string{"oldstring", "oldstr", "oldtext", "search", "old", "targetcontent"}
-	newNames     = []string{"newstring", "newstr", "newtext", "replace", "new", "replacementcontent"}
+	oldNames     = []string{"oldstring", "oldstr", "oldtext", "search", "old", "targetcontent", "oldcontent", "oldcode"}
+	newNames     = []string{"newstring", "newstr", "newtext", "replace", "new", "replacementcontent", "newcontent", "newcode"}
 	contentNames = []string{"content", "contents", "codecontent", "filecontent"}
 )
 
@@ -30,7 +30,7 @@ func (a Arguments) OnFile(tool, path string) []Operation {
 		return []Operation{a.read(tool, path)}
 	case a.Has("oldstr1") || a.Has("insertline1"):
 		return a.counted(path)
-	case a.Has(oldNames...):
+	case a.replaces():
 		return trimmed(tool, []Operation{a.replace(path)})
 	case a.Has(listNames...):
 		return trimmed(tool, orChange(v, path, a.Listed(path)))
@@ -160,11 +160,25 @@ func onePatch(path, text string) []Operation {
 	return found
 }
 
+// pairs are names of the arguments for a text and what it becomes where both are there.
+var pairs = [][2]string{{"before", "after"}, {"find", "replace"}, {"find", "replacement"}}
+
+// replaces reports whether a call, or a part of it, gives a text and what it becomes.
+func (a Arguments) replaces() bool {
+	return a.Has(oldNames...) || slices.ContainsFunc(pairs, func(pair [2]string) bool { return a.Has(pair[0]) && a.Has(pair[1]) })
+}
+
 // replace is what a call, or a part of it, does that gives a text and what it becomes. Where it says between which
 // lines that is, another place does not count.
 func (a Arguments) replace(path string) Operation {
 	before, ok := a.exact(oldNames...)
 	after, ok2 := a.exact(newNames...)
+	for _, pair := range pairs {
+		if !a.Has(oldNames...) && a.Has(pair[0]) && a.Has(pair[1]) {
+			before, ok = a.exact(pair[0])
+			after, ok2 = a.exact(pair[1])
+		}
+	}
 	if !ok || !ok2 || a.set("useregex", "isregex", "regex", "ignorecase") || a.word("mode") == "regex" || string(a["casesensitive"]) == "false" || a.Has("firstreplacedline") {
 		return Operation{Kind: Change, Path: path}
 	}
