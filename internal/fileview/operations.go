@@ -15,10 +15,11 @@ import (
 // recognized by the names of their arguments, which harnesses choose alike; patches and shell commands by
 // their form.
 func Operations(tool, arguments string) []fileop.Operation {
-	if len(arguments) > mostBytes {
-		return nil
-	}
 	var members map[string]json.RawMessage
+	if len(arguments) > mostBytes {
+		_ = json.Unmarshal([]byte(arguments), &members) // what is no object names no file
+		return fileop.NewArguments(members).Changed(tool)
+	}
 	if json.Unmarshal([]byte(arguments), &members) != nil {
 		return given(tool, "input", arguments)
 	}

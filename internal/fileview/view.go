@@ -97,7 +97,8 @@ type line struct {
 func NewViews() *Views { return &Views{files: map[string]*file{}, ends: map[string]*file{}} }
 
 const (
-	// mostBytes: longer arguments and results are not source text that is worked on, and are ignored.
+	// mostBytes: longer arguments and results are not source text that is worked on. Of them only which files a call
+	// changed is known.
 	mostBytes = 1 << 20
 	// wholeBytes: a text below this size was not truncated by a tool that reads a whole file.
 	wholeBytes = 16 << 10
@@ -112,8 +113,9 @@ func (v *Views) Add(c Call) {
 		v.failed(c.Operations)
 		return
 	}
-	if len(c.Body) > mostBytes {
-		return
+	long := len(c.Body) > mostBytes
+	if long {
+		c.Body = ""
 	}
 	v.scans, v.laid, v.edited.file = 0, 0, nil
 	ops := c.Operations
@@ -124,7 +126,7 @@ func (v *Views) Add(c Call) {
 		ops = outcome(c)
 		texts = v.parts(ops, c.Body)
 	}
-	stopped := stopped(c)
+	stopped := long || stopped(c)
 	for i, op := range ops {
 		if stopped {
 			op = op.Uncertain()

@@ -66,6 +66,14 @@ func orChange(v verbs, path string, found []Operation) []Operation {
 	return found
 }
 
+// Changed is a change that is not known of the one file that a call names, if its tool changes files.
+func (a Arguments) Changed(tool string) []Operation {
+	if path := a.Path(); path != "" {
+		return orChange(a.verbs(tool), path, nil)
+	}
+	return nil
+}
+
 // given is an operation by the text in an argument; a change that is not known where that is no text.
 func (a Arguments) given(kind Kind, path string, names ...string) Operation {
 	text, ok := a.exact(names...)
