@@ -1,6 +1,7 @@
 package fileview
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -13,39 +14,207 @@ const maxReplaced = 100
 // mostLaid bounds the bytes of regions and windows that the edits of one call search, counted once for each place.
 const mostLaid = 64 << 20
 
-// replace applies an edit to the known lines. If its old text is not among them, the new text becomes a
-// region without a place, and the other lines may lack this edit.
-func (v *Views) replace(f *file, op fileop.Operation) {
-	whole := strings.HasSuffix(op.Old, "\n")
-	e := edit{strings.TrimSuffix(op.Old, "\n"), strings.TrimSuffix(op.New, "\n"), whole, whole, !whole || op.New == ""}
+// replace applies an edit to the known lines. If its old text is not among them, the new text becomes a region without
+// a place, and the other lines may lack this edit. If it is not certain at which place an edit of one is, the file counts
+// as changed in an unknown way.
+func (v *Views) replace(f *file, op fileop.Operation, body string) {
+	e := edit{old: op.Old, new: op.New, cut: op.Trim}
+	if strings.HasSuffix(op.Old, "\n") && (op.New == "" || strings.HasSuffix(op.New, "\n")) { // lines become lines
+		e = edit{strings.TrimSuffix(op.Old, "\n"), strings.TrimSuffix(op.New, "\n"), true, true, op.New == ""}
+	}
 	done := false
-	if e.old != "" {
-		var at place
+	switch {
+	case e.old == "":
+	case op.All:
+		done = v.replaceAll(f, &e)
+	default:
 		w := e.wanted()
-		for places := 0; op.All || !done; places++ {
-			if places == maxReplaced {
-				at, places = f.next(at), 0
+		at, places := v.spot(f, w, op)
+		if places == 1 && op.Trim && op.New == "" && at.column > 0 && f.ends(w, at) { // the next line goes on in this one
+			e.old += "\n"
+			if w = e.wanted(); at.line+len(w.lines) > len(f.regions[at.region].lines) {
+				places = 2
 			}
-			after, ok := v.layEdit(f, &e, w, at, len(f.regions))
-			if !ok {
-				break
+		}
+		if places > 1 {
+			v.miss(f)
+			return
+		}
+		if done = places == 1; done {
+			v.put(f, &e, w, at)
+			v.edited.file = nil
+			if r := f.regions[at.region]; r.from > 0 {
+				v.edited.file, v.edited.line = f, r.from+at.line+strings.Count(e.new, "\n")+1
 			}
-			if after.region > at.region {
-				places = 0
-			}
-			at, done = after, true
 		}
 	}
 	if done {
 		return
 	}
 	f.whole = false
-	if e.old != "" {
+	if op.Old != "" || f.size() > 0 {
 		v.lack(f)
 	}
-	if e.new != "" {
+	if parts := shownAfter(body); len(parts) > 0 {
+		for _, part := range parts {
+			v.show(f, regionOf(0, v.fresh(part, true)))
+		}
+	} else if e.new != "" {
 		v.show(f, regionOf(0, v.fresh(split(e.new), true)))
 	}
+}
+
+// replaceAll applies an edit at all places, and reports whether there is any. One may be in lines of which only some are
+// known, or in others, and move those after it.
+func (v *Views) replaceAll(f *file, e *edit) (done bool) {
+	var at place
+	w := e.wanted()
+	moves := strings.Count(e.old, "\n") != strings.Count(e.new, "\n") || e.cut && e.new == ""
+	if apart := len(f.regions) > 1 || len(f.regions) == 1 && f.regions[0].from != 1; !f.whole && (moves && apart || f.overlaps(w)) {
+		v.lack(f)
+	}
+	for places := 0; ; places++ {
+		if places == maxReplaced {
+			at, places = f.next(at), 0
+		}
+		after, ok := v.layEdit(f, e, w, at, len(f.regions))
+		if !ok {
+			return done
+		}
+		if after.region > at.region {
+			places = 0
+		}
+		at, done = after, true
+	}
+}
+
+// overlaps reports whether a region ends with what the text begins with, or begins with what it ends with.
+func (f *file) overlaps(w *wanted) bool {
+	const most = 32 // lines of the text
+	last := len(w.lines) - 1
+	return slices.ContainsFunc(f.regions, func(r region) bool {
+		for n := 1; n <= min(last, most, len(r.lines)); n++ {
+			if w.across(r.lines[len(r.lines)-n:], 0) || w.across(r.lines[:n], last+1-n) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// across reports whether lines are those of the text from one on.
+func (w *wanted) across(lines []*line, from int) bool {
+	last := len(w.lines) - 1
+	for i, l := range lines {
+		switch want := w.lines[from+i]; {
+		case l.text == want:
+		case from+i == 0 && strings.HasSuffix(l.text, want), from+i == last && strings.HasPrefix(l.text, want):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// spot is the place of an edit of one place, and how many there may be: 0 if none is known, 2 if it is not certain
+// which it is. Lines whose place in the file is not known count only if no others hold the text.
+func (v *Views) spot(f *file, w *wanted, op fileop.Operation) (at place, places int) {
+	placed, next, from := f.placed(), place{}, v.begins(f, op)
+	after := false // whether at is the first place at or after from
+	for tries := 0; ; tries++ {
+		found, ok := f.find(w, next, len(f.regions), v.may)
+		if v.laid > mostLaid || tries == maxReplaced {
+			return at, 2
+		}
+		if !ok || found.region >= placed {
+			if ok && places == 0 {
+				return found, 1
+			}
+			break
+		}
+		line := f.regions[found.region].from + found.line
+		if op.From == 0 || op.From <= line && line < op.From+op.Lines {
+			if places++; places == 1 || op.First && !after && line >= from {
+				at, after = found, line >= from
+			}
+			if places > 1 && (after || !op.First) {
+				break
+			}
+		}
+		next = found
+		if last := len(w.lines) - 1; last > 0 || w.begins {
+			next.line, next.column = found.line+max(last, 1), 0
+		} else {
+			next.column += max(len(w.lines[0]), 1)
+		}
+	}
+	switch known := after && f.regions[at.region].from <= from; {
+	case !op.First || places == 0:
+	case places == 1 && after && w.distinct(), places == 1 && from == math.MaxInt && w.distinct():
+	case known:
+		places = 1
+	case places == 1 && !after:
+		places = 0 // it is before the place where the tool begins
+	default:
+		places = 2
+	}
+	return at, places
+}
+
+// distinct reports whether a text is hardly in a file twice.
+func (w *wanted) distinct() bool {
+	n := 0
+	for _, line := range w.lines {
+		n += len(strings.TrimSpace(line))
+	}
+	return n >= leastLine
+}
+
+// begins is the number of the line from which on a tool looks for the first place of an edit: after its last one, and
+// after the line that the edit names.
+func (v *Views) begins(f *file, op fileop.Operation) int {
+	from := 1
+	if v.edited.file == f {
+		from = v.edited.line
+	}
+	if op.Anchor == "" {
+		return from
+	}
+	for i := range f.placed() {
+		r := &f.regions[i]
+		if !v.may(r) {
+			break
+		}
+		for at := max(from-r.from, 0); at < len(r.lines); at++ {
+			if strings.TrimSpace(r.lines[at].text) != op.Anchor {
+				continue
+			}
+			if r.from > from && len(op.Anchor) < leastLine {
+				return math.MaxInt // it may be in lines before these, too
+			}
+			return r.from + at + 1
+		}
+	}
+	return math.MaxInt
+}
+
+// ends reports whether a text at a place ends where a line does.
+func (f *file) ends(w *wanted, at place) bool {
+	last := len(w.lines) - 1
+	end := len(w.lines[last])
+	if last == 0 {
+		end += at.column
+	}
+	return end == len(f.regions[at.region].lines[at.line+last].text)
+}
+
+// may reports whether a region may be searched for an edit, and counts it.
+func (v *Views) may(r *region) bool {
+	if v.laid > mostLaid {
+		return false
+	}
+	v.laid += max(r.bytes-1, 0)
+	return true
 }
 
 // substitute applies an edit of a script to the known lines. The file counts as changed in an unknown way
@@ -89,27 +258,32 @@ type edit struct {
 // layEdit applies an edit to its first place at or after from, in the regions before number before. It
 // returns the place after the new text; false if there is no such place.
 func (v *Views) layEdit(f *file, e *edit, w *wanted, from place, before int) (place, bool) {
-	at, ok := f.find(w, from, before, func(r *region) bool {
-		if v.laid > mostLaid {
-			return false
-		}
-		v.laid += max(r.bytes-1, 0)
-		return true
-	})
+	at, ok := f.find(w, from, before, v.may)
 	if !ok {
 		return at, false
 	}
+	return v.put(f, e, w, at), true
+}
+
+// put applies an edit at a place, and returns the one after the new text. It does not where the text is in lines that may
+// have changed: only what it replaces is the file's for certain.
+func (v *Views) put(f *file, e *edit, w *wanted, at place) place {
 	r := &f.regions[at.region]
 	last := at.line + len(w.lines) - 1
 	end := len(w.lines[len(w.lines)-1]) // the column after the old text
 	if last == at.line {
 		end += at.column
 	}
+	stale := f.stale(r.lines[at.line : last+1])
+	if stale && (at.column > 0 || end < len(r.lines[last].text)) {
+		v.lack(f)
+		return f.after(at, at.column+len(e.old))
+	}
 	var put []*line
 	if text := r.lines[at.line].text[:at.column] + e.new + r.lines[last].text[end:]; text != "" || e.new != "" || !e.cut {
 		put = v.fresh(strings.Split(text, "\n"), true)
 	}
-	if placed := f.placed(); at.region >= placed && placed > 0 || f.stale(r.lines[at.line:last+1]) {
+	if placed := f.placed(); at.region >= placed && placed > 0 || stale {
 		v.lack(f) // what has a place may have changed, or moved
 	}
 	removed := last - at.line + 1
@@ -117,7 +291,7 @@ func (v *Views) layEdit(f *file, e *edit, w *wanted, from place, before int) (pl
 	r.replace(at.line, last+1, put)
 	f.shift(at.region, len(put)-removed)
 	v.lines += len(put) - removed
-	return f.after(at, at.column+len(e.new)), true
+	return f.after(at, at.column+len(e.new))
 }
 
 // stale reports whether some of the lines may not be those of the file any more.

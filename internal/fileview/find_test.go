@@ -53,7 +53,7 @@ func TestEditsAreFound(t *testing.T) {
 			case 1:
 				v.insert(f, fileop.Operation{From: rapid.IntRange(0, 300).Draw(t, "from"), New: strings.Join(texts(t, 1, 5), "\n")})
 			case 2:
-				v.replace(f, fileop.Operation{Old: strings.Join(texts(t, 1, 3), "\n"), New: strings.Join(texts(t, 0, 4), "\n"), All: rapid.Bool().Draw(t, "all")})
+				v.replace(f, fileop.Operation{Old: strings.Join(texts(t, 1, 3), "\n"), New: strings.Join(texts(t, 0, 4), "\n"), All: rapid.Bool().Draw(t, "all")}, "")
 			}
 			lines := f.regions[0].lines
 			from := rapid.IntRange(0, max(len(lines)-3, 0)).Draw(t, "old")

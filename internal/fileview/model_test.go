@@ -106,11 +106,12 @@ func (m *model) check() {
 	}
 }
 
-// had reports whether a file had a line when that was shown, or since; any file, as copies have it from others.
+// had reports whether a file had a line when that was shown, or since; any file, as copies have it from others. What an
+// edit writes whose place is not known may be a part of a line.
 func (m *model) had(l *line) bool {
 	for _, then := range m.past[l.touched:] {
 		for _, lines := range then {
-			if slices.Contains(lines, l.text) {
+			if slices.Contains(lines, l.text) || l.edited == l.touched && strings.Contains(joined(lines), l.text) {
 				return true
 			}
 		}
@@ -321,7 +322,19 @@ func (m *model) edit() {
 		return // a tool would refuse it
 	}
 	switch kind {
-	case 5, 6:
+	case 5: // of a text without its line feed, which may begin within a line
+		old := strings.Join(file[from:to], "\n")
+		if old = old[rapid.IntRange(0, len(old)-1).Draw(m.t, "within"):]; strings.Count(joined(file), old) > 1 {
+			return
+		}
+		tool, gone := rapid.SampledFrom([]string{"Edit", "edit"}).Draw(m.t, "tool"), old
+		text := rapid.SampledFrom([]string{"", strings.Join(put, "\n"), joined(put)}).Draw(m.t, "text")
+		if tool == "Edit" && text == "" && !strings.HasSuffix(old, "\n") && strings.Contains(joined(file), old+"\n") {
+			gone += "\n"
+		}
+		m.set(name, strings.Replace(joined(file), gone, text, 1))
+		m.call(tool, map[string]any{"file_path": name, "old_string": old, "new_string": text}, "The file has been updated.")
+	case 6:
 		m.put(name, from, to, put)
 		m.call("Edit", map[string]any{"file_path": name, "old_string": old, "new_string": joined(put)}, m.snippet(name, from))
 	case 7:
@@ -347,30 +360,12 @@ func (m *model) snippet(name string, at int) string {
 		numberedLines("%6d\t%s\n", from, m.files[name][from:to]) + "Review the changes and make sure they are as expected.\n"
 }
 
-// read has the agent read lines of a file by a tool that numbers them.
-func (m *model) read() {
-	name := m.name()
-	from, to, ok := m.span(name)
-	if !ok {
-		return
-	}
-	part := m.files[name][from:to]
-	switch rapid.IntRange(0, 2).Draw(m.t, "read") {
-	case 0:
-		m.call("Read", map[string]any{"file_path": name, "offset": from + 1, "limit": to - from}, numberedLines("%6d→%s\n", from, part))
-	case 1:
-		m.call("str_replace_editor", map[string]any{"command": "view", "path": name, "view_range": []int{from + 1, to}}, "Here's the result of running `cat -n` on "+name+":\n"+numberedLines("%6d\t%s\n", from, part))
-	case 2:
-		m.call("read", map[string]any{"filePath": name, "offset": from + 1, "limit": to - from}, "<path>"+name+"</path>\n<type>file</type>\n<content>\n"+numberedLines("%d: %s\n", from, part)+"\n(End of file)\n</content>")
-	}
-}
-
 // TestViewsOfAModel: whatever an agent does by the tools of several harnesses, what is known of files is so.
 func TestViewsOfAModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t)
 		for range rapid.IntRange(1, 15).Draw(t, "calls") {
-			switch rapid.IntRange(0, 5).Draw(t, "call") {
+			switch rapid.IntRange(0, 10).Draw(t, "call") {
 			case 0, 1:
 				m.shell()
 			case 2:
@@ -379,6 +374,16 @@ func TestViewsOfAModel(t *testing.T) {
 				m.edit()
 			case 5:
 				m.read()
+			case 6:
+				m.noted()
+			case 7:
+				m.several()
+			case 8:
+				m.edited()
+			case 9:
+				m.patched()
+			case 10:
+				m.other()
 			}
 		}
 	})

@@ -15,10 +15,11 @@ import (
 // recognized by the names of their arguments, which harnesses choose alike; patches and shell commands by
 // their form.
 func Operations(tool, arguments string) []fileop.Operation {
-	if len(arguments) > mostBytes {
-		return nil
-	}
 	var members map[string]json.RawMessage
+	if len(arguments) > mostBytes {
+		_ = json.Unmarshal([]byte(arguments), &members) // what is no object names no file
+		return fileop.NewArguments(members).Changed(tool)
+	}
 	if json.Unmarshal([]byte(arguments), &members) != nil {
 		return given(tool, "input", arguments)
 	}
@@ -26,17 +27,15 @@ func Operations(tool, arguments string) []fileop.Operation {
 	if searches(tool) && a.Has("pattern", "query", "regex") {
 		return []fileop.Operation{{Kind: fileop.Search, Path: searched(a), Dir: a.Folder()}}
 	}
-	path := a.Path()
-	if path == "" && a.Has("replacements") {
-		return fileop.In(a.Folder(), a.Listed(""))
+	if a.Elsewhere() {
+		return nil
 	}
+	path := a.Path()
 	if found := a.OnWindow(tool, path); len(found) > 0 {
 		return found
 	}
-	if path != "" {
-		if found := a.OnFile(tool, path); len(found) > 0 {
-			return fileop.In(a.Folder(), found)
-		}
+	if found := onFiles(tool, a, path); len(found) > 0 {
+		return fileop.In(a.Folder(), found)
 	}
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		if name == "command" || name == "cmd" || name == "script" {
@@ -50,6 +49,20 @@ func Operations(tool, arguments string) []fileop.Operation {
 		}
 	}
 	return nil
+}
+
+// onFiles are the operations of a call that names a file, or some.
+func onFiles(tool string, a fileop.Arguments, path string) []fileop.Operation {
+	if found := a.OnTwo(tool); len(found) > 0 {
+		return found
+	}
+	if path != "" {
+		return a.OnFile(tool, path)
+	}
+	if found := a.Listed(""); len(found) > 0 {
+		return found
+	}
+	return a.OnFiles(tool)
 }
 
 // given are the operations of an argument that is neither a path nor a command. A patch counts only if it

@@ -321,17 +321,18 @@ func (d *division) agrees(s share, certain bool) bool {
 	if f == nil {
 		return !certain
 	}
-	part := parseShown(ended(s.lines), op.From)
 	same, others, certainly := 0, 0, !certain
-	for _, r := range f.regions[:f.placed()] {
-		for n := max(r.from, part.from); n < min(r.end(), part.from+len(part.lines)); n++ {
-			text := strings.TrimSuffix(part.lines[n-part.from], "\r")
-			if r.lines[n-r.from].text != text {
-				others++
-				continue
+	for _, part := range parseShown(ended(s.lines), op.From) {
+		for _, r := range f.regions[:f.placed()] {
+			for n := max(r.from, part.from); n < min(r.end(), part.from+len(part.lines)); n++ {
+				text := strings.TrimSuffix(part.lines[n-part.from], "\r")
+				if r.lines[n-r.from].text != text {
+					others++
+					continue
+				}
+				same++
+				certainly = certainly || len(strings.TrimSpace(text)) >= leastLine
 			}
-			same++
-			certainly = certainly || len(strings.TrimSpace(text)) >= leastLine
 		}
 	}
 	return others <= same/8 && certainly

@@ -2,109 +2,12 @@ package fileview
 
 import (
 	"cmp"
-	"encoding/json"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/contextd/contextd/internal/fileview/fileop"
 )
-
-// wrappers are the texts that tools put before and after the output of a command or the text of a file; end
-// is empty if nothing follows.
-var wrappers = []struct{ begin, end string }{
-	{"\nOutput:\n", ""}, // Codex, after the exit code and the time
-	{"<output>\n", "\n</output>"},
-	{"<content>\n", "\n</content>"},
-	{"<type>file</type>\n<content>", "\n</content>"}, // OpenCode of before version 1.3
-	{"<file>\n", "\n</file>"},
-	{"] Result:\n", ""},    // Cline, after the call
-	{"OBSERVATION:\n", ""}, // SWE-agent
-}
-
-// shellState is what SWE-agent writes after the output of a command.
-var shellState = regexp.MustCompile(`(\n|^)\(Open file: [^\n]*\)\n\(Current directory: [^\n]*\)\nbash-\$\s*$`)
-
-// wrapperBytes is how far into a result its wrapper begins at the most.
-const wrapperBytes = 400
-
-// leftOut matches what Codex writes in place of the omitted middle of a long output.
-var leftOut = regexp.MustCompile(`…\d+ tokens truncated…|\n\[\.\.\. omitted \d+ of \d+ lines`)
-
-// shortened matches what Codex writes before a long output of which it leaves out the middle: how many lines
-// there were.
-var shortened = regexp.MustCompile(`^(?:Warning: truncated output \(original token count: \d+\)\n)?Total output lines: (\d{1,5})\n\n`)
-
-// hole is in the place of a line that a tool left out.
-const hole = "\x00"
-
-// withHole is an output of so many lines with a hole in the place of each that is not there in full.
-func withHole(output, lines string) string {
-	total, err := strconv.Atoi(lines)
-	at := leftOut.FindStringIndex(output)
-	if err != nil || at == nil || total > mostShown {
-		return ""
-	}
-	head, tail := output[:strings.LastIndexByte(output[:at[0]], '\n')+1], output[at[1]:]
-	_, tail, _ = strings.Cut(tail, "\n")
-	missing := total - strings.Count(head, "\n") - strings.Count(strings.TrimSuffix(tail, "\n")+"\n", "\n")
-	if missing < 1 {
-		return head
-	}
-	return head + strings.Repeat(hole+"\n", missing) + tail
-}
-
-// unwrap is the output or file text in a result, without the tool's wrapper and remarks.
-func unwrap(body string) string {
-	body, _, _ = strings.Cut(body, "\n\n<system-reminder>")
-	if tail := body[max(0, len(body)-wrapperBytes):]; strings.HasPrefix(strings.TrimSpace(tail[strings.LastIndexByte(tail, '\n')+1:]), "bash-$") {
-		body = body[:len(body)-len(tail)] + shellState.ReplaceAllString(tail, "$1")
-	}
-	head := "\n" + body[:min(len(body), wrapperBytes)]
-	for _, w := range wrappers {
-		at := strings.Index(head, w.begin)
-		if at < 0 {
-			continue
-		}
-		if body = body[at+len(w.begin)-1:]; w.end != "" {
-			body, _, _ = strings.Cut(body, w.end)
-			if at := strings.LastIndex(body, "\n\n("); at >= 0 && strings.HasSuffix(body, ")") && w.end != "\n</output>" && !strings.Contains(body[at+2:], "\n") {
-				body = body[:at+1] // OpenCode says there whether the file has more lines
-			}
-		}
-		break
-	}
-	if strings.HasPrefix(head, "\nScript ") {
-		body = strings.TrimPrefix(body, "\n") // between what a tool says of a program and what that printed
-	}
-	if strings.HasPrefix(body, "{") {
-		body = outputIn(body)
-	}
-	if m := shortened.FindStringSubmatch(body); m != nil {
-		return withHole(body[len(m[0]):], m[1])
-	}
-	if !strings.Contains(body, " tokens truncated…") && !strings.Contains(body, "\n[... omitted ") {
-		return body
-	}
-	if cut := leftOut.FindStringIndex(body); cut != nil {
-		body = body[:strings.LastIndexByte(body[:cut[0]], '\n')+1] // the line numbers of the rest are unknown
-	}
-	return body
-}
-
-// outputIn is the output in the JSON that early versions of Codex return for a command, or that a program
-// printed.
-func outputIn(body string) string {
-	var result struct {
-		Output   *string         `json:"output"`
-		Metadata json.RawMessage `json:"metadata"`
-		Exit     json.RawMessage `json:"exit_code"`
-	}
-	if json.Unmarshal([]byte(body), &result) != nil || result.Output == nil || result.Metadata == nil && result.Exit == nil {
-		return body
-	}
-	return *result.Output
-}
 
 // shown are lines of a file from one on.
 type shown struct {
@@ -116,14 +19,18 @@ type shown struct {
 // its text.
 var numbered = regexp.MustCompile(`^ *(\d{1,7})(?:→| ?\| ?|: ?|\t|\.(?: |$)|[a-z]{2}\|| )`)
 
-// saysNothing reports whether a text of Claude Code shows nothing of a file, but says why.
+// nothing matches a text that shows nothing of a file, but says why.
+var nothing = regexp.MustCompile(`^\s*(?:` + strings.Join([]string{
+	`<system-reminder>Warning: the file exists but `, `Wasted call — file unchanged since `, `\[?File unchanged since last read`, // Claude Code, Qwen Code
+	`<vibe_warning>Warning: `, `\(The file .* exists, but `, `Note: File is empty`, // Vibe, VS Code, Roo Code
+	`SUCCESS: File outline retrieved`, `# File outline for `, // Zed
+	`\[\[NOTE\] This file read has been removed`, `<cell id="`,
+}, "|") + `)`)
+
+// saysNothing reports whether a text shows nothing of a file: it says why, or is an error.
 func saysNothing(text string) bool {
-	for _, begin := range []string{"<system-reminder>Warning: the file exists but ", "Wasted call — file unchanged since ", "File unchanged since last read. "} {
-		if strings.HasPrefix(text, begin) {
-			return true
-		}
-	}
-	return false
+	const mostSaid = 3 // lines of an error
+	return nothing.MatchString(text[:min(len(text), headBytes)]) || refused.MatchString(text[:min(len(text), headBytes)]) && strings.Count(strings.TrimSpace(text), "\n") < mostSaid
 }
 
 // blankWidth is the width to which a number with just a blank after it must be padded to count as a line
@@ -142,8 +49,19 @@ func numberOf(line string) []string {
 // numbersFollow begins what editors that take str_replace write above numbered lines.
 const numbersFollow = "Here's the result of running `cat -n` on "
 
+// snippetOfLines matches what Qwen Code writes above the lines around an edit.
+var snippetOfLines = regexp.MustCompile(`Showing lines (\d{1,7})-(\d{1,7}) of \d+ from the edited file:\n\n---\n\n`)
+
 // snippetIn are the lines around an edit that an editor shows after it.
 func snippetIn(body string) (out shown) {
+	if m := snippetOfLines.FindStringSubmatchIndex(body[:min(len(body), headBytes)]); m != nil {
+		first, _ := strconv.Atoi(body[m[2]:m[3]]) // digits
+		last, _ := strconv.Atoi(body[m[4]:m[5]])
+		lines := strings.Split(body[m[1]:], "\n")
+		if n := last - first + 1; first > 0 && n > 0 && n <= len(lines) {
+			return shown{first, lines[:n]}
+		}
+	}
 	_, text, ok := strings.Cut(body[:min(len(body), wholeBytes)], numbersFollow)
 	_, text, _ = strings.Cut(text, "\n")
 	if !ok {
@@ -169,18 +87,19 @@ func snippetIn(body string) (out shown) {
 // eliding is what SWE-agent writes in the place of lines of a file that is long.
 var eliding = regexp.MustCompile(`(?m)^ *\d{1,7} \.\.\. eliding lines \d+-\d+ \.\.\.\r?\n`)
 
-// parseShown parses the lines of a file that a text shows. Line numbers in the text count more than from,
-// and lines without a number among numbered ones are the tool's own. Numbers with a full stop, which a list
-// in the file may have, too, count only if they begin at the line asked for and a line after one is empty
-// or indented.
-func parseShown(text string, from int) shown {
+// parseShown parses the lines of a file that a text shows: runs of them that follow each other. Line numbers in the
+// text count more than from, and lines without a number among numbered ones are the tool's own. Numbers with a full
+// stop, which a list in the file may have, too, count only if they begin at the line asked for and a line after one is
+// empty or indented.
+func parseShown(text string, from int) []shown {
 	all := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if len(all) > 1 && strings.HasPrefix(all[0], numbersFollow) {
 		all = all[1:]
 	}
-	out := shown{}
-	filled := 0
+	var runs []shown
+	filled, lines := 0, 0
 	listed, code := false, false // about numbers with a full stop
+	after := byte(0)             // what is after the numbers
 	for _, line := range all {
 		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "<") {
 			filled++
@@ -190,30 +109,38 @@ func parseShown(text string, from int) shown {
 			continue
 		}
 		n, _ := strconv.Atoi(m[1])
-		if out.from == 0 {
-			out.from = max(n, 1)
+		rest, last := line[len(m[0]):], m[0][len(m[0])-1]
+		switch run := len(runs) - 1; {
+		case run < 0:
+			runs, after = append(runs, shown{from: max(n, 1)}), last
+		case n > runs[run].from+len(runs[run].lines) && last == after && !listed: // what is between is left out
+			runs = append(runs, shown{from: n})
 		}
-		if n != out.from+len(out.lines) {
-			continue // a line of the file that looks like one, or after a gap
+		run := &runs[len(runs)-1]
+		if n != run.from+len(run.lines) {
+			continue // a line of the file that looks like one
 		}
-		rest := line[len(m[0]):]
 		if strings.Contains(m[0], ".") {
 			listed = true
 			code = code || rest == "" || rest[0] == ' ' || rest[0] == '\t'
 		}
-		out.lines = append(out.lines, rest)
+		run.lines = append(run.lines, rest)
+		lines++
 	}
-	if listed && (!code || from > 0 && from != out.from) {
-		return shown{from, all}
+	if listed && (!code || from > 0 && from != runs[0].from) {
+		return []shown{{from, all}}
 	}
-	if last := len(out.lines) - 1; listed && out.lines[last] == "" {
-		out.lines = out.lines[:last] // that tool shows an empty line after the final newline
+	if listed {
+		run := &runs[len(runs)-1]
+		if last := len(run.lines) - 1; run.lines[last] == "" {
+			run.lines = run.lines[:last] // that tool shows an empty line after the final newline
+		}
 	}
 	own := max(filled/5, 3) // how many lines may be the tool's own
-	if 2*len(out.lines) > filled && len(out.lines)+own >= filled {
-		return out
+	if 2*lines > filled && lines+own >= filled {
+		return runs
 	}
-	return shown{from, all}
+	return []shown{{from, all}}
 }
 
 // match matches a line that a search found: its file (empty if one file was searched), its number and its

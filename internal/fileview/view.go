@@ -37,6 +37,10 @@ type Views struct {
 	lines    int
 	scans    int // how often the newest call scanned all names
 	laid     int // how many bytes the edits of the newest call searched
+	edited   struct {
+		file *file // in which the newest edit of the newest call was put; nil where that is not known
+		line int   // the number of the line after it
+	}
 }
 
 // file is what is known of one file.
@@ -93,7 +97,8 @@ type line struct {
 func NewViews() *Views { return &Views{files: map[string]*file{}, ends: map[string]*file{}} }
 
 const (
-	// mostBytes: longer arguments and results are not source text that is worked on, and are ignored.
+	// mostBytes: longer arguments and results are not source text that is worked on. Of them only which files a call
+	// changed is known.
 	mostBytes = 1 << 20
 	// wholeBytes: a text below this size was not truncated by a tool that reads a whole file.
 	wholeBytes = 16 << 10
@@ -108,13 +113,21 @@ func (v *Views) Add(c Call) {
 		v.failed(c.Operations)
 		return
 	}
-	if len(c.Body) > mostBytes {
-		return
+	long := len(c.Body) > mostBytes
+	if long {
+		c.Body = ""
 	}
-	v.scans, v.laid = 0, 0
-	texts := v.parts(c.Operations, c.Body)
-	stopped := stopped(c)
-	for i, op := range c.Operations {
+	v.scans, v.laid, v.edited.file = 0, 0, nil
+	ops := c.Operations
+	var texts []string
+	if all := len(ops) > 0 && !slices.ContainsFunc(ops, func(op fileop.Operation) bool { return !op.Listed }); all {
+		ops, texts = listed(ops, c.Body)
+	} else {
+		ops = outcome(c)
+		texts = v.parts(ops, c.Body)
+	}
+	stopped := long || stopped(c)
+	for i, op := range ops {
 		if stopped {
 			op = op.Uncertain()
 		}
@@ -126,7 +139,11 @@ func (v *Views) Add(c Call) {
 			v.run(op)
 		case fileop.Window, fileop.Splice:
 			v.window(op, c.Body)
-		case fileop.Change, fileop.Remove, fileop.Move, fileop.Copy, fileop.Substitute:
+		case fileop.Change:
+			if found := v.known(op.Dir, op.Path); found == nil || op.Part || len(ops) > 1 || !v.rewrite(found, hunks(c.Body, op.Path)) {
+				v.follow(op)
+			}
+		case fileop.Remove, fileop.Move, fileop.Copy, fileop.Substitute:
 			v.follow(op)
 		default:
 			f := v.file(op.Dir, op.Path)
@@ -135,8 +152,8 @@ func (v *Views) Add(c Call) {
 				v.read(f, op, texts[i])
 			} else {
 				f.edited = v.now()
-				v.write(f, op)
-				if snippet := snippetIn(c.Body); len(c.Operations) == 1 && len(snippet.lines) > 0 {
+				v.write(f, op, c.Body)
+				if snippet := snippetIn(c.Body); len(ops) == 1 && len(snippet.lines) > 0 {
 					v.confirm(f, snippet, !op.All)
 				}
 			}
@@ -164,6 +181,9 @@ func (v *Views) failed(ops []fileop.Operation) {
 
 // read records the text that a call shows of a file.
 func (v *Views) read(f *file, op fileop.Operation, text string) {
+	if !op.Part {
+		op, text = plain(op, text)
+	}
 	if strings.TrimSpace(text) == "" || saysNothing(text) {
 		return
 	}
@@ -184,10 +204,10 @@ func (v *Views) read(f *file, op fileop.Operation, text string) {
 		}
 		return
 	}
-	known := v.readPart(f, op.From, text)
-	if op.All && len(text) < wholeBytes {
+	known, one := v.readPart(f, op.From, text)
+	if op.All && one && known.from == 1 && len(text) < wholeBytes {
 		v.lines -= f.size() - len(known.lines)
-		f.regions, f.sieve, f.missed, f.whole = []region{known}, nil, nil, known.from == 1
+		f.regions, f.sieve, f.missed, f.whole = []region{known}, nil, nil, !op.Listed
 	}
 }
 
@@ -207,24 +227,29 @@ func present(text string) iter.Seq2[int, string] {
 	}
 }
 
-// readPart takes in lines of a file that follow each other.
-func (v *Views) readPart(f *file, from int, text string) region {
-	shown := parseShown(text, from)
-	known := regionOf(shown.from, v.fresh(shown.lines, false))
-	if known.from == 0 {
-		at, stale := f.seek(known.lines)
-		if stale {
-			v.cut(f, at, len(known.lines), 0) // they may be elsewhere
-		} else {
-			known.from = at
+// readPart takes in lines of a file. It returns the first run of them, and whether there is no other.
+func (v *Views) readPart(f *file, from int, text string) (first region, one bool) {
+	runs := parseShown(text, from)
+	for i, run := range runs {
+		known := regionOf(run.from, v.fresh(run.lines, false))
+		if known.from == 0 {
+			at, stale := f.seek(known.lines)
+			if stale {
+				v.cut(f, at, len(known.lines), 0) // they may be elsewhere
+			} else {
+				known.from = at
+			}
 		}
+		if i == 0 {
+			first = known
+		}
+		v.show(f, known)
 	}
-	v.show(f, known)
-	return known
+	return first, len(runs) == 1
 }
 
 // write takes in what a call writes to a file.
-func (v *Views) write(f *file, op fileop.Operation) {
+func (v *Views) write(f *file, op fileop.Operation, body string) {
 	switch op.Kind {
 	case fileop.Write:
 		v.lines -= f.size()
@@ -234,7 +259,7 @@ func (v *Views) write(f *file, op fileop.Operation) {
 	case fileop.Append:
 		v.add(f, op)
 	case fileop.Replace:
-		v.replace(f, op)
+		v.replace(f, op, body)
 	case fileop.Insert:
 		v.insert(f, op)
 	}

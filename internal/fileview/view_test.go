@@ -88,6 +88,22 @@ func TestEditsAreBounded(t *testing.T) {
 	}
 }
 
+// TestLongTextsAreChanges: of a call whose arguments or result are too long it is known which file it changed.
+func TestLongTextsAreChanges(t *testing.T) {
+	long := strings.Repeat("a line that is too long for a view\n", mostBytes/32)
+	for _, c := range []Call{
+		{Operations: Operations("Write", fmt.Sprintf(`{"file_path":"/r/a.go","content":%q}`, long))},
+		{Operations: Operations("bash", `{"command":"sed -i 's/.*/x/' /r/a.go; cat /r/b.go"}`), Body: long},
+	} {
+		v := NewViews()
+		v.Add(Call{Operations: Operations("Write", `{"file_path":"/r/a.go","content":"package a\n"}`)})
+		v.Add(c)
+		if f := v.known("", "/r/a.go"); len(f.missed) != 1 {
+			t.Errorf("%+v: the change is not known: %v", c.Operations, f.missed)
+		}
+	}
+}
+
 // TestViewsFollowFiles: the known lines of a file whose changes the agent saw are those of the file, at the
 // same places.
 func TestViewsFollowFiles(t *testing.T) {

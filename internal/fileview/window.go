@@ -204,7 +204,7 @@ func (v *Views) replaceInWindow(f *file, op fileop.Operation, window shown) {
 		return // the window shows all that changed
 	}
 	if op.All {
-		v.replace(f, op)
+		v.replace(f, op, "")
 		return
 	}
 	place := 0

@@ -39,13 +39,22 @@ type Operation struct {
 	// From is the first line of what is read, counted from 1, or the line after which
 	// something is inserted; 0 is not known.
 	From int
-	// Lines is how many lines of the file are shown at the most; 0 is any number.
+	// Lines is how many lines of the file are shown at the most; 0 is any number. Of a Replace, Old is in so many
+	// lines from From on, if these are known.
 	Lines int
 	// Old is what must be in the file to the letter, and New what is there after.
 	Old, New string
 	// All is set where every place of Old is replaced, or the whole file is read; see Kind for what it
 	// says of others.
 	All bool
+	// Trim is set where a tool that replaces Old by nothing takes the line feed after it, too.
+	Trim bool
+	// First is set where a tool takes the first place of Old that comes after what it changed before in the file, and
+	// after a line that has Anchor if that is not empty.
+	First  bool
+	Anchor string
+	// Listed is set where a call reads files of a list: the result names each. Path may be a pattern.
+	Listed bool
 	// ByLine is set where the first place of each line is replaced.
 	ByLine bool
 	// Part is set where a command or a program does it, maybe among other things: it may be done although

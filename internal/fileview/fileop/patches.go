@@ -16,7 +16,11 @@ func Patches(text string) []Operation {
 }
 
 // hunk gathers the lines of one place that a patch changes.
-type hunk struct{ old, new strings.Builder }
+type hunk struct {
+	old, new strings.Builder
+	anchor   string
+	numbered bool // its head says at which line it is
+}
 
 // add takes in a line of the patch and reports whether it belongs to a hunk.
 func (h *hunk) add(line string) bool {
@@ -39,7 +43,7 @@ func (h *hunk) add(line string) bool {
 
 // end appends the operation of the hunk, if it has any lines, and empties it.
 func (h *hunk) end(all []Operation, kind Kind, path string) []Operation {
-	op := Operation{Kind: kind, Path: path, Old: h.old.String(), New: h.new.String()}
+	op := Operation{Kind: kind, Path: path, Old: h.old.String(), New: h.new.String(), First: kind == Replace && !h.numbered, Anchor: h.anchor}
 	*h = hunk{}
 	if path == "" || op.Old == "" && op.New == "" {
 		return all
@@ -78,6 +82,9 @@ func parsePatch(text string) []Operation {
 			path, inside = "", false
 		case strings.HasPrefix(line, "@@"), strings.HasPrefix(line, "*** "):
 			out = h.end(out, kind, path)
+			if rest, ok := strings.CutPrefix(line, "@@ "); ok {
+				h.anchor = strings.TrimSpace(strings.TrimSuffix(rest, "@@"))
+			}
 		case inside:
 			h.add(line)
 		}
@@ -120,7 +127,7 @@ func parseDiff(text string) []Operation {
 			}
 		case strings.HasPrefix(line, "@@ "):
 			end()
-			inside = true
+			inside, h.numbered = true, true
 		case inside && !h.add(line):
 			inside = false
 		}

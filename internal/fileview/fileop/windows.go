@@ -58,7 +58,7 @@ func (a Arguments) OnWindow(tool, path string) []Operation {
 	case tool == "insert" && a.Has("text"):
 		op := Operation{Kind: Splice, New: ended(a.Text("text")), All: !a.Has("line")}
 		if !op.All {
-			op.From = a.number("line") + 1
+			op.From = a.Number("line") + 1
 		}
 		return []Operation{op}
 	case windowed[tool] && !a.Has("filetext", "content"):
