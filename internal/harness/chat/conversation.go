@@ -52,11 +52,16 @@ func (c *conversation) add(raw jsontext.Value, line int) {
 		return
 	}
 	m.ofLangChain(raw)
+	m.unwrapped(raw)
+	m.translate()
 	entry.Time = m.time()
 	from := c.session.Len()
 	side, err := c.subagent(entry, &m)
 	switch {
 	case side:
+	case m.begins():
+		c.session.Label(transcript.LabelSessionID, string(m.ID))
+		c.session.Keep(entry, "session")
 	case m.IsSummary:
 		err = c.summary(entry, &m)
 	default:
@@ -129,7 +134,7 @@ func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.R
 	if role == eventlog.RoleUser && surroundings(blocks) && (len(results) > 0 || withoutTool(blocks)) {
 		entry.Label(transcript.LabelInjected, "true")
 	}
-	if m.IsDemo || m.IsCut || m.byAgent() || c.refused && role == eventlog.RoleUser && !m.byUser() {
+	if m.IsDemo || m.IsCut || m.Synthetic != "" || m.byAgent() || c.refused && role == eventlog.RoleUser && !m.byUser() {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
 	entry.Body = &eventlog.Message{Role: role, Blocks: blocks}
