@@ -86,7 +86,7 @@ func (c *conversation) message(entry transcript.Entry, m *message) (err error) {
 	c.reply = ""
 	m.unwrap()
 	switch m.Role {
-	case "system", "developer":
+	case "system", "developer", "_system_prompt":
 		err = c.plain(entry, m, eventlog.RoleSystem)
 	case "user":
 		err = c.user(entry, m)
@@ -99,6 +99,8 @@ func (c *conversation) message(entry transcript.Entry, m *message) (err error) {
 		}
 	case "tool", "function":
 		err = c.tool(entry, m)
+	case "_checkpoint", "_usage": // Kimi CLI, of its own
+		c.session.Keep(entry, "bookkeeping")
 	case "exit": // mini-swe-agent: how the run ended
 		c.session.Custom(entry, "exit")
 	default:
@@ -261,7 +263,7 @@ func (c *conversation) tool(entry transcript.Entry, m *message) error {
 			result.IsError = true
 		}
 	}
-	if c.dialect == miniSWEAgent && failedText(inner) {
+	if text, ok := first(inner); ok && strings.HasPrefix(text, refusedByClaude) || c.dialect == miniSWEAgent && failedText(inner) {
 		result.IsError = true
 	}
 	blocks := []eventlog.Block{result}
@@ -278,6 +280,10 @@ func (c *conversation) tool(entry transcript.Entry, m *message) error {
 	c.session.Append(entry)
 	return nil
 }
+
+// refusedByClaude begins the results of Claude Code's calls that did nothing. Its transcripts say also elsewhere
+// that they failed, which some programs omit where they convert them.
+const refusedByClaude = "<tool_use_error>"
 
 func first(blocks []eventlog.Block) (string, bool) {
 	if len(blocks) == 0 {
