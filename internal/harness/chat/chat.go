@@ -41,7 +41,7 @@ const trajectory = "trajectory"
 
 // Harness is for all programs that write lists of chat messages.
 var Harness = transcript.Harness{
-	Name: Name, Aliases: []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent", "amp", "continue", "droid", "goose", "grok"}, Detect: detect, Instead: shownByCline, Read: read,
+	Name: Name, Aliases: []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent", "amp", "continue", "crush", "droid", "goose", "grok"}, Detect: detect, Instead: shownByCline, Read: read,
 }
 
 // detect recognises a list of messages by their roles, or by the members that some programs write instead.
@@ -61,7 +61,8 @@ func detect(p transcript.Probe) bool {
 // wrapsMessages reports whether a record is, or lists, messages with members around them, or lines of Grok CLI.
 func wrapsMessages(record map[string]string) bool {
 	_, said := record["content"]
-	return wraps(record, "") || wraps(record, "[].") || wraps(record, inHistory+"[].") || said && grokRoles[record["type"]] != ""
+	_, crush := record["[].parts"]
+	return crush && record["[].session_id"] != "" && record["[].role"] != "" || wraps(record, "") || wraps(record, "[].") || wraps(record, inHistory+"[].") || said && grokRoles[record["type"]] != ""
 }
 
 // withoutRoles reports whether a record holds messages in Google's form, in LangChain's, or OpenAI's items.
@@ -102,7 +103,9 @@ func oneOf(records []map[string]string) bool {
 type reader struct {
 	out *transcript.Builder
 	// loose is the conversation of messages that are not inside an object.
-	loose    *conversation
+	loose *conversation
+	// crush are the conversations of messages that name theirs, by its id.
+	crush    map[string]*conversation
 	sessions int
 }
 
@@ -153,6 +156,8 @@ func (r *reader) element(raw jsontext.Value, line int) {
 		Contents jsontext.Value `json:"contents"`
 		Input    jsontext.Value `json:"input"`
 		Goose    jsontext.Value `json:"conversation"`
+		Parts    jsontext.Value `json:"parts"`
+		crush
 	}
 	if raw[0] == '{' {
 		if err := transcript.Decode(raw, &kind); err != nil {
@@ -169,6 +174,17 @@ func (r *reader) element(raw jsontext.Value, line int) {
 		if err != nil {
 			r.out.Warn(line, "object with messages could not be read: %v", err)
 		}
+		return
+	}
+	if id := string(kind.SessionID); id != "" && len(kind.Parts) > 0 && kind.Parts[0] == '"' {
+		if r.crush[id] == nil {
+			if r.crush == nil {
+				r.crush = map[string]*conversation{}
+			}
+			r.crush[id] = r.conversation()
+			r.crush[id].session.Label(transcript.LabelSessionID, id)
+		}
+		r.crush[id].add(raw, line)
 		return
 	}
 	if r.loose == nil {

@@ -54,6 +54,7 @@ func (c *conversation) add(raw jsontext.Value, line int) {
 	m.ofLangChain(raw)
 	m.unwrapped(raw)
 	m.translate()
+	m.ofCrush()
 	entry.Time = m.time()
 	from := c.session.Len()
 	side, err := c.subagent(entry, &m)

@@ -56,6 +56,7 @@ type message struct {
 	Metadata  transcript.Maybe[metadata] `json:"_metadata"`
 
 	roo
+	crush
 
 	// Of SWE-agent.
 	Action  transcript.Word `json:"action"`
@@ -179,6 +180,9 @@ func (m *message) time() time.Time {
 	}
 	if t.IsZero() {
 		t = parseTime(m.Created)
+	}
+	if t.IsZero() {
+		t = parseTime(m.CreatedAt)
 	}
 	if t.IsZero() && m.Extra != nil {
 		t = parseTime(m.Extra.Timestamp)
