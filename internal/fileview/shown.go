@@ -114,7 +114,7 @@ type shown struct {
 
 // numbered matches what a tool writes before a line of a file: its number, and in Oh My Pi a checksum of
 // its text.
-var numbered = regexp.MustCompile(`^ *(\d{1,7})(?:→| ?\| ?|: ?|\t|\.(?: |$)|[a-z]{2}\|| )`)
+var numbered = regexp.MustCompile(`^ *(\d{1,7})(?:→| \| ?|\||:|\t|\.(?: |$)|[a-z]{2}\|| )`)
 
 // saysNothing reports whether a text of Claude Code shows nothing of a file, but says why.
 func saysNothing(text string) bool {
@@ -181,6 +181,7 @@ func parseShown(text string, from int) shown {
 	out := shown{}
 	filled := 0
 	listed, code := false, false // about numbers with a full stop
+	mark := ""                   // the newest number, with what is after it
 	for _, line := range all {
 		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "<") {
 			filled++
@@ -202,7 +203,9 @@ func parseShown(text string, from int) shown {
 			code = code || rest == "" || rest[0] == ' ' || rest[0] == '\t'
 		}
 		out.lines = append(out.lines, rest)
+		mark = m[0]
 	}
+	unspace(out.lines, mark)
 	if listed && (!code || from > 0 && from != out.from) {
 		return shown{from, all}
 	}
@@ -214,6 +217,29 @@ func parseShown(text string, from int) shown {
 		return out
 	}
 	return shown{from, all}
+}
+
+// unspace removes the blank that some tools write between the colon or the bar after a number and the line:
+// OpenCode does, SWE-agent and Crush do not. It is there if every line that is not empty begins with one. Lines
+// that are all indented do so in any case; after a bar, an odd width of the smallest indentation says that the
+// blank is the tool's, unless the number begins with a zero, as only OpenCode writes it.
+func unspace(lines []string, mark string) {
+	bar := strings.HasSuffix(mark, "|") && len(strings.Trim(mark, " 0123456789")) == 1
+	if !bar && !strings.HasSuffix(mark, ":") {
+		return
+	}
+	least := -1
+	for _, line := range lines {
+		if width := len(line) - len(strings.TrimLeft(line, " ")); line != "" && (least < 0 || width < least) {
+			least = width
+		}
+	}
+	if least < 1 || bar && least%2 == 0 && !strings.HasPrefix(mark, "0") {
+		return
+	}
+	for i, line := range lines {
+		lines[i] = strings.TrimPrefix(line, " ")
+	}
 }
 
 // match matches a line that a search found: its file (empty if one file was searched), its number and its
