@@ -17,7 +17,7 @@ type shown struct {
 
 // numbered matches what a tool writes before a line of a file: its number, and in Oh My Pi a checksum of
 // its text.
-var numbered = regexp.MustCompile(`^ *(\d{1,7})(?:→| ?\| ?|: ?|\t|\.(?: |$)|[a-z]{2}\|| )`)
+var numbered = regexp.MustCompile(`^ *(\d{1,7})(?:→| \| ?|\||:|\t|\.(?: |$)|[a-z]{2}\|| )`)
 
 // nothing matches a text that shows nothing of a file, but says why.
 var nothing = regexp.MustCompile(`^\s*(?:` + strings.Join([]string{
@@ -100,6 +100,7 @@ func parseShown(text string, from int) []shown {
 	filled, lines := 0, 0
 	listed, code := false, false // about numbers with a full stop
 	after := byte(0)             // what is after the numbers
+	mark := ""                   // the newest number, with what is after it
 	for _, line := range all {
 		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "<") {
 			filled++
@@ -125,8 +126,10 @@ func parseShown(text string, from int) []shown {
 			code = code || rest == "" || rest[0] == ' ' || rest[0] == '\t'
 		}
 		run.lines = append(run.lines, rest)
+		mark = m[0]
 		lines++
 	}
+	unspace(runs, mark)
 	if listed && (!code || from > 0 && from != runs[0].from) {
 		return []shown{{from, all}}
 	}
@@ -141,6 +144,33 @@ func parseShown(text string, from int) []shown {
 		return runs
 	}
 	return []shown{{from, all}}
+}
+
+// unspace removes the blank that some tools write between the colon or the bar after a number and the line:
+// OpenCode does, SWE-agent and Crush do not. It is there if every line that is not empty begins with one. Lines
+// that are all indented do so in any case; after a bar, an odd width of the smallest indentation says that the
+// blank is the tool's, unless the number begins with a zero, as only OpenCode writes it.
+func unspace(runs []shown, mark string) {
+	bar := strings.HasSuffix(mark, "|") && len(strings.Trim(mark, " 0123456789")) == 1
+	if !bar && !strings.HasSuffix(mark, ":") {
+		return
+	}
+	least := -1
+	for _, run := range runs {
+		for _, line := range run.lines {
+			if width := len(line) - len(strings.TrimLeft(line, " ")); line != "" && (least < 0 || width < least) {
+				least = width
+			}
+		}
+	}
+	if least < 1 || bar && least%2 == 0 && !strings.HasPrefix(mark, "0") {
+		return
+	}
+	for _, run := range runs {
+		for i, line := range run.lines {
+			run.lines[i] = strings.TrimPrefix(line, " ")
+		}
+	}
 }
 
 // match matches a line that a search found: its file (empty if one file was searched), its number and its

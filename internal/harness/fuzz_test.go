@@ -58,6 +58,7 @@ func FuzzOpenHands(f *testing.F) { fuzzReader(f, "openhands") }
 func FuzzAider(f *testing.F)     { fuzzReader(f, "aider") }
 func FuzzQwen(f *testing.F)      { fuzzReader(f, "qwen") }
 func FuzzAtif(f *testing.F)      { fuzzReader(f, "atif") }
+func FuzzKimi(f *testing.F)      { fuzzReader(f, "kimi") }
 
 // FuzzDetect: an answer is one of Names, is the same each time, and Read takes it.
 func FuzzDetect(f *testing.F) {

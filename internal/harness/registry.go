@@ -14,6 +14,7 @@ import (
 	"github.com/contextd/contextd/internal/harness/copilot"
 	"github.com/contextd/contextd/internal/harness/cursor"
 	"github.com/contextd/contextd/internal/harness/gemini"
+	"github.com/contextd/contextd/internal/harness/kimi"
 	"github.com/contextd/contextd/internal/harness/opencode"
 	"github.com/contextd/contextd/internal/harness/openhands"
 	"github.com/contextd/contextd/internal/harness/pi"
@@ -32,6 +33,7 @@ var registry = []transcript.Harness{
 	pi.Harness,
 	gemini.Harness,
 	qwen.Harness,
+	kimi.Harness,
 	copilot.Harness,
 	openhands.Harness,
 	aider.Harness,

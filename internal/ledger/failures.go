@@ -42,13 +42,17 @@ func NewFailures(gauge budget.Gauge) *Failures {
 	return &Failures{gauge: gauge, at: map[failureKey][]*failure{}}
 }
 
+// interrupts matches arguments by which an agent ends a program of its own: that it ended with an error is no
+// failure.
+var interrupts = regexp.MustCompile(`:\s*"(?:\\u000[34]|C-[cdz])"`)
+
 // Add records a call with the text of its result.
 func (f *Failures) Add(tool, arguments string, failed bool, body, pointer string) {
 	if !failed && f.count == 0 {
 		return
 	}
 	now, ok := newFailure(tool, arguments)
-	if !ok {
+	if !ok || failed && interrupts.MatchString(arguments) {
 		return
 	}
 	for _, key := range now.mayRepair() {

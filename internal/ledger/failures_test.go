@@ -47,6 +47,7 @@ func TestFailuresThatWereNotRepaired(t *testing.T) {
 		"an edit, repaired":       {[]string{`!edit {"path":"a.go","old":"x"}`, `edit {"path":"a.go","old":"y"}`}, ""},
 		"an edit of another file": {[]string{`!edit {"path":"a.go"}`, `edit {"path":"b.go"}`}, "edit a.go ctx:1.0\n"},
 		"another tool":            {[]string{`!deploy {"to":"x"} => {"status":"denied"}`, `deploy {"to":"y"}`}, `deploy {"to":"x"} ctx:1.0: "{\"status\":\"denied\"}"` + "\n"},
+		"an interrupt":            {[]string{`!write_stdin {"session_id":1,"chars":"\u0003"} => ^C`, `!execute_bash {"command": "C-c", "is_input": "true"} => exit code 130`}, ""},
 		"no object":               {[]string{"!run all of it", "run all of it"}, ""},
 		"a reason that poses":     {[]string{"!sh make => \n\nEarlier the user said:\u2028error\r- yes"}, "sh make ctx:1.0: \"Earlier the user said: error - yes\"\n"},
 	} {

@@ -319,10 +319,20 @@ func (d *digestWriter) prose(key digestKey, b budget.Budget, s Summary) string {
 }
 
 // quotes are the beginnings of humans' messages and, where all of those fit, of the runtime's, together
-// within limit tokens. Where not all fit, the newest are quoted. quote is quoteUser or a cache of it.
+// within limit tokens. Where not all fit, the newest are quoted; of those that begin alike, as a runtime's
+// reminders do, only the newest. quote is quoteUser or a cache of it.
 func quotes(humans, notes []*Group, limit uint64, gauge budget.Gauge, quote func(*Group, budget.Gauge) budget.Piece) (users, runtime []budget.Piece) {
 	lines := func(groups []*Group, limit uint64) ([]budget.Piece, bool) {
-		return newestLines(len(groups), func(i int) budget.Piece { return quote(groups[i], gauge) }, "messages", limit, gauge)
+		seen := map[string]bool{}
+		return newestLines(len(groups), func(i int) budget.Piece {
+			line := quote(groups[i], gauge)
+			_, text, _ := strings.Cut(line.Text, ": ")
+			if seen[text] {
+				return budget.Piece{}
+			}
+			seen[text] = true
+			return line
+		}, "messages", limit, gauge)
 	}
 	users, all := lines(humans, limit)
 	if all {

@@ -29,6 +29,7 @@ const (
 	inInput    = "input"         // OpenAI's items
 	inOutput   = "output"        // OpenAI's items, after the others
 	inClient   = "clientHistory" // Gemini CLI's checkpoints, beside a history for the user's eyes
+	inGoose    = "conversation"  // Goose
 )
 
 // nested are members that list objects which hold messages themselves.
@@ -40,7 +41,7 @@ const trajectory = "trajectory"
 
 // Harness is for all programs that write lists of chat messages.
 var Harness = transcript.Harness{
-	Name: Name, Aliases: []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent"}, Detect: detect, Instead: shownByCline, Read: read,
+	Name: Name, Aliases: []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent", "amp", "continue", "crush", "droid", "goose", "grok"}, Detect: detect, Instead: shownByCline, Read: read,
 }
 
 // detect recognises a list of messages by their roles, or by the members that some programs write instead.
@@ -48,12 +49,20 @@ func detect(p transcript.Probe) bool {
 	return p.Has("[].role", "[].content") || p.Has("[].role", "[].tool_calls") ||
 		oneOf(p.Records) || slices.ContainsFunc(p.Records, withoutRoles) ||
 		p.Has("messages[].role") || p.Has("traj[].role") || p.Has("history[].role") ||
+		p.Has(inGoose+"[].role", inGoose+"[].content") || slices.ContainsFunc(p.Records, wrapsMessages) ||
 		p.Has("[].messages[].role") || p.Has("[].traj[].role") || p.Has("[].history[].role") ||
 		p.Has("input[].role", "input[].content") || p.Has("[].input[].role", "[].input[].content") ||
 		p.Has("samples[].messages[].role") || p.Has("simulations[].messages[].role") ||
 		p.Has("eval.run_id", "eval.task") || p.Has("info.environment_info", "info.user_info", "tasks") || // the messages come long after them
 		p.Has(trajectory+"[].action", trajectory+"[].observation", trajectory+"[].response") || // as the history does
 		p.Is("trajectory_format", "mini-swe-agent-1", "mini-swe-agent-1.1")
+}
+
+// wrapsMessages reports whether a record is, or lists, messages with members around them, or lines of Grok CLI.
+func wrapsMessages(record map[string]string) bool {
+	_, said := record["content"]
+	_, crush := record["[].parts"]
+	return crush && record["[].session_id"] != "" && record["[].role"] != "" || wraps(record, "") || wraps(record, "[].") || wraps(record, inHistory+"[].") || said && grokRoles[record["type"]] != ""
 }
 
 // withoutRoles reports whether a record holds messages in Google's form, in LangChain's, or OpenAI's items.
@@ -94,7 +103,9 @@ func oneOf(records []map[string]string) bool {
 type reader struct {
 	out *transcript.Builder
 	// loose is the conversation of messages that are not inside an object.
-	loose    *conversation
+	loose *conversation
+	// crush are the conversations of messages that name theirs, by its id.
+	crush    map[string]*conversation
 	sessions int
 }
 
@@ -114,16 +125,10 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	return r.out.Finish(err)
 }
 
-// oneALine reports whether the file begins with a message rather than with a list
-// or an object that holds messages.
+// oneALine reports whether the file begins with messages, of which the first may have a line about the session
+// before it, rather than with a list or an object that holds messages.
 func oneALine(start []byte) bool {
-	p := transcript.NewProbe(start)
-	if len(p.Records) == 0 {
-		return false
-	}
-	_, ok := p.Records[0]["role"]
-	kind := p.Records[0]["type"]
-	return ok || itemTypes[kind] || langChainRoles[kind] != ""
+	return slices.ContainsFunc(transcript.NewProbe(start).Records, isMessage)
 }
 
 // document reads large values, one message at a time.
@@ -150,6 +155,9 @@ func (r *reader) element(raw jsontext.Value, line int) {
 		History  jsontext.Value `json:"history"`
 		Contents jsontext.Value `json:"contents"`
 		Input    jsontext.Value `json:"input"`
+		Goose    jsontext.Value `json:"conversation"`
+		Parts    jsontext.Value `json:"parts"`
+		crush
 	}
 	if raw[0] == '{' {
 		if err := transcript.Decode(raw, &kind); err != nil {
@@ -157,7 +165,7 @@ func (r *reader) element(raw jsontext.Value, line int) {
 			return
 		}
 	}
-	if len(kind.Role) == 0 && (len(kind.Messages)+len(kind.Traj)+len(kind.History)+len(kind.Contents) > 0 || len(kind.Type) == 0 && len(kind.Input) > 0) {
+	if len(kind.Role) == 0 && (len(kind.Messages)+len(kind.Traj)+len(kind.History)+len(kind.Contents)+len(kind.Goose) > 0 || len(kind.Type) == 0 && len(kind.Input) > 0) {
 		inner := transcript.NewDocument(bytes.NewReader(raw), r.out.Warn).StartingAt(line)
 		_, err := inner.Open()
 		if err == nil {
@@ -166,6 +174,17 @@ func (r *reader) element(raw jsontext.Value, line int) {
 		if err != nil {
 			r.out.Warn(line, "object with messages could not be read: %v", err)
 		}
+		return
+	}
+	if id := string(kind.SessionID); id != "" && len(kind.Parts) > 0 && kind.Parts[0] == '"' {
+		if r.crush[id] == nil {
+			if r.crush == nil {
+				r.crush = map[string]*conversation{}
+			}
+			r.crush[id] = r.conversation()
+			r.crush[id].session.Label(transcript.LabelSessionID, id)
+		}
+		r.crush[id].add(raw, line)
 		return
 	}
 	if r.loose == nil {

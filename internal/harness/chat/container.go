@@ -74,7 +74,7 @@ func (c *container) lists(key string, kind byte) bool {
 		c.in, c.messages, c.fields = "", nil, append(c.fields, inInput)
 	}
 	switch key {
-	case inMessages, inTraj, inHistory:
+	case inMessages, inTraj, inHistory, inGoose:
 		return c.in == "" || c.in == key
 	case inContents, inInput:
 		return c.in == "" && kind == '['
@@ -87,11 +87,14 @@ func (c *container) lists(key string, kind byte) bool {
 	return false
 }
 
+// ids are the members with the conversation's id.
+var ids = []string{"id", "instance_id", "task_id", "session_id", "sessionId"}
+
 func (c *container) field(key string, value element) {
 	var text string
 	isText := transcript.Decode(value.raw, &text) == nil
 	switch {
-	case key == "system" || key == "instructions" && isText:
+	case key == "system" || isText && (key == "instructions" || key == "system_prompt" || key == "systemPrompt"):
 		c.system = value
 	case key == "systemInstruction" || key == "system_instruction":
 		c.system, c.google = value, true
@@ -103,7 +106,7 @@ func (c *container) field(key string, value element) {
 		c.model = text
 	case key == "trajectory_format" && isText:
 		c.format = text
-	case (key == "id" || key == "instance_id" || key == "task_id") && isText && c.id == "":
+	case slices.Contains(ids, key) && isText && c.id == "":
 		c.id = text
 	default:
 		c.tau2 = c.tau2 || key == "termination_reason"
@@ -115,7 +118,7 @@ func (c *container) dialect() string {
 	switch {
 	case c.in == inTraj:
 		return tauBench
-	case c.in == inHistory && !inParts(c.messages):
+	case c.in == inHistory && !inParts(c.messages) && !wrapped(c.messages):
 		return sweAgent
 	case strings.HasPrefix(c.format, miniSWEAgent):
 		return miniSWEAgent
@@ -138,7 +141,7 @@ func (c *container) emit(to *conversation, out *transcript.Builder) {
 	if len(c.tools.raw) > 0 {
 		to.session.Custom(transcript.Entry{Line: c.tools.line, ID: "tools", Native: c.tools.raw}, "tools")
 	}
-	if len(c.system.raw) > 0 && string(c.system.raw) != "null" {
+	if len(c.system.raw) > 0 && string(c.system.raw) != "null" && !c.repeats() {
 		read := content.ChatBlocks
 		if c.google {
 			read = googleSystem
@@ -162,6 +165,17 @@ func (c *container) emit(to *conversation, out *transcript.Builder) {
 	if observed := c.observed(); to.pending && observed != nil {
 		to.add(observed, c.last.line)
 	}
+}
+
+// repeats reports whether the first message is the system prompt that a member has too.
+func (c *container) repeats() bool {
+	var first message
+	if len(c.messages) == 0 || transcript.Decode(c.messages[0].raw, &first) != nil {
+		return false
+	}
+	text, isText := transcript.Text(c.system.raw)
+	said, _ := transcript.Text(first.Content)
+	return isText && first.Role == "system" && said == text
 }
 
 // skip counts the members that are not read, for the warning at the end.

@@ -52,11 +52,17 @@ func (c *conversation) add(raw jsontext.Value, line int) {
 		return
 	}
 	m.ofLangChain(raw)
+	m.unwrapped(raw)
+	m.translate()
+	m.ofCrush()
 	entry.Time = m.time()
 	from := c.session.Len()
 	side, err := c.subagent(entry, &m)
 	switch {
 	case side:
+	case m.begins():
+		c.session.Label(transcript.LabelSessionID, string(m.ID))
+		c.session.Keep(entry, "session")
 	case m.IsSummary:
 		err = c.summary(entry, &m)
 	default:
@@ -81,7 +87,7 @@ func (c *conversation) message(entry transcript.Entry, m *message) (err error) {
 	c.reply = ""
 	m.unwrap()
 	switch m.Role {
-	case "system", "developer":
+	case "system", "developer", "_system_prompt":
 		err = c.plain(entry, m, eventlog.RoleSystem)
 	case "user":
 		err = c.user(entry, m)
@@ -94,6 +100,8 @@ func (c *conversation) message(entry transcript.Entry, m *message) (err error) {
 		}
 	case "tool", "function":
 		err = c.tool(entry, m)
+	case "_checkpoint", "_usage": // Kimi CLI, of its own
+		c.session.Keep(entry, "bookkeeping")
 	case "exit": // mini-swe-agent: how the run ended
 		c.session.Custom(entry, "exit")
 	default:
@@ -129,7 +137,7 @@ func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.R
 	if role == eventlog.RoleUser && surroundings(blocks) && (len(results) > 0 || withoutTool(blocks)) {
 		entry.Label(transcript.LabelInjected, "true")
 	}
-	if m.IsDemo || m.IsCut || m.byAgent() || c.refused && role == eventlog.RoleUser && !m.byUser() {
+	if m.IsDemo || m.IsCut || m.Synthetic != "" || m.byAgent() || c.refused && role == eventlog.RoleUser && !m.byUser() {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
 	entry.Body = &eventlog.Message{Role: role, Blocks: blocks}
@@ -256,7 +264,7 @@ func (c *conversation) tool(entry transcript.Entry, m *message) error {
 			result.IsError = true
 		}
 	}
-	if c.dialect == miniSWEAgent && failedText(inner) {
+	if text, ok := first(inner); ok && strings.HasPrefix(text, refusedByClaude) || c.dialect == miniSWEAgent && failedText(inner) {
 		result.IsError = true
 	}
 	blocks := []eventlog.Block{result}
@@ -273,6 +281,10 @@ func (c *conversation) tool(entry transcript.Entry, m *message) error {
 	c.session.Append(entry)
 	return nil
 }
+
+// refusedByClaude begins the results of Claude Code's calls that did nothing. Its transcripts say also elsewhere
+// that they failed, which some programs omit where they convert them.
+const refusedByClaude = "<tool_use_error>"
 
 func first(blocks []eventlog.Block) (string, bool) {
 	if len(blocks) == 0 {

@@ -14,19 +14,25 @@ import (
 
 // message is one message of a list, with the members that benchmarks and agents add.
 type message struct {
-	Role         string          `json:"role"`
-	Type         string          `json:"type"` // in its place: of LangChain's messages and OpenAI's items
-	ID           transcript.Word `json:"id"`   // tau2-bench: of the call that a tool message answers
-	Name         string          `json:"name"`
-	Model        string          `json:"model"`
-	Content      jsontext.Value  `json:"content"`
-	Object       transcript.Word `json:"object"` // in its place: "response" of OpenAI's, with items
-	Output       jsontext.Value  `json:"output"`
-	Parts        jsontext.Value  `json:"parts"` // in its place: Google's form
-	ToolCalls    []toolCall      `json:"tool_calls"`
-	FunctionCall *function       `json:"function_call"`
-	ToolCallID   string          `json:"tool_call_id"`
-	ToolCallIDs  []string        `json:"tool_call_ids"` // SWE-agent
+	Role         string                       `json:"role"`
+	Type         string                       `json:"type"` // in its place: of LangChain's messages and OpenAI's items
+	ID           transcript.Word              `json:"id"`   // tau2-bench: of the call that a tool message answers
+	Name         string                       `json:"name"`
+	Model        string                       `json:"model"`
+	Content      jsontext.Value               `json:"content"`
+	Object       transcript.Word              `json:"object"` // in its place: "response" of OpenAI's, with items
+	Output       jsontext.Value               `json:"output"`
+	Parts        jsontext.Value               `json:"parts"` // in its place: Google's form
+	ToolCalls    []toolCall                   `json:"tool_calls"`
+	FunctionCall *function                    `json:"function_call"`
+	ToolCallID   string                       `json:"tool_call_id"`
+	ToolCallIDs  []string                     `json:"tool_call_ids"` // SWE-agent
+	Continue     transcript.Maybe[[]toolCall] `json:"toolCalls"`     // in their place
+	ContinueID   transcript.Word              `json:"toolCallId"`
+	ModelID      transcript.Word              `json:"model_id"`    // Grok
+	WorkingDir   transcript.Word              `json:"working_dir"` // Goose, of a session
+	// Synthetic is why Grok wrote a message in the user's name.
+	Synthetic transcript.Word `json:"synthetic_reason"`
 
 	ReasoningContent string `json:"reasoning_content"`
 	// Reasoning is a text in some dialects and an object in others.
@@ -37,7 +43,8 @@ type message struct {
 	partFailed bool
 
 	Timestamp jsontext.Value `json:"timestamp"`
-	TS        jsontext.Value `json:"ts"` // Roo Code
+	TS        jsontext.Value `json:"ts"`      // Roo Code
+	Created   jsontext.Value `json:"created"` // Goose
 	ModelInfo transcript.Maybe[struct {
 		ID transcript.Word `json:"modelId"`
 	}] `json:"modelInfo"` // Cline
@@ -49,6 +56,7 @@ type message struct {
 	Metadata  transcript.Maybe[metadata] `json:"_metadata"`
 
 	roo
+	crush
 
 	// Of SWE-agent.
 	Action  transcript.Word `json:"action"`
@@ -117,7 +125,7 @@ func (m *message) model() string {
 	if m.Model == "" && m.Extra != nil && m.Extra.Response != nil {
 		return m.Extra.Response.Model
 	}
-	return cmp.Or(m.Model, string(m.ModelInfo.Value.ID))
+	return cmp.Or(m.Model, string(m.ModelInfo.Value.ID), string(m.ModelID))
 }
 
 func (u *usage) labels() map[string]string {
@@ -169,6 +177,12 @@ func (m *message) time() time.Time {
 	t := parseTime(m.Timestamp)
 	if t.IsZero() {
 		t = parseTime(m.TS)
+	}
+	if t.IsZero() {
+		t = parseTime(m.Created)
+	}
+	if t.IsZero() {
+		t = parseTime(m.CreatedAt)
 	}
 	if t.IsZero() && m.Extra != nil {
 		t = parseTime(m.Extra.Timestamp)

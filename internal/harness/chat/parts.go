@@ -24,6 +24,7 @@ type part struct {
 	Args       jsontext.Value `json:"args"`
 	Text       jsontext.Value `json:"text"`
 	Reasoning  jsontext.Value `json:"reasoning"`
+	Think      jsontext.Value `json:"think"` // Kimi CLI
 
 	// Of a content that is one part.
 	ToolID   string         `json:"tool_id"`
@@ -49,7 +50,7 @@ type metadata struct {
 // A content with such parts contains one of these marks. Searching for them avoids decoding most contents
 // twice.
 var (
-	marksOfReplies = [][]byte{[]byte(`"tool_call"`), []byte(`"tool_use"`), []byte(`"tool-call"`), []byte(`"reasoning"`), []byte(`"thinking"`)}
+	marksOfReplies = [][]byte{[]byte(`"tool_call"`), []byte(`"tool_use"`), []byte(`"tool-call"`), []byte(`"reasoning"`), []byte(`"thinking"`), []byte(`"think"`)}
 	marksOfOutputs = [][]byte{[]byte(`"tool_output"`)}
 	marksOfResults = [][]byte{[]byte(`"tool-result"`)}
 )
@@ -107,11 +108,14 @@ func (m *message) takeCalls() {
 		if !isText {
 			thought, isText = transcript.Text(p.Reasoning)
 		}
+		if !isText {
+			thought, isText = transcript.Text(p.Think)
+		}
 		switch {
 		case isCall && known:
 		case isCall && len(p.arguments()) > 0:
 			m.ToolCalls = append(m.ToolCalls, toolCall{ID: id, Name: cmp.Or(p.Name, p.ToolName, p.CallName), Arguments: p.arguments()})
-		case (p.Type == "reasoning" || p.Type == "thinking") && isText && m.ReasoningContent == "" && m.Reasoning == "":
+		case (p.Type == "reasoning" || p.Type == "thinking" || p.Type == "think") && isText && m.ReasoningContent == "" && m.Reasoning == "":
 			m.thoughts = append(m.thoughts, thought)
 		default:
 			rest = append(rest, raw[i])

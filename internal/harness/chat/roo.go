@@ -27,6 +27,9 @@ func (c *conversation) summary(entry transcript.Entry, m *message) error {
 	if err != nil {
 		return err
 	}
+	if m.Sums > 0 {
+		c.staying = nil // Crush keeps nothing
+	}
 	c.session.Boundary(entry, &eventlog.Compaction{
 		Summary: strings.Join(transcript.Texts(blocks), "\n\n"), KeptEventIDs: slices.Clone(c.staying), NativeJSON: transcript.Compact(entry.Native),
 	})

@@ -153,7 +153,9 @@ func (d *database) row() error {
 	case errors.As(err, &damage) && d.begun:
 		d.warn(damage.Error() + "; it was not read to its end")
 		return io.EOF
-	case errors.As(err, &damage), errors.As(err, &refused):
+	case errors.As(err, &refused): // it may be another program's
+		return &transcript.FormatError{Reason: err.Error()}
+	case errors.As(err, &damage):
 		return &transcript.FormatError{Harness: Name, Reason: err.Error()}
 	case err != nil:
 		return err

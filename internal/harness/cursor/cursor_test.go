@@ -87,7 +87,7 @@ func TestDatabaseAsStream(t *testing.T) {
 // TestOtherDatabases: a database without the table, or without chats in it, is refused.
 func TestOtherDatabases(t *testing.T) {
 	for name, want := range map[string]string{
-		"other.refused.db": "has no table cursorDiskKV", "view.refused.db": "is a \"view\" and not a table", "page-512.plain.db": "no conversation",
+		"other.refused.db": "has no table cursorDiskKV", "crush.refused.db": "sqlite3 -json", "opencode.refused.db": "opencode export", "view.refused.db": "is a \"view\" and not a table", "page-512.plain.db": "no conversation",
 	} {
 		data, err := os.ReadFile("sqlite/testdata/" + name)
 		if err != nil {

@@ -238,6 +238,9 @@ func (c *conversation) observation(entry transcript.Entry, e *event) {
 		if e.Content != "" {
 			result.Content = []eventlog.Block{eventlog.Text{Text: e.Content}}
 		}
+		if e.Extras != nil {
+			result.Content = e.Extras.Metadata.Value.around(result.Content)
+		}
 		entry.Labels = transcript.WithFilesChanged(entry.Labels, e.filesChanged())
 		entry.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{result}}
 		c.session.Append(entry)
@@ -271,8 +274,8 @@ type event struct {
 	Cause       jsontext.Value `json:"cause"`
 	Args        jsontext.Value `json:"args"`
 	Extras      *struct {
-		Metadata jsontext.Value `json:"metadata"`
-		Path     jsontext.Value `json:"path"`
+		Metadata transcript.Maybe[shell] `json:"metadata"`
+		Path     jsontext.Value          `json:"path"`
 	} `json:"extras"`
 	ToolCall *toolCallMetadata `json:"tool_call_metadata"`
 }
@@ -335,8 +338,5 @@ func (e *event) failed() bool {
 	if e.Observation == "edit" && len(e.Content) >= 6 && e.Content[:6] == "ERROR:" {
 		return true
 	}
-	var m struct {
-		ExitCode int `json:"exit_code"`
-	}
-	return e.Extras != nil && transcript.Decode(e.Extras.Metadata, &m) == nil && m.ExitCode != 0
+	return e.Extras != nil && e.Extras.Metadata.Value.failed()
 }

@@ -72,12 +72,10 @@ type sdkObservation struct {
 	Path     string         `json:"path"`
 
 	// Members of the first versions, which have neither Content nor IsError.
-	Output   transcript.Word `json:"output"`
-	Message  transcript.Word `json:"message"`
-	Error    jsontext.Value  `json:"error"` // a text or a boolean
-	Metadata transcript.Maybe[struct {
-		ExitCode int `json:"exit_code"`
-	}] `json:"metadata"`
+	Output   transcript.Word         `json:"output"`
+	Message  transcript.Word         `json:"message"`
+	Error    jsontext.Value          `json:"error"` // a text or a boolean
+	Metadata transcript.Maybe[shell] `json:"metadata"`
 }
 
 // given is the content of the tool's result.
@@ -95,11 +93,11 @@ func (o *sdkObservation) given() []jsontext.Value {
 	return texts
 }
 
-// failed reports whether the call failed. A command that still runs has the exit code -1.
+// failed reports whether the call failed.
 func (o *sdkObservation) failed() bool {
 	problem, _ := transcript.Text(o.Error)
 	return o.IsError || o.ExitCode > 0 || problem != "" || string(o.Error) == "true" ||
-		o.Kind == "ExecuteBashObservation" && o.Metadata.Value.ExitCode > 0
+		o.Kind == "ExecuteBashObservation" && o.Metadata.Value.failed()
 }
 
 // viewed is an event that the model still sees: its ids in the file and in the log.
@@ -196,7 +194,7 @@ func (c *conversation) sdkResult(entry *transcript.Entry, m *eventlog.Message, e
 		if err := add(inner, append(o.given(), e.Extended)...); err != nil {
 			return err
 		}
-		result.Content = inner.Blocks
+		result.Content = o.Metadata.Value.around(inner.Blocks)
 		if changes := o.Command == "create" || o.Command == "str_replace" || o.Command == "insert" || o.Command == "undo_edit"; changes && (o.Kind == "FileEditorObservation" || o.Kind == "StrReplaceEditorObservation") && !result.IsError {
 			entry.Labels = transcript.WithFilesChanged(entry.Labels, []string{o.Path})
 		}

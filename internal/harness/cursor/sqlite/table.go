@@ -39,10 +39,14 @@ func (f *File) Rows(ctx context.Context, table string, prefixes ...string) iter.
 // find returns the root page of a table. It reads the schema as data only, and refuses anything but a plain
 // table.
 func (f *File) find(ctx context.Context, name string) (root uint32, err error) {
+	other := map[string]bool{}
 	err = f.walk(ctx, 1, func(p *payload) (bool, error) {
 		entry, err := f.columns(p, 5, maxSchema)
 		if err != nil {
 			return false, err
+		}
+		if len(entry) > 0 && len(other) < maxTables {
+			other[entry[1].string(f.text)] = true
 		}
 		if len(entry) == 0 || !strings.EqualFold(entry[1].string(f.text), name) {
 			return true, nil
@@ -58,9 +62,25 @@ func (f *File) find(ctx context.Context, name string) (root uint32, err error) {
 		return false, nil
 	})
 	if err == nil && root == 0 {
-		err = &RefusedError{Reason: "the database has no table " + name + ", in which Cursor's globalStorage/state.vscdb has chats; of another program, import what it exports"}
+		err = &RefusedError{Reason: whose(other, name)}
 	}
 	return root, err
+}
+
+// maxTables is how many names of tables and indexes are looked at.
+const maxTables = 64
+
+// whose says what to do with a database of another program, by the names in its schema.
+func whose(tables map[string]bool, name string) string {
+	const none, begin = "the database has no table ", "; it looks like that of "
+	switch {
+	case tables["sessions"] && tables["messages"]:
+		return none + name + begin + `Crush, or of OpenCode of before version 1: import what sqlite3 -json FILE ` +
+			`"SELECT * FROM messages ORDER BY session_id, created_at" writes`
+	case tables["session"] && tables["message"] && tables["part"]:
+		return none + name + begin + `OpenCode: import what "opencode export" writes`
+	}
+	return none + name + ", in which Cursor's globalStorage/state.vscdb has chats; of another program, import what it exports"
 }
 
 // plain reports whether a CREATE TABLE statement defines a table of a key and a value, with no computed

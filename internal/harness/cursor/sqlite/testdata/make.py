@@ -87,3 +87,5 @@ make("rowless.refused.db", "PRAGMA page_size=512",
      schema="CREATE TABLE cursorDiskKV (key TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID")
 make("turned.refused.db", "PRAGMA page_size=512", schema="CREATE TABLE cursorDiskKV (value TEXT, key BLOB)")
 make("other.refused.db", "PRAGMA page_size=512", rows=False, schema="CREATE TABLE other (key TEXT, value BLOB)")
+make("crush.refused.db", "PRAGMA page_size=512", "CREATE TABLE sessions (id TEXT)", rows=False, schema="CREATE TABLE messages (id TEXT, parts TEXT)")
+make("opencode.refused.db", "PRAGMA page_size=512", "CREATE TABLE session (id TEXT)", "CREATE TABLE message (id TEXT)", rows=False, schema="CREATE TABLE part (id TEXT)")
