@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -72,12 +71,12 @@ func newVerifier(ctx context.Context, o JWT, now func() time.Time, logger *slog.
 	)}
 	var err error
 	if _, remote := o.url(); !remote {
-		v.file, err = open("jwt_keys", func(contents ...[]byte) (keyfunc.Keyfunc, error) { return keyfunc.NewJWKSetJSON(contents[0]) }, o.Keys)
+		v.file, err = open("jwt_keys", parseSet, o.Keys)
 		return v, err
 	}
 	v.remote, err = keyfunc.NewDefaultOverrideCtx(ctx, []string{o.Keys}, keyfunc.Override{
 		Client: &http.Client{
-			Transport:     shortAnswers{http.DefaultTransport},
+			Transport:     checkedKeys{http.DefaultTransport},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		HTTPTimeout:      keysTimeout,
@@ -92,34 +91,6 @@ func newVerifier(ctx context.Context, o JWT, now func() time.Time, logger *slog.
 		},
 	})
 	return v, err
-}
-
-// maxKeysBytes bounds the answer with the keys at a URL.
-const maxKeysBytes = 1 << 20
-
-// shortAnswers is a transport whose answers fail after maxKeysBytes.
-type shortAnswers struct{ http.RoundTripper }
-
-func (s shortAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := s.RoundTripper.RoundTrip(r)
-	if err == nil {
-		resp.Body = &short{resp.Body, maxKeysBytes}
-	}
-	return resp, err
-}
-
-type short struct {
-	io.ReadCloser
-	left int
-}
-
-func (s *short) Read(p []byte) (int, error) {
-	if s.left == 0 {
-		return 0, fmt.Errorf("the answer has more than %d bytes", maxKeysBytes)
-	}
-	n, err := s.ReadCloser.Read(p[:min(len(p), s.left)])
-	s.left -= n
-	return n, err
 }
 
 func (v *verifier) identify(token string) (Identity, error) {
