@@ -89,6 +89,11 @@ type Daemon struct {
 	sick chan struct{}
 }
 
+// ConfigurationError reports that what a setting names, such as a file or a variable, is missing or wrong.
+type ConfigurationError struct{ error }
+
+func (e *ConfigurationError) Unwrap() error { return e.error }
+
 // Build opens the store, the listeners and everything between. After an error
 // nothing stays open.
 func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
@@ -116,13 +121,13 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 		Version: o.Version, Prometheus: o.Config.MetricsListen != "", LookupEnv: o.LookupEnv, Logger: o.Logger,
 	})
 	if err != nil {
-		return nil, err
+		return nil, &ConfigurationError{err}
 	}
 	if d.store, err = d.openStore(ctx, o); err != nil {
 		return nil, err
 	}
 	if d.auth, err = auth.New(o.Config.Auth, o.Logger); err != nil {
-		return nil, err
+		return nil, &ConfigurationError{err}
 	}
 	d.buildBudgets(o.Config)
 	if err := d.buildTenants(ctx, o); err != nil {
