@@ -60,9 +60,8 @@ func (e *Engine) recompute(ctx context.Context, s *session, r records.Projection
 // Replay computes a recorded projection again from the log and the recorded state
 // and says whether it gives the same bytes, or where it first differs.
 func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Replay, error) {
-	// A fresh session, so that the answer comes from the store and not from what is cached.
-	s := &session{id: sessionID}
-	s.reset()
+	s, release := e.sessions.apart(sessionID)
+	defer release()
 	if _, err := s.look(ctx, e.store); err != nil {
 		return Replay{}, err
 	}
@@ -87,6 +86,7 @@ func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Re
 	now.Observe(&records.Observation{}, p.Result.View, p.Conversation, p.Reminders)
 	out := Replay{Recorded: r, Replayed: now, Messages: messages, Difference: difference(r, now)}
 	out.Same = out.Difference == ""
+	s.handOver(ctx, messages)
 	return out, nil
 }
 

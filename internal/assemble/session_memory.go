@@ -103,10 +103,10 @@ func (s *session) logBytesOf(events eventlog.Seq) uint64 {
 }
 
 // handOver reduces the request's reservation to the bytes of its context, and keeps those until it is sent.
-func (s *session) handOver(ctx context.Context, out *Context) {
+func (s *session) handOver(ctx context.Context, messages []Message) {
 	bytes := 0
-	for i := range out.Messages {
-		bytes += len(out.Messages[i].JSON)
+	for i := range messages {
+		bytes += len(messages[i].JSON)
 	}
 	s.grant.Keep(uint64(bytes))
 	memory.UntilSent(ctx, s.grant)

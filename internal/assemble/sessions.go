@@ -102,6 +102,18 @@ func (all *pool) beginUse(s *session) (release func()) {
 	}
 }
 
+// apart returns a session outside the pool, for an answer that comes from the store and not from what is cached. It
+// takes memory and the processor as one of the pool does. release gives both back.
+func (all *pool) apart(id string) (s *session, release func()) {
+	s = &session{id: id, room: all.room, work: all.work, computing: fair.Of(all.turns)}
+	s.reset()
+	return s, func() {
+		s.computing.End()
+		s.grant.Release()
+		s.grant = nil
+	}
+}
+
 // join finds or makes a session and counts the caller as a user of it.
 func (all *sessions) join(id string) *session {
 	all.mu.Lock()
