@@ -58,9 +58,13 @@ func (e *Engine) recompute(ctx context.Context, s *session, r records.Projection
 }
 
 // Replay computes a recorded projection again from the log and the recorded state
-// and says whether it gives the same bytes, or where it first differs.
+// and says whether it gives the same bytes, or where it first differs. It uses nothing that contexts left in memory;
+// where it is called for later and later projections of a session, it reads the log once.
 func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Replay, error) {
-	s, release := e.sessions.apart(sessionID)
+	s, release, err := e.replays.acquire(ctx, sessionID)
+	if err != nil {
+		return Replay{}, err
+	}
 	defer release()
 	if _, err := s.look(ctx, e.store); err != nil {
 		return Replay{}, err
@@ -69,6 +73,10 @@ func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Re
 	if err != nil {
 		return Replay{}, err
 	}
+	if s.replayed > r.AsOf {
+		s.reset() // what it holds only grows
+	}
+	s.replayed = r.AsOf
 	p, err := e.recompute(ctx, s, r, "")
 	if err != nil {
 		return Replay{}, err

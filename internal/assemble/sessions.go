@@ -85,7 +85,7 @@ func (all *pool) beginUse(s *session) (release func()) {
 		s.reset()
 	}
 	if newSummaries || all.shared {
-		s.summaries = nil
+		s.forgetSummaries()
 	}
 	if all.shared {
 		s.known = nil
@@ -220,6 +220,7 @@ func (all *pool) drop(s *session) {
 func (e *Engine) Forget(sessionID string) {
 	e.sessions.forget(sessionID)
 	e.shadow.sessions.forget(sessionID)
+	e.replays.forget(sessionID)
 }
 
 // forgetSummaries has a session read its summaries again.
