@@ -8,8 +8,11 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/MicahParks/keyfunc/v3"
+	"golang.org/x/time/rate"
 )
 
 // parseSet parses a file with a JWK set.
@@ -42,8 +45,31 @@ func checkKeys(text []byte) error {
 // maxKeysBytes bounds the answer with the keys at a URL.
 const maxKeysBytes = 1 << 20
 
+// asks is how often tokens of unknown keys have the keys of a URL asked for: seldom, but until there was an answer,
+// without which nobody is let in.
+type asks struct {
+	limit    *rate.Limiter
+	answered atomic.Bool
+}
+
+const (
+	askUnanswered = time.Second
+	askAnswered   = 5 * time.Minute
+)
+
+func newAsks() *asks { return &asks{limit: rate.NewLimiter(rate.Every(askUnanswered), 1)} }
+
+func (a *asks) answer() {
+	if !a.answered.Swap(true) {
+		a.limit.SetLimit(rate.Every(askAnswered))
+	}
+}
+
 // checkedKeys is a transport whose answers are JWK sets of up to maxKeysBytes.
-type checkedKeys struct{ http.RoundTripper }
+type checkedKeys struct {
+	http.RoundTripper
+	asks *asks
+}
 
 func (c checkedKeys) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := c.RoundTripper.RoundTrip(r)
@@ -60,6 +86,7 @@ func (c checkedKeys) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := checkKeys(text); err != nil {
 		return nil, fmt.Errorf("the answer %w", err)
 	}
+	c.asks.answer()
 	resp.Body = io.NopCloser(bytes.NewReader(text))
 	return resp, nil
 }

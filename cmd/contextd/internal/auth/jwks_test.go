@@ -7,7 +7,9 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 )
@@ -66,5 +68,37 @@ func TestNoKeysInFile(t *testing.T) {
 			t.Errorf("after %q: %v", text, err)
 		}
 		a.Close()
+	}
+}
+
+// TestKeysThatCameLate: calls that come before the keys can be read do not delay those that come after, whether their
+// tokens name a key or not, and the health says which it is.
+func TestKeysThatCameLate(t *testing.T) {
+	mine := newIssuer(t)
+	nameless := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{"iss": "https://i", "aud": "contextd", "exp": time.Now().Add(time.Hour).Unix()})
+	signed, err := nameless.SignedString(mine.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, token := range map[string]string{"named": mine.sign(t, jwt.SigningMethodES256, mine.key, nil), "nameless": signed} {
+		t.Run(name, func(t *testing.T) {
+			var up atomic.Bool
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if !up.Load() {
+					http.Error(w, "down", http.StatusServiceUnavailable)
+					return
+				}
+				_, _ = w.Write(mine.set)
+			}))
+			defer server.Close()
+			a, _ := openByURL(t, server.URL)
+			if _, err := identify(t, a, nil, "Bearer "+token); err == nil || a.Healthy() || !a.ReadsFiles() {
+				t.Errorf("without keys: %v, healthy %v", err, a.Healthy())
+			}
+			up.Store(true)
+			if _, err := identify(t, a, nil, "Bearer "+token); err != nil || !a.Healthy() {
+				t.Errorf("with the keys: %v, healthy %v", err, a.Healthy())
+			}
+		})
 	}
 }

@@ -52,10 +52,11 @@ type verifier struct {
 	// file has the keys of a file. remote has those of a URL, and refreshes them itself.
 	file   *file[keyfunc.Keyfunc]
 	remote keyfunc.Keyfunc
+	asks   *asks // of a URL
 }
 
-// keysTimeout bounds a request for the keys of a URL. A token with an unknown key triggers one, at most every
-// 5 minutes. A call that would have to wait longer than keysTimeout for that is refused at once.
+// keysTimeout bounds a request for the keys of a URL. A token with an unknown key triggers one. A call that would have
+// to wait longer than keysTimeout for that is refused at once.
 const keysTimeout = 10 * time.Second
 
 // leeway is how far clocks may differ.
@@ -74,13 +75,15 @@ func newVerifier(ctx context.Context, o JWT, now func() time.Time, logger *slog.
 		v.file, err = open("jwt_keys", parseSet, o.Keys)
 		return v, err
 	}
+	v.asks = newAsks()
 	v.remote, err = keyfunc.NewDefaultOverrideCtx(ctx, []string{o.Keys}, keyfunc.Override{
 		Client: &http.Client{
-			Transport:     checkedKeys{http.DefaultTransport},
+			Transport:     checkedKeys{http.DefaultTransport, v.asks},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		HTTPTimeout:      keysTimeout,
-		RateLimitWaitMax: keysTimeout,
+		HTTPTimeout:       keysTimeout,
+		RateLimitWaitMax:  keysTimeout,
+		RefreshUnknownKID: v.asks.limit,
 		RefreshErrorHandlerFunc: func(string) func(context.Context, error) {
 			return func(ctx context.Context, err error) {
 				if of, ok := errors.AsType[*url.Error](err); ok {
@@ -93,13 +96,20 @@ func newVerifier(ctx context.Context, o JWT, now func() time.Time, logger *slog.
 	return v, err
 }
 
-func (v *verifier) identify(token string) (Identity, error) {
-	keys := v.remote
+// keyOf returns the key of a token; all keys if it names none.
+func (v *verifier) keyOf(token *jwt.Token) (any, error) {
 	if v.file != nil {
-		keys = v.file.get()
+		return v.file.get().Keyfunc(token)
 	}
+	if _, named := token.Header["kid"]; !named && !v.asks.answered.Load() {
+		_, _ = v.remote.Storage().KeyRead(context.Background(), "") // has the keys asked for, as a name would
+	}
+	return v.remote.Keyfunc(token)
+}
+
+func (v *verifier) identify(token string) (Identity, error) {
 	claims := jwt.MapClaims{}
-	if _, err := v.parser.ParseWithClaims(token, claims, keys.Keyfunc); err != nil {
+	if _, err := v.parser.ParseWithClaims(token, claims, v.keyOf); err != nil {
 		return Identity{}, &UnauthenticatedError{reason(err)}
 	}
 	subject, _ := claims.GetSubject() // only for the log
