@@ -14,10 +14,12 @@ import (
 
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/fair"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/memory"
 	"github.com/contextd/contextd/internal/pointers"
+	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
@@ -181,21 +183,24 @@ func TestACancelledCallerDoesNotWaitForTheSession(t *testing.T) {
 	}
 }
 
-// workingStore records, during each read, how much memory calls have taken from the work budget.
+// workingStore records, during each read, how much memory calls have taken from the work budget, and how many turns.
 type workingStore struct {
 	eventlog.Store
-	work *memory.Budget
-	most int64
+	work          *memory.Budget
+	turns         *fair.Turns
+	most, running int64
 }
 
 func (s *workingStore) Read(ctx context.Context, id string, from, to eventlog.Seq) iter.Seq2[eventlog.Event, error] {
-	s.most = max(s.most, s.work.Used())
+	s.most, s.running = max(s.most, s.work.Used()), max(s.running, s.turns.Running())
 	return s.Store.Read(ctx, id, from, to)
 }
 
-// TestSmallEventsAreWork: each event of a log takes memory from the work budget, however short its text is.
-func TestSmallEventsAreWork(t *testing.T) {
-	store := &workingStore{Store: memlog.New(), work: memory.NewBudget("work_memory", 64<<20, time.Second)}
+// TestReadingIsWork: whatever computes a context takes memory from the work budget, for each event of the log however
+// short its text is, and a turn of the processor. It gives both back.
+func TestReadingIsWork(t *testing.T) {
+	turns := fair.NewTurns(fair.TurnsOptions{Limit: 4, PerClient: 4, Clock: epoch})
+	store := &workingStore{Store: memlog.New(), work: memory.NewBudget("work_memory", 64<<20, time.Second), turns: turns}
 	defer closeStore(t, store)
 	const events = 10_000
 	var batch []eventlog.Event
@@ -207,12 +212,37 @@ func TestSmallEventsAreWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine := assemble.New(store, assemble.Options{Models: models, CacheSessions: 8, Clock: epoch, Gauges: gauges, Work: store.work})
+	engine := assemble.New(store, assemble.Options{Models: models, CacheSessions: 8, Clock: epoch, Gauges: gauges, Work: store.work, Processor: turns})
 	req := request()
 	req.Budget.MaxTokens = 1_000_000
-	mustAssemble(t, engine, req)
-	if least := int64(events * 500); store.most < least {
-		t.Errorf("%d bytes were taken to read %d events", store.most, events)
+	var made *assemble.Context
+	for _, test := range []struct {
+		name string
+		work func() error
+	}{
+		{"assemble", func() (err error) { made, err = engine.Assemble(t.Context(), req); return err }},
+		{"assemble what a harness shows", func() error {
+			req := req
+			req.Policy.Projection.Name = projection.HarnessView
+			_, err := engine.Assemble(t.Context(), req)
+			return err
+		}},
+		{"replay", func() error { _, err := engine.Replay(t.Context(), "s", made.Projection.ID); return err }},
+		{"explain", func() error {
+			_, err := engine.Explain(t.Context(), "s", assemble.Asked{Projection: made.Projection.ID}, "x", req)
+			return err
+		}},
+	} {
+		store.most, store.running = 0, 0
+		if err := test.work(); err != nil {
+			t.Fatalf("%s: %v", test.name, err)
+		}
+		if least := int64(events * 500); store.most < least || store.running != 1 {
+			t.Errorf("%s: %d bytes and %d turns were taken to read %d events", test.name, store.most, store.running, events)
+		}
+		if store.work.Used() != 0 || turns.Running() != 0 {
+			t.Errorf("%s: %d bytes and %d turns are kept", test.name, store.work.Used(), turns.Running())
+		}
 	}
 }
 

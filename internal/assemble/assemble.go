@@ -57,7 +57,7 @@ func (e *Engine) assemble(ctx context.Context, req Request) (out *Context, due *
 		out, due, err = e.answerOrAttempt(ctx, s, req)
 	}
 	if out != nil && err == nil {
-		s.handOver(ctx, out)
+		s.handOver(ctx, out.Messages)
 	}
 	return out, due, err
 }

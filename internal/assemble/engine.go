@@ -64,6 +64,8 @@ type Engine struct {
 	sessions *sessions
 	// shadow computes what other policies would have sent; nil in itself.
 	shadow *Engine
+	// replays are the sessions of which recorded projections are replayed, in the same pool.
+	replays *sessions
 }
 
 // DefaultCacheBytes is how much sessions hold between requests where Options do not say.
@@ -80,7 +82,7 @@ func New(store Store, opts Options) *Engine {
 	room := min(cmp.Or(opts.CacheBytes, DefaultCacheBytes), 1<<40)
 	e := &Engine{store: store, opts: opts, sessions: newSessions(opts.CacheSessions, int(room), opts.Work, opts.Processor, opts.SessionWait)}
 	e.sessions.shared = !store.Capabilities().OneWriter
-	return e.withShadow()
+	return e.complete()
 }
 
 // Over returns an engine for another store, with a namespace of its own. The two share one pool of memory
@@ -89,7 +91,7 @@ func (e *Engine) Over(store Store, namespace string, journal *lifecycle.Journal)
 	opts := e.opts
 	opts.Namespace, opts.Journal = namespace, journal
 	of := &Engine{store: store, opts: opts, sessions: e.sessions.pool.sessions()}
-	return of.withShadow()
+	return of.complete()
 }
 
 // checkPolicy refuses projection options that do not compile.

@@ -25,9 +25,9 @@ type Asked struct {
 // *eventlog.NotFoundError if there is no such session, call or block; *eventlog.InvalidError where what was
 // sent cannot be known.
 func (e *Engine) Explain(ctx context.Context, sessionID string, asked Asked, text string, preview Request) (explain.Explanation, error) {
-	// A fresh session, so that the answer comes from the store and not from what is cached.
-	s := &session{id: sessionID, whole: true}
-	s.reset()
+	s, release := e.sessions.apart(sessionID)
+	defer release()
+	s.whole = true
 	info, err := s.look(ctx, e.store)
 	if err != nil {
 		return explain.Explanation{}, err

@@ -24,9 +24,6 @@ func (s *session) harnessConversation(ctx context.Context, store Store, gauge bu
 		s.makeRoom()
 		conv = policy.NewConversation(gauge)
 	}
-	if ok && to == conv.Head() {
-		return conv, nil
-	}
 	own := conv.Head()
 	have := own
 	if !ok || to < own {
@@ -34,6 +31,12 @@ func (s *session) harnessConversation(ctx context.Context, store Store, gauge bu
 	}
 	if err := s.reserve(ctx, have, to); err != nil {
 		return nil, err
+	}
+	if err := s.computing.Begin(ctx); err != nil {
+		return nil, err
+	}
+	if ok && to == own {
+		return conv, nil
 	}
 	if ok && to > own {
 		fresh, err := events(ctx, store, s.id, own+1, to)

@@ -58,11 +58,14 @@ func (e *Engine) recompute(ctx context.Context, s *session, r records.Projection
 }
 
 // Replay computes a recorded projection again from the log and the recorded state
-// and says whether it gives the same bytes, or where it first differs.
+// and says whether it gives the same bytes, or where it first differs. It uses nothing that contexts left in memory;
+// where it is called for later and later projections of a session, it reads the log once.
 func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Replay, error) {
-	// A fresh session, so that the answer comes from the store and not from what is cached.
-	s := &session{id: sessionID}
-	s.reset()
+	s, release, err := e.replays.acquire(ctx, sessionID)
+	if err != nil {
+		return Replay{}, err
+	}
+	defer release()
 	if _, err := s.look(ctx, e.store); err != nil {
 		return Replay{}, err
 	}
@@ -70,6 +73,10 @@ func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Re
 	if err != nil {
 		return Replay{}, err
 	}
+	if s.replayed > r.AsOf {
+		s.reset() // what it holds only grows
+	}
+	s.replayed = r.AsOf
 	p, err := e.recompute(ctx, s, r, "")
 	if err != nil {
 		return Replay{}, err
@@ -87,6 +94,7 @@ func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Re
 	now.Observe(&records.Observation{}, p.Result.View, p.Conversation, p.Reminders)
 	out := Replay{Recorded: r, Replayed: now, Messages: messages, Difference: difference(r, now)}
 	out.Same = out.Difference == ""
+	s.handOver(ctx, messages)
 	return out, nil
 }
 

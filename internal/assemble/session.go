@@ -76,14 +76,19 @@ type kept struct {
 	report      *lastReport
 	// described caches the facts about the blocks that the last answer's pointers name.
 	described pointers.Described
-	// summaries are all of the session, oldest first; nil before they are read.
-	summaries []summarize.Summary
+	// summaries are the newest of the session, newest first and without their texts: those that were looked at.
+	// allSummaries says that there are no others. quoted are those that were read last, by id.
+	summaries    []summarize.Summary
+	allSummaries bool
+	quoted       recent[summarize.Summary]
 	// projectors are compiled projection policies, by recall tool and the JSON of their options.
 	projectors recent[projection.Policy]
 	// observed caches the observations about the last views, and ahead what lookAhead found for them; both
 	// by fingerprint.
 	observed recent[*records.Observation]
 	ahead    recent[ahead]
+	// replayed is the event of the projection that was replayed last; 0 if none was.
+	replayed eventlog.Seq
 	// known is what the session's watchers were informed of about reminders; nil before it is read.
 	known *decide.Known
 }
@@ -95,7 +100,14 @@ const (
 	maxFormats       = 2
 	maxStreams       = 8
 	maxProjectors    = 4
+	maxQuoted        = 4
 )
+
+// forgetSummaries has the summaries read again: others may have been stored.
+func (s *session) forgetSummaries() {
+	s.summaries, s.allSummaries = nil, false
+	s.quoted.keep(0)
+}
 
 // reset forgets everything cached.
 func (s *session) reset() {
@@ -108,6 +120,7 @@ func (s *session) reset() {
 		projectors:  recent[projection.Policy]{limit: maxProjectors},
 		observed:    recent[*records.Observation]{limit: maxStreams},
 		ahead:       recent[ahead]{limit: maxStreams},
+		quoted:      recent[summarize.Summary]{limit: maxQuoted},
 	}
 }
 

@@ -10,9 +10,11 @@ import (
 
 // conversationFactor: what is derived from a text, such as stubs and indexes, takes about as many bytes
 // again. projectorBytes: a compiled policy; an index that it gathers from the log is counted separately.
+// summaryBytes: a summary without its texts.
 const (
 	conversationFactor = 2
 	projectorBytes     = 64 << 10
+	summaryBytes       = 256
 )
 
 // held is how many bytes the session keeps between requests.
@@ -29,10 +31,7 @@ func (s *session) held() int {
 			n += int(min(s.logBytes, uint64(s.room)))
 		}
 	}
-	for i := range s.summaries {
-		n += len(s.summaries[i].Text) + len(s.summaries[i].Ledger) + len(s.summaries[i].Index)
-	}
-	return n
+	return n + s.quoted.bytes() + summaryBytes*len(s.summaries)
 }
 
 // shrink evicts all but what the last request used, if the session holds more than half of the room.
@@ -43,6 +42,7 @@ func (s *session) shrink() {
 		s.last.keep(1)
 		s.projectors.keep(1)
 		s.digests.keep(1)
+		s.quoted.keep(1)
 		s.observed.keep(1)
 		s.ahead.keep(1)
 	}
@@ -103,10 +103,10 @@ func (s *session) logBytesOf(events eventlog.Seq) uint64 {
 }
 
 // handOver reduces the request's reservation to the bytes of its context, and keeps those until it is sent.
-func (s *session) handOver(ctx context.Context, out *Context) {
+func (s *session) handOver(ctx context.Context, messages []Message) {
 	bytes := 0
-	for i := range out.Messages {
-		bytes += len(out.Messages[i].JSON)
+	for i := range messages {
+		bytes += len(messages[i].JSON)
 	}
 	s.grant.Keep(uint64(bytes))
 	memory.UntilSent(ctx, s.grant)

@@ -85,7 +85,7 @@ func (all *pool) beginUse(s *session) (release func()) {
 		s.reset()
 	}
 	if newSummaries || all.shared {
-		s.summaries = nil
+		s.forgetSummaries()
 	}
 	if all.shared {
 		s.known = nil
@@ -99,6 +99,18 @@ func (all *pool) beginUse(s *session) (release func()) {
 		s.grant.Release()
 		s.grant = nil
 		s.turn <- struct{}{}
+	}
+}
+
+// apart returns a session outside the pool, for an answer that comes from the store and not from what is cached. It
+// takes memory and the processor as one of the pool does. release gives both back.
+func (all *pool) apart(id string) (s *session, release func()) {
+	s = &session{id: id, room: all.room, work: all.work, computing: fair.Of(all.turns)}
+	s.reset()
+	return s, func() {
+		s.computing.End()
+		s.grant.Release()
+		s.grant = nil
 	}
 }
 
@@ -208,6 +220,7 @@ func (all *pool) drop(s *session) {
 func (e *Engine) Forget(sessionID string) {
 	e.sessions.forget(sessionID)
 	e.shadow.sessions.forget(sessionID)
+	e.replays.forget(sessionID)
 }
 
 // forgetSummaries has a session read its summaries again.

@@ -235,7 +235,7 @@ func TestSessionsThatAreWaitedFor(t *testing.T) {
 	for _, id := range []string{"a", "b", "c"} {
 		s, release := mustAcquire(t, all, id)
 		all.join(id) // who waits for it
-		s.summaries = []summarize.Summary{{Text: strings.Repeat("x", each)}}
+		s.quoted.put("", summarize.Summary{}, each)
 		release()
 		if all.bytes > room {
 			t.Errorf("after %s: %d bytes are held, with room for %d", id, all.bytes, room)

@@ -89,9 +89,10 @@ func (e *Engine) recordShadow(ctx context.Context, s *session, of Shadow, c *Con
 	return e.store.PutArtifacts(ctx, s.id, append(all, a)...)
 }
 
-// withShadow gives an engine a second one that computes shadows. Its sessions are separate, in the same
-// pool.
-func (e *Engine) withShadow() *Engine {
+// complete gives an engine a second one that computes shadows, and the sessions of replays. All have sessions of their
+// own, in the same pool.
+func (e *Engine) complete() *Engine {
+	e.replays = e.sessions.pool.sessions()
 	e.shadow = &Engine{store: apart{e.store}, opts: e.opts, sessions: e.sessions.pool.sessions()}
 	return e
 }

@@ -1,7 +1,9 @@
 package assemble
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/contextd/contextd/internal/decide"
@@ -12,48 +14,102 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// offered returns the summaries that a projection may quote: the one in use and the
-// newest.
+// offered returns the summaries that a projection may quote, oldest first: the one in use and the newest.
 func (e *Engine) offered(ctx context.Context, s *session, in decide.Inputs) ([]summarize.Summary, error) {
 	if in.Before.Summary == "" && in.Reduction.Collapse.StartAt == 0 && in.Caller.Strategy != reduce.Summarize {
 		return nil, nil
 	}
-	all, err := e.summariesOf(ctx, s, in.Conversation.Head())
-	if err != nil {
+	var ids []string
+	newest, err := e.newestSummary(ctx, s, in.Conversation)
+	if newest != nil {
+		ids = append(ids, newest.ID)
+	}
+	if in.Before.Summary != "" && (newest == nil || in.Before.Summary != newest.ID) {
+		ids = append(ids, in.Before.Summary)
+	}
+	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	newest := -1
-	for i := range all {
-		if all[i].Summarizer == summarize.Caller && decide.DecidedSummary(in.Conversation, all[i].ID) == nil {
-			continue // a caller's summary holds only while its compaction is in force
+	out := make([]summarize.Summary, 0, len(ids))
+	for _, id := range ids {
+		found, err := e.summary(ctx, s, in.Conversation.Head(), id)
+		if missing, ok := errors.AsType[*eventlog.NotFoundError](err); ok && missing.Kind == "summary" {
+			continue // a copied log may have it in the compaction alone
 		}
-		if newest < 0 || all[i].To > all[newest].To || all[i].To == all[newest].To && !all[i].Time.Before(all[newest].Time) {
-			newest = i
-		}
-	}
-	var out []summarize.Summary
-	for i := range all {
-		if i == newest || all[i].ID == in.Before.Summary {
-			out = append(out, all[i])
-		}
-	}
-	return out, nil
-}
-
-// summariesOf returns the summaries of spans that end at upTo or before, oldest first.
-func (e *Engine) summariesOf(ctx context.Context, s *session, upTo eventlog.Seq) ([]summarize.Summary, error) {
-	if s.summaries == nil {
-		all, err := summarize.Load(ctx, e.store, s.id, 0)
 		if err != nil {
 			return nil, err
 		}
-		s.summaries = append([]summarize.Summary{}, all...)
+		out = append(out, found)
 	}
-	n := slices.IndexFunc(s.summaries, func(x summarize.Summary) bool { return x.To > upTo })
-	if n < 0 {
-		n = len(s.summaries)
+	slices.SortFunc(out, func(a, b summarize.Summary) int { return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.ID, b.ID)) })
+	return out, nil
+}
+
+// newestSummary returns the newest summary, without its texts, of those that the conversation may quote; nil if there
+// is none. It reads no more of them than it must: a long session has many.
+func (e *Engine) newestSummary(ctx context.Context, s *session, conv *reduce.Conversation) (newest *summarize.Summary, err error) {
+	for i := 0; ; i++ {
+		if i == len(s.summaries) {
+			if err := e.moreSummaries(ctx, s); err != nil || i == len(s.summaries) {
+				return newest, err
+			}
+		}
+		of := &s.summaries[i]
+		switch {
+		case of.To > conv.Head():
+		case of.Summarizer == summarize.Caller && decide.DecidedSummary(conv, of.ID) == nil:
+			// A caller's summary holds only while its compaction is in force.
+		case newest == nil || of.To == newest.To && of.Time.After(newest.Time):
+			newest = of
+		case of.To < newest.To:
+			return newest, nil
+		}
 	}
-	return s.summaries[:n:n], nil
+}
+
+// moreSummaries reads on in the list of the session's summaries.
+func (e *Engine) moreSummaries(ctx context.Context, s *session) error {
+	const atOnce = 4
+	if s.allSummaries {
+		return nil
+	}
+	var last summarize.Summary
+	if n := len(s.summaries); n > 0 {
+		last = s.summaries[n-1]
+	}
+	read := 0
+	for of, err := range summarize.NewestFirst(ctx, e.store, s.id, last.To, last.ID) {
+		if err != nil {
+			return err
+		}
+		s.quoted.put(of.ID, of, sizeOf(of))
+		of.Text, of.Ledger, of.Index = "", "", ""
+		s.summaries = append(s.summaries, of)
+		if read++; read == atOnce {
+			return nil
+		}
+	}
+	s.allSummaries = true
+	return nil
+}
+
+// sizeOf is how many bytes of text a summary has.
+func sizeOf(of summarize.Summary) int { return len(of.Text) + len(of.Ledger) + len(of.Index) }
+
+// summary returns the summary with an id, of a span that ends at upTo or before, or *eventlog.NotFoundError.
+func (e *Engine) summary(ctx context.Context, s *session, upTo eventlog.Seq, id string) (summarize.Summary, error) {
+	of, ok := s.quoted.get(id)
+	if !ok {
+		var err error
+		if of, err = summarize.Get(ctx, e.store, s.id, id); err != nil {
+			return of, err
+		}
+		s.quoted.put(id, of, sizeOf(of))
+	}
+	if of.To > upTo {
+		return of, &eventlog.NotFoundError{Kind: "summary", Name: id}
+	}
+	return of, nil
 }
 
 // named returns the summaries with these ids, or *eventlog.NotFoundError.
@@ -61,17 +117,12 @@ func (e *Engine) named(ctx context.Context, s *session, asOf eventlog.Seq, ids [
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	all, err := e.summariesOf(ctx, s, asOf)
-	if err != nil {
-		return nil, err
-	}
 	out := make([]summarize.Summary, len(ids))
 	for i, id := range ids {
-		at := slices.IndexFunc(all, func(x summarize.Summary) bool { return x.ID == id })
-		if at < 0 {
-			return nil, &eventlog.NotFoundError{Kind: "summary", Name: id}
+		var err error
+		if out[i], err = e.summary(ctx, s, asOf, id); err != nil {
+			return nil, err
 		}
-		out[i] = all[at]
 	}
 	return out, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sort"
 	"time"
 
@@ -76,10 +75,11 @@ func inForce(ctx context.Context, store eventlog.Artifacts, sessionID string, r 
 		return in, nil
 	}
 	// The record does not say it.
-	all, err := summarize.Load(ctx, store, sessionID, r.AsOf)
-	if at := slices.IndexFunc(all, func(s summarize.Summary) bool { return s.ID == in.SummaryID }); at >= 0 {
-		in.SummaryVersion = all[at].Version
+	s, err := summarize.Get(ctx, store, sessionID, in.SummaryID)
+	if missing, ok := errors.AsType[*eventlog.NotFoundError](err); ok && missing.Kind == "summary" {
+		return in, nil
 	}
+	in.SummaryVersion = s.Version
 	return in, err
 }
 

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/contextd/contextd/internal/artifact"
@@ -99,6 +101,25 @@ func NewestFirst(ctx context.Context, store eventlog.Artifacts, sessionID string
 			}
 		}
 	}
+}
+
+// Get returns the summary with an id, or *eventlog.NotFoundError. It reads nothing else.
+func Get(ctx context.Context, store eventlog.Artifacts, sessionID, id string) (Summary, error) {
+	to, ok := endInID(id)
+	if ok {
+		s, found, err := get(ctx, store, sessionID, to, id)
+		if found || err != nil {
+			return s, err
+		}
+	}
+	return Summary{}, &eventlog.NotFoundError{Kind: "summary", Name: id}
+}
+
+// endInID reads the last event of the span from a summary's id (see SummaryID).
+func endInID(id string) (eventlog.Seq, bool) {
+	end, _, ok := strings.Cut(strings.TrimPrefix(id, "s"), "-")
+	to, err := strconv.ParseUint(end, 10, 64)
+	return eventlog.Seq(to), ok && err == nil && to > 0
 }
 
 // get returns one summary, or false if there is none.

@@ -852,7 +852,10 @@ type CountTokensResponse struct {
 	// The tokenizer that counted.
 	Tokenizer string `protobuf:"bytes,2,opt,name=tokenizer,proto3" json:"tokenizer,omitempty"`
 	// The count is the tokenizer's own. False: an estimate.
-	Exact         bool `protobuf:"varint,3,opt,name=exact,proto3" json:"exact,omitempty"`
+	Exact bool `protobuf:"varint,3,opt,name=exact,proto3" json:"exact,omitempty"`
+	// The request's model, where it picked the tokenizer and the daemon knows none of that name: the
+	// tokenizer is that of the entry "default". Empty: it is known, or was not asked for.
+	UnknownModel  string `protobuf:"bytes,4,opt,name=unknown_model,json=unknownModel,proto3" json:"unknown_model,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -906,6 +909,13 @@ func (x *CountTokensResponse) GetExact() bool {
 		return x.Exact
 	}
 	return false
+}
+
+func (x *CountTokensResponse) GetUnknownModel() string {
+	if x != nil {
+		return x.UnknownModel
+	}
+	return ""
 }
 
 var File_contextd_v1_tokens_proto protoreflect.FileDescriptor
@@ -986,11 +996,12 @@ const file_contextd_v1_tokens_proto_rawDesc = "" +
 	"\x06format\x18\x05 \x01(\x0e2\x13.contextd.v1.FormatB\b\xbaH\x05\x82\x01\x02\x10\x01R\x06format\x12\x1d\n" +
 	"\n" +
 	"tools_json\x18\x06 \x01(\fR\ttoolsJson:d\xbaHa\x1a_\n" +
-	"\x0ftext.or_message\x12%text and message must not both be set\x1a%this.text == '' || !has(this.message)\"a\n" +
+	"\x0ftext.or_message\x12%text and message must not both be set\x1a%this.text == '' || !has(this.message)\"\x86\x01\n" +
 	"\x13CountTokensResponse\x12\x16\n" +
 	"\x06tokens\x18\x01 \x01(\x04R\x06tokens\x12\x1c\n" +
 	"\ttokenizer\x18\x02 \x01(\tR\ttokenizer\x12\x14\n" +
-	"\x05exact\x18\x03 \x01(\bR\x05exactB;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
+	"\x05exact\x18\x03 \x01(\bR\x05exact\x12#\n" +
+	"\runknown_model\x18\x04 \x01(\tR\funknownModelB;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
 
 var (
 	file_contextd_v1_tokens_proto_rawDescOnce sync.Once

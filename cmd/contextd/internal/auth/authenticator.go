@@ -146,12 +146,17 @@ func (a *Authenticator) files() (all []reloader) {
 	return all
 }
 
-// ReadsFiles reports whether credentials come from files, which may change.
-func (a *Authenticator) ReadsFiles() bool { return len(a.files()) > 0 }
+// ReadsFiles reports whether credentials come from files, which may change, or from a URL, which may not answer.
+func (a *Authenticator) ReadsFiles() bool {
+	return len(a.files()) > 0 || a.jwt != nil && a.jwt.remote != nil
+}
 
-// Healthy reports whether the present content of all files is in force, and the daemon's certificate is
-// valid.
+// Healthy reports whether the present content of all files is in force, the keys of a URL were read, and the daemon's
+// certificate is valid.
 func (a *Authenticator) Healthy() bool {
+	if a.jwt != nil && a.jwt.remote != nil && !a.jwt.asks.answered.Load() {
+		return false
+	}
 	if a.keys != nil && a.keys.get().valid(a.now()) != nil {
 		return false
 	}

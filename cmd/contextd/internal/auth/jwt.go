@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -53,10 +52,11 @@ type verifier struct {
 	// file has the keys of a file. remote has those of a URL, and refreshes them itself.
 	file   *file[keyfunc.Keyfunc]
 	remote keyfunc.Keyfunc
+	asks   *asks // of a URL
 }
 
-// keysTimeout bounds a request for the keys of a URL. A token with an unknown key triggers one, at most every
-// 5 minutes. A call that would have to wait longer than keysTimeout for that is refused at once.
+// keysTimeout bounds a request for the keys of a URL. A token with an unknown key triggers one. A call that would have
+// to wait longer than keysTimeout for that is refused at once.
 const keysTimeout = 10 * time.Second
 
 // leeway is how far clocks may differ.
@@ -72,16 +72,18 @@ func newVerifier(ctx context.Context, o JWT, now func() time.Time, logger *slog.
 	)}
 	var err error
 	if _, remote := o.url(); !remote {
-		v.file, err = open("jwt_keys", func(contents ...[]byte) (keyfunc.Keyfunc, error) { return keyfunc.NewJWKSetJSON(contents[0]) }, o.Keys)
+		v.file, err = open("jwt_keys", parseSet, o.Keys)
 		return v, err
 	}
+	v.asks = newAsks()
 	v.remote, err = keyfunc.NewDefaultOverrideCtx(ctx, []string{o.Keys}, keyfunc.Override{
 		Client: &http.Client{
-			Transport:     shortAnswers{http.DefaultTransport},
+			Transport:     checkedKeys{http.DefaultTransport, v.asks},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		HTTPTimeout:      keysTimeout,
-		RateLimitWaitMax: keysTimeout,
+		HTTPTimeout:       keysTimeout,
+		RateLimitWaitMax:  keysTimeout,
+		RefreshUnknownKID: v.asks.limit,
 		RefreshErrorHandlerFunc: func(string) func(context.Context, error) {
 			return func(ctx context.Context, err error) {
 				if of, ok := errors.AsType[*url.Error](err); ok {
@@ -94,41 +96,20 @@ func newVerifier(ctx context.Context, o JWT, now func() time.Time, logger *slog.
 	return v, err
 }
 
-// maxKeysBytes bounds the answer with the keys at a URL.
-const maxKeysBytes = 1 << 20
-
-// shortAnswers is a transport whose answers fail after maxKeysBytes.
-type shortAnswers struct{ http.RoundTripper }
-
-func (s shortAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := s.RoundTripper.RoundTrip(r)
-	if err == nil {
-		resp.Body = &short{resp.Body, maxKeysBytes}
+// keyOf returns the key of a token; all keys if it names none.
+func (v *verifier) keyOf(token *jwt.Token) (any, error) {
+	if v.file != nil {
+		return v.file.get().Keyfunc(token)
 	}
-	return resp, err
-}
-
-type short struct {
-	io.ReadCloser
-	left int
-}
-
-func (s *short) Read(p []byte) (int, error) {
-	if s.left == 0 {
-		return 0, fmt.Errorf("the answer has more than %d bytes", maxKeysBytes)
+	if _, named := token.Header["kid"]; !named && !v.asks.answered.Load() {
+		_, _ = v.remote.Storage().KeyRead(context.Background(), "") // has the keys asked for, as a name would
 	}
-	n, err := s.ReadCloser.Read(p[:min(len(p), s.left)])
-	s.left -= n
-	return n, err
+	return v.remote.Keyfunc(token)
 }
 
 func (v *verifier) identify(token string) (Identity, error) {
-	keys := v.remote
-	if v.file != nil {
-		keys = v.file.get()
-	}
 	claims := jwt.MapClaims{}
-	if _, err := v.parser.ParseWithClaims(token, claims, keys.Keyfunc); err != nil {
+	if _, err := v.parser.ParseWithClaims(token, claims, v.keyOf); err != nil {
 		return Identity{}, &UnauthenticatedError{reason(err)}
 	}
 	subject, _ := claims.GetSubject() // only for the log

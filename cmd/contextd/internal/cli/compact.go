@@ -51,6 +51,7 @@ listed, and the exit code is 4.`,
 		if req.Budget, req.Policy, err = settings.resolve(); err != nil {
 			return err
 		}
+		c.noteBudget(cmd, api, req.GetBudget())
 		resp, err := api.compaction.CompactSession(cmd.Context(), req)
 		if err != nil {
 			return err

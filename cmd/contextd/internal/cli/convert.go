@@ -161,6 +161,7 @@ func (c *client) convertCompacted(cmd *cobra.Command, in *transcriptInput, from 
 	if err != nil {
 		return nil, &inputError{err, cmd.Flags().Arg(0)}
 	}
+	c.noteBudget(cmd, api, req.GetBudget())
 	req.SessionId = convertedSession
 	report, err = receiveTranscript(cmd, api, req, w)
 	if err != nil {

@@ -36,6 +36,9 @@ func exitCode(err error) int {
 	if _, ok := errors.AsType[usageError](err); ok {
 		return ExitUsage
 	}
+	if _, ok := errors.AsType[*daemon.ConfigurationError](err); ok {
+		return ExitUsage
+	}
 	if errors.Is(err, daemon.ErrUnfinished) {
 		return ExitUnfinished
 	}

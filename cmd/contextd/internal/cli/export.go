@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/internal/harness"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -74,6 +75,7 @@ either; the page is one file that loads nothing and runs no script.`,
 		if err := flags.resolve(); err != nil {
 			return err
 		}
+		c.noteBudget(cmd, api, flags.req.GetBudget())
 		flags.req.SessionId = args[0]
 		bar := outputProgress(cmd, output)
 		bar.at(args[0])
@@ -106,7 +108,11 @@ either; the page is one file that loads nothing and runs no script.`,
 // exportToRead writes a session, or one of its model calls, in a format for people.
 func (c *client) exportToRead(cmd *cobra.Command, api api, session, format, projection, output string) error {
 	if !slices.Contains(readingFormats(), format) {
-		return usageError{fmt.Errorf("--format: %q is none of %s", format, strings.Join(readingFormats(), ", "))}
+		wrong := fmt.Errorf("--format: %q is none of %s", format, strings.Join(readingFormats(), ", "))
+		if meant := config.Nearest(format, append(harness.Writers(), readingFormats()...)); slices.Contains(harness.Writers(), meant) {
+			return usageError{&mistypedError{wrong, "--harness " + meant}}
+		}
+		return usageError{mistyped(wrong, format, readingFormats())}
 	}
 	return writeOutput(cmd, output, func(w io.Writer) error {
 		buffered := bufio.NewWriter(w)

@@ -99,6 +99,7 @@ func (c *client) inspectTranscripts(cmd *cobra.Command, flags inspectFlags, path
 	}
 	defer func() { err = errors.Join(err, closeImported()) }()
 	from := newAPI(imported)
+	c.noteBudget(cmd, from, each.GetBudget())
 	out := cmd.OutOrStdout()
 	cmd.SetOut(cmd.ErrOrStderr()) // stdout is for the address alone
 	err = c.importPaths(cmd, from, importFlags{harness: flags.harness, jobs: runtime.NumCPU()}, paths)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/internal/budget"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
 // noteModel writes a note that the daemon does not know a model; "" is none. A name to suggest comes from the
@@ -22,6 +23,17 @@ func (c *client) noteModel(cmd *cobra.Command, unknown string) {
 	noteUnknown(cmd, unknown, names)
 }
 
+// noteBudget writes what there is to note of a budget's model where no answer says it: the daemon is asked.
+func (c *client) noteBudget(cmd *cobra.Command, api api, b *contextdv1.Budget) {
+	if b.GetModel() == "" || isQuiet(cmd) {
+		return
+	}
+	c.noteFamily(cmd, b.GetModel())
+	if resp, err := api.CountTokens(cmd.Context(), &contextdv1.CountTokensRequest{Model: b.GetModel()}); err == nil {
+		c.noteModel(cmd, resp.GetUnknownModel())
+	}
+}
+
 // noteUnknown writes a note that a model is not known: its name may be mistyped, and then its window may be
 // assumed too large.
 func noteUnknown(cmd *cobra.Command, name string, known []string) {
@@ -29,7 +41,7 @@ func noteUnknown(cmd *cobra.Command, name string, known []string) {
 	if near := config.Nearest(name, known); near != "" {
 		meant = fmt.Sprintf("; did you mean %q?", near)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "note: model %q is not known, so its prices are those of \"default\", and its window where none is given (see \"contextd models\")%s\n", name, meant)
+	fmt.Fprintf(cmd.ErrOrStderr(), "note: model %q is not known, so its prices are those of \"default\", and its window and tokenizer where none are given (see \"contextd models\")%s\n", name, meant)
 }
 
 // noteFamily is noteName where a daemon, which may know more models, looks the name up.

@@ -94,6 +94,7 @@ func (c *client) preview(cmd *cobra.Command, api api, session string, settings *
 	if err != nil {
 		return err
 	}
+	c.noteFamily(cmd, b.GetModel())
 	p.Name = policy.DefaultName
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()

@@ -173,7 +173,7 @@ settings.`,
 			if req.Budget, req.Policy, err = settings.resolve(); err != nil {
 				return err
 			}
-			c.noteFamily(cmd, req.GetBudget().GetModel())
+			c.noteBudget(cmd, api, req.GetBudget())
 			resp, err := api.CreateSession(cmd.Context(), req)
 			if err != nil {
 				return err

@@ -26,10 +26,14 @@ func newTokens(c *client) *cobra.Command {
 				}
 				req.Text = string(in)
 			}
+			if req.GetTokenizer() == "" {
+				c.noteFamily(cmd, req.GetModel())
+			}
 			resp, err := api.CountTokens(cmd.Context(), req)
 			if err != nil {
 				return err
 			}
+			c.noteModel(cmd, resp.GetUnknownModel())
 			if c.output.structured() {
 				return c.output.write(cmd.OutOrStdout(), resp)
 			}

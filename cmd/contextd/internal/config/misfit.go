@@ -85,7 +85,7 @@ func misfitOfItem(value any, field protoreflect.FieldDescriptor, path string) er
 	if of := field.Message(); of != nil && of.ParentFile().Package() != "google.protobuf" {
 		members, ok := value.(map[string]any)
 		if !ok {
-			return wrongValue(path, "a map", value)
+			return wrongValue(path, "a map with "+someFields(of), value)
 		}
 		return misfitOf(members, of, path)
 	}
@@ -150,6 +150,8 @@ func unknownField(name string, of protoreflect.MessageDescriptor, path string) e
 	text := fmt.Sprintf("unknown field %q", name)
 	if meant := Nearest(name, fieldNames(of)); meant != "" {
 		text += fmt.Sprintf(" (did you mean %q?)", meant)
+	} else {
+		text += "; it may have " + someFields(of)
 	}
 	return at(path, text)
 }
@@ -166,6 +168,19 @@ func fieldNames(of protoreflect.MessageDescriptor) (names []string) {
 		names = append(names, string(of.Fields().Get(i).Name()))
 	}
 	return names
+}
+
+// someFields names the fields of a message in errors; of many, the first.
+func someFields(of protoreflect.MessageDescriptor) string {
+	names := fieldNames(of)
+	if len(names) > 8 {
+		names = append(names[:7], "others")
+	}
+	last := len(names) - 1
+	if last < 1 {
+		return "the field " + strings.Join(names, "")
+	}
+	return "the fields " + strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 func inside(path, name string) string {

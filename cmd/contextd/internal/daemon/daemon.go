@@ -92,6 +92,11 @@ type Daemon struct {
 	sick chan struct{}
 }
 
+// ConfigurationError reports that what a setting names, such as a file or a variable, is missing or wrong.
+type ConfigurationError struct{ error }
+
+func (e *ConfigurationError) Unwrap() error { return e.error }
+
 // Build opens the store, the listeners and everything between. After an error
 // nothing stays open.
 func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
@@ -121,7 +126,7 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 		Version: o.Version, Prometheus: o.Config.MetricsListen != "", LookupEnv: o.LookupEnv, Logger: o.Logger,
 	})
 	if err != nil {
-		return nil, err
+		return nil, &ConfigurationError{err}
 	}
 	if o.Config.MetricsListen != "" {
 		if d.metrics, err = d.newMetricsServer(o.Config, o.Logger); err != nil {
@@ -132,7 +137,7 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 		return nil, err
 	}
 	if d.auth, err = auth.New(o.Config.Auth, o.Logger); err != nil {
-		return nil, err
+		return nil, &ConfigurationError{err}
 	}
 	d.buildBudgets(o.Config)
 	if err := d.buildTenants(ctx, o); err != nil {

@@ -40,7 +40,7 @@ func Encryption(ctx context.Context, c config.Config) (*disklog.Encryption, erro
 			from += ": " + c.EncryptionKeyFile
 		}
 		if err := add(from, text, err); err != nil {
-			return nil, err
+			return nil, &ConfigurationError{err}
 		}
 	}
 	if len(c.EncryptionKeyCommand) > 0 {

@@ -119,7 +119,7 @@ func openBackends(o Options) (_ backends, err error) {
 		c := configured[name]
 		backend, err := all.open(c, o)
 		if err != nil {
-			return all, fmt.Errorf("summarizers[%q]: %w", name, err)
+			return all, &ConfigurationError{fmt.Errorf("summarizers[%q]: %w", name, err)}
 		}
 		of := summarize.Summarizer{
 			Backend: backend, Timeout: c.TaskTimeout, CoolDown: c.CoolDown, MaxInputTokens: c.MaxInputTokens,

@@ -192,11 +192,7 @@ type contextParts struct {
 // does not read, and fails when it has gone.
 func (s *Server) sendContext(c *assemble.Context, parts contextParts) error {
 	header := wire.HeaderToProto(c)
-	if name := c.Projection.Budget.Model; name != "" {
-		if _, known := s.models.Lookup(name); !known {
-			header.GetBudget().UnknownModel = name
-		}
-	}
+	header.GetBudget().UnknownModel = s.unknownModel(c.Projection.Budget.Model)
 	header.SummarizingThroughSeq = uint64(parts.summarizing)
 	if parts.brief {
 		wire.Brief(header)

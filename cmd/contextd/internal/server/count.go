@@ -12,13 +12,23 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
+// unknownModel returns the name of a model that the daemon does not know; "" if it does, or if there is no name.
+func (s *Server) unknownModel(name string) string {
+	if _, known := s.models.Lookup(name); known {
+		return ""
+	}
+	return name
+}
+
 // CountTokens returns the size of a text or a message, and of tools with them.
 func (s *Server) CountTokens(ctx context.Context, req *contextdv1.CountTokensRequest) (*contextdv1.CountTokensResponse, error) {
 	name := req.GetTokenizer()
 	if name != "" && !slices.Contains(budget.Tokenizers(), name) {
 		return nil, &eventlog.InvalidError{Field: "tokenizer", Reason: "must be one of " + strings.Join(budget.Tokenizers(), ", ")}
 	}
+	unknown := ""
 	if name == "" {
+		unknown = s.unknownModel(req.GetModel())
 		found, err := s.tokenizer(&contextdv1.Budget{Model: req.GetModel()})
 		if err != nil {
 			return nil, err
@@ -62,5 +72,6 @@ func (s *Server) CountTokens(ctx context.Context, req *contextdv1.CountTokensReq
 	}
 	return &contextdv1.CountTokensResponse{
 		Tokens: counts.Total() + overhead + uint64(tools.Tokens), Tokenizer: gauge.Tokenizer(), Exact: !counts.Estimated && !tools.Estimated,
+		UnknownModel: unknown,
 	}, nil
 }

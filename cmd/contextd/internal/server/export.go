@@ -32,23 +32,28 @@ func (t *transcripts) ExportTranscript(req *contextdv1.ExportTranscriptRequest, 
 	if err != nil {
 		return err
 	}
-	besides, err := harness.EnvelopeBytes(stream.Context(), s.store, session.ID)
+	parts, err := s.partsOf(stream.Context(), session.ID)
 	if err != nil {
 		return err
 	}
-	held, err := s.work.Take(stream.Context(), exportFactor*(session.LogBytes+besides))
+	all := append([]eventlog.Session{session}, parts...)
+	work, err := s.exportWork(stream.Context(), all)
+	if err != nil {
+		return err
+	}
+	held, err := s.work.Take(stream.Context(), work)
 	if err != nil {
 		return err
 	}
 	defer held.Release()
 	ctx := memory.Exempt(stream.Context())
-	read, head, err := s.transcriptOf(ctx, req.GetSessionId())
+	read, err := s.transcriptOf(ctx, all)
 	if err != nil {
 		return err
 	}
 	var warnings []string
 	if req.GetAsCompacted() {
-		if warnings, err = s.compactTranscript(ctx, req, read.Sessions, head); err != nil {
+		if warnings, err = s.compactTranscript(ctx, req, read.Sessions, session.Head); err != nil {
 			return err
 		}
 	}
@@ -63,8 +68,23 @@ func (t *transcripts) ExportTranscript(req *contextdv1.ExportTranscriptRequest, 
 	})
 }
 
-// exportFactor is how many bytes of memory an export needs for each byte of the log.
-const exportFactor = 3
+// How many bytes of memory an export needs for each byte of a log, and for each event, however short it is.
+const (
+	exportFactor = 3
+	exportEvent  = 1 << 10
+)
+
+// exportWork is how many bytes of memory it takes to export sessions.
+func (s *Server) exportWork(ctx context.Context, all []eventlog.Session) (work uint64, err error) {
+	for _, session := range all {
+		besides, err := harness.EnvelopeBytes(ctx, s.store, session.ID)
+		if err != nil {
+			return 0, err
+		}
+		work += exportFactor*(session.LogBytes+besides) + exportEvent*uint64(session.Head)
+	}
+	return work, nil
+}
 
 // checkExport refuses an impossible export before a long log is read for it.
 func checkExport(req *contextdv1.ExportTranscriptRequest) error {

@@ -15,19 +15,11 @@ import (
 // listPage is how many sessions are listed at once to find those of subagents.
 const listPage = 256
 
-// transcriptOf reads a session and the subagents' sessions that were imported with it, in the form in which the
-// harness's reader made them. It also returns the main session's head.
-func (s *Server) transcriptOf(ctx context.Context, id string) (harness.Transcript, eventlog.Seq, error) {
-	main, err := s.store.Session(ctx, id)
-	if err != nil {
-		return harness.Transcript{}, 0, err
-	}
-	parts, err := s.partsOf(ctx, id)
-	if err != nil {
-		return harness.Transcript{}, 0, err
-	}
-	var out harness.Transcript
-	for _, session := range append([]eventlog.Session{main}, parts...) {
+// transcriptOf reads a session, and after it the subagents' sessions that were imported with it, in the form in which
+// the harness's reader made them.
+func (s *Server) transcriptOf(ctx context.Context, all []eventlog.Session) (out harness.Transcript, err error) {
+	id := all[0].ID
+	for _, session := range all {
 		part := harness.Session{Labels: maps.Clone(session.Labels)}
 		if session.ID != id {
 			part.Suffix, part.ParentCallID = strings.TrimPrefix(session.ID, id+"/"), session.Labels[labelParentCall]
@@ -35,17 +27,17 @@ func (s *Server) transcriptOf(ctx context.Context, id string) (harness.Transcrip
 		delete(part.Labels, labelParentSession)
 		delete(part.Labels, labelParentCall)
 		if part.Events, err = s.asRead(ctx, session); err != nil {
-			return harness.Transcript{}, 0, err
+			return harness.Transcript{}, err
 		}
 		if part.Envelopes, err = harness.Envelopes(ctx, s.store, session.ID, part.Events); err != nil {
-			return harness.Transcript{}, 0, err
+			return harness.Transcript{}, err
 		}
 		if err := s.stillThere(ctx, session); err != nil {
-			return harness.Transcript{}, 0, err
+			return harness.Transcript{}, err
 		}
 		out.Sessions = append(out.Sessions, part)
 	}
-	return out, main.Head, nil
+	return out, nil
 }
 
 // partsOf lists the sessions that were imported with a session, in the order of the

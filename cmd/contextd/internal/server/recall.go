@@ -61,9 +61,6 @@ func (s *Server) CallRecallTool(ctx context.Context, req *contextdv1.CallRecallT
 	if err != nil {
 		return nil, err
 	}
-	if err := s.reserveEvent(ctx); err != nil {
-		return nil, err
-	}
 	of := recall.Session{
 		ID: req.GetSessionId(), Log: s.store, Name: recallName(preview.Policy, req.GetRecallTool()),
 		Gauge: gauge, PageTokens: recall.PageTokens(preview.Policy.Reduction.Clipping.Limit(resolved)),
@@ -71,11 +68,16 @@ func (s *Server) CallRecallTool(ctx context.Context, req *contextdv1.CallRecallT
 			return s.engine.Explain(ctx, req.GetSessionId(), assemble.Asked{Call: call}, text, preview)
 		},
 	}
-	done, err := s.turns.Take(ctx)
-	if err != nil {
-		return nil, err
+	if req.GetName() != recall.Explain { // which takes its own memory and turn
+		if err := s.reserveEvent(ctx); err != nil {
+			return nil, err
+		}
+		done, err := s.turns.Take(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
 	}
-	defer done()
 	result, err := of.Call(ctx, req.GetName(), string(req.GetArgumentsJson()))
 	return &contextdv1.CallRecallToolResponse{Text: result.Text, IsError: result.Failed}, err
 }
