@@ -204,6 +204,26 @@ test("an item that came after dropped reasoning is not named to OpenAI", () => {
   ]);
 });
 
+test("a prompt has no empty error and no blank text, which Anthropic refuses", () => {
+  const blank = { text: { text: " \n" } };
+  const { prompt } = toPrompt([
+    { role: "user", blocks: [blank] },
+    { role: "assistant", blocks: [blank, { tool_call: { call_id: "a", name: "f" } }, { tool_call: { call_id: "b", name: "f" } }] },
+    { role: "tool", blocks: [{ tool_result: { call_id: "a", content: [], is_error: true } }] },
+    { role: "tool", blocks: [{ tool_result: { call_id: "b", content: [blank, { media: { mime_type: "image/png", data: "iVBORw0KGgo=" } }] } }] },
+  ]);
+  assert.deepEqual(prompt, [
+    { role: "assistant", content: ["a", "b"].map((toolCallId) => ({ type: "tool-call", toolCallId, toolName: "f", input: {} })) },
+    {
+      role: "tool",
+      content: [
+        { type: "tool-result", toolCallId: "a", toolName: "", output: { type: "error-text", value: "[no output]" } },
+        { type: "tool-result", toolCallId: "b", toolName: "", output: { type: "content", value: [{ type: "image-data", data: "iVBORw0KGgo=", mediaType: "image/png" }] } },
+      ],
+    },
+  ]);
+});
+
 test("a wrong option of the middleware is a TypeError that names it", () => {
   for (const [options, message] of [
     [undefined, /^options must be an object, not undefined$/],

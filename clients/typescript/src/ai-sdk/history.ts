@@ -3,7 +3,7 @@ import type { LanguageModelV3Message, LanguageModelV3Prompt } from "@ai-sdk/prov
 import { LogLostError, NotFoundError } from "../errors.js";
 import type { Session } from "../session.js";
 import { withoutMarks } from "./options.js";
-import { toEvent } from "./to-events.js";
+import { isFailure, toEvent } from "./to-events.js";
 
 /**
  * A prompt does not continue the session's log: a message that the log has was edited,
@@ -91,7 +91,19 @@ function chain(prompt: LanguageModelV3Prompt): string[] {
 /** The parts of a message that its event depends on, as text that does not depend on the order of members. */
 function canonical(m: LanguageModelV3Message): string {
   const { providerOptions: _, ...rest } = m;
-  return JSON.stringify(plain(rest));
+  if (m.role !== "tool") return JSON.stringify(plain(rest));
+  // The SDK lists results as they come, and those of UI messages in the order of the calls.
+  return JSON.stringify({ role: m.role, results: m.content.map((p) => JSON.stringify(plain(answer(p)))).sort() });
+}
+
+/**
+ * The part of a result that identifies it. UI messages have other words for an error or a denial than the
+ * prompt that the model saw, such as "An error occurred.", and other options, which no event has.
+ */
+function answer(p: Extract<LanguageModelV3Message, { role: "tool" }>["content"][number]): unknown {
+  if (p.type !== "tool-result") return p;
+  const { providerOptions: _, output, ...rest } = p;
+  return { ...rest, output: isFailure(output) ? "failure" : output };
 }
 
 function plain(value: unknown): unknown {
@@ -99,6 +111,7 @@ function plain(value: unknown): unknown {
   if (value instanceof URL) return { url: value.href };
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== "object" || value === null) return value;
+  if ("toJSON" in value && typeof value.toJSON === "function") return plain(value.toJSON()); // a Date is a text once it was stored
   const members = Object.entries(value)
     .map(([name, v]) => [name, name === "providerOptions" ? withoutMarks(v as never) : v] as const)
     .filter(([, v]) => v !== undefined)
