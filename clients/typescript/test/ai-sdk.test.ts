@@ -194,14 +194,16 @@ test("parts come back from the log as they went in", { skip: noDaemon }, async (
   assert.deepEqual(toPrompt(context.messages()).prompt, prompt);
 });
 
-test("an item that came after dropped reasoning is not named to OpenAI", () => {
-  const beside = (of: string, ref: string, itemId: string) => ({ provider: { provider: "ai-sdk", json: { beside: { of, ref, options: { openai: { itemId, phase: "x" } } } } } });
-  const { prompt } = toPrompt([
-    { role: "assistant", blocks: [beside("reasoning", "gone", "rs_1"), { tool_call: { call_id: "a", name: "f" } }, beside("tool-call", "a", "fc_1")] },
-  ]);
-  assert.deepEqual(prompt, [
-    { role: "assistant", content: [{ type: "tool-call", toolCallId: "a", toolName: "f", input: {}, providerOptions: { openai: { phase: "x" } } }] },
-  ]);
+test("an item that came after dropped reasoning is not named to its provider", () => {
+  for (const name of ["openai", "azure"]) {
+    const beside = (of: string, ref: string, itemId: string) => ({ provider: { provider: "ai-sdk", json: { beside: { of, ref, options: { [name]: { itemId, phase: "x" } } } } } });
+    const { prompt } = toPrompt([
+      { role: "assistant", blocks: [beside("reasoning", "gone", "rs_1"), { tool_call: { call_id: "a", name: "f" } }, beside("tool-call", "a", "fc_1")] },
+    ]);
+    assert.deepEqual(prompt, [
+      { role: "assistant", content: [{ type: "tool-call", toolCallId: "a", toolName: "f", input: {}, providerOptions: { [name]: { phase: "x" } } }] },
+    ]);
+  }
 });
 
 test("a prompt has no empty error and no blank text, which Anthropic refuses", () => {
