@@ -117,7 +117,7 @@ test("a prompt that is not what the log holds is refused", { skip: noDaemon }, a
   await generateText({ model: wrappedModel, system: "s", prompt: "one" });
   await assert.rejects(
     generateText({ model: wrappedModel, system: "s", prompt: "another" }),
-    (err) => err instanceof PromptDivergedError && err.index === 1 && err.sessionId === "ai/diverged",
+    (err) => err instanceof PromptDivergedError && err.index === 1 && err.sessionId === "ai/diverged" && /^message 1 \(user\) .* injections/.test(err.message),
   );
   // So is it by a middleware that has only the log to go by.
   await assert.rejects(
@@ -125,6 +125,13 @@ test("a prompt that is not what the log holds is refused", { skip: noDaemon }, a
     (err) => err instanceof PromptDivergedError && err.index === 0,
   );
   assert.equal((await session.get()).headSeq, 2n);
+});
+
+test("a run that is aborted ends with the signal's reason, as without the middleware", { skip: noDaemon }, async () => {
+  const session = d.client.session("ai/aborted");
+  const reason = new Error("enough");
+  const aborted = generateText({ model: wrapped(model(0), { session }), prompt: "hi", abortSignal: AbortSignal.abort(reason), maxRetries: 0 });
+  await assert.rejects(aborted, (err) => err === reason);
 });
 
 test("a stream is recorded, with injections and marks of the cache", { skip: noDaemon }, async () => {

@@ -15,8 +15,12 @@ export class PromptDivergedError extends Error {
     readonly sessionId: string,
     /** The first message of the prompt that differs from the log. */
     readonly index: number,
+    role = "missing",
   ) {
-    super(`message ${index} of the prompt is not what the log of ${sessionId} has in its place`);
+    super(
+      `message ${index} (${role}) of the prompt is not what the log of ${sessionId} has in its place. A log is never edited: ` +
+        "give what changes with each call, such as the time, as injections; for an edited conversation fork the session or take another",
+    );
   }
 }
 
@@ -48,7 +52,7 @@ export class History {
     const known = (this.#known ??= (await this.#read(signal)).filter((id) => id.startsWith(prefix)));
     const ids = chain(prompt);
     const differs = known.findIndex((id, i) => id !== ids[i]);
-    if (differs >= 0) throw new PromptDivergedError(this.#session.id, differs);
+    if (differs >= 0) throw new PromptDivergedError(this.#session.id, differs, prompt[differs]?.role);
     try {
       await this.#append(prompt, ids, known.length, signal ? { signal } : {});
       return await assemble();
