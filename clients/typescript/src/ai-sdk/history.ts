@@ -1,9 +1,8 @@
-import { createHash } from "node:crypto";
-import type { LanguageModelV3Message, LanguageModelV3Prompt } from "@ai-sdk/provider";
+import type { LanguageModelV3Prompt } from "@ai-sdk/provider";
 import { LogLostError, NotFoundError } from "../errors.js";
 import type { Session } from "../session.js";
-import { withoutMarks } from "./options.js";
-import { isFailure, toEvent } from "./to-events.js";
+import { idsOf, isOfPrompt } from "./ids.js";
+import { toEvent } from "./to-events.js";
 
 /**
  * A prompt does not continue the session's log: a message that the log has was edited,
@@ -24,12 +23,7 @@ export class PromptDivergedError extends Error {
   }
 }
 
-const prefix = "ai-sdk:";
-
-/**
- * The messages of prompts that are in the log. The id of each event is a hash of its message and all
- * before it, so that a new process with the same history appends nothing twice.
- */
+/** The messages of prompts that are in the log, by ids that a new process with the same history gives them, too. */
 export class History {
   readonly #session: Session;
   readonly #written = new Map<string, string>();
@@ -49,8 +43,8 @@ export class History {
    * prompt is appended again. Calls must not overlap.
    */
   async follow<T>(prompt: LanguageModelV3Prompt, signal: AbortSignal | undefined, assemble: () => Promise<T>): Promise<T> {
-    const known = (this.#known ??= (await this.#read(signal)).filter((id) => id.startsWith(prefix)));
-    const ids = chain(prompt);
+    const known = (this.#known ??= (await this.#read(signal)).filter(isOfPrompt));
+    const ids = idsOf(prompt, known);
     const differs = known.findIndex((id, i) => id !== ids[i]);
     if (differs >= 0) throw new PromptDivergedError(this.#session.id, differs, prompt[differs]?.role);
     try {
@@ -60,9 +54,10 @@ export class History {
       if (!(lost instanceof LogLostError)) throw lost;
       const stored = await this.#read(signal);
       // Others may have begun to append the same conversation again, but not another one.
-      if (stored.some((id, i) => id !== ids[i])) throw lost;
+      const again = idsOf(prompt, stored);
+      if (stored.some((id, i) => id !== again[i])) throw lost;
       this.#session.forget();
-      await this.#append(prompt, ids, stored.length, { expectedHead: BigInt(stored.length), ...(signal ? { signal } : {}) });
+      await this.#append(prompt, again, stored.length, { expectedHead: BigInt(stored.length), ...(signal ? { signal } : {}) });
       return await assemble();
     }
   }
@@ -82,43 +77,4 @@ export class History {
     }
     return ids;
   }
-}
-
-function chain(prompt: LanguageModelV3Prompt): string[] {
-  let before = "";
-  return prompt.map((m) => {
-    before = prefix + createHash("sha256").update(`${before}\n${canonical(m)}`).digest("hex");
-    return before;
-  });
-}
-
-/** The parts of a message that its event depends on, as text that does not depend on the order of members. */
-function canonical(m: LanguageModelV3Message): string {
-  const { providerOptions: _, ...rest } = m;
-  if (m.role !== "tool") return JSON.stringify(plain(rest));
-  // The SDK lists results as they come, and those of UI messages in the order of the calls.
-  return JSON.stringify({ role: m.role, results: m.content.map((p) => JSON.stringify(plain(answer(p)))).sort() });
-}
-
-/**
- * The part of a result that identifies it. UI messages have other words for an error or a denial than the
- * prompt that the model saw, such as "An error occurred.", and other options, which no event has.
- */
-function answer(p: Extract<LanguageModelV3Message, { role: "tool" }>["content"][number]): unknown {
-  if (p.type !== "tool-result") return p;
-  const { providerOptions: _, output, ...rest } = p;
-  return { ...rest, output: isFailure(output) ? "failure" : output };
-}
-
-function plain(value: unknown): unknown {
-  if (value instanceof Uint8Array) return { bytes: Buffer.from(value).toString("base64") };
-  if (value instanceof URL) return { url: value.href };
-  if (Array.isArray(value)) return value.map(plain);
-  if (typeof value !== "object" || value === null) return value;
-  if ("toJSON" in value && typeof value.toJSON === "function") return plain(value.toJSON()); // a Date is a text once it was stored
-  const members = Object.entries(value)
-    .map(([name, v]) => [name, name === "providerOptions" ? withoutMarks(v as never) : v] as const)
-    .filter(([, v]) => v !== undefined)
-    .sort(([a], [b]) => (a < b ? -1 : 1));
-  return members.map(([name, v]) => [name, plain(v)]);
 }
