@@ -14,6 +14,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
+var errNoContext = errors.New("ctx must not be nil")
+
 // Pauses between two tries where nobody says how long.
 const (
 	firstPause   = 100 * time.Millisecond
@@ -33,29 +35,36 @@ type patientConn struct {
 
 // Invoke implements grpc.ClientConnInterface.
 func (p *patientConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	if ctx == nil {
+		return errNoContext
+	}
 	again := (*Error).mayPass
 	if undo, ok := args.(*contextdv1.UndoCompactionRequest); ok && undo.GetCompactionSeq() == 0 {
 		again = func(err *Error) bool { return err.RetryAfter > 0 }
 	}
 	return p.patience.repeat(ctx, again, func() error {
-		return p.converted(p.conn.Invoke(ctx, method, args, reply, opts...))
+		return p.converted(p.conn.Invoke(ctx, method, args, reply, opts...), args)
 	})
 }
 
 // NewStream implements grpc.ClientConnInterface.
 func (p *patientConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	s, err := p.conn.NewStream(ctx, desc, method, opts...)
 	if err != nil {
-		return nil, p.converted(err)
+		return nil, p.converted(err, nil)
 	}
 	return &stream{ClientStream: s, of: p}, nil
 }
 
-func (p *patientConn) converted(err error) error {
+// converted is an error of the client for one of gRPC; sent is the message that it is about, if any.
+func (p *patientConn) converted(err error, sent any) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
-	return AsError(err, p.address)
+	return AsError(namingText(err, sent), p.address)
 }
 
 // stream is a stream whose errors are the client's.
@@ -65,10 +74,10 @@ type stream struct {
 }
 
 // RecvMsg implements grpc.ClientStream.
-func (s *stream) RecvMsg(m any) error { return s.of.converted(s.ClientStream.RecvMsg(m)) }
+func (s *stream) RecvMsg(m any) error { return s.of.converted(s.ClientStream.RecvMsg(m), nil) }
 
 // SendMsg implements grpc.ClientStream.
-func (s *stream) SendMsg(m any) error { return s.of.converted(s.ClientStream.SendMsg(m)) }
+func (s *stream) SendMsg(m any) error { return s.of.converted(s.ClientStream.SendMsg(m), m) }
 
 // patience is how long a call is repeated. Negative: not at all.
 type patience time.Duration
