@@ -102,7 +102,8 @@ func patienceFromEnv() (time.Duration, error) {
 }
 
 // repeat calls until there is an answer, an error after which another try is of no use by again, or waiting
-// for the next try would take longer than the rest of the patience. The error is that of the last try.
+// for the next try would take longer than the rest of the patience. The error is that of the last try, and the
+// context's where that ended the wait.
 func (p patience) repeat(ctx context.Context, again func(*Error) bool, call func() error) error {
 	var last error
 	pauses := backoff.NewExponentialBackOff()
@@ -120,8 +121,11 @@ func (p patience) repeat(ctx context.Context, again func(*Error) bool, call func
 		}
 		return struct{}{}, last
 	}, backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(time.Duration(p)))
-	if err != nil && last != nil {
-		return last
+	switch {
+	case err == nil || last == nil:
+		return err
+	case ctx.Err() != nil && !errors.Is(last, ctx.Err()):
+		return fmt.Errorf("%w: %w", ctx.Err(), last)
 	}
-	return err
+	return last
 }

@@ -2,12 +2,14 @@ package client_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"math"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/contextd/contextd/client"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -76,5 +78,24 @@ func TestToolsAsBytes(t *testing.T) {
 	most, err := c.WithTools(t.Context(), &contextdv1.Budget{OverheadTokens: math.MaxUint64}, 0, schemas)
 	if err != nil || most.GetOverheadTokens() != math.MaxUint64 {
 		t.Errorf("the sum is %d: %v", most.GetOverheadTokens(), err)
+	}
+}
+
+func TestContextsThatEndAreNamed(t *testing.T) {
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := inMemory(t).Append(canceled, "s", client.User("Hello.")); !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that ended before the call: %v", err)
+	}
+	nobody, err := client.New(client.Options{Address: "unix://" + t.TempDir() + "/none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nobody.Close()
+	// It ends while the client waits for a daemon.
+	late, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	if _, err := nobody.Append(late, "s", client.User("Hello.")); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, client.ErrUnavailable) {
+		t.Errorf("a deadline without a daemon: %v", err)
 	}
 }
