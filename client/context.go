@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"google.golang.org/grpc"
@@ -104,9 +105,9 @@ func all[T any](ctx context.Context, patience patience, open func(context.Contex
 }
 
 // WithTools returns a copy of a budget that leaves room for tools: schemas as the request to the
-// provider will carry them, which are written as a JSON array.
+// provider will carry them, which are written as a JSON array, or are one as json.RawMessage or []byte.
 func (c *Client) WithTools(ctx context.Context, budget *contextdv1.Budget, format contextdv1.Format, tools any) (*contextdv1.Budget, error) {
-	data, err := json.Marshal(tools)
+	data, err := json.Marshal(asJSON(tools))
 	if err != nil {
 		return nil, fmt.Errorf("tools: %w", err)
 	}
@@ -118,8 +119,16 @@ func (c *Client) WithTools(ctx context.Context, budget *contextdv1.Budget, forma
 	}
 	wider := &contextdv1.Budget{}
 	proto.Merge(wider, budget)
-	wider.OverheadTokens += size.GetTokens()
+	wider.OverheadTokens += min(size.GetTokens(), math.MaxUint64-wider.GetOverheadTokens())
 	return wider, nil
+}
+
+// asJSON takes bytes for JSON, which encoding/json would write as base64.
+func asJSON(v any) any {
+	if data, ok := v.([]byte); ok {
+		return json.RawMessage(data)
+	}
+	return v
 }
 
 // have is the prefix of the messages that need not be sent again. Messages after prefix_messages may be gone next
@@ -250,7 +259,7 @@ func openObject(params any) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(params); err != nil {
+	if err := e.Encode(asJSON(params)); err != nil {
 		return nil, fmt.Errorf("params: %w", err)
 	}
 	object, ok := bytes.CutSuffix(out.Bytes(), []byte("}\n"))

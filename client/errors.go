@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -60,6 +61,8 @@ var kindsOfCodes = map[codes.Code]error{
 	codes.Unauthenticated:   ErrDenied,
 	codes.PermissionDenied:  ErrDenied,
 	codes.DataLoss:          ErrDataLoss,
+	codes.Canceled:          context.Canceled,
+	codes.DeadlineExceeded:  context.DeadlineExceeded,
 }
 
 // Error is a call that the daemon, or gRPC on the way to it, refused.

@@ -38,6 +38,9 @@ func (c *Client) RunHooks(ctx context.Context, h Hooks) error {
 	if h.Deadline > 0 {
 		subscription.Deadline = durationpb.New(h.Deadline)
 	}
+	if ctx == nil {
+		return errNoContext
+	}
 	calls, ctx := errgroup.WithContext(ctx)
 	var stream hookStream
 	var sending sync.Mutex

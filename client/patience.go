@@ -14,6 +14,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
+var errNoContext = errors.New("ctx must not be nil")
+
 // Pauses between two tries where nobody says how long.
 const (
 	firstPause   = 100 * time.Millisecond
@@ -33,29 +35,36 @@ type patientConn struct {
 
 // Invoke implements grpc.ClientConnInterface.
 func (p *patientConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	if ctx == nil {
+		return errNoContext
+	}
 	again := (*Error).mayPass
 	if undo, ok := args.(*contextdv1.UndoCompactionRequest); ok && undo.GetCompactionSeq() == 0 {
 		again = func(err *Error) bool { return err.RetryAfter > 0 }
 	}
 	return p.patience.repeat(ctx, again, func() error {
-		return p.converted(p.conn.Invoke(ctx, method, args, reply, opts...))
+		return p.converted(p.conn.Invoke(ctx, method, args, reply, opts...), args)
 	})
 }
 
 // NewStream implements grpc.ClientConnInterface.
 func (p *patientConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	s, err := p.conn.NewStream(ctx, desc, method, opts...)
 	if err != nil {
-		return nil, p.converted(err)
+		return nil, p.converted(err, nil)
 	}
 	return &stream{ClientStream: s, of: p}, nil
 }
 
-func (p *patientConn) converted(err error) error {
+// converted is an error of the client for one of gRPC; sent is the message that it is about, if any.
+func (p *patientConn) converted(err error, sent any) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
-	return AsError(err, p.address)
+	return AsError(namingText(err, sent), p.address)
 }
 
 // stream is a stream whose errors are the client's.
@@ -65,10 +74,10 @@ type stream struct {
 }
 
 // RecvMsg implements grpc.ClientStream.
-func (s *stream) RecvMsg(m any) error { return s.of.converted(s.ClientStream.RecvMsg(m)) }
+func (s *stream) RecvMsg(m any) error { return s.of.converted(s.ClientStream.RecvMsg(m), nil) }
 
 // SendMsg implements grpc.ClientStream.
-func (s *stream) SendMsg(m any) error { return s.of.converted(s.ClientStream.SendMsg(m)) }
+func (s *stream) SendMsg(m any) error { return s.of.converted(s.ClientStream.SendMsg(m), m) }
 
 // patience is how long a call is repeated. Negative: not at all.
 type patience time.Duration
@@ -93,7 +102,8 @@ func patienceFromEnv() (time.Duration, error) {
 }
 
 // repeat calls until there is an answer, an error after which another try is of no use by again, or waiting
-// for the next try would take longer than the rest of the patience. The error is that of the last try.
+// for the next try would take longer than the rest of the patience. The error is that of the last try, and the
+// context's where that ended the wait.
 func (p patience) repeat(ctx context.Context, again func(*Error) bool, call func() error) error {
 	var last error
 	pauses := backoff.NewExponentialBackOff()
@@ -111,8 +121,11 @@ func (p patience) repeat(ctx context.Context, again func(*Error) bool, call func
 		}
 		return struct{}{}, last
 	}, backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(time.Duration(p)))
-	if err != nil && last != nil {
-		return last
+	switch {
+	case err == nil || last == nil:
+		return err
+	case ctx.Err() != nil && !errors.Is(last, ctx.Err()):
+		return fmt.Errorf("%w: %w", ctx.Err(), last)
 	}
-	return err
+	return last
 }

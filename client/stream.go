@@ -97,6 +97,9 @@ func resuming[T any](ctx context.Context, patience patience, open func(context.C
 
 // receive reads a stream to its end. again says that it broke after parts had come.
 func receive[T any](ctx context.Context, open func(context.Context) (grpc.ServerStreamingClient[T], error), take func(*T) bool) (again bool, err error) {
+	if ctx == nil {
+		return false, errNoContext
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends a stream that is not read to its end
 	stream, err := open(ctx)

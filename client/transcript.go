@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"reflect"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -11,13 +12,24 @@ import (
 // uploadBytes is how much of a transcript one message holds.
 const uploadBytes = 256 << 10
 
-var errNoTranscript = errors.New("what a transcript is read from or written to must not be nil")
+// checkGiven refuses a context, a reader or a writer that is nil, or holds a nil pointer.
+func checkGiven(ctx context.Context, ends ...any) error {
+	if ctx == nil {
+		return errNoContext
+	}
+	for _, end := range ends {
+		if v := reflect.ValueOf(end); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+			return errors.New("what a transcript is read from or written to must not be nil")
+		}
+	}
+	return nil
+}
 
 // Import makes events of a harness's transcript. It is not repeated where it fails, since the
 // transcript has been read by then; importing the same again appends nothing twice.
 func (c *Client) Import(ctx context.Context, header *contextdv1.ImportHeader, transcript io.Reader) (*contextdv1.ImportTranscriptResponse, error) {
-	if transcript == nil {
-		return nil, errNoTranscript
+	if err := checkGiven(ctx, transcript); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -43,12 +55,17 @@ func upload(from io.Reader, send func([]byte) error) error {
 	for {
 		// A message that was sent may still be read.
 		part := make([]byte, uploadBytes)
-		var n int
+		var n, idle int
 		var err error
 		for n < len(part) && err == nil { // io.ReadFull would take a cut file, which gzip says is one, for the end
 			var more int
 			more, err = from.Read(part[n:])
 			n += more
+			if idle++; more > 0 {
+				idle = 0
+			} else if idle == 100 && err == nil {
+				err = io.ErrNoProgress
+			}
 		}
 		if n > 0 {
 			if err := send(part[:n]); err != nil {
@@ -67,8 +84,8 @@ func upload(from io.Reader, send func([]byte) error) error {
 // Export writes a session as the transcript that a harness resumes from. It is not repeated
 // where it fails, since a part of it may have been written.
 func (c *Client) Export(ctx context.Context, req *contextdv1.ExportTranscriptRequest, to io.Writer) (*contextdv1.ExportReport, error) {
-	if to == nil {
-		return nil, errNoTranscript
+	if err := checkGiven(ctx, to); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -81,8 +98,8 @@ func (c *Client) Export(ctx context.Context, req *contextdv1.ExportTranscriptReq
 
 // Convert writes a transcript of one harness as one of another, and stores nothing.
 func (c *Client) Convert(ctx context.Context, header *contextdv1.ConvertHeader, from io.Reader, to io.Writer) (*contextdv1.ExportReport, error) {
-	if from == nil || to == nil {
-		return nil, errNoTranscript
+	if err := checkGiven(ctx, from, to); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

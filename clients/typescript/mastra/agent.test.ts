@@ -88,10 +88,11 @@ for (const { name, wrap, agents, tools } of versions) {
       return agent(wrap(script, { session: session("resumed") }).model).generate(messages as never, options);
     };
     for (let n = 0; n < 3; n++) {
-      const { response } = await ask(`Question ${n}`, { rounds: 1 });
-      messages.push(...JSON.parse(JSON.stringify(response.messages)));
+      const silent = n > 0 && !name.startsWith("oldest"); // which joins such steps
+      const { response } = await ask(`Question ${n}`, { rounds: 3, silent, ...(n === 1 ? { input: '{"path": 5}' } : {}) });
+      messages.push(...JSON.parse(JSON.stringify(response.uiMessages)));
     }
-    assert.equal((await session("resumed").get()).headSeq, 1n + 3n * 4n - 1n);
+    assert.equal((await session("resumed").get()).headSeq, 1n + 3n * 8n - 1n);
     messages.splice(1);
     await assert.rejects(ask("No, this.", { rounds: 0 }), (err) => err instanceof PromptDivergedError && err.index === 2);
   });

@@ -117,7 +117,7 @@ test("a prompt that is not what the log holds is refused", { skip: noDaemon }, a
   await generateText({ model: wrappedModel, system: "s", prompt: "one" });
   await assert.rejects(
     generateText({ model: wrappedModel, system: "s", prompt: "another" }),
-    (err) => err instanceof PromptDivergedError && err.index === 1 && err.sessionId === "ai/diverged",
+    (err) => err instanceof PromptDivergedError && err.index === 1 && err.sessionId === "ai/diverged" && /^message 1 \(user\) .* injections/.test(err.message),
   );
   // So is it by a middleware that has only the log to go by.
   await assert.rejects(
@@ -125,6 +125,13 @@ test("a prompt that is not what the log holds is refused", { skip: noDaemon }, a
     (err) => err instanceof PromptDivergedError && err.index === 0,
   );
   assert.equal((await session.get()).headSeq, 2n);
+});
+
+test("a run that is aborted ends with the signal's reason, as without the middleware", { skip: noDaemon }, async () => {
+  const session = d.client.session("ai/aborted");
+  const reason = new Error("enough");
+  const aborted = generateText({ model: wrapped(model(0), { session }), prompt: "hi", abortSignal: AbortSignal.abort(reason), maxRetries: 0 });
+  await assert.rejects(aborted, (err) => err === reason);
 });
 
 test("a stream is recorded, with injections and marks of the cache", { skip: noDaemon }, async () => {
@@ -194,13 +201,35 @@ test("parts come back from the log as they went in", { skip: noDaemon }, async (
   assert.deepEqual(toPrompt(context.messages()).prompt, prompt);
 });
 
-test("an item that came after dropped reasoning is not named to OpenAI", () => {
-  const beside = (of: string, ref: string, itemId: string) => ({ provider: { provider: "ai-sdk", json: { beside: { of, ref, options: { openai: { itemId, phase: "x" } } } } } });
+test("an item that came after dropped reasoning is not named to its provider", () => {
+  for (const name of ["openai", "azure"]) {
+    const beside = (of: string, ref: string, itemId: string) => ({ provider: { provider: "ai-sdk", json: { beside: { of, ref, options: { [name]: { itemId, phase: "x" } } } } } });
+    const { prompt } = toPrompt([
+      { role: "assistant", blocks: [beside("reasoning", "gone", "rs_1"), { tool_call: { call_id: "a", name: "f" } }, beside("tool-call", "a", "fc_1")] },
+    ]);
+    assert.deepEqual(prompt, [
+      { role: "assistant", content: [{ type: "tool-call", toolCallId: "a", toolName: "f", input: {}, providerOptions: { [name]: { phase: "x" } } }] },
+    ]);
+  }
+});
+
+test("a prompt has no empty error and no blank text, which Anthropic refuses", () => {
+  const blank = { text: { text: " \n" } };
   const { prompt } = toPrompt([
-    { role: "assistant", blocks: [beside("reasoning", "gone", "rs_1"), { tool_call: { call_id: "a", name: "f" } }, beside("tool-call", "a", "fc_1")] },
+    { role: "user", blocks: [blank] },
+    { role: "assistant", blocks: [blank, { tool_call: { call_id: "a", name: "f" } }, { tool_call: { call_id: "b", name: "f" } }] },
+    { role: "tool", blocks: [{ tool_result: { call_id: "a", content: [], is_error: true } }] },
+    { role: "tool", blocks: [{ tool_result: { call_id: "b", content: [blank, { media: { mime_type: "image/png", data: "iVBORw0KGgo=" } }] } }] },
   ]);
   assert.deepEqual(prompt, [
-    { role: "assistant", content: [{ type: "tool-call", toolCallId: "a", toolName: "f", input: {}, providerOptions: { openai: { phase: "x" } } }] },
+    { role: "assistant", content: ["a", "b"].map((toolCallId) => ({ type: "tool-call", toolCallId, toolName: "f", input: {} })) },
+    {
+      role: "tool",
+      content: [
+        { type: "tool-result", toolCallId: "a", toolName: "", output: { type: "error-text", value: "[no output]" } },
+        { type: "tool-result", toolCallId: "b", toolName: "", output: { type: "content", value: [{ type: "image-data", data: "iVBORw0KGgo=", mediaType: "image/png" }] } },
+      ],
+    },
   ]);
 });
 

@@ -18,6 +18,8 @@ export interface Script {
   tool?: string;
   /** What it writes as input; a path where absent. */
   input?: string;
+  /** It says nothing beside its calls. */
+  silent?: boolean;
 }
 
 /** A model of version 7 of the AI SDK that follows a script. */
@@ -26,7 +28,7 @@ export const scripted = (script: Script) => new MockLanguageModelV4(follow(scrip
 /** The same of version 6, whose calls and chunks are no others. */
 export const scripted6 = (script: Script) => new MockLanguageModelV3(follow(script, stream6) as object);
 
-function follow({ rounds, tool = "read", input }: Script, stream: typeof convertArrayToReadableStream): Given {
+function follow({ rounds, tool = "read", input, silent = false }: Script, stream: typeof convertArrayToReadableStream): Given {
   let n = 0;
   const next = () => {
     const i = n++;
@@ -37,21 +39,19 @@ function follow({ rounds, tool = "read", input }: Script, stream: typeof convert
       input: input ?? JSON.stringify({ path: `file${i}${c}.go` }),
     }));
     const unified = i < rounds ? ("tool-calls" as const) : ("stop" as const);
-    return { text: `Step ${i}.`, calls: i < rounds ? calls : [], finishReason: { unified, raw: unified } };
+    return { text: silent && i < rounds ? "" : `Step ${i}.`, calls: i < rounds ? calls : [], finishReason: { unified, raw: unified } };
   };
   return {
     modelId: "claude-sonnet-4-5",
     doGenerate: async () => {
       const { text, calls, finishReason } = next();
-      return { content: [{ type: "text", text }, ...calls], finishReason, usage, warnings: [] };
+      return { content: [...(text ? [{ type: "text" as const, text }] : []), ...calls], finishReason, usage, warnings: [] };
     },
     doStream: async () => {
       const { text, calls, finishReason } = next();
       const chunks: Chunk[] = [
         { type: "stream-start", warnings: [] },
-        { type: "text-start", id: "t" },
-        { type: "text-delta", id: "t", delta: text },
-        { type: "text-end", id: "t" },
+        ...(text ? said(text) : []),
         ...calls,
         { type: "finish", finishReason, usage },
       ];
@@ -59,6 +59,8 @@ function follow({ rounds, tool = "read", input }: Script, stream: typeof convert
     },
   };
 }
+
+const said = (text: string): Chunk[] => [{ type: "text-start", id: "t" }, { type: "text-delta", id: "t", delta: text }, { type: "text-end", id: "t" }];
 
 /** What a tool that reads files answers: too much for a small budget. */
 export const read = (path: string) => Array.from({ length: 40 }, (_, i) => `${path}:${i} func step${i * 7}() error { return nil }`).join("\n");

@@ -323,6 +323,21 @@ def test_what_is_shown_unchanged_is_the_same_part() -> None:
     assert changed.provider_response_id == "resp_1"
 
 
+def test_blank_text_is_not_shown() -> None:
+    """Claude writes it before calls, and refuses to read it."""
+    call = ToolCallPart("f", "{}", tool_call_id="c1")
+    blocks = [
+        {"text": {"text": "\n\n"}},
+        {"tool_call": {"call_id": "c1", "name": "f", "arguments_json": {}}},
+    ]
+    for item, shown in (None, [call]), ("msg_1", [TextPart("\n\n", id="msg_1"), call]):
+        said = ModelResponse(parts=[TextPart("\n\n", id=item), call])
+        newest = ModelRequest(parts=[ToolReturnPart("f", "", tool_call_id="c1")])
+        history = History([ModelRequest(parts=[UserPromptPart("Go.")]), said, newest])
+        (response,) = history.messages([{"role": "assistant", "blocks": blocks}])[:1]
+        assert list(response.parts) == shown
+
+
 async def test_page(address: str, session_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONTEXTD_ADDR", address)
     script = Scripted(rounds=1)

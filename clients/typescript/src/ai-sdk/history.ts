@@ -1,8 +1,7 @@
-import { createHash } from "node:crypto";
-import type { LanguageModelV3Message, LanguageModelV3Prompt } from "@ai-sdk/provider";
+import type { LanguageModelV3Prompt } from "@ai-sdk/provider";
 import { LogLostError, NotFoundError } from "../errors.js";
 import type { Session } from "../session.js";
-import { withoutMarks } from "./options.js";
+import { idsOf, isOfPrompt } from "./ids.js";
 import { toEvent } from "./to-events.js";
 
 /**
@@ -15,17 +14,16 @@ export class PromptDivergedError extends Error {
     readonly sessionId: string,
     /** The first message of the prompt that differs from the log. */
     readonly index: number,
+    role = "missing",
   ) {
-    super(`message ${index} of the prompt is not what the log of ${sessionId} has in its place`);
+    super(
+      `message ${index} (${role}) of the prompt is not what the log of ${sessionId} has in its place. A log is never edited: ` +
+        "give what changes with each call, such as the time, as injections; for an edited conversation fork the session or take another",
+    );
   }
 }
 
-const prefix = "ai-sdk:";
-
-/**
- * The messages of prompts that are in the log. The id of each event is a hash of its message and all
- * before it, so that a new process with the same history appends nothing twice.
- */
+/** The messages of prompts that are in the log, by ids that a new process with the same history gives them, too. */
 export class History {
   readonly #session: Session;
   readonly #written = new Map<string, string>();
@@ -45,10 +43,10 @@ export class History {
    * prompt is appended again. Calls must not overlap.
    */
   async follow<T>(prompt: LanguageModelV3Prompt, signal: AbortSignal | undefined, assemble: () => Promise<T>): Promise<T> {
-    const known = (this.#known ??= (await this.#read(signal)).filter((id) => id.startsWith(prefix)));
-    const ids = chain(prompt);
+    const known = (this.#known ??= (await this.#read(signal)).filter(isOfPrompt));
+    const ids = idsOf(prompt, known);
     const differs = known.findIndex((id, i) => id !== ids[i]);
-    if (differs >= 0) throw new PromptDivergedError(this.#session.id, differs);
+    if (differs >= 0) throw new PromptDivergedError(this.#session.id, differs, prompt[differs]?.role);
     try {
       await this.#append(prompt, ids, known.length, signal ? { signal } : {});
       return await assemble();
@@ -56,9 +54,10 @@ export class History {
       if (!(lost instanceof LogLostError)) throw lost;
       const stored = await this.#read(signal);
       // Others may have begun to append the same conversation again, but not another one.
-      if (stored.some((id, i) => id !== ids[i])) throw lost;
+      const again = idsOf(prompt, stored);
+      if (stored.some((id, i) => id !== again[i])) throw lost;
       this.#session.forget();
-      await this.#append(prompt, ids, stored.length, { expectedHead: BigInt(stored.length), ...(signal ? { signal } : {}) });
+      await this.#append(prompt, again, stored.length, { expectedHead: BigInt(stored.length), ...(signal ? { signal } : {}) });
       return await assemble();
     }
   }
@@ -78,30 +77,4 @@ export class History {
     }
     return ids;
   }
-}
-
-function chain(prompt: LanguageModelV3Prompt): string[] {
-  let before = "";
-  return prompt.map((m) => {
-    before = prefix + createHash("sha256").update(`${before}\n${canonical(m)}`).digest("hex");
-    return before;
-  });
-}
-
-/** The parts of a message that its event depends on, as text that does not depend on the order of members. */
-function canonical(m: LanguageModelV3Message): string {
-  const { providerOptions: _, ...rest } = m;
-  return JSON.stringify(plain(rest));
-}
-
-function plain(value: unknown): unknown {
-  if (value instanceof Uint8Array) return { bytes: Buffer.from(value).toString("base64") };
-  if (value instanceof URL) return { url: value.href };
-  if (Array.isArray(value)) return value.map(plain);
-  if (typeof value !== "object" || value === null) return value;
-  const members = Object.entries(value)
-    .map(([name, v]) => [name, name === "providerOptions" ? withoutMarks(v as never) : v] as const)
-    .filter(([, v]) => v !== undefined)
-    .sort(([a], [b]) => (a < b ? -1 : 1));
-  return members.map(([name, v]) => [name, plain(v)]);
 }

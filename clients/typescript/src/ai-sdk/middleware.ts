@@ -41,7 +41,10 @@ export function contextdMiddleware(options: MiddlewareOptions): LanguageModelV3M
       ...(injections ? { injections } : {}),
       ...(signal ? { signal } : {}),
     });
-    const context = await history.follow(params.prompt, signal, assemble);
+    const context = await history.follow(params.prompt, signal, assemble).catch((error) => {
+      signal?.throwIfAborted(); // the SDK knows an abort by the signal's reason
+      throw error;
+    });
     const { prompt, lastLine } = toPrompt(messagesOf(context));
     if (anthropicCache) mark(prompt, lastLine, context.header.prefixMessages);
     const made = { ...params, prompt };

@@ -102,13 +102,17 @@ function file(p: LanguageModelV3FilePart): BlockInit[] {
 }
 
 function result(p: LanguageModelV3ToolResultPart): BlockInit {
-  const isError = ["error-text", "error-json", "execution-denied"].includes(p.output.type);
+  const isError = isFailure(p.output);
   return {
     kind: {
       case: "toolResult",
       value: { callId: p.toolCallId, toolName: p.toolName, isError, content: output(p.output) },
     },
   };
+}
+
+export function isFailure({ type }: LanguageModelV3ToolResultOutput): boolean {
+  return type === "error-text" || type === "error-json" || type === "execution-denied";
 }
 
 function output(o: LanguageModelV3ToolResultOutput): BlockInit[] {

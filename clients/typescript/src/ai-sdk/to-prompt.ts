@@ -98,8 +98,9 @@ function toParts(blocks: readonly OwnBlock[]): Part[] {
     }
   }
   // A stored item must not be referred to by its id without the reasoning before it.
-  if (missing) for (const p of parts) delete p.providerOptions?.["openai"]?.["itemId"];
-  return parts;
+  if (missing) for (const p of parts) for (const of of Object.values(p.providerOptions ?? {})) delete of["itemId"];
+  // Anthropic refuses a blank text. Other providers may need one that has an id of theirs.
+  return parts.filter((p) => p.type !== "text" || p.providerOptions || p.text.trim() !== "");
 }
 
 /** Providers only accept objects. Other values are wrapped, as in the daemon's formats. */
@@ -131,11 +132,11 @@ function result(r: Extract<OwnBlock, { tool_result: unknown }>["tool_result"]): 
 function output(content: readonly OwnBlock[], isError: boolean | undefined): LanguageModelV3ToolResultOutput {
   if (content.every((b) => "text" in b)) {
     const value = content.map((b) => b.text.text).join("\n");
-    return isError ? { type: "error-text", value } : { type: "text", value };
+    return isError ? { type: "error-text", value: value.trim() === "" ? "[no output]" : value } : { type: "text", value }; // Anthropic refuses an empty error
   }
   type Item = Extract<LanguageModelV3ToolResultOutput, { type: "content" }>["value"][number];
   const value = content.flatMap((b): Item[] => {
-    if ("text" in b) return [{ type: "text", text: b.text.text }];
+    if ("text" in b) return b.text.text.trim() === "" ? [] : [{ type: "text", text: b.text.text }];
     if ("media" in b) return [item(b.media)];
     if ("provider" in b && b.provider.provider === provider) return [(b.provider.json as { content: Item }).content];
     return [];

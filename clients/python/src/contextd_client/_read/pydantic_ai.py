@@ -138,10 +138,16 @@ def _response(
     response, of_block = origin
     parts = [of_block[_key([block])] for block in blocks]
     shown = {id(part) for part in parts}
+    parts = [p for p in parts if not _blank(p)] or parts
     if any(isinstance(p, ThinkingPart) and id(p) not in shown for p in of_block.values()):
         # A stored item must not be referred to by its id without the reasoning before it.
         parts = [dataclasses.replace(p, id=None) if getattr(p, "id", "") else p for p in parts]
     return dataclasses.replace(response, parts=parts)
+
+
+def _blank(part: Any) -> bool:
+    """A text that Anthropic refuses. Other providers may need one that has an id of theirs."""
+    return isinstance(part, TextPart) and not part.content.strip() and not part.id
 
 
 def _said(part: Any) -> Block | None:
