@@ -77,7 +77,7 @@ func (c checkedKeys) RoundTrip(r *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxKeysBytes+1))
-	if err = errors.Join(err, resp.Body.Close()); err != nil {
+	if err := errors.Join(err, resp.Body.Close()); err != nil {
 		return nil, err
 	}
 	if len(text) > maxKeysBytes {
