@@ -76,6 +76,18 @@ var (
 	excerpt = regexp.MustCompile("\n *\\d+[\t|:→]|```|\n@@|\n<|Here's the result of running|Here is the updated code|Showing lines")
 )
 
+// refusals begin the results of edits that did nothing, of which some transcripts do not say that they failed.
+var refusals = []string{
+	"<tool_use_error>",                                     // Claude Code
+	"apply_patch verification failed", "execution error: ", // Codex
+	"No replacement was performed", "OBSERVATION:\nNo replacement was performed", // SWE-agent, and others with its editor
+}
+
+// didNothing reports whether a result says that its call changed nothing.
+func didNothing(body string) bool {
+	return slices.ContainsFunc(refusals, func(begin string) bool { return strings.HasPrefix(body, begin) })
+}
+
 // doubtful reports whether a result says that an edit was not done, or not as it was to be.
 func doubtful(body string) bool {
 	if strings.Contains(body, geminiUser) || strings.Contains(body, clineUser) || strings.Contains(body, rooUser) {

@@ -165,18 +165,6 @@ func (v *Views) Add(c Call) {
 	v.forget()
 }
 
-// refusals begin the results of edits that did nothing, of which some transcripts do not say that they failed.
-var refusals = []string{
-	"<tool_use_error>",                                     // Claude Code
-	"apply_patch verification failed", "execution error: ", // Codex
-	"No replacement was performed", "OBSERVATION:\nNo replacement was performed", // SWE-agent, and others with its editor
-}
-
-// didNothing reports whether a result says that its call changed nothing.
-func didNothing(body string) bool {
-	return slices.ContainsFunc(refusals, func(begin string) bool { return strings.HasPrefix(body, begin) })
-}
-
 // failed applies a call that failed. Its command may have changed files all the same: tests may fail after
 // an edit.
 func (v *Views) failed(ops []fileop.Operation) {
