@@ -197,8 +197,9 @@ func (r *region) fenced(from, to int) string {
 	return begin + "\n" + text.String() + fence + "\n"
 }
 
-// heading names a file, the newest calls that showed or wrote the lines below, and later calls that changed
-// the file in unknown ways.
+// heading names a file, the newest calls that showed or wrote the lines below, and calls that changed the file in
+// unknown ways after the oldest of them: those of which no line is below, and those of which it is not known where
+// theirs belong.
 func (v *Views) heading(f *file, shown []block) string {
 	const most = 3 // calls
 	var calls []int
@@ -211,13 +212,20 @@ func (v *Views) heading(f *file, shown []block) string {
 	}
 	slices.Sort(calls)
 	calls = slices.Compact(calls)
-	missed := slices.DeleteFunc(slices.Clone(f.missed), func(call int) bool {
-		_, shown := slices.BinarySearch(calls, call)
-		return call <= oldest || shown
-	})
+	var hidden, unplaced []int
+	for _, call := range f.missed {
+		if _, shown := slices.BinarySearch(calls, call); call > oldest && shown {
+			unplaced = append(unplaced, call)
+		} else if call > oldest {
+			hidden = append(hidden, call)
+		}
+	}
 	text := oneLine(f.name) + " (" + v.named(calls, most)
-	if len(missed) > 0 {
-		text += "; changed since by " + v.named(missed, most) + ", not shown here"
+	if len(hidden) > 0 {
+		text += "; changed since by " + v.named(hidden, most) + ", not shown here"
+	}
+	if len(unplaced) > 0 {
+		text += "; changed at an unknown place by " + v.named(unplaced, most)
 	}
 	return text + ")\n"
 }
