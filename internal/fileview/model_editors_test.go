@@ -198,7 +198,7 @@ func (m *model) patched() {
 		from := rapid.IntRange(at, len(file)-1).Draw(m.t, "from")
 		old, put := file[from:min(from+2, len(file))], m.lines(1, 2)
 		known := func(text string) bool { // of such texts it is taken for granted that there is one
-			return len(strings.TrimSpace(text)) >= leastLine && strings.Count(joined(file), text) > 1
+			return len(strings.TrimSpace(text)) >= leastLine && strings.Index(joined(file), text) != strings.LastIndex(joined(file), text)
 		}
 		if known(strings.Join(old, "\n")) {
 			break
