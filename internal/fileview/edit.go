@@ -117,7 +117,8 @@ func (w *wanted) across(lines []*line, from int) bool {
 }
 
 // spot is the place of an edit of one place, and how many there may be: 0 if none is known, 2 if it is not certain
-// which it is. Lines whose place in the file is not known count only if no others hold the text.
+// which it is. Lines whose place in the file is not known count only if no others hold the text, and the edit does not say
+// where it is: then the text may be in the file twice.
 func (v *Views) spot(f *file, w *wanted, op fileop.Operation) (at place, places int) {
 	placed, next, from := f.placed(), place{}, v.begins(f, op)
 	after := false // whether at is the first place at or after from
@@ -127,7 +128,7 @@ func (v *Views) spot(f *file, w *wanted, op fileop.Operation) (at place, places 
 			return at, 2
 		}
 		if !ok || found.region >= placed {
-			if ok && places == 0 {
+			if ok && places == 0 && op.From == 0 {
 				return found, 1
 			}
 			break
