@@ -70,7 +70,9 @@ func (v *Views) replaceAll(f *file, e *edit) (done bool) {
 	var at place
 	w := e.wanted()
 	moves := strings.Count(e.old, "\n") != strings.Count(e.new, "\n") || e.cut && e.new == ""
-	if apart := len(f.regions) > 1 || len(f.regions) == 1 && f.regions[0].from != 1; !f.whole && (moves && apart || f.overlaps(w)) {
+	apart := len(f.regions) > 1 || len(f.regions) == 1 && f.regions[0].from != 1
+	last := !e.ends && strings.HasSuffix(e.old, "\n") // the text may be the file's last line, too
+	if !f.whole && moves && apart || (!f.whole || last) && f.overlaps(w) {
 		v.lack(f)
 	}
 	for places := 0; ; places++ {
