@@ -1,6 +1,5 @@
-// Package chat reads lists of chat messages: plain ones in OpenAI's or
-// Anthropic's form, and those that tau-bench, tau2-bench, mini-swe-agent and
-// SWE-agent write. docs/harness/chat.md describes the formats and the mapping.
+// Package chat reads lists of chat messages: in the forms of providers' APIs, and as benchmarks and many agents
+// write them. docs/harness/chat.md describes the formats and the mapping.
 package chat
 
 import (
