@@ -51,6 +51,19 @@ func TestRegistry(t *testing.T) {
 	checkFolders(t)
 }
 
+// TestKimiCLI: the name of Kimi CLI reads what Kimi CLI writes, which is not what Kimi Code writes.
+func TestKimiCLI(t *testing.T) {
+	file := `{"role":"_system_prompt","content":"You code."}
+{"role":"user","content":"Why does make fail?"}
+{"role":"_checkpoint","id":0}
+{"role":"assistant","content":[{"type":"think","think":"Perhaps a typo."},{"type":"text","text":"I look."}]}
+`
+	tr, err := harness.Read(strings.NewReader(file), "kimi-cli")
+	if err != nil || len(tr.Sessions) != 1 || len(tr.Sessions[0].Events) < 3 {
+		t.Errorf("read as kimi-cli: %+v, %v", tr, err)
+	}
+}
+
 // checkRow looks for a line of the page with the given beginning, middle and end.
 func checkRow(t *testing.T, page, begin, middle, end string) {
 	t.Helper()

@@ -7,6 +7,6 @@
 // The package is pure: it holds the types of the log, the rules by which a
 // batch of events is admitted, and the contract that every store keeps
 // ([Store]). It knows no clock and no randomness; times and identifiers come
-// from the caller. The stores live in memlog and disklog, and logtest holds the
-// one suite that both pass.
+// from the caller. The stores are memlog, disklog and pglog, and logtest holds the
+// one suite that all pass.
 package log

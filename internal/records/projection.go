@@ -85,7 +85,7 @@ type Shared struct {
 	// Messages counts the leading messages with the same bytes, and Tokens is their size.
 	Messages int
 	Tokens   uint64
-	// BrokenBy is the reducer that rewrote the first message that differs; empty if none did.
+	// BrokenBy is what rewrote the first message that differs; empty if nothing did.
 	BrokenBy string
 }
 

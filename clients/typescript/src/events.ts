@@ -39,7 +39,7 @@ export function toolCall(callId: string, name: string, args: string | Uint8Array
   return { kind: { case: "toolCall", value: { callId, name, argumentsJson } } };
 }
 
-/** A provider's own block. Only that provider gets it, unchanged. */
+/** A block of `anthropic`, `openai` or `google`. Only that provider gets it, unchanged. */
 export function providerBlock(provider: string, block: object | string): BlockInit {
   return { kind: { case: "provider", value: { provider, json: textOrJson("block", block) } } };
 }

@@ -1,6 +1,5 @@
-// Package chat reads lists of chat messages: plain ones in OpenAI's or
-// Anthropic's form, and those that tau-bench, tau2-bench, mini-swe-agent and
-// SWE-agent write. docs/harness/chat.md describes the formats and the mapping.
+// Package chat reads lists of chat messages: in the forms of providers' APIs, and as benchmarks and many agents
+// write them. docs/harness/chat.md describes the formats and the mapping.
 package chat
 
 import (
@@ -41,7 +40,7 @@ const trajectory = "trajectory"
 
 // Harness is for all programs that write lists of chat messages.
 var Harness = transcript.Harness{
-	Name: Name, Aliases: []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent", "amp", "continue", "crush", "droid", "goose", "grok"}, Detect: detect, Instead: shownByCline, Read: read,
+	Name: Name, Aliases: []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent", "amp", "continue", "crush", "droid", "goose", "grok", "kimi-cli"}, Detect: detect, Instead: shownByCline, Read: read,
 }
 
 // detect recognises a list of messages by their roles, or by the members that some programs write instead.

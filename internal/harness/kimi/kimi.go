@@ -19,7 +19,7 @@ import (
 const Name = "kimi"
 
 // Harness is Kimi Code.
-var Harness = transcript.Harness{Name: Name, Aliases: []string{"kimi-code", "kimi-cli"}, Detect: detect, Instead: instead, Read: read}
+var Harness = transcript.Harness{Name: Name, Aliases: []string{"kimi-code"}, Detect: detect, Instead: instead, Read: read}
 
 // editors are the harness's own tools that change files.
 var editors = transcript.Editors{"Edit": {"path", "file_path"}, "Write": {"path", "file_path"}}

@@ -731,8 +731,9 @@ type PrefixBreak struct {
 	// The first message that differs, from 0.
 	Index uint32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
 	// What rewrote it: a reducer, a projection policy, "reminders" or "injections" where
-	// one was replaced by newer messages, "log" where an event was, or "unknown" where no
-	// recorded projection begins with the caller's messages.
+	// one was replaced by newer messages, "log" where an event was, "media_limits" where media
+	// beyond the provider's limits were described, or "unknown" where no recorded projection
+	// begins with the caller's messages.
 	Reducer string `protobuf:"bytes,2,opt,name=reducer,proto3" json:"reducer,omitempty"`
 	// The same as a sentence, for a log.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`

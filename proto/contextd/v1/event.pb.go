@@ -904,7 +904,7 @@ func (x *Media) GetTokens() uint32 {
 // unchanged and renders for that provider only.
 type ProviderBlock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The provider: anthropic, openai, gemini and so on. 1 to 64 characters.
+	// The provider: anthropic, openai, google and so on. 1 to 64 characters.
 	Provider string `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
 	// The block byte for byte: valid JSON.
 	Json          []byte `protobuf:"bytes,2,opt,name=json,proto3" json:"json,omitempty"`

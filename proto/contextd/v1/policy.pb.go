@@ -37,7 +37,7 @@ type Policy struct {
 	Duplicates *DuplicateResults `protobuf:"bytes,3,opt,name=duplicates,proto3" json:"duplicates,omitempty"`
 	// How huge single results are cut.
 	Clipping *ResultClipping `protobuf:"bytes,4,opt,name=clipping,proto3" json:"clipping,omitempty"`
-	// How long unsigned reasoning stays.
+	// How long reasoning stays.
 	Thinking *ThinkingRetention `protobuf:"bytes,5,opt,name=thinking,proto3" json:"thinking,omitempty"`
 	// How much of the dialogue stays when nothing cheaper suffices.
 	Window *DialogueWindow `protobuf:"bytes,6,opt,name=window,proto3" json:"window,omitempty"`

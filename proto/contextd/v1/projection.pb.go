@@ -616,8 +616,9 @@ type CacheReport struct {
 	StableMessages uint32 `protobuf:"varint,1,opt,name=stable_messages,json=stableMessages,proto3" json:"stable_messages,omitempty"`
 	// Their size in tokens.
 	StableTokens uint64 `protobuf:"varint,2,opt,name=stable_tokens,json=stableTokens,proto3" json:"stable_tokens,omitempty"`
-	// The reducer that rewrote the first message that differs. Empty: none did; there are
-	// only new messages.
+	// What rewrote the first message that differs: a reducer, a projection policy,
+	// "media_limits", or "log" where a later event did. Empty: nothing did; there are only new
+	// messages.
 	BrokenBy      string `protobuf:"bytes,3,opt,name=broken_by,json=brokenBy,proto3" json:"broken_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -140,7 +140,7 @@ def media(*, data: bytes = b"", uri: str = "", mime_type: str = "", tokens: int 
 
 
 def provider_block(provider: str, value: bytes) -> Block:
-    """A provider's own block, kept unchanged."""
+    """A block of `anthropic`, `openai` or `google`, kept unchanged for that provider."""
     if not isinstance(value, bytes):
         raise TypeError(f"value: must be bytes, not {value!r:.60}")
     return Block(provider=checked(ProviderBlock, provider=provider, json=value))

@@ -445,7 +445,7 @@ type SharedPrefix struct {
 	Messages uint32 `protobuf:"varint,1,opt,name=messages,proto3" json:"messages,omitempty"`
 	// Their size in tokens.
 	Tokens uint64 `protobuf:"varint,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
-	// The reducer that rewrote the first message that differs. Empty: none did.
+	// What rewrote the first message that differs, such as a reducer. Empty: nothing did.
 	BrokenBy      string `protobuf:"bytes,3,opt,name=broken_by,json=brokenBy,proto3" json:"broken_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
