@@ -324,7 +324,7 @@ func (m *model) edit() {
 	switch kind {
 	case 5: // of a text without its line feed, which may begin within a line
 		old := strings.Join(file[from:to], "\n")
-		if old = old[rapid.IntRange(0, len(old)-1).Draw(m.t, "within"):]; strings.Count(joined(file), old) > 1 {
+		if old = old[rapid.IntRange(0, len(old)-1).Draw(m.t, "within"):]; strings.Index(joined(file), old) != strings.LastIndex(joined(file), old) {
 			return
 		}
 		tool, gone := rapid.SampledFrom([]string{"Edit", "edit"}).Draw(m.t, "tool"), old
