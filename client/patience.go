@@ -124,7 +124,7 @@ func (p patience) repeat(ctx context.Context, again func(*Error) bool, call func
 	switch {
 	case err == nil || last == nil:
 		return err
-	case ctx.Err() != nil && !errors.Is(last, ctx.Err()):
+	case ctx != nil && ctx.Err() != nil && !errors.Is(last, ctx.Err()):
 		return fmt.Errorf("%w: %w", ctx.Err(), last)
 	}
 	return last
