@@ -122,6 +122,9 @@ func (m *model) edited() {
 		return
 	}
 	places := strings.Count(before, old)
+	if places == 1 && strings.Index(before, old) != strings.LastIndex(before, old) {
+		return // at two places that overlap
+	}
 	switch rapid.IntRange(0, 9).Draw(m.t, "edited") {
 	case 0: // all, by their number
 		edit["expected_replacements"] = places
