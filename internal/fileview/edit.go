@@ -136,7 +136,7 @@ func (v *Views) spot(f *file, w *wanted, op fileop.Operation) (at place, places 
 			break
 		}
 		line := f.regions[found.region].from + found.line
-		if op.From == 0 || op.From <= line && line < op.From+op.Lines {
+		if op.From == 0 || op.From <= line && line+w.span() <= op.From+op.Lines {
 			if places++; places == 1 || op.First && !after && line >= from {
 				at, after = found, line >= from
 			}
@@ -162,6 +162,15 @@ func (v *Views) spot(f *file, w *wanted, op fileop.Operation) (at place, places 
 		places = 2
 	}
 	return at, places
+}
+
+// span is how many lines the text is of.
+func (w *wanted) span() int {
+	n := len(w.lines)
+	if n > 1 && w.lines[n-1] == "" {
+		n--
+	}
+	return n
 }
 
 // distinct reports whether a text is hardly in a file twice.
