@@ -163,7 +163,7 @@ bench-peers: build ## Run other libraries beside contextd over the same sessions
 		$(if $(CORPUS),-corpus '$(CORPUS)') $(PEERS_FLAGS)
 
 .PHONY: attack
-attack: ## Hold the program to its pod's memory while clients do their worst, in full; takes an hour
+attack: ## Hold the program to its pod's memory while clients do their worst, in full; takes a quarter of an hour
 	NIGHTLY=1 go test -count=1 -v -run 'TestAttack|TestImportsWithinMemory|TestFairness' -timeout 30m ./cmd/contextd
 
 SOAK ?= 30m
