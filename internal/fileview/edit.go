@@ -295,7 +295,7 @@ func (v *Views) put(f *file, e *edit, w *wanted, at place) place {
 	if text := r.lines[at.line].text[:at.column] + e.new + r.lines[last].text[end:]; text != "" || e.new != "" || !e.cut {
 		put = v.fresh(strings.Split(text, "\n"), true)
 	}
-	if placed := f.placed(); at.region >= placed && placed > 0 || stale {
+	if placed := f.placed(); at.region >= placed && placed > 0 || stale || f.astray(r.lines[at.line:last+1]) {
 		v.lack(f) // what has a place may have changed, or moved
 	}
 	removed := last - at.line + 1
@@ -310,6 +310,13 @@ func (v *Views) put(f *file, e *edit, w *wanted, at place) place {
 func (f *file) stale(lines []*line) bool {
 	n := len(f.missed)
 	return n > 0 && slices.ContainsFunc(lines, func(l *line) bool { return l.touched < f.missed[n-1] })
+}
+
+// astray reports whether some of the lines may be elsewhere in the file: the call that wrote them changed it in an unknown
+// way, too.
+func (f *file) astray(lines []*line) bool {
+	n := len(f.missed)
+	return n > 0 && slices.ContainsFunc(lines, func(l *line) bool { return l.touched == f.missed[n-1] && l.edited == l.touched })
 }
 
 // shift moves the regions after one by so many lines.

@@ -218,5 +218,6 @@ func (f *file) seek(lines []*line) (from int, stale bool) {
 		return 0, false
 	}
 	r := &f.regions[at.region]
-	return r.from + at.line, f.stale(r.lines[at.line : at.line+len(lines)])
+	known := r.lines[at.line : at.line+len(lines)]
+	return r.from + at.line, f.stale(known) || f.astray(known)
 }
