@@ -16,10 +16,9 @@ import (
 // Artifacts yields the artifacts of the query.
 func (s *Store) Artifacts(ctx context.Context, id string, q eventlog.ArtifactQuery) iter.Seq2[eventlog.Artifact, error] {
 	return func(yield func(eventlog.Artifact, error) bool) {
-		var after *eventlog.Artifact
 		of := eventlog.Incarnation(0)
 		for size := firstPage; ; size = min(2*size, lastPage) {
-			page, more, err := s.artifactPage(ctx, id, &of, q, after, size)
+			page, more, err := s.artifactPage(ctx, id, &of, q, size)
 			for _, a := range page {
 				if err := ctx.Err(); err != nil {
 					yield(eventlog.Artifact{}, err)
@@ -36,14 +35,13 @@ func (s *Store) Artifacts(ctx context.Context, id string, q eventlog.ArtifactQue
 			if !more {
 				return
 			}
-			after = &page[len(page)-1]
+			q.After = &page[len(page)-1]
 		}
 	}
 }
 
-// artifactPage returns up to size artifacts that follow after in the query's
-// order, and whether there may be more.
-func (s *Store) artifactPage(ctx context.Context, id string, of *eventlog.Incarnation, q eventlog.ArtifactQuery, after *eventlog.Artifact, size int) (page []eventlog.Artifact, more bool, err error) {
+// artifactPage returns up to size artifacts of the query, and whether there may be more.
+func (s *Store) artifactPage(ctx context.Context, id string, of *eventlog.Incarnation, q eventlog.ArtifactQuery, size int) (page []eventlog.Artifact, more bool, err error) {
 	defer inSession(id, &err)
 	if err := s.enter(ctx); err != nil {
 		return nil, false, err
@@ -62,7 +60,7 @@ func (s *Store) artifactPage(ctx context.Context, id string, of *eventlog.Incarn
 		}
 	}()
 	for _, l := range found.links {
-		src, err := s.openArtifacts(l, q, after)
+		src, err := s.openArtifacts(l, q)
 		if err != nil {
 			return nil, false, err
 		}
@@ -130,8 +128,8 @@ type artifactSource struct {
 	err     error
 }
 
-// openArtifacts begins after `after`. It returns nil if the link shows none.
-func (s *Store) openArtifacts(l link, q eventlog.ArtifactQuery, after *eventlog.Artifact) (*artifactSource, error) {
+// openArtifacts returns nil if the link shows none.
+func (s *Store) openArtifacts(l link, q eventlog.ArtifactQuery) (*artifactSource, error) {
 	to := l.upTo
 	if q.To != 0 {
 		to = min(to, q.To)
@@ -144,7 +142,7 @@ func (s *Store) openArtifacts(l link, q eventlog.ArtifactQuery, after *eventlog.
 	if to < unbounded {
 		upper = binary.BigEndian.AppendUint64(prefix[:len(prefix):len(prefix)], uint64(to)+1)
 	}
-	if after != nil {
+	if after := q.After; after != nil {
 		versions := artifactPrefix(l.segment, q.Kind, after.Seq, after.ID)
 		if q.Reverse {
 			upper = slices.MinFunc([][]byte{upper, versions}, bytes.Compare)
