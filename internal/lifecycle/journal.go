@@ -184,11 +184,14 @@ func (j *Journal) enter(sessionID string) (leave func()) {
 
 // newest is the number of the newest event of a session; 0 if it has none.
 func (j *Journal) newest(ctx context.Context, sessionID string) (uint64, error) {
-	a, ok, err := artifact.Newest(ctx, j.store, sessionID, eventKind, 0)
-	if !ok || err != nil {
-		return 0, err
+	// From leaves out the artifacts that a fork shares, which are of its log.
+	for a, err := range j.store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: eventKind, From: beforeFirst, Reverse: true}) {
+		if err != nil {
+			return 0, err
+		}
+		return uint64(a.Seq - beforeFirst), nil
 	}
-	return uint64(a.Seq - beforeFirst), nil
+	return 0, nil
 }
 
 // after returns up to limit events of a session that come after a number.

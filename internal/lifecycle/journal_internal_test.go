@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"context"
+	"iter"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/contextd/contextd/internal/artifact/artifacttest"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/memlog"
 )
 
 func TestStoredEventKeepsEveryField(t *testing.T) {
@@ -40,5 +43,35 @@ func TestAttributesAreBounded(t *testing.T) {
 	want := map[string]string{"long": long[:attributeBytes-4] + "…", "broken": "a\uFFFDb", "plain": "x"}
 	if diff := cmp.Diff(want, got); diff != "" || len(got["long"]) > attributeBytes {
 		t.Error(diff)
+	}
+}
+
+// reading counts the queries that the artifacts of a log's events may answer.
+type reading struct {
+	Store
+	ofLog int
+}
+
+func (r *reading) Artifacts(ctx context.Context, id string, q eventlog.ArtifactQuery) iter.Seq2[eventlog.Artifact, error] {
+	if q.From < beforeFirst {
+		r.ofLog++
+	}
+	return r.Store.Artifacts(ctx, id, q)
+}
+
+// TestNumbersAreNotLookedForInParents: a fork shares artifacts of its log's events, among which no number is.
+func TestNumbersAreNotLookedForInParents(t *testing.T) {
+	store := &reading{Store: memlog.New()}
+	if _, err := store.CreateSession(t.Context(), eventlog.Session{ID: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	j := NewJournal(store, NewBus(BusOptions{}), time.Now)
+	for want := range uint64(2) {
+		if n, err := j.newest(t.Context(), "s"); n != want || err != nil || store.ofLog > 0 {
+			t.Errorf("the newest is %d, %v; %d queries include the log's events", n, err, store.ofLog)
+		}
+		if err := j.Put(t.Context(), Entry{SessionID: "s", Events: []Event{{SessionID: "s", Type: "x"}}}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -41,6 +41,9 @@ type ArtifactQuery struct {
 	From, To Seq // To 0 means no bound
 	// Newest first instead of oldest first.
 	Reverse bool
+	// After, if not nil, begins the answer after this artifact in the query's order, whether or not there is such
+	// a one. Of it, Seq and ID count.
+	After *Artifact
 }
 
 // ValidateArtifacts checks the keys of artifacts that are put in one call.

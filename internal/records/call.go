@@ -166,18 +166,17 @@ func (c ModelCall) learn(ctx context.Context, store eventlog.Artifacts) (budget.
 // CallsAfter lists at most limit recorded calls with numbers greater than after, in their order. next is
 // the number of the last one if there are more, else 0.
 func CallsAfter(ctx context.Context, store eventlog.Artifacts, sessionID string, after uint32, limit int) (page []ModelCall, next uint32, err error) {
-	var from eventlog.Seq
+	q := eventlog.ArtifactQuery{Kind: callKind}
 	if after > 0 {
-		if from, err = callsFrom(ctx, store, sessionID, after); err != nil {
-			return nil, 0, err
-		}
-	}
-	for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: callKind, From: from}) {
+		from, err := callsFrom(ctx, store, sessionID, after)
 		if err != nil {
 			return nil, 0, err
 		}
-		if after > 0 && a.ID <= callID(after) {
-			continue
+		q.After = &eventlog.Artifact{Seq: from, ID: callID(after)}
+	}
+	for a, err := range store.Artifacts(ctx, sessionID, q) {
+		if err != nil {
+			return nil, 0, err
 		}
 		if len(page) == limit {
 			return page, page[limit-1].Number, nil
@@ -193,25 +192,29 @@ func CallsAfter(ctx context.Context, store eventlog.Artifacts, sessionID string,
 
 // GetCall returns one recorded call (number 0 is the newest), or *eventlog.NotFoundError.
 func GetCall(ctx context.Context, store eventlog.Artifacts, sessionID string, number uint32) (ModelCall, error) {
-	var to eventlog.Seq
-	if number > 0 {
-		var err error
-		if to, err = callsFrom(ctx, store, sessionID, number); err != nil {
+	none := &eventlog.NotFoundError{Kind: "call", Name: fmt.Sprint(number)}
+	if number == 0 {
+		newest, found, err := artifact.Newest(ctx, store, sessionID, callKind, 0)
+		switch {
+		case err != nil:
 			return ModelCall{}, err
+		case !found:
+			return ModelCall{}, none
 		}
+		return decodeCall(sessionID, newest)
 	}
-	for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: callKind, To: to, Reverse: true}) {
-		if err != nil {
-			return ModelCall{}, err
-		}
-		if number == 0 || a.ID == callID(number) {
-			return decodeCall(sessionID, a)
-		}
-		if a.ID < callID(number) {
-			break
-		}
+	at, err := callsFrom(ctx, store, sessionID, number)
+	if err != nil {
+		return ModelCall{}, err
 	}
-	return ModelCall{}, &eventlog.NotFoundError{Kind: "call", Name: fmt.Sprint(number)}
+	a, err := store.Artifact(ctx, sessionID, callKind, at, callID(number))
+	if missing, ok := errors.AsType[*eventlog.NotFoundError](err); ok && missing.Kind == "artifact" {
+		return ModelCall{}, none
+	}
+	if err != nil {
+		return ModelCall{}, err
+	}
+	return decodeCall(sessionID, a)
 }
 
 // callsFrom returns the first event at which a call has this number or a greater one; if there is no such

@@ -65,16 +65,16 @@ func ShadowOf(ctx context.Context, store eventlog.Artifacts, sessionID string, a
 	return decodeShadow(a)
 }
 
-// Shadows returns a function that is ShadowOf for projections in the order of After. It reads through the shadows
-// once, from the first projection on. stop ends that.
-func Shadows(ctx context.Context, store eventlog.Artifacts, sessionID string) (of func(Projection) (*Shadow, error), stop func()) {
+// Shadows returns a function that is ShadowOf for projections in the order of After, all of which come after an id.
+// It reads through the shadows once, from the first projection on. stop ends that.
+func Shadows(ctx context.Context, store eventlog.Artifacts, sessionID, after string) (of func(Projection) (*Shadow, error), stop func()) {
 	var a eventlog.Artifact
 	var err error
 	var next func() (eventlog.Artifact, error, bool)
 	more, end := false, func() {}
 	return func(r Projection) (*Shadow, error) {
 		if next == nil {
-			next, end = iter.Pull2(store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: shadowKind, From: r.AsOf}))
+			next, end = iter.Pull2(store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: shadowKind, From: r.AsOf, After: place(after)}))
 			a, err, more = next()
 		}
 		for more && err == nil && (a.Seq < r.AsOf || a.Seq == r.AsOf && a.ID < r.ID) {

@@ -39,7 +39,11 @@ func TestStoredShadowKeepsEveryField(t *testing.T) {
 	}
 	all := []Projection{{AsOf: 8, ID: "p8-0001"}, {AsOf: 9, ID: "p9-0000"}, {AsOf: 9, ID: "p9-0001"}, {AsOf: 9, ID: "p9-0002"}, {AsOf: 10, ID: "p10-0001"}}
 	for first := range len(all) + 1 { // none for the last
-		of, stop := Shadows(t.Context(), store, "s")
+		after := ""
+		if first > 0 {
+			after = all[first-1].ID
+		}
+		of, stop := Shadows(t.Context(), store, "s", after)
 		for _, r := range all[first:] {
 			got, err := of(r)
 			if found := r.ID == "p9-0001"; err != nil || found != (got != nil) || found && *got != want {

@@ -63,27 +63,15 @@ func Projections(ctx context.Context, store eventlog.Artifacts, sessionID string
 	}
 }
 
-// After yields the records of a session, oldest first, from the one after an id on; all if it is empty. It goes
-// through those of the same event that come before.
+// After yields the records of a session, oldest first, from the one after an id on; all if it is empty.
 func After(ctx context.Context, store eventlog.Artifacts, sessionID, id string) iter.Seq2[Projection, error] {
 	return func(yield func(Projection, error) bool) {
-		from, ok := asOfInID(id)
-		if id != "" && !ok {
+		last := place(id)
+		if id != "" && last == nil {
 			yield(Projection{}, &eventlog.InvalidError{Field: "page_token", Reason: "is not from an earlier page"})
 			return
 		}
-		for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: projectionKind, From: from}) {
-			if err == nil && ok && a.Seq == from && a.ID <= id {
-				continue
-			}
-			var r Projection
-			if err == nil {
-				r, err = projectionFrom(a)
-			}
-			if !yield(r, err) || err != nil {
-				return
-			}
-		}
+		Projections(ctx, store, sessionID, eventlog.ArtifactQuery{After: last})(yield)
 	}
 }
 
@@ -138,6 +126,15 @@ func asOfInID(projectionID string) (eventlog.Seq, bool) {
 		return 0, false
 	}
 	return eventlog.Seq(asOf), fmt.Sprintf("p%s-%04d", strconv.FormatUint(asOf, 10), n) == projectionID
+}
+
+// place is where a projection's id puts artifacts that have it; nil if it is no such id.
+func place(projectionID string) *eventlog.Artifact {
+	asOf, ok := asOfInID(projectionID)
+	if !ok {
+		return nil
+	}
+	return &eventlog.Artifact{Seq: asOf, ID: projectionID}
 }
 
 // newer reports whether projection a was recorded after projection b, by their ids (see NextID).

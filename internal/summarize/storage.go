@@ -88,10 +88,11 @@ func Load(ctx context.Context, store eventlog.Artifacts, sessionID string, upTo 
 // and all of them if that is 0. Errors are those of Load.
 func NewestFirst(ctx context.Context, store eventlog.Artifacts, sessionID string, after eventlog.Seq, id string) iter.Seq2[Summary, error] {
 	return func(yield func(Summary, error) bool) {
-		for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: ArtifactKind, To: after, Reverse: true}) {
-			if err == nil && after > 0 && a.Seq == after && a.ID >= id {
-				continue
-			}
+		q := eventlog.ArtifactQuery{Kind: ArtifactKind, Reverse: true}
+		if after > 0 {
+			q.After = &eventlog.Artifact{Seq: after, ID: id}
+		}
+		for a, err := range store.Artifacts(ctx, sessionID, q) {
 			var s Summary
 			if err == nil {
 				s, err = decodeSummary(a)

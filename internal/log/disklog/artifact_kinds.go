@@ -73,11 +73,8 @@ func (s *Store) kindsOf(ctx context.Context, l link, kinds map[string]bool) erro
 // showsKind reports whether a link shows an artifact of a kind. The segment may hold only some that the link does not
 // show, because they were put too late.
 func (s *Store) showsKind(l link, kind string) (bool, error) {
-	src, err := s.openArtifacts(l, eventlog.ArtifactQuery{Kind: kind}, nil)
-	if src == nil || err != nil {
-		return false, err
-	}
-	defer src.close()
-	first, err := src.peek()
+	shown := artifactMerge{store: s, links: []link{l}, query: eventlog.ArtifactQuery{Kind: kind}}
+	defer shown.close()
+	first, err := shown.next()
 	return first != nil, err
 }

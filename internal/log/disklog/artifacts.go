@@ -94,7 +94,9 @@ func (s *Store) stageAll(batch *pebble.Batch, id string, target *session, all []
 func (s *Store) stage(batch *pebble.Batch, id string, target *session, put puts, a eventlog.Artifact) (puts, error) {
 	own := target.own()
 	if !a.New { // one that is new replaces nothing
-		replaced, value, err := s.version(own, a.Kind, a.Seq, a.ID)
+		var spare spareIterator
+		defer spare.close()
+		replaced, value, err := s.version(&spare, own, a.Kind, a.Seq, a.ID)
 		shared := false
 		if err == nil && replaced <= put.frozen {
 			shared, err = s.shared(id, target, artifactName{kind: a.Kind, seq: a.Seq, id: a.ID, put: replaced})
@@ -150,7 +152,9 @@ func (s *Store) Artifact(ctx context.Context, id, kind string, seq eventlog.Seq,
 		return eventlog.Artifact{}, err
 	}
 	defer s.release(sl)
-	value, err := s.shown(found, kind, seq, artifactID)
+	var spare spareIterator
+	defer spare.close()
+	value, err := s.shown(found, &spare, kind, seq, artifactID)
 	if errors.Is(err, errNoVersion) {
 		if err := found.deleted(ctx); err != nil {
 			return eventlog.Artifact{}, err
@@ -165,12 +169,12 @@ func (s *Store) Artifact(ctx context.Context, id, kind string, seq eventlog.Seq,
 
 // shown returns the value of an artifact that a session shows, which need not be durable
 // yet, or errNoVersion.
-func (s *Store) shown(found *session, kind string, seq eventlog.Seq, id string) ([]byte, error) {
+func (s *Store) shown(found *session, spare *spareIterator, kind string, seq eventlog.Seq, id string) ([]byte, error) {
 	for _, l := range slices.Backward(found.links) {
-		if seq > l.upTo {
+		if seq > l.upTo || l.puts == 0 {
 			continue
 		}
-		if _, value, err := s.version(l, kind, seq, id); !errors.Is(err, errNoVersion) {
+		if _, value, err := s.version(spare, l, kind, seq, id); !errors.Is(err, errNoVersion) {
 			return value, err
 		}
 	}
@@ -179,7 +183,9 @@ func (s *Store) shown(found *session, kind string, seq eventlog.Seq, id string) 
 
 // vacant fails with a *ConflictError if a session shows an artifact with the key.
 func (s *Store) vacant(id string, target *session, a eventlog.Artifact) error {
-	switch _, err := s.shown(target, a.Kind, a.Seq, a.ID); {
+	var spare spareIterator
+	defer spare.close()
+	switch _, err := s.shown(target, &spare, a.Kind, a.Seq, a.ID); {
 	case errors.Is(err, errNoVersion):
 		return nil
 	case err != nil:
@@ -193,17 +199,16 @@ var errNoVersion = errors.New("the link shows no version of the artifact")
 
 // version returns the newest version of an artifact that the link shows, with
 // its put number, or errNoVersion.
-func (s *Store) version(l link, kind string, seq eventlog.Seq, id string) (put uint64, value []byte, err error) {
+func (s *Store) version(spare *spareIterator, l link, kind string, seq eventlog.Seq, id string) (put uint64, value []byte, err error) {
 	prefix := artifactPrefix(l.segment, kind, seq, id)
 	upper := prefixEnd(prefix)
 	if l.puts < unbounded {
 		upper = artifactKey(l.segment, kind, seq, id, l.puts+1)
 	}
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: upper})
+	it, err := spare.within(s, prefix, upper)
 	if err != nil {
-		return 0, nil, s.fail("artifacts", err)
+		return 0, nil, err
 	}
-	defer it.Close()
 	if !it.Last() {
 		if err := it.Error(); err != nil {
 			return 0, nil, s.fail("artifacts", err)

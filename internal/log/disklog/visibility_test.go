@@ -186,9 +186,13 @@ func TestWhatIsVisibleIsDurable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for {
-		if _, value, err := s.version(target.own(), "k", 0, "i"); err != nil {
+		var spare spareIterator
+		_, value, err := s.version(&spare, target.own(), "k", 0, "i")
+		spare.close()
+		if err != nil {
 			t.Fatal(err)
-		} else if string(value) == "newer" {
+		}
+		if string(value) == "newer" {
 			break
 		}
 	}

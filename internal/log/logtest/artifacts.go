@@ -3,6 +3,7 @@ package logtest
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync/atomic"
 
@@ -264,6 +265,17 @@ var artifactCases = []testCase{
 		h.same("256.. in reverse", list(256, 0, true), []string{"300/b=", "300/a=", "256/b=", "256/a="})
 		h.same("3..254", list(3, 254, false), []string(nil))
 		h.same("9..2", list(9, 2, true), []string(nil))
+		after := func(from, to, seq eventlog.Seq, id string, reverse bool) []string {
+			return h.artifacts("s", eventlog.ArtifactQuery{Kind: "k", From: from, To: to, Reverse: reverse, After: &eventlog.Artifact{Seq: seq, ID: id}})
+		}
+		h.same("after 2/a", after(0, 255, 2, "a", false), []string{"2/b=", "255/a=", "255/b="})
+		h.same("after 2/aa, which is not there", after(0, 255, 2, "aa", false), []string{"2/b=", "255/a=", "255/b="})
+		h.same("after one before the range", after(255, 255, 2, "a", false), []string{"255/a=", "255/b="})
+		h.same("after one past the range", after(0, 255, 300, "a", false), []string(nil))
+		h.same("after 2/b in reverse", after(1, 0, 2, "b", true), []string{"2/a=", "1/b=", "1/a="})
+		h.same("after one past the range in reverse", after(1, 1, 2, "b", true), []string{"1/b=", "1/a="})
+		h.same("after one before the range in reverse", after(255, 0, 2, "b", true), []string(nil))
+		h.same("after the greatest", after(0, 0, math.MaxUint64, "", false), []string(nil))
 	}},
 	{name: "any strings are kinds and ids", run: func(h *harness) {
 		h.append("s", Say("a"))

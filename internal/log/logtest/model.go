@@ -208,6 +208,9 @@ func (m *machine) artifacts(t *rapid.T) {
 		From: eventlog.Seq(rapid.Uint64Range(0, 7).Draw(t, "from")), To: eventlog.Seq(rapid.Uint64Range(0, 7).Draw(t, "to")),
 		Reverse: rapid.Bool().Draw(t, "reverse"),
 	}
+	if rapid.Bool().Draw(t, "continued") {
+		q.After = &eventlog.Artifact{Seq: eventlog.Seq(rapid.Uint64Range(0, 7).Draw(t, "after")), ID: artifactIDs.Draw(t, "after id")}
+	}
 	_, _ = both(m, "artifacts", func(s eventlog.Store) ([]eventlog.Artifact, error) { return Collect(s.Artifacts(m.ctx, id, q)) })
 	seq, name := q.From, artifactIDs.Draw(t, "id")
 	_, _ = both(m, "artifact", func(s eventlog.Store) (eventlog.Artifact, error) { return s.Artifact(m.ctx, id, "k", seq, name) })

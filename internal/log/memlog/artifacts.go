@@ -92,45 +92,47 @@ func (s *session) artifact(key artifactKey) (version, bool) {
 func (s *Store) Artifacts(ctx context.Context, id string, q eventlog.ArtifactQuery) iter.Seq2[eventlog.Artifact, error] {
 	return func(yield func(eventlog.Artifact, error) bool) {
 		var in *session
-		var after *artifactKey
 		for {
-			key, value, err := s.nextArtifact(ctx, id, &in, q, after)
+			next, err := s.nextArtifact(ctx, id, &in, q)
 			if err != nil {
 				yield(eventlog.Artifact{}, err)
 				return
 			}
-			if key == nil || !yield(eventlog.Artifact{Kind: key.kind, Seq: key.seq, ID: key.id, Value: value}, nil) {
+			if next == nil || !yield(*next, nil) {
 				return
 			}
-			after = key
+			q.After = next
 		}
 	}
 }
 
-// nextArtifact returns the artifact that follows after in the query's order; nil after the last. The first call sets
-// in to the session; later calls fail if that was deleted meanwhile.
-func (s *Store) nextArtifact(ctx context.Context, id string, in **session, q eventlog.ArtifactQuery, after *artifactKey) (*artifactKey, []byte, error) {
+// nextArtifact returns the first artifact of the query; nil if there is none. The first call sets in to the session;
+// later calls fail if that was deleted meanwhile.
+func (s *Store) nextArtifact(ctx context.Context, id string, in **session, q eventlog.ArtifactQuery) (*eventlog.Artifact, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	found, err := s.find(ctx, id)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if *in == nil {
 		*in = found
 	}
 	if *in != found {
-		return nil, nil, &eventlog.NotFoundError{Kind: "session", Name: id}
+		return nil, &eventlog.NotFoundError{Kind: "session", Name: id}
 	}
 	var best *artifactKey
 	var value []byte
 	for _, l := range slices.Backward(found.chain) { // the newest link's version counts
-		key, v := l.nextArtifact(q, after)
+		key, v := l.nextArtifact(q)
 		if key != nil && (best == nil || (key.compare(*best) < 0) != q.Reverse && *key != *best) {
 			best, value = key, v.value
 		}
 	}
-	return best, value, nil
+	if best == nil {
+		return nil, nil
+	}
+	return &eventlog.Artifact{Kind: best.kind, Seq: best.seq, ID: best.id, Value: value}, nil
 }
 
 // ArtifactKinds returns the kinds of the session's artifacts.
@@ -144,7 +146,7 @@ func (s *Store) ArtifactKinds(ctx context.Context, id string) ([]string, error) 
 	kinds := map[string]bool{}
 	for _, l := range found.chain {
 		for kind := range l.segment.order {
-			if key, _ := l.nextArtifact(eventlog.ArtifactQuery{Kind: kind}, nil); key != nil {
+			if key, _ := l.nextArtifact(eventlog.ArtifactQuery{Kind: kind}); key != nil {
 				kinds[kind] = true
 			}
 		}

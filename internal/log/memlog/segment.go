@@ -104,9 +104,8 @@ func (l link) artifact(key artifactKey) (version, bool) {
 	return version{}, false
 }
 
-// nextArtifact returns the artifact of the query that the link shows and that follows
-// after in the query's order; nil if there is none.
-func (l link) nextArtifact(q eventlog.ArtifactQuery, after *artifactKey) (*artifactKey, version) {
+// nextArtifact returns the first artifact of the query that the link shows; nil if there is none.
+func (l link) nextArtifact(q eventlog.ArtifactQuery) (*artifactKey, version) {
 	keys := l.segment.order[q.Kind]
 	step := 1
 	at, _ := slices.BinarySearchFunc(keys, artifactKey{seq: q.From}, artifactKey.compare)
@@ -117,15 +116,15 @@ func (l link) nextArtifact(q eventlog.ArtifactQuery, after *artifactKey) (*artif
 			at--
 		}
 	}
-	if after != nil {
-		found, ok := slices.BinarySearchFunc(keys, *after, artifactKey.compare)
+	if q.After != nil {
+		found, ok := slices.BinarySearchFunc(keys, artifactKey{q.Kind, q.After.Seq, q.After.ID}, artifactKey.compare)
 		switch {
 		case q.Reverse:
-			at = found - 1
+			at = min(at, found-1)
 		case ok:
-			at = found + 1
+			at = max(at, found+1)
 		default:
-			at = found
+			at = max(at, found)
 		}
 	}
 	for ; at >= 0 && at < len(keys); at += step {

@@ -127,16 +127,19 @@ func nextPage(rows, size int) int { return max(1, min(2*rows, lastPage, rows*pag
 // Artifacts yields the artifacts of the query.
 func (s *Store) Artifacts(ctx context.Context, id string, q eventlog.ArtifactQuery) iter.Seq2[eventlog.Artifact, error] {
 	return func(yield func(eventlog.Artifact, error) bool) {
-		after, more, err := s.knownArtifacts(ctx, id, q, yield)
+		last, more, err := s.knownArtifacts(ctx, id, q, yield)
 		if err != nil {
 			yield(eventlog.Artifact{}, err)
 		}
 		if !more || err != nil {
 			return
 		}
+		if last != nil {
+			q.After = last
+		}
 		var of, version int64
 		for limit := firstPage; ; {
-			page, err := s.artifactPage(ctx, id, &of, &version, q, after, limit)
+			page, err := s.artifactPage(ctx, id, &of, &version, q, limit)
 			if err != nil {
 				yield(eventlog.Artifact{}, err)
 				return
@@ -154,13 +157,13 @@ func (s *Store) Artifacts(ctx context.Context, id string, q eventlog.ArtifactQue
 			if len(page) < limit {
 				return
 			}
-			after, limit = &page[limit-1], nextPage(limit, size)
+			q.After, limit = &page[limit-1], nextPage(limit, size)
 		}
 	}
 }
 
 // knownArtifacts yields the artifacts of the query that are cached. more is set if others may follow, which come
-// after last (or from the beginning, if last is nil).
+// after last (or none was yielded, if last is nil).
 func (s *Store) knownArtifacts(ctx context.Context, id string, q eventlog.ArtifactQuery, yield func(eventlog.Artifact, error) bool) (last *eventlog.Artifact, more bool, err error) {
 	k, _ := s.looked(ctx, id)
 	if k == nil {
@@ -172,7 +175,7 @@ func (s *Store) knownArtifacts(ctx context.Context, id string, q eventlog.Artifa
 			return nil, false, err
 		}
 	}
-	all := t.covers(q.From, "")
+	all := t.covers(q.From, "") || q.After != nil && !q.Reverse && t.covers(q.After.Seq, q.After.ID)
 	if !all && !q.Reverse {
 		return nil, true, nil
 	}
@@ -198,7 +201,7 @@ func (s *Store) knownArtifacts(ctx context.Context, id string, q eventlog.Artifa
 // readTail reads the newest artifacts of a kind into the cache.
 func (s *Store) readTail(ctx context.Context, id, kind string) (tail, error) {
 	var of, version int64
-	page, err := s.artifactPage(ctx, id, &of, &version, eventlog.ArtifactQuery{Kind: kind, Reverse: true}, nil, tailLength)
+	page, err := s.artifactPage(ctx, id, &of, &version, eventlog.ArtifactQuery{Kind: kind, Reverse: true}, tailLength)
 	if err != nil {
 		return tail{}, err
 	}
@@ -208,9 +211,9 @@ func (s *Store) readTail(ctx context.Context, id, kind string) (tail, error) {
 	return t, nil
 }
 
-// artifactPage returns up to limit artifacts that follow after. The first call sets of to the session's incarnation;
+// artifactPage returns up to limit artifacts of the query. The first call sets of to the session's incarnation;
 // later calls fail if that was deleted. version is set to the session's version as of the page.
-func (s *Store) artifactPage(ctx context.Context, id string, of, version *int64, q eventlog.ArtifactQuery, after *eventlog.Artifact, limit int) ([]eventlog.Artifact, error) {
+func (s *Store) artifactPage(ctx context.Context, id string, of, version *int64, q eventlog.ArtifactQuery, limit int) ([]eventlog.Artifact, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -226,9 +229,9 @@ func (s *Store) artifactPage(ctx context.Context, id string, of, version *int64,
 		to = math.MaxInt64
 	}
 	args := []any{[]byte(id), *of, []byte(q.Kind), number(q.From), to, limit}
-	if after != nil {
+	if q.After != nil {
 		beyond = ` AND (a.seq, a.id) ` + beyond + ` ($7, $8)`
-		args = append(args, int64(after.Seq), []byte(after.ID))
+		args = append(args, number(q.After.Seq), []byte(q.After.ID))
 	} else {
 		beyond = ""
 	}

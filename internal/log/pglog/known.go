@@ -121,9 +121,18 @@ func (t tail) with(a eventlog.Artifact) tail {
 	return t.trimmed()
 }
 
-// selects reports whether an artifact's seq is in the query's range.
+// selects reports whether an artifact is in the query's range.
 func selects(q eventlog.ArtifactQuery, a eventlog.Artifact) bool {
-	return a.Seq >= q.From && (q.To == 0 || a.Seq <= q.To)
+	switch {
+	case a.Seq < q.From || q.To != 0 && a.Seq > q.To:
+		return false
+	case q.After == nil:
+		return true
+	case q.Reverse:
+		return after(*q.After, a.Seq, a.ID)
+	default:
+		return after(a, q.After.Seq, q.After.ID)
+	}
 }
 
 // memory is the cache of all sessions: the least recently used is evicted.

@@ -77,6 +77,9 @@ func TestRemembered(t *testing.T) {
 			t.Fatalf("step %d: %v", step, err)
 		}
 		q := eventlog.ArtifactQuery{Kind: kind, From: eventlog.Seq(rng.IntN(20)), To: eventlog.Seq(rng.IntN(30)), Reverse: rng.IntN(2) == 0}
+		if rng.IntN(2) == 0 {
+			q.After = &eventlog.Artifact{Seq: eventlog.Seq(rng.IntN(30)), ID: "i0"}
+		}
 		from, to := eventlog.Seq(rng.IntN(60)), eventlog.Seq(rng.IntN(60))
 		read := func(s eventlog.Store) (all []any) {
 			artifacts, err := logtest.Collect(s.Artifacts(t.Context(), id, q))

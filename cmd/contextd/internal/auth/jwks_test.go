@@ -2,7 +2,10 @@ package auth
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -66,6 +69,48 @@ func TestNoKeysInFile(t *testing.T) {
 		a.Reload(t.Context())
 		if _, err := identify(t, a, nil, "Bearer "+mine.sign(t, jwt.SigningMethodES256, mine.key, nil)); err != nil {
 			t.Errorf("after %q: %v", text, err)
+		}
+		a.Close()
+	}
+}
+
+// TestManyKeys: a token that names no key is tried with a few keys at most, one that names its key is let in whatever
+// the number of keys.
+func TestManyKeys(t *testing.T) {
+	mine := newIssuer(t)
+	nameless := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{"iss": "https://i", "aud": "contextd", "exp": time.Now().Add(time.Hour).Unix()})
+	signed, err := nameless.SignedString(mine.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var set struct {
+		Keys []map[string]any `json:"keys"`
+	}
+	if err := json.Unmarshal(mine.set, &set); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "jwks.json")
+	for _, many := range []bool{false, true} {
+		for i := len(set.Keys); i < maxTried || many && i == maxTried; i++ {
+			key := maps.Clone(set.Keys[0])
+			key["kid"] = fmt.Sprint(i)
+			set.Keys = append(set.Keys, key)
+		}
+		text, err := json.Marshal(set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, string(text))
+		a, err := New(Options{JWT: JWT{Keys: path, Issuer: "https://i", Audience: "contextd"}}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := identify(t, a, nil, "Bearer "+mine.sign(t, jwt.SigningMethodES256, mine.key, nil)); err != nil {
+			t.Errorf("of %d keys, by name: %v", len(set.Keys), err)
+		}
+		_, err = identify(t, a, nil, "Bearer "+signed)
+		if refused := err != nil && strings.Contains(err.Error(), "names no key (kid), and there are more than 32"); refused != many || many == (err == nil) {
+			t.Errorf("of %d keys, without a name: %v", len(set.Keys), err)
 		}
 		a.Close()
 	}

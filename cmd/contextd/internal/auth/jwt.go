@@ -96,8 +96,26 @@ func newVerifier(ctx context.Context, o JWT, now func() time.Time, logger *slog.
 	return v, err
 }
 
+// maxTried bounds the keys that are tried for a token that names none, which whoever connects can send.
+const maxTried = 32
+
+// manyKeysError refuses a token that names none of more than maxTried keys.
+type manyKeysError struct{}
+
+func (manyKeysError) Error() string {
+	return fmt.Sprintf("names no key (kid), and there are more than %d", maxTried)
+}
+
 // keyOf returns the key of a token; all keys if it names none.
 func (v *verifier) keyOf(token *jwt.Token) (any, error) {
+	key, err := v.keysOf(token)
+	if all, ok := key.(jwt.VerificationKeySet); ok && len(all.Keys) > maxTried {
+		return nil, manyKeysError{}
+	}
+	return key, err
+}
+
+func (v *verifier) keysOf(token *jwt.Token) (any, error) {
 	if v.file != nil {
 		return v.file.get().Keyfunc(token)
 	}
@@ -134,6 +152,7 @@ func reason(err error) string {
 		is   error
 		text string
 	}{
+		{manyKeysError{}, manyKeysError{}.Error()},
 		{jwt.ErrTokenMalformed, "is not known"},
 		{jwt.ErrTokenUnverifiable, "is not signed by a known key"},
 		{jwt.ErrTokenSignatureInvalid, "is not signed by a known key"},

@@ -32,6 +32,11 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// noInputError is that of a file to read that does not exist.
+type noInputError struct{ error }
+
+func (e *noInputError) Unwrap() error { return e.error }
+
 func exitCode(err error) int {
 	if _, ok := errors.AsType[usageError](err); ok {
 		return ExitUsage
@@ -46,6 +51,9 @@ func exitCode(err error) int {
 		return ExitPrecondition
 	}
 	if _, ok := errors.AsType[*noTranscriptError](err); ok {
+		return ExitNotFound
+	}
+	if _, ok := errors.AsType[*noInputError](err); ok {
 		return ExitNotFound
 	}
 	if _, ok := errors.AsType[*disklog.LockedError](err); ok {

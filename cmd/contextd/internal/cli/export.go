@@ -65,6 +65,7 @@ either; the page is one file that loads nothing and runs no script.`,
   contextd export my-session --format markdown --projection newest`,
 		Args: cobra.ExactArgs(1),
 	}
+	cmd.PreRunE = func(*cobra.Command, []string) error { return checkReadingFormat(format) }
 	cmd.RunE = c.run(func(cmd *cobra.Command, api api, args []string) error {
 		if format != "" {
 			return c.exportToRead(cmd, api, args[0], format, projection, output)
@@ -105,15 +106,19 @@ either; the page is one file that loads nothing and runs no script.`,
 	return cmd
 }
 
-// exportToRead writes a session, or one of its model calls, in a format for people.
-func (c *client) exportToRead(cmd *cobra.Command, api api, session, format, projection, output string) error {
-	if !slices.Contains(readingFormats(), format) {
+func checkReadingFormat(format string) error {
+	if format != "" && !slices.Contains(readingFormats(), format) {
 		wrong := fmt.Errorf("--format: %q is none of %s", format, strings.Join(readingFormats(), ", "))
 		if meant := config.Nearest(format, append(harness.Writers(), readingFormats()...)); slices.Contains(harness.Writers(), meant) {
 			return usageError{&mistypedError{wrong, "--harness " + meant}}
 		}
 		return usageError{mistyped(wrong, format, readingFormats())}
 	}
+	return nil
+}
+
+// exportToRead writes a session, or one of its model calls, in a format for people.
+func (c *client) exportToRead(cmd *cobra.Command, api api, session, format, projection, output string) error {
 	return writeOutput(cmd, output, func(w io.Writer) error {
 		buffered := bufio.NewWriter(w)
 		out := newReader(format, buffered)

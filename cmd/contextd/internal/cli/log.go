@@ -31,6 +31,12 @@ func newLog(c *client) *cobra.Command {
   contextd log my-session --follow
   contextd log my-session --json | jq .message.role`,
 		Args: cobra.ExactArgs(1),
+		PreRunE: func(*cobra.Command, []string) error {
+			if req.GetFollow() && c.embedded != "" {
+				return usageError{errors.New("--follow cannot be set with --embedded: nothing is appended to a store while a command has it")}
+			}
+			return nil
+		},
 		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
 			req.SessionId = args[0]
 			wanted, err := newEventFilter(grep, since, time.Now())
@@ -43,8 +49,11 @@ func newLog(c *client) *cobra.Command {
 			}
 			out := newEventTable(cmd)
 			out.full = full
-			for {
+			for some := false; ; some = true {
 				resp, err := stream.Recv()
+				if errors.Is(err, io.EOF) && !some && req.GetFromSeq() > 0 {
+					return noteHead(cmd, api, req)
+				}
 				if errors.Is(err, io.EOF) || cmd.Context().Err() != nil {
 					return nil //nolint:nilerr // an interrupt is how a follower ends
 				}
@@ -65,6 +74,15 @@ func newLog(c *client) *cobra.Command {
 	f.StringVar(&grep, "grep", "", "only events of which this regular `expression` matches something (github.com/google/re2/wiki/Syntax)")
 	f.StringVar(&since, "since", "", "only events from this `time` on: 2026-03-01, 2026-03-01T09:00:00Z, or 2h for two hours ago")
 	return cmd
+}
+
+// noteHead says where a session ends if that is before the first event that was asked for.
+func noteHead(cmd *cobra.Command, api api, req *contextdv1.ReadEventsRequest) error {
+	resp, err := api.GetSession(cmd.Context(), &contextdv1.GetSessionRequest{SessionId: req.GetSessionId()})
+	if head := resp.GetSession().GetHeadSeq(); err == nil && head < req.GetFromSeq() {
+		fmt.Fprintf(cmd.ErrOrStderr(), "session %q has %s, none from --from %d on\n", req.GetSessionId(), counted(head, "event"), req.GetFromSeq())
+	}
+	return err
 }
 
 // eventFilter selects events.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -65,6 +66,9 @@ func openInput(ctx context.Context, path string) (*os.File, io.Reader, error) {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().IsRegular() {
 		f, err := os.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = &noInputError{err}
+		}
 		return f, f, err
 	}
 	type opened struct {

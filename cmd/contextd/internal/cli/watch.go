@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,13 +22,20 @@ func newWatch(c *client) *cobra.Command {
 		Short: "Show contexts, compactions, summaries and other events of sessions, as they happen",
 		Long: `Show contexts, compactions, summaries, reminders and breakers, one event per line, until
 it is interrupted: what happens from when it prints "watching" to stderr and, with --after, what
-happened before. Events of a session are numbered; the number follows the time.
+happened before. Nothing happens in a store while --embedded has it, so that needs --after.
+Events of a session are numbered; the number follows the time.
 
 The numbers of a session that was deleted and created again begin at 1. With the incarnation
 that --json prints, as in 12@18eaa1702158735c-1, a number of another session is refused.`,
 		Example: `  contextd watch
   contextd watch my-session --after 0 --json | jq -r .type
   contextd watch a b --after a=12 --after b=3`,
+	}
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if c.embedded != "" && len(after) == 0 {
+			return usageError{errors.New("nothing happens in a store while --embedded has it: set --after to show what happened, or watch a daemon")}
+		}
+		return nil
 	}
 	cmd.RunE = c.run(func(cmd *cobra.Command, api api, args []string) error {
 		req.SessionIds = args
@@ -48,6 +56,17 @@ that --json prints, as in 12@18eaa1702158735c-1, a number of another session is 
 
 // watch prints lifecycle events of sessions, at most limit of them; 0 is no limit.
 func (c *client) watch(cmd *cobra.Command, api api, req *contextdv1.WatchLifecycleRequest, limit uint) error {
+	if c.embedded != "" {
+		sessions := slices.Clone(req.GetSessionIds())
+		for _, cursor := range req.GetAfter() {
+			sessions = append(sessions, cursor.GetSessionId())
+		}
+		for _, session := range sessions { // which nobody can make meanwhile
+			if _, err := api.GetSession(cmd.Context(), &contextdv1.GetSessionRequest{SessionId: session}); err != nil {
+				return err
+			}
+		}
+	}
 	stream, err := api.compaction.WatchLifecycle(cmd.Context(), req)
 	if err != nil {
 		return err

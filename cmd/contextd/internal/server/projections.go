@@ -29,7 +29,7 @@ func (s *Server) ListProjections(ctx context.Context, req *contextdv1.ListProjec
 	out := &contextdv1.ListProjectionsResponse{}
 	facts := pointers.NewReader(s.store, req.GetSessionId())
 	room, last := maxPageBytes, ""
-	shadow, stop := records.Shadows(ctx, s.store, req.GetSessionId())
+	shadow, stop := records.Shadows(ctx, s.store, req.GetSessionId(), after)
 	defer stop()
 	for r, err := range records.After(ctx, s.store, req.GetSessionId(), after) {
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/records"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -98,12 +99,13 @@ func (c *countingStore) Artifacts(ctx context.Context, id string, q eventlog.Art
 	}
 }
 
-// TestProjectionsOfOneEvent checks that a page goes through the projections of an event once, however many there are.
+// TestProjectionsOfOneEvent checks that a page reads none of the projections that earlier pages have shown, though all
+// are of one event.
 func TestProjectionsOfOneEvent(t *testing.T) {
 	store := &countingStore{Store: memlog.New()}
 	a := serve(t, store)
 	a.append(t, "s", longSession(2, 10)...)
-	const all = 200
+	const all, size = 200, 90
 	for range all {
 		if _, err := a.assemble(t, &contextdv1.AssembleContextRequest{SessionId: "s"}); err != nil {
 			t.Fatal(err)
@@ -112,11 +114,11 @@ func TestProjectionsOfOneEvent(t *testing.T) {
 	listed := map[string]bool{}
 	for token, pages := "", 0; ; pages++ {
 		store.listed.Store(0)
-		page, err := a.ListProjections(t.Context(), &contextdv1.ListProjectionsRequest{SessionId: "s", PageSize: 90, PageToken: token})
+		page, err := a.ListProjections(t.Context(), &contextdv1.ListProjectionsRequest{SessionId: "s", PageSize: size, PageToken: token})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := store.listed.Load(); n > all+1 {
+		if n := store.listed.Load(); n > size+2 { // and whether there are more, and a shadow
 			t.Errorf("page %d goes through %d artifacts", pages, n)
 		}
 		for _, p := range page.GetProjections() {
@@ -128,5 +130,41 @@ func TestProjectionsOfOneEvent(t *testing.T) {
 	}
 	if len(listed) != all {
 		t.Errorf("%d are listed", len(listed))
+	}
+}
+
+// TestCallsOfOneEvent checks the same of model calls, and that one call is found without those of its event.
+func TestCallsOfOneEvent(t *testing.T) {
+	store := &countingStore{Store: memlog.New()}
+	a := serve(t, store)
+	a.append(t, "s", longSession(2, 10)...)
+	const all, size = 200, 90
+	for range all {
+		if _, err := a.RecordModelCall(t.Context(), &contextdv1.RecordModelCallRequest{SessionId: "s", Model: "m", InputTokens: 9}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const search = 8 // for the event of a call
+	listed := 0
+	for token, pages := "", 0; ; pages++ {
+		store.listed.Store(0)
+		page, err := a.ListModelCalls(t.Context(), &contextdv1.ListModelCallsRequest{SessionId: "s", PageSize: size, PageToken: token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := store.listed.Load(); n > size+1+search {
+			t.Errorf("page %d goes through %d artifacts", pages, n)
+		}
+		listed += len(page.GetCalls())
+		if token = page.GetNextPageToken(); token == "" {
+			break
+		}
+	}
+	if listed != all {
+		t.Errorf("%d are listed", listed)
+	}
+	store.listed.Store(0)
+	if c, err := records.GetCall(t.Context(), store, "s", 1); err != nil || c.Number != 1 || store.listed.Load() > search {
+		t.Errorf("call %d, %v, by %d artifacts", c.Number, err, store.listed.Load())
 	}
 }
