@@ -37,7 +37,8 @@ export function idsOf(prompt: LanguageModelV3Prompt, known: readonly string[]): 
 
 /** The SDK lists results as they come, and those of UI messages in the order of the calls. */
 function byCall(a: Result, b: Result): number {
-  return a.type === "tool-result" && b.type === "tool-result" && a.toolCallId < b.toolCallId ? -1 : 1;
+  const [x, y] = [a, b].map((p) => (p.type === "tool-result" ? p.toolCallId : ""));
+  return x! < y! ? -1 : x! > y! ? 1 : 0;
 }
 
 function failuresOf(results: readonly Result[]): bigint {
