@@ -229,7 +229,14 @@ func callsFrom(ctx context.Context, store eventlog.Artifacts, sessionID string, 
 		a, _, err = artifact.Newest(ctx, store, sessionID, callKind, eventlog.Seq(i)+1)
 		return a.ID >= callID(number)
 	})
-	return eventlog.Seq(at) + 1, err
+	if at > 0 || err != nil {
+		return eventlog.Seq(at) + 1, err
+	}
+	// A query cannot end at event 0, where calls are whose projection is of an empty log.
+	for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: callKind, After: &eventlog.Artifact{ID: callID(number - 1)}}) {
+		return a.Seq, err
+	}
+	return 1, nil
 }
 
 // Calibration returns what calls up to asOf taught about prompts under the budget. rejected is not 0 if the

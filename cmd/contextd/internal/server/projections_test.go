@@ -133,14 +133,25 @@ func TestProjectionsOfOneEvent(t *testing.T) {
 	}
 }
 
-// TestCallsOfOneEvent checks the same of model calls, and that one call is found without those of its event.
+// TestCallsOfOneEvent checks the same of model calls, and that one call is found without those of its event, which may be
+// none.
 func TestCallsOfOneEvent(t *testing.T) {
 	store := &countingStore{Store: memlog.New()}
 	a := serve(t, store)
 	a.append(t, "s", longSession(2, 10)...)
+	if _, err := a.CreateSession(t.Context(), &contextdv1.CreateSessionRequest{SessionId: "empty"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, session := range []string{"s", "empty"} {
+		t.Run(session, func(t *testing.T) { callsOfOneEvent(t, a, store, session) })
+	}
+}
+
+func callsOfOneEvent(t *testing.T, a *api, store *countingStore, session string) {
+	t.Helper()
 	const all, size = 200, 90
 	for range all {
-		if _, err := a.RecordModelCall(t.Context(), &contextdv1.RecordModelCallRequest{SessionId: "s", Model: "m", InputTokens: 9}); err != nil {
+		if _, err := a.RecordModelCall(t.Context(), &contextdv1.RecordModelCallRequest{SessionId: session, Model: "m", InputTokens: 9}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -148,7 +159,7 @@ func TestCallsOfOneEvent(t *testing.T) {
 	listed := 0
 	for token, pages := "", 0; ; pages++ {
 		store.listed.Store(0)
-		page, err := a.ListModelCalls(t.Context(), &contextdv1.ListModelCallsRequest{SessionId: "s", PageSize: size, PageToken: token})
+		page, err := a.ListModelCalls(t.Context(), &contextdv1.ListModelCallsRequest{SessionId: session, PageSize: size, PageToken: token})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +175,7 @@ func TestCallsOfOneEvent(t *testing.T) {
 		t.Errorf("%d are listed", listed)
 	}
 	store.listed.Store(0)
-	if c, err := records.GetCall(t.Context(), store, "s", 1); err != nil || c.Number != 1 || store.listed.Load() > search {
+	if c, err := records.GetCall(t.Context(), store, session, 1); err != nil || c.Number != 1 || store.listed.Load() > search {
 		t.Errorf("call %d, %v, by %d artifacts", c.Number, err, store.listed.Load())
 	}
 }
