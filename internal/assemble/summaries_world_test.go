@@ -3,6 +3,7 @@ package assemble_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/logtest"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/summarize"
 	"github.com/contextd/contextd/internal/summarize/extractive"
@@ -127,10 +129,11 @@ func (w *world) between() int {
 
 func (w *world) summaries(id string) []summarize.Summary {
 	w.tb.Helper()
-	all, err := summarize.Load(context.Background(), w.store, id, 0)
+	all, err := logtest.Collect(summarize.NewestFirst(context.Background(), w.store, id, 0, ""))
 	if err != nil {
 		w.tb.Fatal(err)
 	}
+	slices.Reverse(all)
 	return all
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/logtest"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
@@ -231,7 +232,7 @@ func TestHooksModifyAheadOfNeed(t *testing.T) {
 	w.open(12)
 	got := w.assemble()
 	e := w.published(lifecycle.SummaryStarted, lifecycle.SummaryReady)[1]
-	all, err := summarize.Load(t.Context(), w.store, "s", 0)
+	all, err := logtest.Collect(summarize.NewestFirst(t.Context(), w.store, "s", 0, ""))
 	if err != nil || len(all) != 1 || all[0].To >= got.SummarizingThrough || e.Attributes["summary_id"] != all[0].ID {
 		t.Errorf("proposed was a span through %d; made were %+v (%v)", got.SummarizingThrough, all, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
+	"github.com/contextd/contextd/internal/log/logtest"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
@@ -201,7 +202,7 @@ func (l *run) agrees(ctx context.Context, t *rapid.T, seen []lifecycle.Event) {
 	if count[lifecycle.Compacted] != marks || count[lifecycle.CompactionUndone] != undone {
 		t.Errorf("%d compactions and %d take-backs in the log, reported %v", marks, undone, count)
 	}
-	summaries, err := summarize.Load(ctx, l.store, "s", 0)
+	summaries, err := logtest.Collect(summarize.NewestFirst(ctx, l.store, "s", 0, ""))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,26 +66,8 @@ func (s Summary) stored() *storagev1.Summary {
 	}
 }
 
-// Load returns the summaries of a session whose spans end at upTo or before, oldest
-// first; upTo 0 means no bound. One that cannot be read is an *eventlog.CorruptError or an
-// *artifact.VersionError.
-func Load(ctx context.Context, store eventlog.Artifacts, sessionID string, upTo eventlog.Seq) ([]Summary, error) {
-	var all []Summary
-	for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: ArtifactKind, To: upTo}) {
-		if err != nil {
-			return nil, err
-		}
-		s, err := decodeSummary(a)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, s)
-	}
-	return all, nil
-}
-
 // NewestFirst yields the summaries of a session: those that come after the one with an id whose span ends at an event,
-// and all of them if that is 0. Errors are those of Load.
+// and all of them if that is 0. One that cannot be read is an *eventlog.CorruptError or an *artifact.VersionError.
 func NewestFirst(ctx context.Context, store eventlog.Artifacts, sessionID string, after eventlog.Seq, id string) iter.Seq2[Summary, error] {
 	return func(yield func(Summary, error) bool) {
 		q := eventlog.ArtifactQuery{Kind: ArtifactKind, Reverse: true}

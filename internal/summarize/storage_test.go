@@ -2,7 +2,7 @@ package summarize_test
 
 import (
 	"errors"
-	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +11,7 @@ import (
 
 	"github.com/contextd/contextd/internal/artifact"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/logtest"
 	"github.com/contextd/contextd/internal/summarize"
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
@@ -34,18 +35,15 @@ func TestSummariesComeBack(t *testing.T) {
 		}
 		all = append(all, s)
 	})
-	for upTo := range eventlog.Seq(len(all) + 1) {
-		want := all[:upTo]
-		if upTo == 0 {
-			want = all
-		}
-		got, err := summarize.Load(t.Context(), store, "s", upTo)
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Fatalf("up to %d: %d summaries of %d, %v", upTo, len(got), len(want), err)
+	slices.Reverse(all)
+	for i, last := range append([]summarize.Summary{{}}, all...) {
+		got, err := logtest.Collect(summarize.NewestFirst(t.Context(), store, "s", last.To, last.ID))
+		if want := all[i:]; err != nil || !slices.Equal(got, want) {
+			t.Fatalf("after %d: %d summaries of %d, %v", i, len(got), len(want), err)
 		}
 	}
 	var missing *eventlog.NotFoundError
-	if _, err := summarize.Load(t.Context(), store, "nobody", 0); !errors.As(err, &missing) {
+	if _, err := logtest.Collect(summarize.NewestFirst(t.Context(), store, "nobody", 0, "")); !errors.As(err, &missing) {
 		t.Error(err)
 	}
 }
@@ -81,7 +79,7 @@ func TestDamagedArtifacts(t *testing.T) {
 				t.Fatal(err)
 			}
 			var corrupt *eventlog.CorruptError
-			if _, err := summarize.Load(t.Context(), store, "s", 0); !errors.As(err, &corrupt) {
+			if _, err := logtest.Collect(summarize.NewestFirst(t.Context(), store, "s", 0, "")); !errors.As(err, &corrupt) {
 				t.Error(err)
 			}
 			w := start(t, store, &asked{answer: writes}, summarize.Options{})
@@ -111,7 +109,7 @@ func FuzzLoad(f *testing.F) {
 		if err := store.PutArtifacts(t.Context(), "s", eventlog.Artifact{Kind: summarize.ArtifactKind, Seq: 5, ID: "x", Value: value}); err != nil {
 			t.Fatal(err)
 		}
-		all, err := summarize.Load(t.Context(), store, "s", 0)
+		all, err := logtest.Collect(summarize.NewestFirst(t.Context(), store, "s", 0, ""))
 		var corrupt *eventlog.CorruptError
 		var version *artifact.VersionError
 		switch {

@@ -247,9 +247,10 @@ func (w *world) journal(session string) journal {
 
 func (w *world) stored(session string) []summarize.Summary {
 	w.t.Helper()
-	all, err := summarize.Load(w.t.Context(), w.store, session, 0)
+	all, err := logtest.Collect(summarize.NewestFirst(w.t.Context(), w.store, session, 0, ""))
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	slices.Reverse(all)
 	return all
 }
