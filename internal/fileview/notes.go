@@ -130,6 +130,9 @@ var beside = []string{
 	"truncated", "istruncated", "success", "ok", "status", "error", "message", "type", "mimetype", "language",
 }
 
+// textNames are the members with the text of a file.
+var textNames = []string{"contents", "content", "text", "filecontent"}
+
 // inJSON is the text in an object, or in a list of one part, where a tool returns these.
 func inJSON(op fileop.Operation, text string) (fileop.Operation, string) {
 	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[{") {
@@ -147,13 +150,13 @@ func inJSON(op fileop.Operation, text string) (fileop.Operation, string) {
 		return op, text
 	}
 	a := fileop.NewArguments(members)
-	found := a.Text("contents", "content", "text", "filecontent")
+	found := a.Text(textNames...)
 	if found == "" {
 		return op, text
 	}
 	if slices.ContainsFunc(jsonNames, func(end string) bool { return strings.HasSuffix(strings.ToLower(op.Path), end) }) {
 		for name := range a {
-			if !a.Has("path", "filepath", "file") || !slices.Contains(beside, name) && !slices.Contains([]string{"contents", "content", "text", "filecontent"}, name) {
+			if !a.Has("path", "filepath", "file") || !slices.Contains(beside, name) && !slices.Contains(textNames, name) {
 				return op, text
 			}
 		}

@@ -57,7 +57,7 @@ func final(body string) (string, bool) {
 }
 
 const (
-	// changedByUser is in what tools say where a user changed an edit before it was done.
+	// What Gemini CLI, Cline and Roo Code say where a user changed an edit before it was done.
 	geminiUser, clineUser, rooUser = "User modified the `", "The user made the following updates to your content", `"user_edits":`
 	// inaccurate is in what Antigravity says of an edit whose text was not quite that of the file.
 	inaccurate = "inaccuracies"
