@@ -88,6 +88,17 @@ func (l *load) promisesAfter(n int) *promises {
 	return l.seen.clone()
 }
 
+// doom marks in the promises the sessions whose deletion was begun since: it may have been done before a crash.
+func (l *load) doom(kept *promises) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, s := range kept.sessions {
+		if now := l.seen.sessions[id]; now == nil || now.doomed {
+			s.doomed = true
+		}
+	}
+}
+
 func (l *load) stop() {
 	l.mu.Lock()
 	l.ended = true
