@@ -90,6 +90,7 @@ func (s *Store) appendTo(ctx context.Context, sl *slot, b eventlog.Batch, prepar
 		if at, err = s.putEvent(batch, target.own(), at, f, encoded[f.Index]); err != nil {
 			return appended{}, err
 		}
+		encoded[f.Index].body = nil // the batch has it; a wait for the disk would keep both
 	}
 	put := target.puts
 	var before func(*commit)

@@ -7,7 +7,7 @@ import (
 )
 
 // Options are the store's settings. The zero value is good for a daemon next to one agent;
-// it keeps the store's memory at about 64 MiB.
+// it keeps the store's memory at about 40 MiB.
 type Options struct {
 	// Logger gets the store's diagnostics; nil discards them.
 	Logger *slog.Logger
@@ -16,7 +16,7 @@ type Options struct {
 	// CacheBytes is the size of the cache of uncompressed blocks; 0 is 16 MiB.
 	CacheBytes int64
 	// MemTableBytes is how much is gathered in memory before it is written out as
-	// a table. Up to three such buffers exist at once; 0 is 16 MiB.
+	// a table. Up to three such buffers exist at once, and those that a read in progress still needs; 0 is 8 MiB.
 	MemTableBytes uint64
 	// SeparateBytes is the size from which values are kept apart from their keys,
 	// where compactions do not rewrite them; 0 is 512 bytes.
@@ -60,7 +60,7 @@ func (o Options) withDefaults() Options {
 		o.CacheBytes = 16 << 20
 	}
 	if o.MemTableBytes == 0 {
-		o.MemTableBytes = 16 << 20
+		o.MemTableBytes = 8 << 20
 	}
 	if o.SeparateBytes == 0 {
 		o.SeparateBytes = 512

@@ -154,9 +154,9 @@ func Default() Config {
 		ConnectionIdleTimeout: 30 * time.Minute,
 		ReceiveTimeout:        30 * time.Second,
 		SendTimeout:           time.Minute,
-		RequestMemory:         40 << 20,
+		RequestMemory:         32 << 20,
 		AnswerMemory:          32 << 20,
-		WorkMemory:            96 << 20,
+		WorkMemory:            80 << 20,
 		CacheMemory:           64 << 20,
 
 		DefaultSummarizer: builtinSummarizer,
