@@ -16,6 +16,7 @@ import (
 	"github.com/contextd/contextd/internal/artifact"
 	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/logtest"
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/render"
@@ -180,7 +181,7 @@ func TestPreviewRecordsNothing(t *testing.T) {
 	if got := mustAssemble(t, engine, req); got.Projection.ID != "" {
 		t.Errorf("a preview was recorded as %s", got.Projection.ID)
 	}
-	page, _, err := records.Page(context.Background(), store, "s", "", 10)
+	page, err := logtest.Collect(records.After(context.Background(), store, "s", ""))
 	if err != nil || len(page) != 0 {
 		t.Errorf("%d records, %v", len(page), err)
 	}
@@ -218,21 +219,24 @@ func TestProjectionsPage(t *testing.T) {
 		}
 		var got []string
 		for token := ""; ; {
-			page, next, err := records.Page(context.Background(), store, "s", token, 5)
-			if err != nil {
-				t.Fatal(err)
+			page := 0
+			for r, err := range records.After(context.Background(), store, "s", token) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if page++; page > 5 {
+					break
+				}
+				got, token = append(got, r.ID), r.ID
 			}
-			for _, r := range page {
-				got = append(got, r.ID)
-			}
-			if token = next; token == "" {
+			if page <= 5 {
 				break
 			}
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("pages hold %v, want %v", got, want)
 		}
-		_, _, err := records.Page(context.Background(), store, "s", "no token", 5)
+		_, err := logtest.Collect(records.After(context.Background(), store, "s", "no token"))
 		wantField(t, err, "page_token")
 	})
 }
@@ -392,7 +396,7 @@ func TestConcurrentAssemblies(t *testing.T) {
 			break
 		}
 	}
-	page, _, err := records.Page(context.Background(), store, "s", "", 100)
+	page, err := logtest.Collect(records.After(context.Background(), store, "s", ""))
 	if err != nil || len(page) != len(hashes) {
 		t.Errorf("%d records of %d assemblies, %v", len(page), len(hashes), err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/decide"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/logtest"
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
@@ -170,7 +171,7 @@ func TestChainedCompactions(t *testing.T) {
 		if n := mustReplay(t, w, "s"); n != recorded+1 {
 			t.Errorf("%d records before the restart, %d after it", recorded, n)
 		}
-		all, _, err := records.Page(ctx, w.store, "s", "", 1000)
+		all, err := logtest.Collect(records.After(ctx, w.store, "s", ""))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/contextd/contextd/internal/assemble"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/logtest"
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/pointers"
 	"github.com/contextd/contextd/internal/records"
@@ -103,7 +104,7 @@ func TestStoreFaults(t *testing.T) {
 			return err
 		},
 		"Projections": func(_ *assemble.Engine, store eventlog.Store, _ *assemble.Context) error {
-			_, _, err := records.Page(ctx, store, "s", "", 9)
+			_, err := logtest.Collect(records.After(ctx, store, "s", ""))
 			return err
 		},
 	}
@@ -223,7 +224,7 @@ func TestRecordsThatCannotBeRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, assembled := engine.Assemble(context.Background(), request())
-			_, _, listed := records.Page(context.Background(), store, "s", "", 9)
+			_, listed := logtest.Collect(records.After(context.Background(), store, "s", ""))
 			_, replayed := engine.Replay(context.Background(), "s", "p1-0001")
 			for _, err := range []error{assembled, listed, replayed} {
 				if err == nil || !strings.Contains(err.Error(), c.want) {

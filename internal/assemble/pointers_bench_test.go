@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/contextd/contextd/internal/log/disklog"
+	"github.com/contextd/contextd/internal/log/logtest"
 	"github.com/contextd/contextd/internal/pointers"
 	"github.com/contextd/contextd/internal/records"
 )
@@ -25,7 +26,7 @@ func BenchmarkPointers(b *testing.B) {
 			}
 			for b.Loop() {
 				reader := pointers.NewReader(store, "s")
-				page, _, err := records.Page(b.Context(), store, "s", "", 100)
+				page, err := logtest.Collect(records.After(b.Context(), store, "s", ""))
 				if err != nil || len(page) != 100 {
 					b.Fatal(len(page), err)
 				}

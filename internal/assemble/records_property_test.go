@@ -18,6 +18,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
+	"github.com/contextd/contextd/internal/log/logtest"
 	"github.com/contextd/contextd/internal/pointers"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
@@ -73,7 +74,7 @@ func (l *lookups) grow(id string) {
 
 // records are all there are, newest first.
 func (l *lookups) records(id string) []records.Projection {
-	all, _, err := records.Page(context.Background(), l.store, id, "", 1<<20)
+	all, err := logtest.Collect(records.After(context.Background(), l.store, id, ""))
 	l.check(err)
 	slices.Reverse(all)
 	return all

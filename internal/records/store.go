@@ -75,21 +75,6 @@ func After(ctx context.Context, store eventlog.Artifacts, sessionID, id string) 
 	}
 }
 
-// Page lists at most limit records of a session, oldest first, from the one after id after. next is the id
-// to continue after; empty on the last page.
-func Page(ctx context.Context, store eventlog.Artifacts, sessionID, after string, limit int) (page []Projection, next string, err error) {
-	for r, err := range After(ctx, store, sessionID, after) {
-		if err != nil {
-			return nil, "", err
-		}
-		if len(page) == limit {
-			return page, page[limit-1].ID, nil
-		}
-		page = append(page, r)
-	}
-	return page, "", nil
-}
-
 // Newest returns the id of the newest recorded projection: the one with the greatest as-of, and of those
 // the one recorded last. It is empty if there is none.
 func Newest(ctx context.Context, store eventlog.Artifacts, sessionID string) (string, error) {
