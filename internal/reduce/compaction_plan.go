@@ -3,7 +3,6 @@ package reduce
 import (
 	"fmt"
 	"slices"
-	"sort"
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -88,75 +87,6 @@ func (d *decider) mask() (c *eventlog.Compaction, nothing string) {
 	return d.compaction(d.start.State, e.View(), Summary{}), ""
 }
 
-// collapse drops the shortest of the runs that comes down to the goal, or else the last, with as small a
-// record as the goal needs. The runs are in order. Without a text of the caller's the view must become
-// smaller.
-func (d *decider) collapse(runs []eventlog.Seq, text Summary) (c *eventlog.Compaction, nothing string) {
-	size := d.sizeFor(text)
-	through := d.shortest(runs, size, text)
-	best := d.try(through, size, text)
-	for ; !d.sparesIn(best.View) && size < d.start.State.CollapsedFor; best = d.try(through, size, text) {
-		size = min(size*2, d.start.State.CollapsedFor)
-	}
-	best = d.smaller(best, through, size, text)
-	best = d.larger(best, through, size, text)
-	if text.ID == "" && best.View.Tokens() >= d.start.View.Tokens() && !d.settles(best, through) {
-		return nil, d.noGain()
-	}
-	return d.compaction(best.State, best.View, text), ""
-}
-
-// shortest is the first run that comes down to the goal, or the last where none does.
-func (d *decider) shortest(runs []eventlog.Seq, size uint64, text Summary) eventlog.Seq {
-	last := len(runs) - 1
-	if d.ask.Goal > 0 {
-		last = min(last, sort.Search(len(runs), func(i int) bool { return d.reached(d.try(runs[i], size, text).View) }))
-	}
-	return runs[last]
-}
-
-// enough reports whether a view is smaller than the one before, and has come down to the goal if there is
-// one.
-func (d *decider) enough(v View) bool {
-	return v.Tokens() < d.start.View.Tokens() && (d.ask.Goal == 0 || d.reached(v))
-}
-
-// smaller halves the record's size until the view is small enough. Where the groups that must stay take the
-// whole goal by themselves, no record is small enough, and it keeps the size for the goal.
-func (d *decider) smaller(best Result, through eventlog.Seq, size uint64, text Summary) Result {
-	before, least := d.start.View.Tokens(), best
-	for size /= 2; !d.enough(best.View) && size >= leastDigest; size /= 2 {
-		now := d.try(through, size, text)
-		if !d.sparesIn(now.View) {
-			break
-		}
-		if least = now; d.enough(now.View) || best.View.Tokens() >= before && now.View.Tokens() < before {
-			best = now
-		}
-	}
-	if digest := least.View.digest; !d.enough(best.View) && least.View.Tokens()-digest.Tokens+digest.SummaryTokens < d.goal() {
-		return least
-	}
-	return best
-}
-
-// larger doubles the record's size as long as the view stays small enough.
-func (d *decider) larger(best Result, through eventlog.Seq, size uint64, text Summary) Result {
-	for size *= 2; d.reached(best.View) && best.State.CollapsedFor == size/2 && size <= d.window.sizeFor(d.budget, 0); size *= 2 {
-		if now := d.try(through, size, text); d.enough(now.View) {
-			best = now
-		}
-	}
-	return best
-}
-
-// settles reports whether a result, although it frees nothing more, has a use: it makes a run that was
-// dropped under one policy and budget the decision for all of them.
-func (d *decider) settles(r Result, through eventlog.Seq) bool {
-	dropped := d.start.State.CollapsedThrough
-	return through == dropped && r.View.digest.Through == dropped && dropped > d.digests.decided.through() && r.View.Tokens() == d.start.View.Tokens()
-}
-
 // noGain says that a run is not dropped because its record would be as large.
 func (d *decider) noGain() string {
 	return "what may be dropped before " + d.spares() + " takes no more than the record that would replace it"
@@ -171,47 +101,8 @@ func (d *decider) grows(c *eventlog.Compaction, b budget.Budget, s State) bool {
 	return err == nil && after.View.Tokens() > d.start.View.Tokens()
 }
 
-// sizeFor is the size that the record is written for, by the goal if there is one. It is at least 1, even
-// where reminders take the whole target, so that doubling it comes to an end.
-func (d *decider) sizeFor(text Summary) uint64 {
-	b := d.sized()
-	return max(1, d.window.sizeFor(b, d.conv.gauge.Text(text.quote())))
-}
-
-// sized is the budget whose shares limit the record: that of the view, with the goal as its target if that is
-// smaller.
-func (r *reduction) sized() budget.Budget {
-	b := r.budget
-	if goal := r.goal(); goal > 0 {
-		b.Target = min(b.Target, goal)
-	}
-	return b
-}
-
-// try is the result of dropping a run with a record written for a size.
-func (d *decider) try(through eventlog.Seq, size uint64, text Summary) Result {
-	s := d.start.State
-	s.CollapsedThrough, s.CollapsedFor, s.LateAfter = through, size, d.lateAfter(d.start)
-	if text.ID == "" {
-		if ready := d.readyFor(through, size); ready.Through > d.digests.known(s.Summary).Through {
-			s.Summary, s.SummaryTokens = ready.ID, 0
-		}
-		return d.apply(s)
-	}
-	s.Summary, s.SummaryTokens = text.ID, 0
-	defer d.reset(d.digests.decided)
-	d.digests.decided = newDecided(d.conv.head+1, d.compaction(s, d.apply(s).View, text), d.digests.decided, d.conv.lastHuman)
-	return d.apply(s)
-}
-
 // reset takes back an assumed decision.
 func (p *Pipeline) reset(decided *Decided) { p.digests.decided = decided }
-
-// readyFor is the newest summary by a summarizer that covers no more than a run and fits a record of a size.
-func (d *decider) readyFor(through eventlog.Seq, size uint64) Summary {
-	limit := d.digests.proseLimit(budget.Budget{Target: size, Caps: d.budget.Caps})
-	return d.digests.summaries.newest(through, limit, d.conv.gauge)
-}
 
 // runs are the ends of all runs that spare the newest turns and are longer than the one in force. Where
 // there are none, it returns the run in force, provided that its record can become smaller or that it was

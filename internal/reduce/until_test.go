@@ -103,3 +103,22 @@ func TestReducersLookAtEachGroup(t *testing.T) {
 		t.Errorf("clipping: %d looks over %d groups", none, groups)
 	}
 }
+
+// A compaction reads what it drops a few times, however many runs it tries: each look at the context is at a group or a
+// reducer.
+func TestCompactionReadsGroupsFewTimes(t *testing.T) {
+	s := newSession()
+	if err := s.append(longSession(3000)...); err != nil {
+		t.Fatal(err)
+	}
+	for _, goal := range []uint64{100_000, 30_000, 8_000} {
+		ctx := &patience{Context: t.Context()}
+		c, nothing, err := reduce.NewPipeline(reducetest.Policy(), s.conv).Until(ctx).Decide(budget.Budget{Target: 2_000_000}, reduce.State{}, reduce.Ask{Strategy: reduce.Drop, Goal: goal}, reduce.Summary{})
+		if err != nil || c == nil {
+			t.Fatalf("to %d: %q, %v", goal, nothing, err)
+		}
+		if groups := len(s.conv.Groups()); ctx.looks > 5*groups {
+			t.Errorf("to %d: it looked %d times at %d groups", goal, ctx.looks, groups)
+		}
+	}
+}
