@@ -49,6 +49,6 @@ func (s *Store) Release(ctx context.Context, id string, of eventlog.Incarnation,
 	defer cancel()
 	const sql = `DELETE FROM contextd_leases WHERE work = $3 AND holder = $4 AND incarnation IN (
 		SELECT incarnation FROM contextd_sessions WHERE id = $1 AND ($2 = 0::bigint OR incarnation = $2))`
-	_, err := s.pool.Exec(limited, sql, []byte(id), int64(of), []byte(work), s.holder)
+	err := s.pool.Exec(limited, sql, []byte(id), int64(of), []byte(work), s.holder)
 	return failure(ctx, err)
 }

@@ -36,7 +36,7 @@ type Options struct {
 // Store is an eventlog.Store in PostgreSQL.
 type Store struct {
 	opts   Options
-	pool   *pgxpool.Pool
+	pool   *pool
 	logger *slog.Logger
 	// holder identifies this process in leases.
 	holder int64
@@ -87,7 +87,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	s.watch.init()
-	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
+	if s.pool, err = newPool(context.WithoutCancel(ctx), config); err != nil {
 		return nil, &ConnectError{err}
 	}
 	s.watch.start(s, listening)
@@ -267,6 +267,6 @@ func (s *Store) Close() error {
 	close(s.closing)
 	s.open.Unlock()
 	s.watch.stop()
-	s.pool.Close()
+	s.pool.all.Close()
 	return nil
 }

@@ -228,7 +228,7 @@ func (w *watch) notify(ctx context.Context, s *Store) {
 		}
 		w.mu.Unlock()
 		limited, cancel := s.reading(ctx)
-		_, err := s.pool.Exec(limited, `SELECT pg_notify($1, $2)`, channel, string(payload))
+		err := s.pool.Exec(limited, `SELECT pg_notify($1, $2)`, channel, string(payload))
 		cancel()
 		if err != nil && ctx.Err() == nil {
 			s.logger.Debug("other processes were not notified of new events; they will ask", "error", err)
