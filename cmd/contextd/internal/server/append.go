@@ -173,7 +173,7 @@ func (s *Server) admitRepeated(ctx context.Context, p pendingAppend, b eventlog.
 }
 
 // later is the later one of the time by the clock and that of what came before it: a clock may have been set back, or
-// be behind that of another daemon, and what is dated too old is deleted too early.
+// be slower than that of another daemon, and what is dated too old is deleted too early.
 func later(now, before time.Time) time.Time {
 	if before.After(now) {
 		return before
