@@ -29,6 +29,8 @@ type Options struct {
 	// Poll is how often the heads are asked for that are waited for, whatever is notified; 0 is every
 	// half second.
 	Poll time.Duration
+	// Clock, if set, is compared with the database's.
+	Clock func() time.Time
 	// Tracer, if set, sees the statements that calls make.
 	Tracer pgx.QueryTracer
 }

@@ -27,7 +27,7 @@ func (d *Daemon) openStore(ctx context.Context, o Options) (eventlog.Store, erro
 			return nil, err
 		}
 		store, err := pglog.Open(ctx, dsn, pglog.Options{
-			Logger: logger, MaxConnections: int32(c.Postgres.MaxConnections), Timeout: c.Postgres.StatementTimeout, Migrate: c.Postgres.Migrate,
+			Logger: logger, MaxConnections: int32(c.Postgres.MaxConnections), Timeout: c.Postgres.StatementTimeout, Migrate: c.Postgres.Migrate, Clock: o.Clock,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("open the store: %w", err)
