@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,10 @@ func TestRefusedCertificate(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+	waits := exec.Command(build(t), "health", "--wait=3s", "--addr="+r.address, "--ca="+r.path("ca.pem"))
+	if out, err := waits.CombinedOutput(); err == nil || !strings.Contains(string(out), "certificate required") {
+		t.Errorf("who waits does not learn why: %v, %s", err, out)
 	}
 	await(t, func() bool { return strings.Contains(r.log.String(), `"what":"a client was refused by its handshake"`) })
 }
