@@ -297,6 +297,7 @@ func TestCredentialsOfTheEnvironment(t *testing.T) {
 func TestOptions(t *testing.T) {
 	for name, o := range map[string]client.Options{
 		"a certificate without a CA":     {Credentials: client.Credentials{Certificate: "a", Key: "b"}},
+		"a certificate without its key":  {Credentials: client.Credentials{CA: client.SystemCA, Certificate: "a"}},
 		"a CA for a socket":              {Address: "unix:///none.sock", Credentials: client.Credentials{CA: client.SystemCA}},
 		"a token that others could read": {Address: "example.com:7171", Credentials: client.Credentials{TokenFile: "a"}},
 		"a file that is not there":       {Credentials: client.Credentials{CA: "none.pem"}},

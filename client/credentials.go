@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -91,12 +92,21 @@ func (c Credentials) tls() (credentials.TransportCredentials, error) {
 			return nil, fmt.Errorf("CA: there is no certificate in %s", c.CA)
 		}
 	}
-	if c.Certificate != "" || c.Key != "" {
+	switch {
+	case c.Certificate == "" && c.Key == "":
+	case c.Certificate == "" || c.Key == "":
+		return nil, errors.New("a certificate and its key must be set together")
+	default:
 		own, err := tls.LoadX509KeyPair(c.Certificate, c.Key)
 		if err != nil {
 			return nil, fmt.Errorf("certificate and key: %w", err)
 		}
 		conf.Certificates = []tls.Certificate{own}
+		if c.TokenFile == "" {
+			// By itself crypto/tls sends no certificate of an authority that the daemon does not name, and the daemon
+			// could not say what is wrong with it. With a token it is not needed.
+			conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &own, nil }
+		}
 	}
 	return credentials.NewTLS(conf), nil
 }
@@ -114,8 +124,35 @@ func (r *reread) ClientHandshake(ctx context.Context, authority string, conn net
 	if now, err := r.of.tls(); err == nil {
 		r.last.Store(&now)
 	}
-	return (*r.last.Load()).ClientHandshake(ctx, authority, conn)
+	secured, info, err := (*r.last.Load()).ClientHandshake(ctx, authority, conn)
+	if err != nil {
+		return nil, nil, err
+	}
+	return refusable{secured}, info, nil
 }
+
+// refusable is a connection whose daemon may refuse the client's certificate: in TLS 1.3 it does so after the client's
+// handshake has ended. What is written then fails, as the connection is closed, and only reading shows why.
+type refusable struct{ net.Conn }
+
+// refusalWait bounds the wait for an answer that came before the connection was closed.
+const refusalWait = time.Second
+
+// Write implements net.Conn.
+func (r refusable) Write(b []byte) (int, error) {
+	n, err := r.Conn.Write(b)
+	if err == nil {
+		return n, nil
+	}
+	_ = r.SetReadDeadline(time.Now().Add(refusalWait)) // the connection is of no more use
+	if _, why := r.Read(make([]byte, 1)); why != nil && strings.Contains(why.Error(), remoteAlert) {
+		err = why
+	}
+	return n, err
+}
+
+// remoteAlert is how crypto/tls begins an error that the other side reported.
+const remoteAlert = "remote error: tls: "
 
 // Clone implements credentials.TransportCredentials.
 func (r *reread) Clone() credentials.TransportCredentials {

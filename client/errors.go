@@ -130,6 +130,9 @@ func unansweredMessage(address, cause string) string {
 	if strings.HasPrefix(address, "unix:") && strings.Contains(strings.ToLower(cause), "permission denied") {
 		return fmt.Sprintf("no permission to connect to %s (%s): call as the socket's owner, or have the daemon admit others by unix_socket_mode", address, cause)
 	}
+	if strings.Contains(cause, remoteAlert) && strings.Contains(cause, "certificate") {
+		return fmt.Sprintf("no connection with %s (%s): CONTEXTD_CERT and CONTEXTD_KEY must be a certificate for clients that is valid now, of an authority in the daemon's tls_client_ca", address, cause)
+	}
 	if !strings.HasPrefix(address, "unix:") && (strings.Contains(cause, "handshake") || strings.Contains(cause, "server preface")) {
 		return fmt.Sprintf("no connection with %s (%s): if the daemon there speaks TLS, CONTEXTD_CA must name the authority of its certificate; if it does not, it must be empty", address, cause)
 	}

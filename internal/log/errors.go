@@ -166,6 +166,8 @@ type CorruptError struct {
 	Session string
 	What    string // what was being read
 	Reason  string
+	// Deleted says that a session was deleted all the same, and only bytes of it stay on the disk.
+	Deleted bool
 }
 
 func (e *CorruptError) Error() string {

@@ -287,6 +287,12 @@ def test_tls_on_one_side_is_no_daemon_that_is_not_there(cause: str) -> None:
     assert errors.unanswered_message("unix:///c.sock", "Socket closed").startswith("no daemon")
 
 
+def test_a_refused_certificate_is_no_daemon_that_is_not_there() -> None:
+    cause = "last error: UNAVAILABLE: ipv4:127.0.0.1:7: Unwrap failed (TSI_DATA_CORRUPTED)"
+    said = errors.unanswered_message("127.0.0.1:7", cause)
+    assert said.startswith(f"no connection with 127.0.0.1:7 ({cause}): CONTEXTD_CERT and")
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [("", 30), ("2", 2), ("0.5", 0.5), ("1m30s", 90), ("1.5h250ms", 5400.25), ("0", 0)],

@@ -192,6 +192,9 @@ function oneSideOfTLS({ code, rawMessage }: ConnectError): boolean {
 
 function unansweredMessage(address: string, failed: ConnectError): string {
   const cause = failed.rawMessage.trim();
+  if (/SSL alert number/.test(cause)) {
+    return `no connection with ${address} (${cause}): CONTEXTD_CERT and CONTEXTD_KEY must be a certificate for clients that is valid now, of an authority in the daemon's tls_client_ca`;
+  }
   if (!address.startsWith("unix:") && oneSideOfTLS(failed)) {
     return `no connection with ${address} (${cause}): if the daemon there speaks TLS, CONTEXTD_CA must name the authority of its certificate; if it does not, it must be empty`;
   }

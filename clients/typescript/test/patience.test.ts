@@ -252,6 +252,12 @@ test("TLS on one side alone is no daemon that is not there", () => {
   }
 });
 
+test("a refused certificate is no matter of CONTEXTD_CA", () => {
+  const cause = "0:error:0A00045C:SSL routines:ssl3_read_bytes:tlsv13 alert certificate required:../rec.c:1601:SSL alert number 116";
+  const said = String(toError(new ConnectError(cause, Code.Internal), "127.0.0.1:7"));
+  assert.ok(said.includes(`: no connection with 127.0.0.1:7 (${cause}): CONTEXTD_CERT and CONTEXTD_KEY must be`), said);
+});
+
 /** For how long a client of the environment waits at least, by the last refusal that it bears. */
 async function bears(patience: string, ms: number): Promise<boolean> {
   process.env["CONTEXTD_PATIENCE"] = patience;

@@ -123,7 +123,7 @@ func (s *Store) erase() {
 		switch corrupt, ok := errors.AsType[*eventlog.CorruptError](err); {
 		case ok:
 			s.logger.Error("bytes of deleted sessions stay on the disk, because damage keeps what is next to them from being rewritten", "sessions", len(deletions), "error", corrupt)
-			err = &eventlog.CorruptError{What: "what is next to it on the disk", Reason: "it is deleted, but its bytes could not be removed: " + corrupt.Error()}
+			err = &eventlog.CorruptError{What: "what is next to it on the disk", Reason: "it is deleted, but its bytes could not be removed: " + corrupt.Error(), Deleted: true}
 		case err != nil && (s.disk.off() || s.disk.isClosing()):
 			return // the next process that opens the store finishes it
 		case err != nil:

@@ -117,7 +117,7 @@ func TestDamagedSessionIsDeleted(t *testing.T) {
 	fs := vfs.NewMem()
 	fillForSweep(t, fs)
 	disk := files{t, fs}
-	damaged := 0
+	damaged, stuck := 0, 0
 	for _, name := range disk.list(tableSuffix) {
 		content := disk.get("db/" + name)
 		for at := 0; at < len(content); at += len(content)/16 + 1 {
@@ -142,6 +142,12 @@ func TestDamagedSessionIsDeleted(t *testing.T) {
 				if _, err := s.Session(t.Context(), id); !errors.As(err, new(*eventlog.NotFoundError)) {
 					t.Errorf("%s at %d: %s after it was deleted: %v", name, at, id, err)
 				}
+				if err := s.WaitErased(t.Context(), 0); err != nil {
+					stuck++
+					if corrupt, ok := errors.AsType[*eventlog.CorruptError](err); !ok || !corrupt.Deleted {
+						t.Errorf("%s at %d: that %s is deleted is not said: %v", name, at, id, err)
+					}
+				}
 				add(t, s, id, logtest.Say("anew"))
 			}
 			if err := errors.Join(s.Healthy(), s.Close()); err != nil {
@@ -149,8 +155,8 @@ func TestDamagedSessionIsDeleted(t *testing.T) {
 			}
 		}
 	}
-	if damaged == 0 {
-		t.Error("no session was damaged")
+	if damaged == 0 || stuck == 0 {
+		t.Errorf("%d sessions were damaged, bytes of %d stayed", damaged, stuck)
 	}
 }
 

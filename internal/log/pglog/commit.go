@@ -49,11 +49,11 @@ func cancelledWait(c *pgx.Conn) bool {
 func (s *Store) commit(ctx context.Context, write func(context.Context, *pgxpool.Conn) error) error {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.Timeout)
 	defer cancel()
-	conn, err := s.pool.Acquire(limited)
+	conn, release, err := s.pool.acquire(limited)
 	if err != nil {
 		return failure(ctx, err) // nothing was sent
 	}
-	defer conn.Release()
+	defer release()
 	err = write(limited, conn)
 	if cancelledWait(conn.Conn()) {
 		err = errUnconfirmed

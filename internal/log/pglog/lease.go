@@ -10,12 +10,13 @@ import (
 )
 
 // takeLease yields a row if the session exists; the row says whether this process now has the lease. If several ask
-// at once, the later ones see what the first one wrote.
+// at once, the later ones see what the first one wrote. A lease that ends much later than one that is taken now is of a
+// clock that was set back since.
 const takeLease = `WITH wanted AS (SELECT incarnation FROM contextd_sessions WHERE id = $1 AND ($2 = 0::bigint OR incarnation = $2)),
 	taken AS (INSERT INTO contextd_leases AS l (incarnation, work, holder, expires)
 		SELECT incarnation, $3, $4, clock_timestamp() + $5 FROM wanted
 		ON CONFLICT (incarnation, work) DO UPDATE SET holder = excluded.holder, expires = excluded.expires
-		WHERE l.holder = excluded.holder OR l.expires <= clock_timestamp() RETURNING 1)
+		WHERE l.holder = excluded.holder OR l.expires <= clock_timestamp() OR l.expires > clock_timestamp() + 2 * $5 RETURNING 1)
 	SELECT EXISTS (SELECT 1 FROM taken) FROM wanted`
 
 // Lease writes one row, by the database's clock.
@@ -49,6 +50,6 @@ func (s *Store) Release(ctx context.Context, id string, of eventlog.Incarnation,
 	defer cancel()
 	const sql = `DELETE FROM contextd_leases WHERE work = $3 AND holder = $4 AND incarnation IN (
 		SELECT incarnation FROM contextd_sessions WHERE id = $1 AND ($2 = 0::bigint OR incarnation = $2))`
-	_, err := s.pool.Exec(limited, sql, []byte(id), int64(of), []byte(work), s.holder)
+	err := s.pool.Exec(limited, sql, []byte(id), int64(of), []byte(work), s.holder)
 	return failure(ctx, err)
 }

@@ -144,6 +144,7 @@ const (
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
 	diskFull             = "53100"
+	tooManyConnections   = "53300"
 	readOnly             = "25006"
 )
 

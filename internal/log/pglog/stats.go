@@ -19,10 +19,11 @@ type Pool struct {
 
 // Pool returns how the connections are used now.
 func (s *Store) Pool() Pool {
-	now := s.pool.Stat()
+	now := s.pool.all.Stat()
 	return Pool{
 		Used: int64(now.AcquiredConns()), Idle: int64(now.IdleConns()), Max: int64(now.MaxConns()),
-		Waits: now.EmptyAcquireCount(), Waited: now.EmptyAcquireWaitTime(),
+		Waits:  now.EmptyAcquireCount() + s.pool.waits.Load(),
+		Waited: now.EmptyAcquireWaitTime() + time.Duration(s.pool.waited.Load()),
 	}
 }
 

@@ -29,6 +29,8 @@ type Options struct {
 	// Poll is how often the heads are asked for that are waited for, whatever is notified; 0 is every
 	// half second.
 	Poll time.Duration
+	// Clock, if set, is compared with the database's.
+	Clock func() time.Time
 	// Tracer, if set, sees the statements that calls make.
 	Tracer pgx.QueryTracer
 }
@@ -36,7 +38,7 @@ type Options struct {
 // Store is an eventlog.Store in PostgreSQL.
 type Store struct {
 	opts   Options
-	pool   *pgxpool.Pool
+	pool   *pool
 	logger *slog.Logger
 	// holder identifies this process in leases.
 	holder int64
@@ -87,7 +89,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	s.watch.init()
-	if s.pool, err = pgxpool.NewWithConfig(context.WithoutCancel(ctx), config); err != nil {
+	if s.pool, err = newPool(context.WithoutCancel(ctx), config); err != nil {
 		return nil, &ConnectError{err}
 	}
 	s.watch.start(s, listening)
@@ -267,6 +269,6 @@ func (s *Store) Close() error {
 	close(s.closing)
 	s.open.Unlock()
 	s.watch.stop()
-	s.pool.Close()
+	s.pool.all.Close()
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,6 +30,7 @@ type watch struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 	changes chan struct{} // has one entry if pending is not empty
+	apart   atomic.Bool   // whether the clocks were found to differ
 
 	mu      sync.Mutex
 	waiting map[eventlog.Incarnation]*signal
@@ -150,7 +152,12 @@ func (s *Store) probe(ctx context.Context, conn *pgx.Conn) error {
 	defer cancel()
 	var setting string
 	var waits bool
-	err := conn.QueryRow(limited, `SELECT current_setting('transaction_read_only'), `+standbys+` <> ''`).Scan(&setting, &waits)
+	var now int64
+	err := conn.QueryRow(limited, `SELECT current_setting('transaction_read_only'), `+standbys+` <> '', EXTRACT(EPOCH FROM clock_timestamp())::bigint`).
+		Scan(&setting, &waits, &now)
+	if err == nil {
+		s.compareClocks(time.Unix(now, 0))
+	}
 	if err == nil && setting == "on" {
 		err = errReadOnly
 	}
@@ -228,7 +235,7 @@ func (w *watch) notify(ctx context.Context, s *Store) {
 		}
 		w.mu.Unlock()
 		limited, cancel := s.reading(ctx)
-		_, err := s.pool.Exec(limited, `SELECT pg_notify($1, $2)`, channel, string(payload))
+		err := s.pool.Exec(limited, `SELECT pg_notify($1, $2)`, channel, string(payload))
 		cancel()
 		if err != nil && ctx.Err() == nil {
 			s.logger.Debug("other processes were not notified of new events; they will ask", "error", err)

@@ -235,6 +235,14 @@ def unanswered_message(address: str, cause: str) -> str:
             "CONTEXTD_CA must name the authority of its certificate; "
             "if it does not, it must be empty"
         )
+    # The daemon refuses a certificate once the handshake has ended for the client; why, gRPC only
+    # writes to stderr.
+    if "Unwrap failed" in cause:
+        return (
+            f"no connection with {address} ({cause}): CONTEXTD_CERT and CONTEXTD_KEY must be a "
+            "certificate for clients that is valid now, of an authority in the daemon's "
+            "tls_client_ca; the daemon's log says what is wrong"
+        )
     return (
         f"no daemon answers at {address} ({cause}): "
         'start one with "contextd serve", or set CONTEXTD_ADDR'

@@ -221,7 +221,10 @@ func availability(err error) *answer {
 		a := newAnswer(codes.DataLoss, ReasonDataCorrupt, nil)
 		a.message = "what the store has kept is damaged; the daemon's log says where"
 		a.hidden = true
-		if corrupt.Session != "" {
+		switch {
+		case corrupt.Deleted:
+			a.message = "the session is deleted, but its bytes stay on the disk next to damage until that is repaired; the daemon's log says where"
+		case corrupt.Session != "":
 			a.message = fmt.Sprintf("what the store has kept of session %q is damaged; the daemon's log says where", corrupt.Session)
 			a.with("session_id", corrupt.Session).resource("session", corrupt.Session)
 		}

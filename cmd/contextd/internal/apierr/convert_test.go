@@ -138,6 +138,9 @@ func conversions(t *testing.T) map[string]conversion {
 			fmt.Errorf("read: %w", &eventlog.CorruptError{What: "event 3 of secret", Reason: "its secret checksum differs"}),
 			codes.DataLoss, "DATA_CORRUPT", true, nil,
 		},
+		"deleted beside damage": {
+			&eventlog.CorruptError{What: "secret", Reason: "secret", Deleted: true}, codes.DataLoss, "DATA_CORRUPT", true, nil,
+		},
 		"corrupt by name": {
 			&eventlog.CorruptError{Session: "s", What: "event 3 of secret", Reason: "its secret checksum differs"},
 			codes.DataLoss, "DATA_CORRUPT", true, []string{"session_id=s", "resource session s"},
@@ -202,6 +205,14 @@ func TestConvert(t *testing.T) {
 	}
 	if st, hidden := apierr.Convert(nil); st.Code() != codes.OK || hidden {
 		t.Errorf("no error became %v", st)
+	}
+}
+
+// TestDeletedBesideDamage: who waits until a session is erased learns that it is deleted.
+func TestDeletedBesideDamage(t *testing.T) {
+	st, _ := apierr.Convert(&eventlog.CorruptError{Deleted: true})
+	if !strings.HasPrefix(st.Message(), "the session is deleted, but its bytes stay on the disk") {
+		t.Error(st.Message())
 	}
 }
 

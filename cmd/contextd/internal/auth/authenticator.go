@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/logging"
@@ -59,6 +60,8 @@ type Authenticator struct {
 	tokens  *file[Tokens] // nil without a token file
 	jwt     *verifier     // nil without JWT keys
 	keys    *file[keys]   // nil without TLS
+	// invalid says that the log has it that the certificate has expired or is not valid yet.
+	invalid atomic.Bool
 	running running
 	close   context.CancelFunc
 	now     func() time.Time
@@ -93,9 +96,7 @@ func New(o Options, logger *slog.Logger) (_ *Authenticator, err error) {
 			return nil, err
 		}
 		a.keys.replaces = func(k keys) error { return k.valid(a.now()) }
-		if err := a.keys.get().valid(a.now()); err != nil {
-			logger.ErrorContext(ctx, "nobody will connect over TLS before there is another certificate", "setting", "tls_cert", "error", err)
-		}
+		a.checkCertificate(ctx)
 	}
 	return a, nil
 }
@@ -130,7 +131,19 @@ func (a *Authenticator) check(ctx context.Context, atOnce bool) {
 	for _, f := range a.files() {
 		f.reload(ctx, a.logger, atOnce)
 	}
+	a.checkCertificate(ctx)
 	a.recheck(ctx)
+}
+
+// checkCertificate logs, once, that clients do not take the daemon's certificate by the daemon's clock.
+func (a *Authenticator) checkCertificate(ctx context.Context) {
+	if a.keys == nil {
+		return
+	}
+	err := a.keys.get().valid(a.now())
+	if before := a.invalid.Swap(err != nil); err != nil && !before {
+		a.logger.ErrorContext(ctx, "nobody will connect over TLS before there is another certificate", "setting", "tls_cert", "error", err)
+	}
 }
 
 func (a *Authenticator) files() (all []reloader) {

@@ -171,6 +171,12 @@ func TestExpiredCertificate(t *testing.T) {
 	if n.Healthy() {
 		t.Error("it is well although its certificate has expired")
 	}
+	for range 2 {
+		n.Reload(t.Context())
+	}
+	if got := n.log.String(); strings.Count(got, "nobody will connect over TLS") != 1 || !strings.Contains(got, "the certificate has expired at") {
+		t.Errorf("the log has %q", got)
+	}
 }
 
 func rewrite(t *testing.T, path string, change func(string) string) {

@@ -42,9 +42,7 @@ work while its store is healthy; without a summarizer it writes summaries by rul
 				wait = max(wait, embeddedWait)
 			}
 			if wait > 0 {
-				ctx, cancel := context.WithTimeout(cmd.Context(), wait)
-				defer cancel()
-				err = awaitServing(ctx, conn)
+				err = awaitServing(cmd.Context(), conn, wait)
 			} else {
 				err = checkServing(cmd.Context(), conn)
 			}
@@ -111,15 +109,26 @@ func checkServing(ctx context.Context, conn *grpc.ClientConn) error {
 	return nil
 }
 
-func awaitServing(ctx context.Context, conn *grpc.ClientConn) error {
-	watch, err := grpc_health_v1.NewHealthClient(conn).Watch(ctx, &grpc_health_v1.HealthCheckRequest{}, grpc.WaitForReady(true))
+// lastLook is how long the look may take that says why a daemon did not become ready.
+const lastLook = time.Second
+
+func awaitServing(ctx context.Context, conn *grpc.ClientConn, wait time.Duration) error {
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	watch, err := grpc_health_v1.NewHealthClient(conn).Watch(waiting, &grpc_health_v1.HealthCheckRequest{}, grpc.WaitForReady(true))
 	for err == nil {
 		var resp *grpc_health_v1.HealthCheckResponse
 		if resp, err = watch.Recv(); err == nil && resp.GetStatus() == grpc_health_v1.HealthCheckResponse_SERVING {
 			return nil
 		}
 	}
-	if ctx.Err() != nil {
+	if waiting.Err() == nil {
+		return err
+	}
+	looking, cancel := context.WithTimeout(ctx, lastLook)
+	defer cancel()
+	err = checkServing(looking, conn)
+	if looking.Err() != nil {
 		return status.Error(codes.Unavailable, "the daemon did not become ready in time")
 	}
 	return err

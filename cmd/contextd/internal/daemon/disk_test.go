@@ -3,9 +3,12 @@ package daemon
 import (
 	"bytes"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/contextd/contextd/internal/log/disklog"
 )
 
 // Syncs that are slow give one warning for all of them, also while they last.
@@ -45,5 +48,34 @@ func TestSlowSyncsAreWarnedOf(t *testing.T) {
 	end()
 	if len(recorded) != 4 || recorded[0] != time.Millisecond || recorded[3] != 5*time.Second {
 		t.Errorf("recorded %v", recorded)
+	}
+}
+
+// A clock that was set back since a store was written to gives a warning.
+func TestClockSetBackIsWarnedOf(t *testing.T) {
+	dir := t.TempDir()
+	store, err := disklog.Open(dir, disklog.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	for name, c := range map[string]struct {
+		dir   string
+		clock time.Time
+		warns bool
+	}{
+		"right":       {dir, now, false},
+		"ahead":       {dir, now.Add(5 * time.Hour), false},
+		"set back":    {dir, now.Add(-5 * time.Hour), true},
+		"a new store": {filepath.Join(dir, "new"), now.Add(-5 * time.Hour), false},
+	} {
+		var log bytes.Buffer
+		warnIfSetBack(c.dir, c.clock, slog.New(slog.NewTextHandler(&log, nil)))
+		if got := strings.Contains(log.String(), "the clock is earlier than the newest write"); got != c.warns {
+			t.Errorf("%s: %q", name, log.String())
+		}
 	}
 }

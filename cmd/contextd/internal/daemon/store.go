@@ -3,6 +3,9 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
@@ -27,7 +30,7 @@ func (d *Daemon) openStore(ctx context.Context, o Options) (eventlog.Store, erro
 			return nil, err
 		}
 		store, err := pglog.Open(ctx, dsn, pglog.Options{
-			Logger: logger, MaxConnections: int32(c.Postgres.MaxConnections), Timeout: c.Postgres.StatementTimeout, Migrate: c.Postgres.Migrate,
+			Logger: logger, MaxConnections: int32(c.Postgres.MaxConnections), Timeout: c.Postgres.StatementTimeout, Migrate: c.Postgres.Migrate, Clock: o.Clock,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("open the store: %w", err)
@@ -57,12 +60,24 @@ func (d *Daemon) openDisk(ctx context.Context, o Options) (eventlog.Store, error
 	if o.Lazy {
 		opts.ReserveBytes, opts.LowBytes = 0, 0 // for a moment
 	}
+	warnIfSetBack(o.Config.DataDir, o.Clock(), o.Logger)
 	store, err := d.opened(ctx, func() (*disklog.Store, error) { return disklog.Open(o.Config.DataDir, opts) })
 	if err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
 	d.disk, d.full = store, func() bool { return store.Disk().Full }
 	return store, d.telemetry.ObserveDisk(store.Disk)
+}
+
+// warnIfSetBack warns where the clock is earlier than the newest write to a data directory.
+func warnIfSetBack(dir string, now time.Time, logger *slog.Logger) {
+	written, err := os.Stat(filepath.Join(dir, "INVENTORY"))
+	if err != nil {
+		return // a new store, or one whose opening says more
+	}
+	if back := written.ModTime().Sub(now); back > time.Minute {
+		logger.Warn("the clock is earlier than the newest write to the store: new sessions are dated too old, and may be deleted too early", "earlier_by", back.Round(time.Second))
+	}
 }
 
 // opened returns what open does, which nothing can interrupt. Once ctx has ended it waits no longer than a stop may take.

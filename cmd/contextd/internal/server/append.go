@@ -133,7 +133,7 @@ func (s *Server) admitKnown(ctx context.Context, id string, known knownSession, 
 	if err := s.complete(ctx, b.Events, known.settings.tokenizer, p.admitted); err != nil {
 		return pendingAppend{}, err
 	}
-	b.Time = p.admitted
+	b.Time = later(p.admitted, known.session.UpdateTime)
 	push := func(ctx context.Context) (err error) {
 		p.commit, err = s.store.Append(ctx, id, b)
 		return err
@@ -170,6 +170,15 @@ func (s *Server) admitRepeated(ctx context.Context, p pendingAppend, b eventlog.
 		err = full
 	}
 	return p, err
+}
+
+// later is the later one of the time by the clock and that of what came before it: a clock may have been set back, or
+// be slower than that of another daemon, and what is dated too old is deleted too early.
+func later(now, before time.Time) time.Time {
+	if before.After(now) {
+		return before
+	}
+	return now
 }
 
 // complete gives the events what only the edge can give. Their tokens are stored with them,

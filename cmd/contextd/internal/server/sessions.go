@@ -145,7 +145,7 @@ func (s *Server) ForkSession(ctx context.Context, req *contextdv1.ForkSessionReq
 	var fork eventlog.Session
 	err = s.quotas.makeSession(ctx, func(ctx context.Context) (err error) {
 		fork, err = s.store.Fork(ctx, eventlog.ForkRequest{
-			ParentID: req.GetSessionId(), At: at, NewID: req.GetNewSessionId(), Time: s.clock(),
+			ParentID: req.GetSessionId(), At: at, NewID: req.GetNewSessionId(), Time: later(s.clock(), parent.UpdateTime),
 		})
 		return err
 	})

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"sync"
@@ -302,7 +303,11 @@ func newByListener() byListener { return byListener{insecure.NewCredentials()} }
 // ServerHandshake implements credentials.TransportCredentials.
 func (b byListener) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	if c, ok := raw.(*conn); ok && c.list.Credentials != nil {
-		return c.list.Credentials.ServerHandshake(raw)
+		secured, who, err := c.list.Credentials.ServerHandshake(raw)
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, net.ErrClosed) { // who only looks sends nothing
+			c.list.warn("a client was refused by its handshake", "peer.address", c.Conn.RemoteAddr().String(), "error", err)
+		}
+		return secured, who, err
 	}
 	return b.TransportCredentials.ServerHandshake(raw)
 }

@@ -1,0 +1,17 @@
+package pglog
+
+import "time"
+
+// clocksApart is how far the clocks of this machine and of the database may differ without a warning.
+const clocksApart = time.Minute
+
+// compareClocks warns, once, where the clocks differ: what one daemon dates, another deletes by its age.
+func (s *Store) compareClocks(there time.Time) {
+	if s.opts.Clock == nil {
+		return
+	}
+	apart := s.opts.Clock().Sub(there)
+	if wrong := apart.Abs() > clocksApart; s.watch.apart.Swap(wrong) != wrong && wrong {
+		s.logger.Warn("this machine's clock differs from the database's: sessions are dated by it, and may be deleted too early or too late", "ahead", apart.Round(time.Second))
+	}
+}
