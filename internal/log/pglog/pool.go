@@ -72,7 +72,11 @@ func (p *pool) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, er
 		return failed{err: err}, err
 	}
 	found, err := conn.Query(ctx, sql, args...)
-	return &rows{found, release}, err
+	if err != nil {
+		release()
+		return failed{err: err}, err
+	}
+	return &rows{found, release}, nil
 }
 
 // QueryRow is that of pgxpool.Pool. The row must be scanned.
