@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"testing"
 
 	"filippo.io/age"
@@ -261,6 +262,31 @@ func BenchmarkSeal(b *testing.B) {
 	for b.Loop() {
 		if _, err := k.Seal(out, 1, []byte("name"), value); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestFirstKeysAtOnce makes the first keys of a file at the same time, as sessions that begin together do.
+func TestFirstKeysAtOnce(t *testing.T) {
+	const segments = 8
+	operator := identity(t)
+	for range 200 {
+		fs := vfs.NewMem()
+		k := open(t, fs, operator)
+		var all sync.WaitGroup
+		for segment := range uint64(segments) {
+			all.Go(func() {
+				if err := k.Create(segment); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		again := open(t, fs, operator)
+		for segment := range uint64(segments) {
+			if err := again.Check(segment); err != nil {
+				t.Fatalf("segment %d: %v", segment, err)
+			}
 		}
 	}
 }
