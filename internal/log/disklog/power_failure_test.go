@@ -2,11 +2,18 @@ package disklog_test
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
+	"github.com/contextd/contextd/internal/log/disklog/durable"
+	"github.com/contextd/contextd/internal/log/logtest"
 	"github.com/contextd/contextd/internal/log/logtest/crashdisk"
 )
 
@@ -72,4 +79,53 @@ func TestPowerFailure(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestErasedAfterPowerFailure looks for what was erased in what power failures leave.
+func TestErasedAfterPowerFailure(t *testing.T) {
+	disk := crashdisk.New()
+	opts := smallOptions(disk)
+	s := open(t, "data/log", opts)
+	r := rand.New(rand.NewPCG(5, 5))
+	secret := newSecrets(r, "event")["event"]
+	for i := range 20 {
+		mustAppend(t, s, fmt.Sprint("other", i%3), logtest.Say(fmt.Sprint(i)))
+		mustAppend(t, s, "gone", logtest.Message(fmt.Sprint(i), eventlog.RoleUser, eventlog.Text{Text: secret + filler(r, 9000)}))
+	}
+	made, err := s.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(holding(t, disk, "data", secret)) == 0 {
+		t.Fatal("the secret is not found before the deletion")
+	}
+	if err := errors.Join(s.DeleteSession(t.Context(), "gone", 0, nil), s.WaitErased(t.Context(), 0)); err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(20) {
+		for _, path := range holding(t, disk.Crash(seed), "data", secret) {
+			t.Errorf("seed %d: it is in %s", seed, path)
+		}
+	}
+	if err := errors.Join(made.Close(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// holding lists the files below a directory that hold a text.
+func holding(t *testing.T, fs vfs.FS, dir, text string) (paths []string) {
+	t.Helper()
+	names, err := fs.List(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		path := fs.PathJoin(dir, name)
+		if info, err := fs.Stat(path); err == nil && info.IsDir() {
+			paths = append(paths, holding(t, fs, path, text)...)
+		} else if content, err := durable.Read(fs, path, 1<<30); err == nil && strings.Contains(content, text) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
 }
