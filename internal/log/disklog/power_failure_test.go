@@ -3,6 +3,7 @@ package disklog_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -22,6 +23,8 @@ type powerFailure struct {
 	after string
 	left  *crashdisk.Disk
 	kept  *promises
+	// killed says that the power is there yet, and fails when the next process has begun.
+	killed bool
 }
 
 // TestPowerFailure has the power fail after many changes of the disk under load.
@@ -44,7 +47,9 @@ func TestPowerFailure(t *testing.T) {
 				defer one.Unlock()
 				if len(failures) < 50 && r.IntN(4) == 0 {
 					f := powerFailure{after: name, kept: l.promisesAfter(0)}
-					f.left = disk.Crash(r.Uint64())
+					if f.left = disk.Crash(r.Uint64()); len(failures)%5 == 0 {
+						f.left, f.killed = disk.Kill(), true
+					}
 					l.doom(f.kept)
 					failures = append(failures, f)
 				}
@@ -67,6 +72,17 @@ func TestPowerFailure(t *testing.T) {
 					continue
 				}
 				f.kept.check(t, s)
+				if f.killed {
+					// What the next process finds, others may have seen.
+					seen := heads(t, s)
+					again := open(t, "data/log", options(f.left.Crash(uint64(i))))
+					if now := heads(t, again); !maps.Equal(now, seen) {
+						t.Errorf("after a kill and a power failure the heads are %v, and were %v", now, seen)
+					}
+					if err := again.Close(); err != nil {
+						t.Error(err)
+					}
+				}
 				if err := s.Close(); err != nil {
 					t.Error(err)
 				}
@@ -79,6 +95,20 @@ func TestPowerFailure(t *testing.T) {
 			}
 		})
 	}
+}
+
+// heads returns the head of each session.
+func heads(t *testing.T, s *disklog.Store) map[string]eventlog.Seq {
+	t.Helper()
+	all, err := s.ListSessions(t.Context(), eventlog.SessionQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	heads := map[string]eventlog.Seq{}
+	for _, session := range all {
+		heads[session.ID] = session.Head
+	}
+	return heads
 }
 
 // TestErasedAfterPowerFailure looks for what was erased in what power failures leave.

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -85,17 +84,7 @@ func syncDirs(dir string) error {
 }
 
 // syncDir makes a directory's entries durable, where the file system supports it.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		err = nil
-	}
-	return errors.Join(err, d.Close())
-}
+func syncDir(dir string) error { return durable.SyncDir(vfs.Default, dir) }
 
 // readBackup reads the manifest of a backup.
 func readBackup(dir string) (*backupManifest, error) {

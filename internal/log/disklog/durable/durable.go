@@ -2,9 +2,11 @@
 package durable
 
 import (
+	"errors"
 	"io"
 	"os"
 	"slices"
+	"syscall"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -78,15 +80,15 @@ func Write(fs vfs.FS, name, text string, sync bool) error {
 	return err
 }
 
-// SyncDir makes durable which files a directory has.
+// SyncDir makes durable which files a directory has, where the file system supports that.
 func SyncDir(fs vfs.FS, dir string) error {
 	d, err := fs.OpenDir(dir)
 	if err != nil {
 		return err
 	}
 	err = d.Sync()
-	if closeErr := d.Close(); err == nil {
-		err = closeErr
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
 	}
-	return err
+	return errors.Join(err, d.Close())
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/contextd/contextd/internal/log/disklog/keyring"
+	"github.com/contextd/contextd/internal/log/logtest/crashdisk"
 )
 
 func identity(t testing.TB) age.Identity {
@@ -289,4 +290,41 @@ func TestFirstKeysAtOnce(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestPowerFailure has the power fail after any change of the disk: keys that were made stay, also while the operator's
+// key is replaced, and one that was destroyed stays destroyed.
+func TestPowerFailure(t *testing.T) {
+	disk, operator, next := crashdisk.New(), identity(t), identity(t)
+	had, destroyed := []uint64{}, false
+	check := func(string) {
+		for seed := range uint64(8) {
+			left := open(t, disk.Crash(seed), next, operator)
+			for _, segment := range had {
+				if err := left.Check(segment); err != nil {
+					t.Errorf("with %d keys, seed %d: segment %d: %v", len(had), seed, segment, err)
+				}
+			}
+			if destroyed && left.Has(1) {
+				t.Errorf("seed %d: a destroyed key is back", seed)
+			}
+		}
+	}
+	disk.Changed = check
+	k := open(t, disk, operator)
+	for _, segment := range []uint64{1, 2, 4096, 8195} {
+		if err := k.Create(segment); err != nil {
+			t.Fatal(err)
+		}
+		had = append(had, segment)
+		check("")
+	}
+	had = had[1:]
+	if err := k.Destroy(1); err != nil {
+		t.Fatal(err)
+	}
+	destroyed = true
+	check("")
+	open(t, disk, next, operator)
+	check("")
 }
