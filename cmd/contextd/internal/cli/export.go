@@ -197,9 +197,9 @@ func writeOutput(cmd *cobra.Command, path string, write func(io.Writer) error) (
 	}()
 	err = write(f)
 	if err == nil {
-		err = f.Sync() // else a power failure may leave an empty file with the name
+		err = f.Sync() // else the file may be empty after a power failure
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), path)

@@ -18,7 +18,7 @@ const (
 	kinds
 )
 
-// Crash returns what a power failure may leave now. The seed decides what is kept of what was not synced: of 4 seeds in
+// Crash returns the disk after a power failure. The seed decides what is kept of what was not synced: of 4 seeds in
 // a row, one keeps nothing of it and one everything.
 func (d *Disk) Crash(seed uint64) *Disk {
 	r := rand.New(rand.NewPCG(seed, 0))
