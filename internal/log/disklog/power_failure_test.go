@@ -42,10 +42,10 @@ func TestPowerFailure(t *testing.T) {
 			var failures []powerFailure
 			var one sync.Mutex // the database works in the background, too
 			r := rand.New(rand.NewPCG(1, 1))
-			disk.Changed = func(name string) {
+			disk.OnChange(func(name string) {
 				one.Lock()
 				defer one.Unlock()
-				if len(failures) < 50 && r.IntN(4) == 0 {
+				if len(failures) < 40 && r.IntN(4) == 0 {
 					f := powerFailure{after: name, kept: l.promisesAfter(0)}
 					if f.left = disk.Crash(r.Uint64()); len(failures)%5 == 0 {
 						f.left, f.killed = disk.Kill(), true
@@ -53,7 +53,7 @@ func TestPowerFailure(t *testing.T) {
 					l.doom(f.kept)
 					failures = append(failures, f)
 				}
-			}
+			})
 			l.promisesAfter(100)
 			if made, err := s.Snapshot(t.Context()); err != nil {
 				t.Error(err)

@@ -31,7 +31,7 @@ func TestRepairIsInterrupted(t *testing.T) {
 	}
 	var all []interruption
 	var one sync.Mutex // the database works in the background, too
-	disk.Changed = func(name string) {
+	disk.OnChange(func(name string) {
 		one.Lock()
 		defer one.Unlock()
 		i := interruption{step: len(all), after: name, left: []*crashdisk.Disk{disk.Kill()}}
@@ -42,7 +42,7 @@ func TestRepairIsInterrupted(t *testing.T) {
 		if begun := len(all) - 20; begun >= 0 && begun%8 > 0 {
 			all[begun].left = nil // the beginning is done again
 		}
-	}
+	})
 	if _, err := RepairDir(t.Context(), "log", Options{FS: disk}, false, time.Unix(1e9, 0)); err != nil {
 		t.Fatal(err)
 	}
@@ -156,13 +156,16 @@ func TestRepairedIsDroppedWhole(t *testing.T) {
 	}
 	disk = disk.Crash(crashdisk.All)
 	var left []*crashdisk.Disk
-	disk.Changed = func(string) {
+	var one sync.Mutex
+	disk.OnChange(func(string) {
+		one.Lock()
+		defer one.Unlock()
 		for seed := range uint64(6) {
 			left = append(left, disk.Crash(seed))
 		}
-	}
+	})
 	s = openMem(t, disk)
-	disk.Changed = nil
+	disk.OnChange(nil)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -310,7 +310,7 @@ func TestPowerFailure(t *testing.T) {
 			}
 		}
 	}
-	disk.Changed = check
+	disk.OnChange(check)
 	k := open(t, disk, operator)
 	for _, segment := range []uint64{1, 2, 4096, 8195} {
 		if err := k.Create(segment); err != nil {

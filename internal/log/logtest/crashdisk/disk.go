@@ -18,17 +18,23 @@ import (
 // Disk is a file system whose state after a power failure can be had at any time.
 type Disk struct {
 	*vfs.MemFS // what a running program sees
-	// Changed, if set, is called after each change of a directory.
-	Changed func(name string)
 
-	mu   sync.Mutex
-	root *node
+	mu      sync.Mutex
+	changed func(name string)
+	root    *node
 	// changes of directories that may be lost, and durable ones after them, oldest first.
 	changes []*change
 }
 
 // New returns an empty disk.
 func New() *Disk { return &Disk{MemFS: vfs.NewMem(), root: newDir()} }
+
+// OnChange has f called after each change of a directory; nil ends that.
+func (d *Disk) OnChange(f func(name string)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.changed = f
+}
 
 // node is a file or a directory.
 type node struct {
@@ -95,13 +101,13 @@ func (d *Disk) enter(edits ...edit) {
 	d.changes = append(d.changes, c)
 }
 
-// do makes a change and then calls Changed.
+// do makes a change and then reports it.
 func (d *Disk) do(name string, change func() error) error {
 	d.mu.Lock()
-	err := change()
+	err, changed := change(), d.changed
 	d.mu.Unlock()
-	if err == nil && d.Changed != nil {
-		d.Changed(name)
+	if err == nil && changed != nil {
+		changed(name)
 	}
 	return err
 }
