@@ -132,7 +132,7 @@ func TestErasedAfterPowerFailure(t *testing.T) {
 	if err := errors.Join(s.DeleteSession(t.Context(), "gone", 0, nil), s.WaitErased(t.Context(), 0)); err != nil {
 		t.Fatal(err)
 	}
-	for seed := range uint64(20) {
+	for seed := range uint64(100) {
 		for _, path := range holding(t, disk.Crash(seed), "data", secret) {
 			t.Errorf("seed %d: it is in %s", seed, path)
 		}
