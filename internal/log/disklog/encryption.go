@@ -116,6 +116,10 @@ func keysAt(fs vfs.FS, dir, set string) string {
 func (s *Store) openKeyring(at string) (keys *keyring.Keyring, err error) {
 	all := s.opts.Encryption.Identities
 	if !s.opts.ReadOnly {
+		// Who made the directory or a file in it may have been killed before that was durable, and all depends on it.
+		if err := errors.Join(durable.MakeDir(s.opts.FS, at), durable.SyncDir(s.opts.FS, at)); err != nil {
+			return nil, err
+		}
 		return keyring.Open(s.disk, at, all)
 	}
 	for i := range all {

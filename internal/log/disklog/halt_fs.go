@@ -108,11 +108,12 @@ func (fs *haltFS) shadowCreate(name string, category vfs.DiskWriteCategory) (vfs
 	return fs.shadow.Create(name, category)
 }
 
-// order puts all earlier changes of a marker's directory on the disk before the marker is made or removed. A marker
-// names a file that is new and replaces another marker, and a file system may keep later changes of a directory in
-// a crash and lose earlier ones. Pebble syncs once, when the old marker is removed already.
-func (fs *haltFS) order(name string) {
-	if fs.off() || !strings.HasPrefix(fs.PathBase(name), markerPrefix) {
+// order puts all earlier changes of a marker's directory on the disk before the marker, whose name begins with prefix,
+// is made or removed. A manifest's marker names a file that is new, each marker replaces another, and a file system may
+// keep later changes of a directory in a crash and lose earlier ones. Pebble syncs once, when the old marker is removed
+// already.
+func (fs *haltFS) order(name, prefix string) {
+	if fs.off() || !strings.HasPrefix(fs.PathBase(name), prefix) {
 		return
 	}
 	dir, err := fs.OpenDir(fs.PathDir(name))
@@ -124,7 +125,7 @@ func (fs *haltFS) order(name string) {
 
 // Create makes a file.
 func (fs *haltFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	fs.order(name)
+	fs.order(name, manifestMarker)
 	if !fs.off() {
 		f, err := patient(fs, func() (vfs.File, error) { return fs.FS.Create(name, category) })
 		if err == nil {
@@ -218,7 +219,7 @@ func (fs *haltFS) Link(oldname, newname string) error {
 // Remove removes a file. That there is none is an error, but no reason to halt.
 func (fs *haltFS) Remove(name string) error {
 	fs.forget(name)
-	fs.order(name)
+	fs.order(name, markerPrefix)
 	if !fs.off() {
 		err := fs.FS.Remove(name)
 		if oserror.IsNotExist(err) {

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -273,75 +271,4 @@ func TestStoreWithoutInventory(t *testing.T) {
 	if known, _, valid, err := readInventory(fs, "log"); err != nil || !valid || known.manifest.number == 0 {
 		t.Errorf("the inventory made is %+v, %t, %v", known, valid, err)
 	}
-}
-
-// A first opening may be cut short anywhere.
-func TestFirstOpeningCutShort(t *testing.T) {
-	steps := 0
-	at := func(stop int) *vfs.MemFS {
-		disk := vfs.NewCrashableMem()
-		seen := 0
-		var crashed *vfs.MemFS
-		var one sync.Mutex // the database works in the background, too
-		s, err := Open("log", Options{FS: stepFS{disk, func() {
-			one.Lock()
-			defer one.Unlock()
-			if seen++; seen == stop {
-				crashed = disk.CrashClone(vfs.CrashCloneCfg{})
-			}
-		}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return crashed
-	}
-	for stop := 1; ; stop++ {
-		crashed := at(stop)
-		if crashed == nil {
-			break
-		}
-		steps++
-		s := openMem(t, crashed)
-		add(t, s, "s", logtest.Say("a"))
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if steps < 10 {
-		t.Errorf("an opening has %d steps", steps)
-	}
-}
-
-// stepFS calls step before each change of the disk.
-type stepFS struct {
-	vfs.FS
-	step func()
-}
-
-func (fs stepFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	fs.step()
-	return fs.FS.Create(name, category)
-}
-
-func (fs stepFS) Rename(oldname, newname string) error {
-	fs.step()
-	return fs.FS.Rename(oldname, newname)
-}
-
-func (fs stepFS) Remove(name string) error {
-	fs.step()
-	return fs.FS.Remove(name)
-}
-
-func (fs stepFS) OpenDir(name string) (vfs.File, error) {
-	fs.step()
-	return fs.FS.OpenDir(name)
-}
-
-func (fs stepFS) MkdirAll(name string, perm os.FileMode) error {
-	fs.step()
-	return fs.FS.MkdirAll(name, perm)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -176,12 +177,30 @@ func (s *Store) prepare(dir string, empty bool) (err error) {
 }
 
 // dropRepairs removes the directory of a repair that was interrupted before it changed anything. It lacks what is
-// appended from now on, and must not keep what is deleted from now on.
+// appended from now on, and must not keep what is deleted from now on. So it is gone for good before anything is: what
+// a power failure left or brought back of it, without its format first, would be taken for a part of a repair.
 func (s *Store) dropRepairs(dir string) error {
-	if s.opts.ReadOnly {
+	disk := s.opts.FS
+	repaired := disk.PathJoin(dir, repairedDir)
+	_, err := disk.Stat(repaired)
+	switch {
+	case s.opts.ReadOnly:
 		return nil
+	case oserror.IsNotExist(err):
+		return disk.RemoveAll(disk.PathJoin(dir, repairTemp))
+	case err != nil:
+		return err
 	}
-	return errors.Join(s.opts.FS.RemoveAll(s.opts.FS.PathJoin(dir, repairTemp)), s.opts.FS.RemoveAll(s.opts.FS.PathJoin(dir, repairedDir)))
+	if err := disk.Remove(repairedFormat(disk, dir)); err != nil && !oserror.IsNotExist(err) {
+		return err
+	}
+	if err := durable.SyncDir(disk, repaired); err != nil {
+		return err
+	}
+	if err := errors.Join(disk.RemoveAll(disk.PathJoin(dir, repairTemp)), disk.RemoveAll(repaired)); err != nil {
+		return err
+	}
+	return durable.SyncDir(disk, dir)
 }
 
 // dropOptions removes the file in which Pebble records its options if it cannot be read. Every opening writes it

@@ -163,32 +163,34 @@ func (r *repairer) fault(format string, args ...any) {
 }
 
 // swap moves the damaged store into a directory beside, and the rebuilt one into its place. It also completes a swap
-// that was interrupted: the format file, without which nothing is opened as a store, comes last.
+// that was interrupted: the format file, without which nothing is opened as a store, goes first and comes last. Each
+// step is durable before the next: a power failure may keep later changes of a directory and lose earlier ones.
 func (r *repairer) swap() error {
-	aside := r.path(damagedPrefix + r.now.UTC().Format("20060102T150405.000Z"))
+	aside, rebuilt := r.path(damagedPrefix+r.now.UTC().Format("20060102T150405.000Z")), r.path(repairedDir)
 	if r.out.Aside != "" {
 		aside += "-repaired" // what an interrupted repair had put in place is damaged as well
 	}
-	if err := durable.MakeDir(r.disk, aside); err != nil {
+	if err := errors.Join(durable.MakeDir(r.disk, aside), durable.SyncDir(r.disk, r.dir)); err != nil {
 		return err
 	}
-	for _, name := range []string{formatFile, dataDir, inventoryFile, encryptionFile} {
-		if err := r.move(r.path(name), r.disk.PathJoin(aside, name), r.path(repairedDir), name); err != nil {
-			return err
+	others := []string{dataDir, inventoryFile, encryptionFile}
+	for _, step := range []struct {
+		from, to string
+		names    []string
+	}{{r.dir, aside, []string{formatFile}}, {r.dir, aside, others}, {rebuilt, r.dir, others}, {rebuilt, r.dir, []string{formatFile}}} {
+		for _, name := range step.names {
+			if err := r.move(r.disk.PathJoin(step.from, name), r.disk.PathJoin(step.to, name), rebuilt, name); err != nil {
+				return err
+			}
 		}
-	}
-	for _, name := range []string{dataDir, inventoryFile, encryptionFile, formatFile} {
-		if err := r.move(r.disk.PathJoin(r.path(repairedDir), name), r.path(name), r.path(repairedDir), name); err != nil {
-			return err
-		}
-	}
-	for _, dir := range []string{aside, r.dir} {
-		if err := durable.SyncDir(r.disk, dir); err != nil {
-			return err
+		for _, dir := range []string{step.to, step.from} {
+			if err := durable.SyncDir(r.disk, dir); err != nil {
+				return err
+			}
 		}
 	}
 	r.out.Aside = aside
-	return r.disk.RemoveAll(r.path(repairedDir))
+	return r.disk.RemoveAll(rebuilt)
 }
 
 // move renames from to to, if from exists and the directory rebuilt still has an entry name: without one, an

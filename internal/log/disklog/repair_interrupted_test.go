@@ -3,7 +3,6 @@ package disklog
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -11,86 +10,90 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/contextd/contextd/internal/log/disklog/durable"
 	"github.com/contextd/contextd/internal/log/logtest"
+	"github.com/contextd/contextd/internal/log/logtest/crashdisk"
 )
 
-// TestRepairIsInterrupted stops a repair before each change of the disk, and repairs again.
+// TestRepairIsInterrupted ends a repair after each change of the disk, by a kill or by a power failure, and repairs
+// again.
 func TestRepairIsInterrupted(t *testing.T) {
-	t.Run("by a power failure", func(t *testing.T) { interruptRepair(t, vfs.CrashCloneCfg{}) })
-	t.Run("by a kill", func(t *testing.T) {
-		interruptRepair(t, vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 2))})
-	})
-}
-
-func interruptRepair(t *testing.T, left vfs.CrashCloneCfg) {
 	fs, had := fillForRepair(t, nil)
 	(files{t, fs}).remove(inventoryFile)
-	for stop := 1; ; stop++ {
-		copied := vfs.NewCrashableMem()
-		if _, err := vfs.Clone(fs, copied, "log", "log", vfs.CloneSync); err != nil {
-			t.Fatal(err)
+	disk := crashdisk.New()
+	if _, err := vfs.Clone(fs, disk, "log", "log", vfs.CloneSync); err != nil {
+		t.Fatal(err)
+	}
+	disk = disk.Crash(crashdisk.All)
+	type interruption struct {
+		step  int
+		after string
+		left  []*crashdisk.Disk
+	}
+	var all []interruption
+	var one sync.Mutex // the database works in the background, too
+	disk.OnChange(func(name string) {
+		one.Lock()
+		defer one.Unlock()
+		i := interruption{step: len(all), after: name, left: []*crashdisk.Disk{disk.Kill()}}
+		for seed := range uint64(6) {
+			i.left = append(i.left, disk.Crash(seed))
 		}
-		for _, dir := range []string{"", "log", "log/db"} {
-			if err := durable.SyncDir(copied, dir); err != nil {
-				t.Fatal(err)
-			}
+		all = append(all, i)
+		if begun := len(all) - 20; begun >= 0 && begun%8 > 0 {
+			all[begun].left = nil // the beginning is done again
 		}
-		seen := 0
-		var crashed *vfs.MemFS
-		var one sync.Mutex // the database works in the background, too
-		step := func() {
-			one.Lock()
-			defer one.Unlock()
-			if seen++; seen == stop {
-				crashed = copied.CrashClone(left)
-			}
+	})
+	if _, err := RepairDir(t.Context(), "log", Options{FS: disk}, false, time.Unix(1e9, 0)); err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range all {
+		for n, left := range i.left {
+			at := fmt.Sprintf("after step %d of %d, %s, as %d", i.step, len(all), i.after, n)
+			repairAgain(t, at, left, uint64(max(n-1, 0)), len(had))
 		}
-		if _, err := RepairDir(t.Context(), "log", Options{FS: stepFS{copied, step}}, false, time.Unix(1e9, 0)); err != nil {
-			t.Fatal(err)
-		}
-		if crashed == nil {
-			if stop < 30 {
-				t.Errorf("a repair has %d steps", stop)
-			}
-			return
-		}
-		if seen > 30 && stop < seen-24 && stop%5 != 0 {
-			continue // the beginning is done again
-		}
-		// A daemon may be started in between. What it takes in is not given up for what was rebuilt before.
-		want := len(had)
-		if s, err := Open("log", Options{FS: crashed}); err == nil {
-			want++
-			add(t, s, "since", logtest.Say("after the interruption"))
-			if err := s.Close(); err != nil {
-				t.Fatal(err)
-			}
-			for _, left := range []string{repairTemp, repairedDir} {
-				if _, err := crashed.Stat("log/" + left); err == nil {
-					t.Errorf("after step %d of %d: an opened store has %s, which deletions do not reach", stop, seen, left)
-				}
-			}
-		} else if !strings.Contains(err.Error(), "contextd repair") {
-			t.Errorf("after step %d of %d: %v", stop, seen, err)
-		}
-		if dry, err := RepairDir(t.Context(), "log", Options{FS: crashed}, true, time.Unix(2e9, 0)); err != nil {
-			t.Errorf("after step %d of %d: dry run: %+v, %v", stop, seen, dry, err)
-		}
-		r, err := RepairDir(t.Context(), "log", Options{FS: crashed}, false, time.Unix(3e9, 0))
-		if err != nil {
-			t.Fatalf("after step %d of %d: %v", stop, seen, err)
-		}
-		s, err := Open("log", Options{FS: crashed})
-		if err != nil {
-			t.Fatalf("after step %d of %d: %v; the repair said %+v", stop, seen, err, r)
-		}
-		if has := knownOf(t, s); len(has) != want {
-			t.Errorf("after step %d of %d: %d sessions of %d", stop, seen, len(has), want)
-		}
+	}
+	if len(all) < 40 {
+		t.Errorf("a repair has %d steps", len(all))
+	}
+}
+
+// repairAgain repairs what an interrupted repair left of a store with so many sessions.
+func repairAgain(t *testing.T, at string, left *crashdisk.Disk, seed uint64, want int) {
+	t.Helper()
+	// A daemon may be started in between. What it takes in is not given up for what was rebuilt before, though the
+	// power fails.
+	if s, err := Open("log", Options{FS: left}); err == nil {
+		want++
+		add(t, s, "since", logtest.Say("after the interruption"))
+		disk := left
+		left = disk.Crash(seed)
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
+		for _, name := range []string{repairTemp, repairedDir} {
+			if _, err := disk.Stat("log/" + name); err == nil {
+				t.Errorf("%s: an opened store has %s, which deletions do not reach", at, name)
+			}
+		}
+	} else if !strings.Contains(err.Error(), "contextd repair") {
+		t.Errorf("%s: %v", at, err)
+	}
+	if dry, err := RepairDir(t.Context(), "log", Options{FS: left}, true, time.Unix(2e9, 0)); err != nil {
+		t.Errorf("%s: dry run: %+v, %v", at, dry, err)
+	}
+	r, err := RepairDir(t.Context(), "log", Options{FS: left}, false, time.Unix(3e9, 0))
+	if err != nil {
+		t.Fatalf("%s: %v", at, err)
+	}
+	s, err := Open("log", Options{FS: left})
+	if err != nil {
+		t.Fatalf("%s: %v; the repair said %+v", at, err, r)
+	}
+	if has := knownOf(t, s); len(has) != want {
+		t.Errorf("%s: %d sessions of %d", at, len(has), want)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -130,5 +133,54 @@ func TestRepairOfWhatARepairLeft(t *testing.T) {
 	}
 	if err := errors.Join(s.Verify(t.Context(), "s"), s.Close()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRepairedIsDroppedWhole has the power fail while an opening removes what an interrupted repair had rebuilt: no
+// part of that is taken for the rest of a repair.
+func TestRepairedIsDroppedWhole(t *testing.T) {
+	searchable(t)
+	disk := crashdisk.New()
+	s := openMem(t, disk)
+	add(t, s, "s", logtest.Say("a"))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{dataDir, formatFile, inventoryFile} {
+		if err := disk.MkdirAll("log/"+repairedDir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := vfs.Clone(disk, disk, "log/"+name, "log/"+repairedDir+"/"+name, vfs.CloneSync); err != nil {
+			t.Fatal(err)
+		}
+	}
+	disk = disk.Crash(crashdisk.All)
+	var left []*crashdisk.Disk
+	var one sync.Mutex
+	disk.OnChange(func(string) {
+		one.Lock()
+		defer one.Unlock()
+		for seed := range uint64(6) {
+			left = append(left, disk.Crash(seed))
+		}
+	})
+	s = openMem(t, disk)
+	disk.OnChange(nil)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i, disk := range left {
+		if r, err := RepairDir(t.Context(), "log", Options{FS: disk}, false, time.Unix(1e9, 0)); err != nil {
+			t.Errorf("as %d: %+v, %v", i, r, err)
+			continue
+		}
+		s, err := Open("log", Options{FS: disk})
+		if err != nil {
+			t.Errorf("as %d: %v", i, err)
+			continue
+		}
+		if err := errors.Join(s.Verify(t.Context(), "s"), s.Close()); err != nil {
+			t.Errorf("as %d: %v", i, err)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog/durable"
 )
 
 // scrubPoll is how often a scrub looks whether Pebble has caught up.
@@ -61,6 +62,13 @@ func (s *Store) scrub(deletions map[segmentID][]segmentID) error {
 	}
 	if err := s.removeFiles("MANIFEST-", s.manifest.Load()); err != nil {
 		return err
+	}
+	// A power failure must not bring back what was removed: with the record gone, nobody would look for it. The
+	// directory above had snapshots.
+	for _, dir := range []string{s.dir, s.disk.PathDir(s.dir)} {
+		if err := durable.SyncDir(s.disk, dir); err != nil {
+			return s.fail("the directory", err)
+		}
 	}
 	batch := s.db.NewBatch()
 	for own := range deletions {

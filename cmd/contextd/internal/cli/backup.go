@@ -13,11 +13,13 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	"github.com/contextd/contextd/internal/log/disklog"
+	"github.com/contextd/contextd/internal/log/disklog/durable"
 	adminv1 "github.com/contextd/contextd/proto/contextd/admin/v1"
 )
 
@@ -112,7 +114,7 @@ func (b *backup) takeAll(ctx context.Context, api api, dir string) error {
 	b.into = err == nil
 	if !b.into {
 		dir = filepath.Dir(filepath.Clean(dir))
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		if err := durable.MakeDir(vfs.Default, dir); err != nil {
 			return err
 		}
 	}
@@ -285,6 +287,10 @@ func linkOrCopy(ctx context.Context, from, to string) error {
 // finish moves the backup to its final place, or after an error removes it.
 func (b *backup) finish(cmd *cobra.Command, o outputFormat, dir string, err error) error {
 	if err == nil {
+		// All that it has is durable before it gets its name.
+		err = syncDirs(b.dir)
+	}
+	if err == nil {
 		err = b.place(dir)
 	}
 	if err != nil {
@@ -326,7 +332,11 @@ func (b *backup) place(dir string) error {
 		}
 	}
 	for _, name := range names {
-		if err := os.Rename(filepath.Join(b.dir, name), filepath.Join(dir, name)); err != nil {
+		err := os.Rename(filepath.Join(b.dir, name), filepath.Join(dir, name))
+		if err == nil && name == disklog.BackupFile {
+			err = syncDir(dir) // a power failure must not lose it and keep the rest
+		}
+		if err != nil {
 			return err
 		}
 	}

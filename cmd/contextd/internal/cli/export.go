@@ -195,7 +195,11 @@ func writeOutput(cmd *cobra.Command, path string, write func(io.Writer) error) (
 			err = errors.Join(err, os.Remove(f.Name()))
 		}
 	}()
-	if err := errors.Join(write(f), f.Close()); err != nil {
+	err = write(f)
+	if err == nil {
+		err = f.Sync() // else the file may be empty after a power failure
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), path)

@@ -11,12 +11,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/spf13/cobra"
 
 	"github.com/contextd/contextd/internal/log/disklog"
+	"github.com/contextd/contextd/internal/log/disklog/durable"
 )
 
 // backupVersion is raised when an older program would misread the manifest.
@@ -83,17 +84,7 @@ func syncDirs(dir string) error {
 }
 
 // syncDir makes a directory's entries durable, where the file system supports it.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		err = nil
-	}
-	return errors.Join(err, d.Close())
-}
+func syncDir(dir string) error { return durable.SyncDir(vfs.Default, dir) }
 
 // readBackup reads the manifest of a backup.
 func readBackup(dir string) (*backupManifest, error) {
@@ -197,7 +188,7 @@ with LOG_LOST.`,
 			if err != nil {
 				return usageError{err}
 			}
-			if err := os.MkdirAll(args[1], 0o700); err != nil {
+			if err := durable.MakeDir(vfs.Default, args[1]); err != nil {
 				return err
 			}
 			bar := newByteProgress(cmd)
@@ -214,13 +205,19 @@ with LOG_LOST.`,
 	return cmd
 }
 
-// restore copies the files of a backup into a data directory.
+// restore copies the files of a backup into a data directory. The last one makes it a store, so all others are durable
+// before: a power failure never leaves a store that lacks some.
 func (m *backupManifest) restore(ctx context.Context, dir string, bar *progress) error {
 	for _, f := range m.Files {
 		bar.expect(int(f.Size))
 	}
-	for _, f := range m.Files {
+	for i, f := range m.Files {
 		bar.at(f.Name)
+		if i == len(m.Files)-1 {
+			if err := syncDirs(dir); err != nil {
+				return err
+			}
+		}
 		if err := f.restore(ctx, m.dir, dir); err != nil {
 			return err
 		}

@@ -2,17 +2,23 @@
 package durable
 
 import (
+	"errors"
 	"io"
 	"os"
+	"slices"
+	"syscall"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// MakeDir makes a directory, with its parents, such that it survives a crash.
+// MakeDir makes a directory, with its parents, such that it survives a crash. One that exists may have been made by a
+// process that was killed before it was durable: so the parent of the deepest directory that exists is synced, too,
+// where that is possible. It may be a stranger's.
 func MakeDir(fs vfs.FS, dir string) error {
 	var missing []string
-	for at := dir; ; at = fs.PathDir(at) {
+	at := dir
+	for ; at != fs.PathDir(at); at = fs.PathDir(at) {
 		_, err := fs.Stat(at)
 		if err == nil {
 			break
@@ -21,17 +27,12 @@ func MakeDir(fs vfs.FS, dir string) error {
 			return err
 		}
 		missing = append(missing, at)
-		if at == fs.PathDir(at) {
-			break
+	}
+	_ = SyncDir(fs, fs.PathDir(at))
+	for _, made := range slices.Backward(missing) {
+		if err := fs.MkdirAll(made, os.FileMode(0o700)); err != nil {
+			return err
 		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	if err := fs.MkdirAll(dir, os.FileMode(0o700)); err != nil {
-		return err
-	}
-	for _, made := range missing {
 		if err := SyncDir(fs, fs.PathDir(made)); err != nil {
 			return err
 		}
@@ -79,15 +80,15 @@ func Write(fs vfs.FS, name, text string, sync bool) error {
 	return err
 }
 
-// SyncDir makes durable which files a directory has.
+// SyncDir makes durable which files a directory has, where the file system supports that.
 func SyncDir(fs vfs.FS, dir string) error {
 	d, err := fs.OpenDir(dir)
 	if err != nil {
 		return err
 	}
 	err = d.Sync()
-	if closeErr := d.Close(); err == nil {
-		err = closeErr
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
 	}
-	return err
+	return errors.Join(err, d.Close())
 }

@@ -69,6 +69,8 @@ type Keyring struct {
 
 	mu    sync.Mutex
 	ready map[uint64]cipher.AEAD
+	// making is held while a file of slots is made: nobody else may make it, or use it before it is durable.
+	making sync.Mutex
 }
 
 // Open opens the keyring of a directory, or makes one. identities[0] is the operator's current key, the others are
@@ -296,35 +298,33 @@ func (k *Keyring) read(segment uint64) ([]byte, error) {
 }
 
 // write overwrites a segment's slot.
-func (k *Keyring) write(segment uint64, slot []byte) (err error) {
+func (k *Keyring) write(segment uint64, slot []byte) error {
+	if made, err := k.make(segment, slot); made || err != nil {
+		return err
+	}
 	path, offset := k.fileOf(segment)
-	_, missing := k.fs.Stat(path)
 	f, err := k.fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closeErr := f.Close(); err == nil {
-			err = closeErr
-		}
-	}()
-	if missing != nil {
-		before := make([]byte, offset)
-		for at := 0; at < len(before); at += slotSize {
-			before[at] = lostMagic
-		}
-		if _, err := f.WriteAt(before, 0); err != nil {
-			return err
-		}
+	_, err = f.WriteAt(slot, offset)
+	if err == nil {
+		err = f.Sync()
 	}
-	if _, err := f.WriteAt(slot, offset); err != nil {
-		return err
+	return errors.Join(err, f.Close())
+}
+
+// make makes the file of a segment's slot, with it, if there is none.
+func (k *Keyring) make(segment uint64, slot []byte) (made bool, err error) {
+	k.making.Lock()
+	defer k.making.Unlock()
+	path, offset := k.fileOf(segment)
+	if _, err := k.fs.Stat(path); !oserror.IsNotExist(err) {
+		return false, err
 	}
-	if err := f.Sync(); err != nil {
-		return err
+	content := make([]byte, offset, offset+slotSize)
+	for at := 0; at < len(content); at += slotSize {
+		content[at] = lostMagic
 	}
-	if missing != nil {
-		return durable.SyncDir(k.fs, k.dir)
-	}
-	return nil
+	return true, durable.Replace(k.fs, k.dir, k.fs.PathBase(path), string(append(content, slot...)))
 }

@@ -5,12 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"filippo.io/age"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/contextd/contextd/internal/log/disklog/keyring"
+	"github.com/contextd/contextd/internal/log/logtest/crashdisk"
 )
 
 func identity(t testing.TB) age.Identity {
@@ -263,4 +268,85 @@ func BenchmarkSeal(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// crowdFS lets those who look for a missing file of keys wait a little for others who do.
+type crowdFS struct {
+	vfs.FS
+	missing atomic.Int32
+}
+
+// Stat describes a file.
+func (fs *crowdFS) Stat(name string) (vfs.FileInfo, error) {
+	info, err := fs.FS.Stat(name)
+	if err != nil && strings.HasSuffix(name, ".keys") {
+		fs.missing.Add(1)
+		for i := 0; i < 10_000 && fs.missing.Load() < firstKeys; i++ {
+			runtime.Gosched()
+		}
+	}
+	return info, err
+}
+
+const firstKeys = 8
+
+// TestFirstKeysAtOnce makes the first keys of a file at the same time, as sessions that begin together do.
+func TestFirstKeysAtOnce(t *testing.T) {
+	operator := identity(t)
+	for range 10 {
+		fs := &crowdFS{FS: vfs.NewMem()}
+		k := open(t, fs, operator)
+		var all sync.WaitGroup
+		for segment := range uint64(firstKeys) {
+			all.Go(func() {
+				if err := k.Create(segment); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		again := open(t, fs, operator)
+		for segment := range uint64(firstKeys) {
+			if err := again.Check(segment); err != nil {
+				t.Fatalf("segment %d: %v", segment, err)
+			}
+		}
+	}
+}
+
+// TestPowerFailure has the power fail after any change of the disk: keys that were made stay, also while the operator's
+// key is replaced, and one that was destroyed stays destroyed.
+func TestPowerFailure(t *testing.T) {
+	disk, operator, next := crashdisk.New(), identity(t), identity(t)
+	had, destroyed := []uint64{}, false
+	check := func(string) {
+		for seed := range uint64(8) {
+			left := open(t, disk.Crash(seed), next, operator)
+			for _, segment := range had {
+				if err := left.Check(segment); err != nil {
+					t.Errorf("with %d keys, seed %d: segment %d: %v", len(had), seed, segment, err)
+				}
+			}
+			if destroyed && left.Has(1) {
+				t.Errorf("seed %d: a destroyed key is back", seed)
+			}
+		}
+	}
+	disk.OnChange(check)
+	k := open(t, disk, operator)
+	for _, segment := range []uint64{1, 2, 4096, 8195} {
+		if err := k.Create(segment); err != nil {
+			t.Fatal(err)
+		}
+		had = append(had, segment)
+		check("")
+	}
+	had = had[1:]
+	if err := k.Destroy(1); err != nil {
+		t.Fatal(err)
+	}
+	destroyed = true
+	check("")
+	open(t, disk, next, operator)
+	check("")
 }
