@@ -5,6 +5,7 @@ Install `contextd-client[google-adk]`.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -30,10 +31,16 @@ _CONVERSATIONS = 1024
 _MADE = "contextd_"
 """How the ids of calls begin that have none in ADK's requests."""
 
+_UNSIGNED = base64.urlsafe_b64decode("skip_thought_signature_validator")
+
 
 def session_of(context: CallbackContext) -> str:
-    """The session for an agent: each agent of ADK's session has its own history."""
-    return f"{context.session.id}/{context.agent_name}"
+    """The session for an agent: each agent of ADK's session has its own history.
+
+    So has each task that another agent gave it.
+    """
+    task = getattr(context._invocation_context, "isolation_scope", None)
+    return "/".join(filter(None, (context.session.id, context.agent_name, task)))
 
 
 class ContextdPlugin(BasePlugin):
@@ -77,7 +84,8 @@ class ContextdPlugin(BasePlugin):
         contents = [json.loads(_read.to_raw(content).json) for content in llm_request.contents]
         _identify(contents)
         context = await self._conversation(name).context(
-            [event for content in contents for event in _read.message_events(content, "gemini")],
+            # ADK holds what models of all providers said in the form of Gemini's.
+            [e for c in contents for e in _read.message_events(c, "gemini", "gemini")],
             system=_text(llm_request.config.system_instruction),
             tools=[
                 tool.model_dump(mode="json", exclude_none=True, by_alias=True)
@@ -85,7 +93,9 @@ class ContextdPlugin(BasePlugin):
                 if isinstance(tool, types.Tool)
             ],
         )
-        llm_request.contents = [_content(value) for value in context.messages()]
+        shown = context.messages()
+        _sign(shown, llm_request.contents, "gemini" in (llm_request.model or "").lower())
+        llm_request.contents = [_content(value) for value in shown]
         _keep(self._shown, name, context)
         return None
 
@@ -151,6 +161,31 @@ def _identify(contents: Sequence[Any]) -> None:
                     waiting.remove(open_call)
                 result["id"] = open_call[1] if open_call else f"{_MADE}{number}"
                 number += not open_call
+
+
+def _sign(shown: Sequence[Any], contents: Sequence[types.Content], gemini: bool) -> None:
+    """Give signatures that came with thoughts back to these, where models of others need them.
+
+    The daemon shows them with the next part, as Gemini does, and signs unsigned calls, which Gemini
+    alone needs.
+    """
+    given = [part for content in contents for part in content.parts or ()]
+    sealed = {part.thought_signature for part in given if part.thought}
+    sealed -= {part.thought_signature for part in given if not part.thought}
+    for content in shown:
+        parts: list[Any] = []
+        for part in content["parts"]:
+            signature = part.get("thoughtSignature")
+            if signature and signature in sealed:
+                del part["thoughtSignature"]
+                if not parts or not parts[-1].get("thought") or parts[-1].get("thoughtSignature"):
+                    parts.append({"thought": True})
+                parts[-1]["thoughtSignature"] = signature
+            elif signature == _UNSIGNED and not gemini:
+                del part["thoughtSignature"]
+            if part != {"text": ""}:
+                parts.append(part)
+        content["parts"] = parts
 
 
 def _content(value: Any) -> types.Content:
