@@ -6,7 +6,9 @@ Install `contextd-client[google-adk]`.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,7 @@ from contextd_client._usage import Usage
 from contextd_client.aio import Client
 from contextd_client.context import Context
 from contextd_client.v1.budget_pb2 import Budget
+from contextd_client.v1.event_pb2 import Block
 from contextd_client.v1.policy_pb2 import Policy
 
 if TYPE_CHECKING:
@@ -31,16 +34,23 @@ _CONVERSATIONS = 1024
 _MADE = "contextd_"
 """How the ids of calls begin that have none in ADK's requests."""
 
+_NAMEABLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:@-]{0,99}")
 _UNSIGNED = base64.urlsafe_b64decode("skip_thought_signature_validator")
 
 
 def session_of(context: CallbackContext) -> str:
     """The session for an agent: each agent of ADK's session has its own history.
 
-    So has each task that another agent gave it.
+    So has it in each task that another agent gave it, and in each branch of a workflow.
     """
-    task = getattr(context._invocation_context, "isolation_scope", None)
-    return "/".join(filter(None, (context.session.id, context.agent_name, task)))
+    at = context._invocation_context
+    name = f"{context.session.id}/{context.agent_name}"
+    where = getattr(at, "isolation_scope", None) or at.branch
+    if not where:
+        return name
+    if not _NAMEABLE.fullmatch(where):
+        where = hashlib.sha256(where.encode()).hexdigest()[:16]
+    return f"{name}/{where}"
 
 
 class ContextdPlugin(BasePlugin):
@@ -83,9 +93,12 @@ class ContextdPlugin(BasePlugin):
         name = self._session_id(callback_context)
         contents = [json.loads(_read.to_raw(content).json) for content in llm_request.contents]
         _identify(contents)
+        # ADK holds what models of all providers said in the form of Gemini's.
+        history = [e for c in contents for e in _read.message_events(c, "gemini", "gemini")]
+        if all(_blank(block) for event in history for block in event.message.blocks):
+            return None
         context = await self._conversation(name).context(
-            # ADK holds what models of all providers said in the form of Gemini's.
-            [e for c in contents for e in _read.message_events(c, "gemini", "gemini")],
+            history,
             system=_text(llm_request.config.system_instruction),
             tools=[
                 tool.model_dump(mode="json", exclude_none=True, by_alias=True)
@@ -138,6 +151,10 @@ def _keep(held: OrderedDict[str, Any], name: str, value: Any) -> None:
     held.move_to_end(name)
     while len(held) > _CONVERSATIONS:
         held.popitem(last=False)
+
+
+def _blank(block: Block) -> bool:
+    return block.HasField("text") and not block.text.text.strip()
 
 
 def _identify(contents: Sequence[Any]) -> None:

@@ -11,10 +11,8 @@ import contextd_client.aio
 
 pytest.importorskip("google.adk")
 from google.adk import version
-from google.adk.agents import Agent
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
-from google.adk.runners import Runner
 from google.genai import types
 from test_google_adk import ROOMY, Talk
 
@@ -162,31 +160,3 @@ async def test_tools_that_the_provider_runs(
     ]
     contents = await shown(aclient, session_id, Says(turns=[said], given=[]))
     assert parts_of(contents, "model") == said
-
-
-async def test_tasks(aclient: contextd_client.aio.Client, session_id: str) -> None:
-    """Each task that an agent is given has a history, and so a session, of its own."""
-    if version.__version__.startswith("1."):
-        pytest.skip("this version of ADK gives agents no tasks")
-
-    def draw() -> str:
-        """Draw."""
-        return "ok"
-
-    steps = [s for _ in range(3) for s in ([call("draw")], [call("finish_task", result="drawn")])]
-    helper: Any = Agent(name="helper", mode="task", model=Says(turns=steps, given=[]), tools=[draw])
-    asks = [call("helper", request="Draw.") for _ in range(3)]
-    model = Says(turns=[asks[:2], [types.Part(text="Drawn.")], asks[2:]], given=[])
-    talk = Talk(model, ContextdPlugin(aclient, budget=ROOMY, diverged="raise"))
-    agent: Any = Agent(name="reader", model=model, sub_agents=[helper])
-    talk.runner = Runner(
-        app_name="app",
-        agent=agent,
-        plugins=talk.runner.plugin_manager.plugins,
-        session_service=talk.service,
-    )
-    await talk.say(session_id, "Have it drawn.")
-    await talk.say(session_id, "And again.")
-    prefix = f"{session_id}/helper/"
-    heads = [s.head_seq async for s in aclient.list_sessions() if s.session_id.startswith(prefix)]
-    assert heads == [3] * 3
