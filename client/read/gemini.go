@@ -2,8 +2,10 @@ package read
 
 import (
 	"cmp"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -84,6 +86,11 @@ func geminiPart(v value, newID func(name string) (string, error)) ([]*contextdv1
 		out = append(out, own(ofGemini, value(`{"thoughtSignature":`+string(signature)+`}`)))
 	}
 	switch part := v.get(kinds[0]); kinds[0] {
+	case "inlineData":
+		if m := geminiMedia(part); m != nil {
+			return append(out, m), nil
+		}
+		return []*contextdv1.Block{own(ofGemini, v)}, nil
 	case "text":
 		return append(out, plain(part)...), nil
 	case "functionCall":
@@ -106,20 +113,47 @@ func geminiPart(v value, newID func(name string) (string, error)) ([]*contextdv1
 	}
 }
 
-// geminiResult is what a function gave back: the value of output or error, where that is the
-// only member, or else all of it.
+// geminiMedia is what the log has as media: no texts, which Gemini alone takes as files.
+func geminiMedia(v value) *contextdv1.Block {
+	mime := v.get("mimeType").text()
+	kind, _, _ := strings.Cut(strings.ToLower(mime), "/")
+	if kind != "image" && kind != "audio" && kind != "video" && !strings.EqualFold(mime, "application/pdf") {
+		return nil
+	}
+	// Google's SDKs write base64 of either alphabet.
+	data, err := base64.StdEncoding.DecodeString(strings.NewReplacer("-", "+", "_", "/").Replace(v.get("data").text()))
+	if err != nil || len(data) == 0 {
+		return nil
+	}
+	return media(&contextdv1.Media{MimeType: mime, Data: data})
+}
+
+// geminiResult is what a function gave back: the value of output, result or error, where that is
+// the only member, or else all of it; then its files.
 func geminiResult(v value) *contextdv1.Block {
 	r := &contextdv1.ToolResult{CallId: v.get("id").text(), ToolName: v.get("name").text()}
 	given := v.get("response")
-	if members := given.members(); len(members) == 1 {
+	members, parts := given.members(), v.get("parts").elements()
+	if len(members) == 1 {
 		if failed := given.get("error"); failed != nil {
 			given, r.IsError = failed, true
 		} else if output := given.get("output"); output != nil {
 			given = output
+		} else if output := given.get("result"); output != nil {
+			given = output
 		}
 	}
-	if r.Content = plain(given); r.Content == nil && len(given) > 0 && given[0] != '"' {
+	if r.Content = plain(given); r.Content == nil && len(given) > 0 && given[0] != '"' && (len(members) > 0 || len(parts) == 0) {
 		r.Content = []*contextdv1.Block{text(string(given))}
+	}
+	for _, part := range parts {
+		block := own(ofGemini, part)
+		if file := part.get("fileData"); file.get("fileUri").text() != "" {
+			block = media(&contextdv1.Media{MimeType: file.get("mimeType").text(), Uri: file.get("fileUri").text()})
+		} else if m := geminiMedia(part.get("inlineData")); m != nil {
+			block = m
+		}
+		r.Content = append(r.Content, block)
 	}
 	return result(r)
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"unicode"
@@ -157,10 +158,21 @@ func nativeKind(b eventlog.ProviderBlock) string {
 	}
 	d := json.NewDecoder(strings.NewReader(b.JSON))
 	if t, err := d.Token(); err == nil && t == json.Delim('{') {
-		if name, err := d.Token(); err == nil {
-			if s, ok := name.(string); ok && s != "" {
+		var value json.RawMessage
+		first := ""
+		for d.More() {
+			name, err := d.Token()
+			s, ok := name.(string)
+			if err != nil || !ok || d.Decode(&value) != nil {
+				break
+			}
+			if _, beside := geminiBeside[s]; !beside && s != "" {
 				return brief(s)
 			}
+			first = cmp.Or(first, s)
+		}
+		if first != "" {
+			return brief(first)
 		}
 	}
 	return strings.TrimSpace(brief(b.Provider) + " block")

@@ -26,7 +26,8 @@ func geminiMedia(c *content, i int, m eventlog.Media, signature string) []byte {
 }
 
 func geminiTakes(m eventlog.Media, name string) bool {
-	return geminiTypes[name] && (m.Data != "" || addressed(m.URI, "https", "gs"))
+	kind, _, _ := strings.Cut(name, "/")
+	return (geminiTypes[name] || kind == "audio" || kind == "video") && (m.Data != "" || addressed(m.URI, "https", "gs"))
 }
 
 // geminiMediaPart is the part of media that Gemini takes, and its type.

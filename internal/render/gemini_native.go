@@ -12,9 +12,9 @@ import (
 // The kinds of Gemini's own parts that are carried, one of them to a part, what may be next to
 // them, as which JSON, and what of both a model alone says.
 var (
-	geminiKinds  = set("text", "inlineData", "fileData", "executableCode", "codeExecutionResult")
+	geminiKinds  = set("text", "inlineData", "fileData", "executableCode", "codeExecutionResult", "toolCall", "toolResponse")
 	geminiBeside = map[string]byte{"thoughtSignature": '"', "videoMetadata": '{', "mediaResolution": '{', "partMetadata": '{'}
-	geminiModels = set("executableCode", "thoughtSignature")
+	geminiModels = set("executableCode", "thoughtSignature", "toolCall", "toolResponse")
 )
 
 // geminiNative is a part as it came, if it is one of those that Gemini takes back from a speaker.
@@ -48,13 +48,19 @@ func soundPart(kind string, value json.RawMessage) bool {
 		return !hollow(textIn(value))
 	case "inlineData":
 		m, ok := members(raw, []string{"mimeType", "data"}, []string{"displayName"})
-		return ok && geminiReads(textIn(m["mimeType"])) && soundData(textIn(m["mimeType"]), textIn(m["data"]))
+		return ok && geminiReads(textIn(m["mimeType"])) && soundData(textIn(m["mimeType"]), standardBase64(textIn(m["data"])))
 	case "fileData":
 		m, ok := members(raw, []string{"fileUri"}, []string{"mimeType", "displayName"})
 		return ok && texts(m) && (m["mimeType"] == nil || geminiReads(textIn(m["mimeType"]))) && addressed(textIn(m["fileUri"]), "https", "gs")
 	case "executableCode":
 		m, ok := members(raw, []string{"language", "code"}, []string{"id"})
 		return ok && textIn(m["language"]) == "PYTHON" && m["code"][0] == '"'
+	case "toolCall":
+		m, ok := members(raw, []string{"toolType"}, []string{"args", "id"})
+		return ok && textIn(m["toolType"]) != "" && (m["args"] == nil || m["args"][0] == '{')
+	case "toolResponse":
+		m, ok := members(raw, []string{"toolType"}, []string{"response", "id"})
+		return ok && textIn(m["toolType"]) != "" && (m["response"] == nil || m["response"][0] == '{')
 	default:
 		m, ok := members(raw, []string{"outcome"}, []string{"output", "id"})
 		return ok && slices.Contains([]string{"OUTCOME_OK", "OUTCOME_FAILED", "OUTCOME_DEADLINE_EXCEEDED"}, textIn(m["outcome"]))
@@ -73,7 +79,7 @@ var geminiSources = set("application/json", "application/x-javascript", "applica
 // signatureBytes reports whether a signature is base64, of either alphabet, with all of
 // its padding or none, and no bits after its last byte: the SDK reads no other.
 func signatureBytes(s string) bool {
-	s = strings.NewReplacer("-", "+", "_", "/").Replace(s)
+	s = standardBase64(s)
 	encoding := base64.RawStdEncoding
 	if strings.HasSuffix(s, "=") {
 		encoding = base64.StdEncoding
@@ -81,3 +87,7 @@ func signatureBytes(s string) bool {
 	_, err := encoding.Strict().DecodeString(s)
 	return err == nil && s != "" && !strings.ContainsAny(s, "\r\n")
 }
+
+// standardBase64 is base64 in the standard alphabet. Google's API reads both alphabets, and its SDK for Python writes
+// the one for URLs.
+func standardBase64(s string) string { return strings.NewReplacer("-", "+", "_", "/").Replace(s) }

@@ -75,3 +75,21 @@ WRONG_VALUES: dict[str, Callable[[], Any]] = {
 def test_wrong_values(message: str) -> None:
     with pytest.raises(TypeError, match="^" + message):
         WRONG_VALUES[message]()
+
+
+def test_geminis_files_and_results() -> None:
+    """Base64 has either alphabet; a result may be called so, and have files."""
+    file = {"inlineData": {"mimeType": "audio/wav", "data": "-_8="}}
+    uri = {"fileData": {"fileUri": "gs://b/x.png", "mimeType": "image/png"}}
+    table = {"inlineData": {"mimeType": "text/csv", "data": "YSxi"}}
+    said = {"id": "a", "name": "f", "response": {"result": "a\nb"}}
+    drawn = {"id": "b", "name": "f", "response": {}, "parts": [file, uri]}
+    parts = [{"functionResponse": said}, {"functionResponse": drawn}, file, table]
+    results, user = contextd_client.message_events({"role": "user", "parts": parts}, "gemini")
+    first, second = (b.tool_result.content for b in results.message.blocks)
+    assert [b.text.text for b in first] == ["a\nb"]
+    assert [(b.media.data, b.media.uri) for b in second] == [
+        (b"\xfb\xff", ""),
+        (b"", "gs://b/x.png"),
+    ]
+    assert [b.WhichOneof("kind") for b in user.message.blocks] == ["media", "provider"]

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"fmt"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -122,6 +123,9 @@ func googleParts(raw jsontext.Value, blocks func(googlePart, jsontext.Value) []e
 	return out, nil
 }
 
+// eitherAlphabet makes base64 for URLs, which Google's SDK for Python writes, that of the standard alphabet.
+var eitherAlphabet = strings.NewReplacer("-", "+", "_", "/")
+
 // said is the text or the media of a part; any other part becomes a provider block.
 func (p *googlePart) said(raw jsontext.Value) eventlog.Block {
 	if p.Text != nil {
@@ -129,7 +133,7 @@ func (p *googlePart) said(raw jsontext.Value) eventlog.Block {
 	}
 	if file := cmp.Or(p.InlineData, p.FileData); file != nil {
 		media := eventlog.Media{MIMEType: cmp.Or(file.MIMEType, file.PyMIMEType), URI: cmp.Or(file.URI, file.PyURI)}
-		if data, err := base64.StdEncoding.DecodeString(file.Data); err == nil {
+		if data, err := base64.StdEncoding.DecodeString(eitherAlphabet.Replace(file.Data)); err == nil {
 			media.Data = string(data)
 		}
 		if media.Data != "" || media.URI != "" {
@@ -148,11 +152,11 @@ func (r *GoogleResponse) Result() eventlog.ToolResult {
 	return eventlog.ToolResult{CallID: r.ID, ToolName: r.Name, Content: blocks, IsError: failed}
 }
 
-// text is the text of a response with the single member output or error; for any other response its JSON.
+// text is the text of a response with the single member output, result or error; for any other response its JSON.
 func (r *GoogleResponse) text() (blocks []eventlog.Block, failed bool) {
 	var members map[string]jsontext.Value
 	if transcript.Decode(r.Response, &members) == nil && len(members) == 1 {
-		for _, name := range []string{"output", "error"} {
+		for _, name := range []string{"output", "result", "error"} {
 			var text string
 			if value, has := members[name]; has && transcript.Decode(value, &text) == nil {
 				if text != "" {

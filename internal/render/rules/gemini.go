@@ -106,6 +106,7 @@ func (c *geminiCheck) content(line int, o object) geminiTurn {
 var geminiKinds = map[string]string{
 	"text": "user model", "inlineData": "user model", "fileData": "user model", "functionCall": "model",
 	"functionResponse": "user", "executableCode": "model", "codeExecutionResult": "model user",
+	"toolCall": "model", "toolResponse": "model",
 }
 
 var geminiBeside = []string{"thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"}
@@ -159,7 +160,11 @@ func (c *geminiCheck) part(line int, where string, raw json.RawMessage, t *gemin
 	case "inlineData":
 		media := c.object(line, where, o[kind], []string{"mimeType", "data"}, []string{"displayName"})
 		c.mime(line, where, c.text(line, where, media["mimeType"]))
-		c.base64(line, where, c.text(line, where, media["data"]))
+		c.base64(line, where, eitherAlphabet.Replace(c.text(line, where, media["data"])))
+	case "toolCall":
+		c.tool(line, where, o[kind], "args")
+	case "toolResponse":
+		c.tool(line, where, o[kind], "response")
 	case "fileData":
 		media := c.object(line, where, o[kind], []string{"fileUri"}, []string{"displayName", "mimeType"})
 		if mime := media["mimeType"]; mime != nil {
@@ -182,8 +187,22 @@ func (c *geminiCheck) beside(line int, where string, o object) {
 	}
 }
 
+// tool holds a call of a tool that the provider runs itself, or its response, to its form.
+func (c *geminiCheck) tool(line int, where string, raw json.RawMessage, body string) {
+	o := c.object(line, where, raw, []string{"toolType"}, []string{body, "id"})
+	if blank(c.text(line, where, o["toolType"])) {
+		c.add(line, "text", "%s: toolType is empty", where)
+	}
+	if o[body] != nil {
+		c.open(line, where+"."+body, o[body])
+	}
+}
+
+// eitherAlphabet makes base64 for URLs, which the API reads too, that of the standard alphabet.
+var eitherAlphabet = strings.NewReplacer("-", "+", "_", "/")
+
 func (c *geminiCheck) signature(line int, where, signature, role string) {
-	plain := strings.NewReplacer("-", "+", "_", "/").Replace(signature)
+	plain := eitherAlphabet.Replace(signature)
 	if padded := len(plain) % 4; padded != 0 && !strings.HasSuffix(plain, "=") {
 		plain += strings.Repeat("=", 4-padded)
 	}

@@ -5,7 +5,10 @@ Install `contextd-client[google-adk]`.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,6 +22,7 @@ from contextd_client._usage import Usage
 from contextd_client.aio import Client
 from contextd_client.context import Context
 from contextd_client.v1.budget_pb2 import Budget
+from contextd_client.v1.event_pb2 import Block
 from contextd_client.v1.policy_pb2 import Policy
 
 if TYPE_CHECKING:
@@ -30,10 +34,23 @@ _CONVERSATIONS = 1024
 _MADE = "contextd_"
 """How the ids of calls begin that have none in ADK's requests."""
 
+_NAMEABLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:@-]{0,99}")
+_UNSIGNED = base64.urlsafe_b64decode("skip_thought_signature_validator")
+
 
 def session_of(context: CallbackContext) -> str:
-    """The session for an agent: each agent of ADK's session has its own history."""
-    return f"{context.session.id}/{context.agent_name}"
+    """The session for an agent: each agent of ADK's session has its own history.
+
+    So has it in each task that another agent gave it, and in each branch of a workflow.
+    """
+    at = context._invocation_context
+    name = f"{context.session.id}/{context.agent_name}"
+    where = getattr(at, "isolation_scope", None) or at.branch
+    if not where:
+        return name
+    if not _NAMEABLE.fullmatch(where):
+        where = hashlib.sha256(where.encode()).hexdigest()[:16]
+    return f"{name}/{where}"
 
 
 class ContextdPlugin(BasePlugin):
@@ -76,8 +93,12 @@ class ContextdPlugin(BasePlugin):
         name = self._session_id(callback_context)
         contents = [json.loads(_read.to_raw(content).json) for content in llm_request.contents]
         _identify(contents)
+        # ADK holds what models of all providers said in the form of Gemini's.
+        history = [e for c in contents for e in _read.message_events(c, "gemini", "gemini")]
+        if all(_blank(block) for event in history for block in event.message.blocks):
+            return None
         context = await self._conversation(name).context(
-            [event for content in contents for event in _read.message_events(content, "gemini")],
+            history,
             system=_text(llm_request.config.system_instruction),
             tools=[
                 tool.model_dump(mode="json", exclude_none=True, by_alias=True)
@@ -85,7 +106,9 @@ class ContextdPlugin(BasePlugin):
                 if isinstance(tool, types.Tool)
             ],
         )
-        llm_request.contents = [_content(value) for value in context.messages()]
+        shown = context.messages()
+        _sign(shown, llm_request.contents, "gemini" in (llm_request.model or "").lower())
+        llm_request.contents = [_content(value) for value in shown]
         _keep(self._shown, name, context)
         return None
 
@@ -130,6 +153,10 @@ def _keep(held: OrderedDict[str, Any], name: str, value: Any) -> None:
         held.popitem(last=False)
 
 
+def _blank(block: Block) -> bool:
+    return block.HasField("text") and not block.text.text.strip()
+
+
 def _identify(contents: Sequence[Any]) -> None:
     """Give each call without an id one, and its result the same.
 
@@ -151,6 +178,31 @@ def _identify(contents: Sequence[Any]) -> None:
                     waiting.remove(open_call)
                 result["id"] = open_call[1] if open_call else f"{_MADE}{number}"
                 number += not open_call
+
+
+def _sign(shown: Sequence[Any], contents: Sequence[types.Content], gemini: bool) -> None:
+    """Give signatures that came with thoughts back to these, where models of others need them.
+
+    The daemon shows them with the next part, as Gemini does, and signs unsigned calls, which Gemini
+    alone needs.
+    """
+    given = [part for content in contents for part in content.parts or ()]
+    sealed = {part.thought_signature for part in given if part.thought}
+    sealed -= {part.thought_signature for part in given if not part.thought}
+    for content in shown:
+        parts: list[Any] = []
+        for part in content["parts"]:
+            signature = part.get("thoughtSignature")
+            if signature and signature in sealed:
+                del part["thoughtSignature"]
+                if not parts or not parts[-1].get("thought") or parts[-1].get("thoughtSignature"):
+                    parts.append({"thought": True})
+                parts[-1]["thoughtSignature"] = signature
+            elif signature == _UNSIGNED and not gemini:
+                del part["thoughtSignature"]
+            if part != {"text": ""}:
+                parts.append(part)
+        content["parts"] = parts
 
 
 def _content(value: Any) -> types.Content:

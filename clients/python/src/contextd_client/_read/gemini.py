@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 
 from contextd_client import _rawjson as rawjson
@@ -10,6 +12,7 @@ from contextd_client._rawjson import Raw
 from contextd_client.v1.event_pb2 import Block, Event, Role, Thinking
 
 PROVIDER = "google"
+_MEDIA = ("image/", "audio/", "video/", "application/pdf")
 _BARE = '{"thoughtSignature":%s}'
 
 
@@ -68,6 +71,8 @@ def _part(raw: Raw) -> list[Block]:
         return [*before, _call(members["functionCall"])]
     if set(members) == {"functionResponse"}:
         return [_result(members["functionResponse"])]
+    if set(members) == {"inlineData"} and (media := _media(members["inlineData"])):
+        return [*before, media]
     return [events.provider_block(PROVIDER, raw.data)]
 
 
@@ -80,19 +85,47 @@ def _call(raw: Raw) -> Block:
     return events.tool_call(call_id, name, arguments.data if arguments.is_object else b"")
 
 
+def _media(raw: Raw) -> Block | None:
+    """What the log has as media: no texts, which Gemini alone takes as files.
+
+    The SDK writes base64 in the alphabet for URLs; the API takes both.
+    """
+    mime = raw.string("mimeType")
+    data = raw.string("data").replace("-", "+").replace("_", "/")
+    if not mime.lower().startswith(_MEDIA) or not data:
+        return None
+    try:
+        return events.media(data=base64.b64decode(data, validate=True), mime_type=mime)
+    except binascii.Error:
+        return None
+
+
 def _result(raw: Raw) -> Block:
     given = raw.get("response")
     members = given.members()
     failed = set(members) == {"error"}
-    if failed or set(members) == {"output"}:
+    # ADK and the SDK's automatic calls say "result" where the API's documentation says "output".
+    if failed or set(members) in ({"output"}, {"result"}):
         (value,) = members.values()
     else:
         value = given
+    parts = raw.get("parts").elements()
     said = value.text() if value.json.startswith('"') else value.json
+    if not members and (parts or not given.present):
+        said = ""
     blocks = [events.text(said)] if said else []
+    blocks += [block for part in parts for block in _result_part(part)]
     return events.result_block(
         raw.string("id"), blocks, is_error=failed, tool_name=raw.string("name")
     )
+
+
+def _result_part(raw: Raw) -> list[Block]:
+    file = raw.get("fileData")
+    uri = file.string("fileUri")
+    if uri:
+        return [events.media(uri=uri, mime_type=file.string("mimeType"))]
+    return _part(raw)
 
 
 def with_call_ids(raw: Raw, prefix: str) -> Raw:
