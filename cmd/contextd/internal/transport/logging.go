@@ -68,7 +68,7 @@ func (l callLogger) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServe
 
 func levelOf(err error) slog.Level {
 	switch status.Code(err) {
-	case codes.OK, codes.Canceled:
+	case codes.OK, codes.Canceled, codes.NotFound: // a runtime asks for a session before it makes it
 		return slog.LevelDebug
 	case codes.Unknown, codes.Internal, codes.DataLoss:
 		return slog.LevelError

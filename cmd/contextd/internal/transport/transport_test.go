@@ -49,6 +49,8 @@ func (service) behave(how string) error {
 		return apierr.ErrDraining
 	case "refuse":
 		return &eventlog.InvalidError{Field: "f", Reason: "r"}
+	case "none":
+		return &eventlog.NotFoundError{Kind: "session", Name: how}
 	default:
 		return nil
 	}
@@ -202,6 +204,7 @@ func TestChain(t *testing.T) {
 		"broken": {codes.Unavailable, "the secret disk"},
 		"stop":   {codes.Unavailable, "level=DEBUG"},
 		"refuse": {codes.InvalidArgument, "level=WARN"},
+		"none":   {codes.NotFound, "level=DEBUG"},
 		"":       {codes.InvalidArgument, "level=WARN"},
 	}
 	for kind, call := range calls {
