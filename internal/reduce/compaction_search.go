@@ -8,9 +8,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// collapse drops the shortest of the runs that comes down to the goal, or else the last, with as small a
-// record as the goal needs. The runs are in order. Without a text of the caller's the view must become
-// smaller.
+// collapse drops the run that shortest finds, with as small a record as the goal needs. The runs are in order. Without a
+// text of the caller's the view must become smaller.
 func (d *decider) collapse(runs []eventlog.Seq, text Summary) (c *eventlog.Compaction, nothing string) {
 	size := d.sizeFor(text)
 	through := d.shortest(runs, size, text)
@@ -28,8 +27,8 @@ func (d *decider) collapse(runs []eventlog.Seq, text Summary) (c *eventlog.Compa
 
 // shortest is the first run that comes down to the goal, or the last where none does. Longer and longer runs are tried,
 // which reads each group once; a search by halves reads all of them again for most of its steps, and is only for what
-// remains after some. Runs are skipped that would not suffice even with seven eighths of the record of the run before: a
-// longer run's record is seldom smaller.
+// remains after some. Runs are skipped that would not suffice even with seven eighths of the record of the run tried
+// before. A longer run's record is seldom smaller than that; where it is, the run is a few groups longer than it must be.
 func (d *decider) shortest(runs []eventlog.Seq, size uint64, text Summary) eventlog.Seq {
 	last := len(runs) - 1
 	if d.ask.Goal == 0 {

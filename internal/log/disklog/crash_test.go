@@ -16,6 +16,13 @@ func smallOptions(fs vfs.FS) disklog.Options {
 	return disklog.Options{FS: fs, MemTableBytes: 64 << 10, CacheBytes: 1 << 20, IdleSessions: 2, SeparateBytes: 64}
 }
 
+// encryptedOptions are smallOptions with encryption; nil is none.
+func encryptedOptions(fs vfs.FS, keys *disklog.Encryption) disklog.Options {
+	opts := smallOptions(fs)
+	opts.Encryption = keys
+	return opts
+}
+
 // TestCrash takes the disk away under load, as a power failure does, again and
 // again, and goes on with what is left.
 func TestCrash(t *testing.T) {
@@ -28,11 +35,7 @@ func TestCrash(t *testing.T) {
 
 func TestCrashEncrypted(t *testing.T) {
 	keys := encrypted(t)
-	crash(t, 1, func(fs vfs.FS) disklog.Options {
-		opts := smallOptions(fs)
-		opts.Encryption = keys
-		return opts
-	})
+	crash(t, 1, func(fs vfs.FS) disklog.Options { return encryptedOptions(fs, keys) })
 }
 
 func crash(t *testing.T, seeds int, options func(vfs.FS) disklog.Options) {

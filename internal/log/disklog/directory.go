@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -127,6 +128,16 @@ func Exists(dir string) bool {
 		}
 	}
 	return false
+}
+
+// Written is when a directory of the machine was last written to as a store, by the clock of then; zero where it is none,
+// or cannot be read.
+func Written(dir string) time.Time {
+	info, err := os.Stat(filepath.Join(dir, inventoryFile))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
 // checkFormat reads the directory's format. It reports whether there is none,

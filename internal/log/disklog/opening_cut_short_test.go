@@ -15,11 +15,7 @@ import (
 func TestFirstOpeningCutShort(t *testing.T) {
 	for name, encryption := range map[string]*disklog.Encryption{"plain": nil, "encrypted": encrypted(t)} {
 		t.Run(name, func(t *testing.T) {
-			options := func(disk *crashdisk.Disk) disklog.Options {
-				opts := smallOptions(disk)
-				opts.Encryption = encryption
-				return opts
-			}
+			options := func(disk *crashdisk.Disk) disklog.Options { return encryptedOptions(disk, encryption) }
 			disk := crashdisk.New()
 			var found []*crashdisk.Disk
 			var after []string

@@ -31,11 +31,7 @@ type powerFailure struct {
 func TestPowerFailure(t *testing.T) {
 	for name, encryption := range map[string]*disklog.Encryption{"plain": nil, "encrypted": encrypted(t)} {
 		t.Run(name, func(t *testing.T) {
-			options := func(disk *crashdisk.Disk) disklog.Options {
-				opts := smallOptions(disk)
-				opts.Encryption = encryption
-				return opts
-			}
+			options := func(disk *crashdisk.Disk) disklog.Options { return encryptedOptions(disk, encryption) }
 			disk := crashdisk.New()
 			s := open(t, "data/log", options(disk))
 			l := startLoad(t, s, newPromises(), 0, 1)

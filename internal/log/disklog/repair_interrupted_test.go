@@ -97,6 +97,19 @@ func repairAgain(t *testing.T, at string, left *crashdisk.Disk, seed uint64, wan
 	}
 }
 
+// copyAsRepaired copies the store to where a repair puts what it has rebuilt.
+func copyAsRepaired(t *testing.T, fs vfs.FS) {
+	t.Helper()
+	if err := fs.MkdirAll("log/"+repairedDir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{dataDir, formatFile, inventoryFile} {
+		if _, err := vfs.Clone(fs, fs, "log/"+name, "log/"+repairedDir+"/"+name, vfs.CloneSync); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestRepairOfWhatARepairLeft has what an interrupted repair had rebuilt damaged, too: nothing of what was there in
 // either place is given up.
 func TestRepairOfWhatARepairLeft(t *testing.T) {
@@ -107,14 +120,7 @@ func TestRepairOfWhatARepairLeft(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{dataDir, formatFile, inventoryFile} {
-		if err := fs.MkdirAll("log/"+repairedDir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := vfs.Clone(fs, fs, "log/"+name, "log/"+repairedDir+"/"+name, vfs.CloneSync); err != nil {
-			t.Fatal(err)
-		}
-	}
+	copyAsRepaired(t, fs)
 	disk := files{t, fs}
 	disk.put(repairedDir+"/"+inventoryFile, []byte("of the second"))
 	disk.put(inventoryFile, []byte("of the first"))
@@ -146,14 +152,7 @@ func TestRepairedIsDroppedWhole(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{dataDir, formatFile, inventoryFile} {
-		if err := disk.MkdirAll("log/"+repairedDir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := vfs.Clone(disk, disk, "log/"+name, "log/"+repairedDir+"/"+name, vfs.CloneSync); err != nil {
-			t.Fatal(err)
-		}
-	}
+	copyAsRepaired(t, disk)
 	disk = disk.Crash(crashdisk.All)
 	var left []*crashdisk.Disk
 	var one sync.Mutex

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
@@ -71,11 +69,7 @@ func (d *Daemon) openDisk(ctx context.Context, o Options) (eventlog.Store, error
 
 // warnIfSetBack warns where the clock is earlier than the newest write to a data directory.
 func warnIfSetBack(dir string, now time.Time, logger *slog.Logger) {
-	written, err := os.Stat(filepath.Join(dir, "INVENTORY"))
-	if err != nil {
-		return // a new store, or one whose opening says more
-	}
-	if back := written.ModTime().Sub(now); back > time.Minute {
+	if back := disklog.Written(dir).Sub(now); back > time.Minute {
 		logger.Warn("the clock is earlier than the newest write to the store: new sessions are dated too old, and may be deleted too early", "earlier_by", back.Round(time.Second))
 	}
 }
