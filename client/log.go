@@ -43,7 +43,7 @@ func (k *knownLogs) learn(sessionID string, mark *contextdv1.LogMark) {
 }
 
 func (k *knownLogs) made(s *contextdv1.Session) {
-	k.learn(s.GetSessionId(), &contextdv1.LogMark{Incarnation: s.GetIncarnation(), HeadSeq: s.GetHeadSeq()})
+	k.learn(s.GetSessionId(), &contextdv1.LogMark{Incarnation: s.GetIncarnation(), HeadSeq: s.GetHeadSeq(), ChainHead: s.GetChainHead()})
 }
 
 // Append appends events, whole or not at all. On return they are durable where the store is.

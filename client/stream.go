@@ -14,8 +14,9 @@ import (
 )
 
 // Events returns the events of a log as they were appended. Where the connection breaks it
-// goes on after the newest event that it has. With follow in the request it waits for more
-// until ctx ends. After an error there are no more events.
+// goes on after the newest event that it has; the error is ErrLogLost where the log lacks that
+// by then. With follow in the request it waits for more until ctx ends. After an error there
+// are no more events.
 func (c *Client) Events(ctx context.Context, req *contextdv1.ReadEventsRequest) iter.Seq2[*contextdv1.Event, error] {
 	return func(yield func(*contextdv1.Event, error) bool) {
 		rest := proto.CloneOf(cmp.Or(req, &contextdv1.ReadEventsRequest{}))
@@ -28,9 +29,21 @@ func (c *Client) Events(ctx context.Context, req *contextdv1.ReadEventsRequest) 
 				}
 				rest.FromSeq = e.GetSeq() + 1
 			}
+			if read := markOf(part); read != nil {
+				rest.Known = read
+			}
 			return rest.GetToSeq() == 0 || rest.FromSeq <= rest.GetToSeq()
 		}, func(err error) { yield(nil, err) })
 	}
+}
+
+// markOf is the mark of what was read; nil: the daemon gives none.
+func markOf(part *contextdv1.ReadEventsResponse) *contextdv1.LogMark {
+	if part.GetIncarnation() == "" || len(part.GetEvents()) == 0 {
+		return nil
+	}
+	last := part.GetEvents()[len(part.GetEvents())-1]
+	return &contextdv1.LogMark{Incarnation: part.GetIncarnation(), HeadSeq: last.GetSeq(), ChainHead: part.GetChainHead()}
 }
 
 // Watch returns what happens to sessions. Where the connection breaks it goes on after the
@@ -57,7 +70,7 @@ func advance(req *contextdv1.WatchLifecycleRequest, e *contextdv1.LifecycleEvent
 	if e.GetNumber() == 0 {
 		return
 	}
-	cursor := &contextdv1.LifecycleCursor{SessionId: e.GetSessionId(), Number: e.GetNumber(), Incarnation: e.GetIncarnation()}
+	cursor := &contextdv1.LifecycleCursor{SessionId: e.GetSessionId(), Number: e.GetNumber(), Incarnation: e.GetIncarnation(), Time: e.GetTime()}
 	for i, old := range req.GetAfter() {
 		if old.GetSessionId() == e.GetSessionId() {
 			req.After[i] = cursor

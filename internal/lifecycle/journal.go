@@ -211,6 +211,21 @@ func (j *Journal) after(ctx context.Context, session eventlog.Session, number ui
 	return page, nil
 }
 
+// timeOf is when an event of a session happened; zero if the session has none of that number.
+func (j *Journal) timeOf(ctx context.Context, session eventlog.Session, number uint64) (time.Time, error) {
+	if number == 0 {
+		return time.Time{}, nil
+	}
+	page, err := j.after(ctx, session, number-1, 1)
+	if err != nil && !isGone(err) {
+		return time.Time{}, err
+	}
+	if len(page) == 0 || page[0].Number != number {
+		return time.Time{}, nil
+	}
+	return page[0].Time, nil
+}
+
 // session is zero where there is none.
 func (j *Journal) session(ctx context.Context, sessionID string) (eventlog.Session, error) {
 	session, err := j.store.Session(ctx, sessionID)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -17,12 +18,15 @@ type Cursor struct {
 	// Incarnation, if not empty, is eventlog.Session.IncarnationName of the session whose
 	// event that is.
 	Incarnation string
+	// Time, if not zero, is when that event happened.
+	Time time.Time
 }
 
-// LostError says that the session of a cursor is gone, or that another has its id.
+// LostError says that the session of a cursor is gone, that another has its id, or that other events are in the place
+// of those that the watcher read.
 type LostError struct {
 	SessionID string
-	// Field is that of the cursor, in the request.
+	// Field is that of the cursor, in the request; "after" where a watch began before that.
 	Field string
 }
 
@@ -42,6 +46,9 @@ type Watch struct {
 type position struct {
 	of     eventlog.Incarnation
 	number uint64
+	// time is when the event with the number happened; zero if that is not known. Where a store is set back and other
+	// events happen, their numbers are the same, and their times are not.
+	time time.Time
 }
 
 // Watch returns a watch of these sessions, or of all if sessions is empty; it must be closed. Sessions named here or
@@ -76,17 +83,30 @@ func (j *Journal) Watch(ctx context.Context, sessions []string, after []Cursor) 
 			return nil, err
 		case c.Incarnation != "" && c.Incarnation != session.IncarnationName():
 			return nil, &LostError{SessionID: c.SessionID, Field: cursorField(i, "incarnation")}
+		case c.Number > newest && c.Incarnation != "":
+			return nil, &LostError{SessionID: c.SessionID, Field: cursorField(i, "number")}
 		case c.Number > newest:
 			return nil, invalidCursor(i, "number", fmt.Sprintf("%q has %d events: it is not the session that had event %d", c.SessionID, newest, c.Number))
 		}
-		w.read[c.SessionID].of = session.Incarnation
+		at := w.read[c.SessionID]
+		at.of = session.Incarnation
+		if at.time, err = j.timeOf(ctx, session, c.Number); err != nil {
+			return nil, err
+		}
+		if !c.Time.IsZero() && !c.Time.Equal(at.time) {
+			return nil, &LostError{SessionID: c.SessionID, Field: cursorField(i, "time")}
+		}
 	}
 	for _, id := range fromNow {
 		session, newest, err := j.end(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		w.read[id] = &position{of: session.Incarnation, number: newest}
+		at := &position{of: session.Incarnation, number: newest}
+		if at.time, err = j.timeOf(ctx, session, newest); err != nil {
+			return nil, err
+		}
+		w.read[id] = at
 	}
 	return w, nil
 }
@@ -148,7 +168,7 @@ func (w *Watch) stored(ctx context.Context, sessionID string) iter.Seq2[Event, e
 				return
 			}
 			for _, e := range page {
-				w.read[sessionID].number = e.Number
+				w.read[sessionID].number, w.read[sessionID].time = e.Number, e.Time
 				if !yield(e, nil) {
 					return
 				}
@@ -168,7 +188,11 @@ func (w *Watch) page(ctx context.Context, sessionID string) (page []Event, more 
 	if at.of != of {
 		*at = position{of: of}
 	}
-	page, err = w.journal.after(ctx, session, at.number, pageEvents)
+	from := at.number
+	if !at.time.IsZero() {
+		from-- // the event that was read last must still be there
+	}
+	page, err = w.journal.after(ctx, session, from, pageEvents)
 	if err != nil && !isGone(err) {
 		return nil, false, err
 	}
@@ -177,5 +201,12 @@ func (w *Watch) page(ctx context.Context, sessionID string) (page []Event, more 
 	if now.Incarnation != of || err != nil {
 		return nil, now.Incarnation != 0, err
 	}
-	return page, len(page) == pageEvents, nil
+	more = len(page) == pageEvents
+	if from < at.number {
+		if len(page) == 0 || page[0].Number != at.number || !page[0].Time.Equal(at.time) {
+			return nil, false, &LostError{SessionID: sessionID, Field: "after"}
+		}
+		page = page[1:]
+	}
+	return page, more, nil
 }

@@ -84,14 +84,16 @@ func (e *ConflictError) Error() string {
 }
 
 // LostError says that a log is not, or no longer, the one that a client knows: it is
-// gone, another has its id, or it ends before what the client saw. Nothing was stored.
+// gone, another has its id, it ends before what the client saw, or has other events there.
+// Nothing was stored.
 type LostError struct {
 	Session string
 	// Known is the newest event that the client knows of, Head that of the log now; 0
 	// if there is none.
 	Known, Head Seq
-	// Replaced is set if the session is another.
-	Replaced bool
+	// Replaced is set if the session is another, Rewritten if other events are in the place of
+	// those that the client knows.
+	Replaced, Rewritten bool
 }
 
 func (e *LostError) Error() string {
@@ -99,6 +101,8 @@ func (e *LostError) Error() string {
 	switch {
 	case e.Replaced:
 		what = "another session has its id by now"
+	case e.Rewritten:
+		what = "the store has others in the place of some of them"
 	case e.Head > 0:
 		what = fmt.Sprintf("the store has %d of them", e.Head)
 	}

@@ -60,8 +60,9 @@ type Log interface {
 	// encoding. It is nil for seq 0, and for a store without the capability Chain. *NotFoundError where there
 	// is no such event.
 	ChainHead(ctx context.Context, id string, seq Seq) ([]byte, error)
-	// WaitPast returns the durable head soon after it is greater than seq, whoever
-	// appended. *NotFoundError if the session does not exist or goes away meanwhile.
+	// WaitPast returns the durable head soon after it is not seq: whoever appended, or set the medium
+	// back under a store without OneWriter. *NotFoundError if the session does not exist or goes away
+	// meanwhile.
 	WaitPast(ctx context.Context, id string, seq Seq) (Seq, error)
 }
 

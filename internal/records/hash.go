@@ -44,7 +44,10 @@ func (h Hasher) Sum() string {
 }
 
 // HashName writes a SHA-256 sum as the API shows it.
-func HashName(sum []byte) string { return "sha256:" + hex.EncodeToString(sum) }
+func HashName(sum []byte) string {
+	const prefix = "sha256:"
+	return string(hex.AppendEncode(append(make([]byte, 0, len(prefix)+2*sha256.Size), prefix...), sum))
+}
 
 // hashSum is the inverse of HashName.
 func hashSum(name string) ([]byte, error) {

@@ -223,7 +223,7 @@ func (s *Store) event(l link, seq eventlog.Seq) (eventlog.Event, error) {
 	return decodeEvent(key, value)
 }
 
-// WaitPast waits until the head is greater than seq.
+// WaitPast waits until the head is not seq.
 func (s *Store) WaitPast(ctx context.Context, id string, seq eventlog.Seq) (_ eventlog.Seq, err error) {
 	defer inSession(id, &err)
 	if err := s.enter(ctx); err != nil {
@@ -242,7 +242,7 @@ func (s *Store) WaitPast(ctx context.Context, id string, seq eventlog.Seq) (_ ev
 		switch {
 		case gone:
 			return 0, noSession(id)
-		case head > seq:
+		case head != seq:
 			return head, nil
 		}
 		select {

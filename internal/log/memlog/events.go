@@ -166,7 +166,7 @@ func (s *Store) ChainHead(ctx context.Context, id string, seq eventlog.Seq) ([]b
 	return nil, err
 }
 
-// WaitPast waits until the head is greater than seq.
+// WaitPast waits until the head is not seq.
 func (s *Store) WaitPast(ctx context.Context, id string, seq eventlog.Seq) (eventlog.Seq, error) {
 	s.mu.RLock()
 	found, err := s.find(ctx, id)
@@ -184,7 +184,7 @@ func (s *Store) WaitPast(ctx context.Context, id string, seq eventlog.Seq) (even
 			return 0, err
 		case gone:
 			return 0, &eventlog.NotFoundError{Kind: "session", Name: id}
-		case head > seq:
+		case head != seq:
 			return head, nil
 		}
 		select {

@@ -265,7 +265,7 @@ func (w *watch) ask(ctx context.Context, s *Store) {
 	}
 }
 
-// unmoved returns which sessions, by incarnation, have no greater heads than these.
+// unmoved returns which sessions, by incarnation, still have these heads.
 func (s *Store) unmoved(ctx context.Context, heads map[int64]int64) (map[int64]bool, error) {
 	limited, cancel := s.reading(ctx)
 	defer cancel()
@@ -274,7 +274,7 @@ func (s *Store) unmoved(ctx context.Context, heads map[int64]int64) (map[int64]b
 	still := make(map[int64]bool, len(heads))
 	var of, head int64
 	_, err := pgx.ForEachRow(rows, []any{&of, &head}, func() error {
-		still[of] = head <= heads[of]
+		still[of] = head == heads[of] || heads[of] == math.MaxInt64
 		return nil
 	})
 	return still, err
@@ -346,7 +346,7 @@ func (w *watch) healthy() error {
 	return &eventlog.UnavailableError{Cause: w.down, Passing: true}
 }
 
-// WaitPast waits until the head is greater than seq.
+// WaitPast waits until the head is not seq.
 func (s *Store) WaitPast(ctx context.Context, id string, seq eventlog.Seq) (eventlog.Seq, error) {
 	found, err := s.find(ctx, id)
 	if err != nil {
@@ -355,18 +355,18 @@ func (s *Store) WaitPast(ctx context.Context, id string, seq eventlog.Seq) (even
 	of := found.info.Incarnation
 	for {
 		head, err := s.waitOnce(ctx, id, of, seq)
-		if err != nil || head > seq {
+		if err != nil || head != seq {
 			return head, err
 		}
 	}
 }
 
-// waitOnce returns the head, after a move of the session if it is not past seq.
+// waitOnce returns the head, after a move of the session if it is seq.
 func (s *Store) waitOnce(ctx context.Context, id string, of eventlog.Incarnation, seq eventlog.Seq) (eventlog.Seq, error) {
 	next := s.watch.join(of) // before looking
 	defer s.watch.leave(of, next)
 	head, err := s.headOf(ctx, id, of)
-	if err != nil || head > seq {
+	if err != nil || head != seq {
 		return head, err
 	}
 	s.watch.saw(next, int64(head))

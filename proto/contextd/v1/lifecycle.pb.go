@@ -86,13 +86,18 @@ type LifecycleCursor struct {
 	// The session. It need not exist yet if number is 0.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The number of the newest event that the watcher has; it is sent those after it.
-	// 0: it has none. A number that the session has not reached is INVALID_ARGUMENT: its id
-	// was used before by a session that was deleted.
+	// 0: it has none. A number that the session has not reached is INVALID_ARGUMENT, or
+	// LOG_LOST with an incarnation: its id was used before by a session that was deleted, or
+	// its store was set back.
 	Number uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
 	// The session's incarnation when the watcher had that event; see Session. If the session
 	// is gone, or another has its id, the call returns FAILED_PRECONDITION with the reason
 	// LOG_LOST. Empty: whichever session has the id, which may have as many events of its own.
-	Incarnation   string `protobuf:"bytes,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Incarnation string `protobuf:"bytes,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// When that event happened; see LifecycleEvent. If the event of this number happened at
+	// another time, because the store was set back and others happened since, the call returns
+	// FAILED_PRECONDITION with the reason LOG_LOST. Absent: not compared.
+	Time          *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -146,6 +151,13 @@ func (x *LifecycleCursor) GetIncarnation() string {
 		return x.Incarnation
 	}
 	return ""
+}
+
+func (x *LifecycleCursor) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
 }
 
 // Something happened.
@@ -207,7 +219,8 @@ type LifecycleEvent struct {
 	// projected, compacted, summary_ready, reminder_expired and others, which
 	// docs/compaction.md lists with their attributes; ignore unknown types.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	// When it happened.
+	// When it happened. With number and incarnation it is the cursor of a watcher that goes on
+	// after this event.
 	Time *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
 	// More about it, by type. Values are cut to 1024 bytes. Empty: nothing more.
 	Attributes map[string]string `protobuf:"bytes,4,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -215,8 +228,7 @@ type LifecycleEvent struct {
 	// so does a session that has the id of a deleted one. 0: the event is of no session, and
 	// not stored.
 	Number uint64 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`
-	// The session's incarnation; see Session. With number it is the cursor of a watcher that
-	// goes on after this event. Empty: the event is of no session.
+	// The session's incarnation; see Session. Empty: the event is of no session.
 	Incarnation   string `protobuf:"bytes,6,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -302,12 +314,13 @@ const file_contextd_v1_lifecycle_proto_rawDesc = "" +
 	"\x15WatchLifecycleRequest\x12u\n" +
 	"\vsession_ids\x18\x01 \x03(\tBT\xbaHQ\x92\x01N\x10\xe8\a\"IrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\n" +
 	"sessionIds\x12=\n" +
-	"\x05after\x18\x02 \x03(\v2\x1c.contextd.v1.LifecycleCursorB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05after\"\xc1\x01\n" +
+	"\x05after\x18\x02 \x03(\v2\x1c.contextd.v1.LifecycleCursorB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05after\"\xf1\x01\n" +
 	"\x0fLifecycleCursor\x12k\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12)\n" +
-	"\vincarnation\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\vincarnation\"K\n" +
+	"\vincarnation\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x18@R\vincarnation\x12.\n" +
+	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\"K\n" +
 	"\x16WatchLifecycleResponse\x121\n" +
 	"\x05event\x18\x01 \x01(\v2\x1b.contextd.v1.LifecycleEventR\x05event\"\xb9\x02\n" +
 	"\x0eLifecycleEvent\x12\x1d\n" +
@@ -347,14 +360,15 @@ var file_contextd_v1_lifecycle_proto_goTypes = []any{
 }
 var file_contextd_v1_lifecycle_proto_depIdxs = []int32{
 	1, // 0: contextd.v1.WatchLifecycleRequest.after:type_name -> contextd.v1.LifecycleCursor
-	3, // 1: contextd.v1.WatchLifecycleResponse.event:type_name -> contextd.v1.LifecycleEvent
-	5, // 2: contextd.v1.LifecycleEvent.time:type_name -> google.protobuf.Timestamp
-	4, // 3: contextd.v1.LifecycleEvent.attributes:type_name -> contextd.v1.LifecycleEvent.AttributesEntry
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	5, // 1: contextd.v1.LifecycleCursor.time:type_name -> google.protobuf.Timestamp
+	3, // 2: contextd.v1.WatchLifecycleResponse.event:type_name -> contextd.v1.LifecycleEvent
+	5, // 3: contextd.v1.LifecycleEvent.time:type_name -> google.protobuf.Timestamp
+	4, // 4: contextd.v1.LifecycleEvent.attributes:type_name -> contextd.v1.LifecycleEvent.AttributesEntry
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_contextd_v1_lifecycle_proto_init() }

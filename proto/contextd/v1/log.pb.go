@@ -34,8 +34,8 @@ type AppendEventsRequest struct {
 	// Absent: append whatever the head is.
 	ExpectedHead *uint64 `protobuf:"varint,3,opt,name=expected_head,json=expectedHead,proto3,oneof" json:"expected_head,omitempty"`
 	// Append only to the log that the client knows, however much others appended to it
-	// since. Where the log is another one, or shorter, FAILED_PRECONDITION with the
-	// reason LOG_LOST. Absent: append to the current log, or to a new one.
+	// since. Where the log is another one, shorter, or has other events there,
+	// FAILED_PRECONDITION with the reason LOG_LOST. Absent: append to the current log, or to a new one.
 	Known         *LogMark `protobuf:"bytes,4,opt,name=known,proto3" json:"known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -358,8 +358,14 @@ type ReadEventsRequest struct {
 	FromSeq uint64 `protobuf:"varint,2,opt,name=from_seq,json=fromSeq,proto3" json:"from_seq,omitempty"`
 	// The last event, inclusive. 0: the newest, or no end with follow.
 	ToSeq uint64 `protobuf:"varint,3,opt,name=to_seq,json=toSeq,proto3" json:"to_seq,omitempty"`
-	// Keep the stream open and send what is appended later, up to to_seq.
-	Follow        bool `protobuf:"varint,4,opt,name=follow,proto3" json:"follow,omitempty"`
+	// Keep the stream open and send what is appended later, up to to_seq. Where other events
+	// take the place of some that were sent, as in a database that is set back,
+	// FAILED_PRECONDITION with the reason LOG_LOST.
+	Follow bool `protobuf:"varint,4,opt,name=follow,proto3" json:"follow,omitempty"`
+	// Read only from the log that the client knows; see AppendEventsRequest. Whoever reads on
+	// after an event gives the mark of that event: incarnation and chain_head of the answer
+	// that it was last in, and its seq. Absent: from the current log.
+	Known         *LogMark `protobuf:"bytes,5,opt,name=known,proto3" json:"known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -422,6 +428,13 @@ func (x *ReadEventsRequest) GetFollow() bool {
 	return false
 }
 
+func (x *ReadEventsRequest) GetKnown() *LogMark {
+	if x != nil {
+		return x.Known
+	}
+	return nil
+}
+
 // Some of the events that were asked for, in order, several per message.
 type ReadEventsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -437,7 +450,10 @@ type ReadEventsResponse struct {
 	ChainHead string `protobuf:"bytes,2,opt,name=chain_head,json=chainHead,proto3" json:"chain_head,omitempty"`
 	// The size of each of these events in tokens, in their order, as it was counted when the event was
 	// appended; see EventReceipt. 0: it was not counted, as what no model sees is not.
-	Tokens        []uint32 `protobuf:"varint,3,rep,packed,name=tokens,proto3" json:"tokens,omitempty"`
+	Tokens []uint32 `protobuf:"varint,3,rep,packed,name=tokens,proto3" json:"tokens,omitempty"`
+	// The session's; see Session. With the seq of the last of these events and chain_head it is
+	// the mark of what was read.
+	Incarnation   string `protobuf:"bytes,4,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -493,6 +509,13 @@ func (x *ReadEventsResponse) GetTokens() []uint32 {
 	return nil
 }
 
+func (x *ReadEventsResponse) GetIncarnation() string {
+	if x != nil {
+		return x.Incarnation
+	}
+	return ""
+}
+
 var File_contextd_v1_log_proto protoreflect.FileDescriptor
 
 const file_contextd_v1_log_proto_rawDesc = "" +
@@ -519,19 +542,21 @@ const file_contextd_v1_log_proto_rawDesc = "" +
 	"\x18AppendEventStreamRequest\x12@\n" +
 	"\x06append\x18\x01 \x01(\v2 .contextd.v1.AppendEventsRequestB\x06\xbaH\x03\xc8\x01\x01R\x06append\"Z\n" +
 	"\x19AppendEventStreamResponse\x12=\n" +
-	"\bappended\x18\x01 \x01(\v2!.contextd.v1.AppendEventsResponseR\bappended\"\xc7\x02\n" +
+	"\bappended\x18\x01 \x01(\v2!.contextd.v1.AppendEventsResponseR\bappended\"\xf3\x02\n" +
 	"\x11ReadEventsRequest\x12k\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12\x19\n" +
 	"\bfrom_seq\x18\x02 \x01(\x04R\afromSeq\x12\x15\n" +
 	"\x06to_seq\x18\x03 \x01(\x04R\x05toSeq\x12\x16\n" +
-	"\x06follow\x18\x04 \x01(\bR\x06follow:{\xbaHx\x1av\n" +
-	"\x1ato_seq.not_before_from_seq\x12%to_seq must be 0 or at least from_seq\x1a1this.to_seq == 0u || this.from_seq <= this.to_seq\"w\n" +
+	"\x06follow\x18\x04 \x01(\bR\x06follow\x12*\n" +
+	"\x05known\x18\x05 \x01(\v2\x14.contextd.v1.LogMarkR\x05known:{\xbaHx\x1av\n" +
+	"\x1ato_seq.not_before_from_seq\x12%to_seq must be 0 or at least from_seq\x1a1this.to_seq == 0u || this.from_seq <= this.to_seq\"\x99\x01\n" +
 	"\x12ReadEventsResponse\x12*\n" +
 	"\x06events\x18\x01 \x03(\v2\x12.contextd.v1.EventR\x06events\x12\x1d\n" +
 	"\n" +
 	"chain_head\x18\x02 \x01(\tR\tchainHead\x12\x16\n" +
-	"\x06tokens\x18\x03 \x03(\rR\x06tokensB;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
+	"\x06tokens\x18\x03 \x03(\rR\x06tokens\x12 \n" +
+	"\vincarnation\x18\x04 \x01(\tR\vincarnationB;Z9github.com/contextd/contextd/proto/contextd/v1;contextdv1b\x06proto3"
 
 var (
 	file_contextd_v1_log_proto_rawDescOnce sync.Once
@@ -566,12 +591,13 @@ var file_contextd_v1_log_proto_depIdxs = []int32{
 	8, // 4: contextd.v1.AppendEventsResponse.mark:type_name -> contextd.v1.LogMark
 	0, // 5: contextd.v1.AppendEventStreamRequest.append:type_name -> contextd.v1.AppendEventsRequest
 	1, // 6: contextd.v1.AppendEventStreamResponse.appended:type_name -> contextd.v1.AppendEventsResponse
-	7, // 7: contextd.v1.ReadEventsResponse.events:type_name -> contextd.v1.Event
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	8, // 7: contextd.v1.ReadEventsRequest.known:type_name -> contextd.v1.LogMark
+	7, // 8: contextd.v1.ReadEventsResponse.events:type_name -> contextd.v1.Event
+	9, // [9:9] is the sub-list for method output_type
+	9, // [9:9] is the sub-list for method input_type
+	9, // [9:9] is the sub-list for extension type_name
+	9, // [9:9] is the sub-list for extension extendee
+	0, // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_contextd_v1_log_proto_init() }

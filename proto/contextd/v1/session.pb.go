@@ -261,7 +261,7 @@ func (x *Session) GetIncarnation() string {
 	return ""
 }
 
-// What a client knows of a log because it appended to it. A daemon that keeps its data
+// What a client knows of a log because it appended to it, or read it. A daemon that keeps its data
 // in memory loses logs when it ends, sessions are deleted, backups are restored: a
 // client that sends its newest mark then gets an error, instead of continuing in a log
 // that lacks what came before.
@@ -270,7 +270,12 @@ type LogMark struct {
 	// The session's; see Session.
 	Incarnation string `protobuf:"bytes,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	// The log has this event, and all before it. 0: the client knows of none.
-	HeadSeq       uint64 `protobuf:"varint,2,opt,name=head_seq,json=headSeq,proto3" json:"head_seq,omitempty"`
+	HeadSeq uint64 `protobuf:"varint,2,opt,name=head_seq,json=headSeq,proto3" json:"head_seq,omitempty"`
+	// The chain up to head_seq; see Session. The log must have the same: where its store was set
+	// back and others appended since, the incarnation stays and other events have these seqs.
+	// Empty: only incarnation and head_seq are compared, as where the log is empty or the daemon's
+	// store keeps no chain.
+	ChainHead     string `protobuf:"bytes,3,opt,name=chain_head,json=chainHead,proto3" json:"chain_head,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -317,6 +322,13 @@ func (x *LogMark) GetHeadSeq() uint64 {
 		return x.HeadSeq
 	}
 	return 0
+}
+
+func (x *LogMark) GetChainHead() string {
+	if x != nil {
+		return x.ChainHead
+	}
+	return ""
 }
 
 // Creates an empty session with its own settings. AppendEvents creates one with the
@@ -797,8 +809,8 @@ type DeleteSessionRequest struct {
 	// deleted. Absent: delete whatever the head is.
 	ExpectedHead *uint64 `protobuf:"varint,3,opt,name=expected_head,json=expectedHead,proto3,oneof" json:"expected_head,omitempty"`
 	// Delete only the log that the client knows, however much others appended to it since. Where
-	// the log is another one, or shorter, FAILED_PRECONDITION with the reason LOG_LOST. Absent:
-	// delete the log that the name has now.
+	// the log is another one, shorter, or has other events there, FAILED_PRECONDITION with the
+	// reason LOG_LOST. Absent: delete the log that the name has now.
 	Known         *LogMark `protobuf:"bytes,4,opt,name=known,proto3" json:"known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -937,10 +949,12 @@ const file_contextd_v1_session_proto_rawDesc = "" +
 	"\vincarnation\x18\x0e \x01(\tR\vincarnation\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"Q\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x91\x01\n" +
 	"\aLogMark\x12+\n" +
 	"\vincarnation\x18\x01 \x01(\tB\t\xbaH\x06r\x04\x10\x01\x18@R\vincarnation\x12\x19\n" +
-	"\bhead_seq\x18\x02 \x01(\x04R\aheadSeq\"\xf9\x02\n" +
+	"\bhead_seq\x18\x02 \x01(\x04R\aheadSeq\x12>\n" +
+	"\n" +
+	"chain_head\x18\x03 \x01(\tB\x1f\xbaH\x1cr\x1a2\x18^(sha256:[0-9a-f]{64})?$R\tchainHead\"\xf9\x02\n" +
 	"\x14CreateSessionRequest\x12k\n" +
 	"\n" +
 	"session_id\x18\x01 \x01(\tBL\xbaHIrG\x10\x01\x18\x80\x022@^[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*$R\tsessionId\x12+\n" +

@@ -90,6 +90,10 @@ func conversions(t *testing.T) map[string]conversion {
 			&eventlog.LostError{Session: "s", Known: 8, Head: 2}, codes.FailedPrecondition, "LOG_LOST", false,
 			[]string{"resource session s", "field known", "known_seq=8", "head_seq=2"},
 		},
+		"log rewritten": {
+			&eventlog.LostError{Session: "s", Known: 8, Head: 9, Rewritten: true}, codes.FailedPrecondition, "LOG_LOST", false,
+			[]string{"resource session s", "field known", "known_seq=8", "head_seq=9"},
+		},
 		"events lost": {
 			&lifecycle.LostError{SessionID: "s", Field: "after[1].incarnation"}, codes.FailedPrecondition, "LOG_LOST", false,
 			[]string{"resource session s", "field after[1].incarnation"},

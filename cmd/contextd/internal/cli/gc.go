@@ -186,7 +186,9 @@ func deleteUnchanged(cmd *cobra.Command, api api, listed *contextdv1.Session) (s
 	// seen.
 	_, err = api.DeleteSession(cmd.Context(), &contextdv1.DeleteSessionRequest{
 		SessionId: listed.GetSessionId(), ExpectedHead: proto.Uint64(listed.GetHeadSeq()),
-		Known: &contextdv1.LogMark{Incarnation: listed.GetIncarnation(), HeadSeq: listed.GetHeadSeq()},
+		Known: &contextdv1.LogMark{
+			Incarnation: listed.GetIncarnation(), HeadSeq: listed.GetHeadSeq(), ChainHead: listed.GetChainHead(),
+		},
 	})
 	switch reason(status.Convert(err)) {
 	case apierr.ReasonHeadMismatch, apierr.ReasonLogLost:

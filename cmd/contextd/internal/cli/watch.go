@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -26,7 +28,9 @@ happened before. Nothing happens in a store while --embedded has it, so that nee
 Events of a session are numbered; the number follows the time.
 
 The numbers of a session that was deleted and created again begin at 1. With the incarnation
-that --json prints, as in 12@18eaa1702158735c-1, a number of another session is refused.`,
+that --json prints, as in 12@18eaa1702158735c-1, a number of another session is refused; with the
+time as well, as in 12@18eaa1702158735c-1@2026-03-01T09:00:00.123456789Z, also that of another
+event in a store that was set back to an earlier state.`,
 		Example: `  contextd watch
   contextd watch my-session --after 0 --json | jq -r .type
   contextd watch a b --after a=12 --after b=3`,
@@ -49,7 +53,7 @@ that --json prints, as in 12@18eaa1702158735c-1, a number of another session is 
 		return c.watch(cmd, api, req, limit)
 	})
 	sessionsFirst(cmd, cobra.ArbitraryArgs)
-	cmd.Flags().StringSliceVar(&after, "after", nil, "start after this event `number` of the session, 0 for the first, or NUMBER@INCARNATION; SESSION=NUMBER where there are several; may be repeated")
+	cmd.Flags().StringSliceVar(&after, "after", nil, "start after this event `number` of the session, 0 for the first, or NUMBER@INCARNATION[@TIME]; SESSION=NUMBER where there are several; may be repeated")
 	cmd.Flags().UintVar(&limit, "limit", 0, "end after so many `events`; 0 for never")
 	return cmd
 }
@@ -93,7 +97,8 @@ func (c *client) watch(cmd *cobra.Command, api api, req *contextdv1.WatchLifecyc
 	return nil
 }
 
-// cursorOf parses "NUMBER", for the only session, or "SESSION=NUMBER"; either may end with "@INCARNATION".
+// cursorOf parses "NUMBER", for the only session, or "SESSION=NUMBER"; either may end with "@INCARNATION", or with
+// "@INCARNATION@TIME".
 func cursorOf(text string, sessions []string) (*contextdv1.LifecycleCursor, error) {
 	session, digits, named := strings.Cut(text, "=")
 	if !named {
@@ -103,11 +108,20 @@ func cursorOf(text string, sessions []string) (*contextdv1.LifecycleCursor, erro
 		session = sessions[0]
 	}
 	digits, incarnation, _ := strings.Cut(digits, "@")
+	incarnation, happened, dated := strings.Cut(incarnation, "@")
 	number, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil {
 		return nil, fmt.Errorf("%q is not the number of an event", digits)
 	}
-	return &contextdv1.LifecycleCursor{SessionId: session, Number: number, Incarnation: incarnation}, nil
+	cursor := &contextdv1.LifecycleCursor{SessionId: session, Number: number, Incarnation: incarnation}
+	if dated {
+		t, err := time.Parse(time.RFC3339Nano, happened)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not the time of an event, as --json prints it", happened)
+		}
+		cursor.Time = timestamppb.New(t)
+	}
+	return cursor, nil
 }
 
 func (c *client) writeLifecycle(w io.Writer, e *contextdv1.LifecycleEvent) error {

@@ -81,7 +81,7 @@ func (s *Server) admitOnce(ctx context.Context, id string, b eventlog.Batch, mar
 	if err != nil {
 		return pendingAppend{}, known, err
 	}
-	if err := known.lost(id, mark); err != nil {
+	if err := s.lost(ctx, id, known, mark); err != nil {
 		return pendingAppend{}, known, err
 	}
 	b.Of = &known.session.Incarnation

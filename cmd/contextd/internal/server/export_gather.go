@@ -32,7 +32,7 @@ func (s *Server) transcriptOf(ctx context.Context, all []eventlog.Session) (out 
 		if part.Envelopes, err = harness.Envelopes(ctx, s.store, session.ID, part.Events); err != nil {
 			return harness.Transcript{}, err
 		}
-		if err := s.stillThere(ctx, session); err != nil {
+		if err := s.stillThere(ctx, session, nil); err != nil {
 			return harness.Transcript{}, err
 		}
 		out.Sessions = append(out.Sessions, part)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -37,22 +38,36 @@ func (s *Server) ReadEvents(req *contextdv1.ReadEventsRequest, stream readStream
 		defer cancel()
 	}
 	session, err := s.store.Session(ctx, id)
+	if err == nil || req.GetKnown() != nil && isMissing(err, "session") {
+		err = cmp.Or(s.lost(ctx, id, knownSession{session: session, exists: err == nil}, req.GetKnown()), err)
+	}
 	if err != nil {
 		return err
 	}
+	reading, head := &reading{of: session, sent: req.GetKnown()}, session.Head
 	for {
-		last, err := s.sendRange(ctx, stream, session, next, to)
-		if err != nil {
+		if err := s.sendRange(ctx, stream, reading, next, to); err != nil {
 			return followEnd(ctx, err)
 		}
-		next = max(next, last+1)
+		sent := eventlog.Seq(reading.sent.GetHeadSeq())
+		next = max(next, sent+1)
 		if !req.GetFollow() || (to != 0 && next > to) {
 			return nil
 		}
-		if _, err := s.store.WaitPast(ctx, id, next-1); err != nil {
+		if head, err = s.store.WaitPast(ctx, id, max(head, sent)); err != nil {
 			return followEnd(ctx, err)
 		}
+		if head < sent {
+			return &eventlog.LostError{Session: id, Known: sent, Head: head}
+		}
 	}
+}
+
+// reading is what the reader of a session's events has.
+type reading struct {
+	of eventlog.Session
+	// sent is the mark of the newest event that it was sent, or else what it knew before; it may be nil.
+	sent *contextdv1.LogMark
 }
 
 // followEnd reports a shutdown to a follower that it cuts off.
@@ -63,10 +78,10 @@ func followEnd(ctx context.Context, err error) error {
 	return err
 }
 
-// sendRange sends the events from..to that exist and returns the last seq that it sent, or 0. If another session has
-// the id by then, it sends nothing of that.
-func (s *Server) sendRange(ctx context.Context, stream readStream, of eventlog.Session, from, to eventlog.Seq) (last eventlog.Seq, err error) {
-	id := of.ID
+// sendRange sends the events from..to that exist. If another session has the id by then, or other events are in the
+// place of those that were sent, it sends nothing of that.
+func (s *Server) sendRange(ctx context.Context, stream readStream, r *reading, from, to eventlog.Seq) error {
+	id, last := r.of.ID, eventlog.Seq(0)
 	out := &contextdv1.ReadEventsResponse{}
 	size := 0
 	flush := func() error {
@@ -77,11 +92,12 @@ func (s *Server) sendRange(ctx context.Context, stream readStream, of eventlog.S
 		if err != nil {
 			return err
 		}
-		if err := s.stillThere(ctx, of); err != nil {
+		if err := s.stillThere(ctx, r.of, r.sent); err != nil {
 			return err
 		}
-		out.ChainHead = wire.ChainHead(chain)
+		out.ChainHead, out.Incarnation = wire.ChainHead(chain), r.of.IncarnationName()
 		err = stream.Send(out)
+		r.sent = &contextdv1.LogMark{Incarnation: out.GetIncarnation(), HeadSeq: uint64(last), ChainHead: out.GetChainHead()}
 		out, size = &contextdv1.ReadEventsResponse{}, 0
 		return err
 	}
@@ -94,21 +110,21 @@ func (s *Server) sendRange(ctx context.Context, stream readStream, of eventlog.S
 		return err
 	}
 	if err := take(); err != nil {
-		return 0, err
+		return err
 	}
 	for e, err := range s.store.Read(ctx, id, from, to) {
 		if err != nil {
-			return last, err
+			return err
 		}
 		converted := wire.EventToProto(e)
 		n := framed(proto.Size(converted)) + binary.MaxVarintLen32 // with its count
 		if size > 0 && size+n > chunkBytes {
 			held.Keep(uint64(size + n))
 			if err := flush(); err != nil {
-				return last, err
+				return err
 			}
 			if err := take(); err != nil {
-				return last, err
+				return err
 			}
 		}
 		out.Events = append(out.Events, converted)
@@ -117,17 +133,21 @@ func (s *Server) sendRange(ctx context.Context, stream readStream, of eventlog.S
 		last = e.Seq
 	}
 	held.Keep(uint64(size))
-	return last, flush()
+	return flush()
 }
 
 // stillThere returns *eventlog.NotFoundError if a session is gone, even if another has its id. No incarnation comes
-// back, so if it is still there, what was read by the id since it was found is its own.
-func (s *Server) stillThere(ctx context.Context, of eventlog.Session) error {
+// back, so if it is still there, what was read by the id since it was found is its own. It returns *eventlog.LostError
+// if the log has other events than those that were sent, which takes a store with other writers.
+func (s *Server) stillThere(ctx context.Context, of eventlog.Session, sent *contextdv1.LogMark) error {
 	now, err := s.store.Session(ctx, of.ID)
 	if err == nil && now.Incarnation != of.Incarnation {
 		err = &eventlog.NotFoundError{Kind: "session", Name: of.ID}
 	}
-	return err
+	if err != nil || s.store.Capabilities().OneWriter {
+		return err
+	}
+	return s.lost(ctx, of.ID, knownSession{session: now, exists: true}, sent)
 }
 
 // framed bounds the size of an embedded message with its tag and length.

@@ -76,7 +76,21 @@ func TestRoundTrips(t *testing.T) {
 		a.append(t, "s", user(fmt.Sprint(n)))
 		assemble()
 	}
-	call("an append", 1, func() { a.append(t, "s", user("again")) })
+	var mark *contextdv1.LogMark
+	call("an append", 1, func() { mark = a.append(t, "s", user("again")).GetMark() })
+	assemble()
+	call("an append with the newest mark", 1, func() {
+		resp, err := a.AppendEvents(t.Context(), &contextdv1.AppendEventsRequest{SessionId: "s", Events: []*contextdv1.Event{user("known")}, Known: mark})
+		if mark = resp.GetMark(); err != nil || mark.GetChainHead() == "" {
+			t.Errorf("the mark is %v, %v", mark, err)
+		}
+	})
+	call("an assembly with the newest mark", 2, func() {
+		if _, err := a.assemble(t, &contextdv1.AssembleContextRequest{SessionId: "s", Known: mark}); err != nil {
+			t.Error(err)
+		}
+	})
+	a.append(t, "s", user("again"))
 	call("a warm assembly after an append", 2, assemble)
 	call("a warm assembly of the same", 2, assemble)
 }

@@ -168,7 +168,7 @@ func (s *Server) DeleteSession(ctx context.Context, req *contextdv1.DeleteSessio
 	if _, corrupt := errors.AsType[*eventlog.CorruptError](err); err != nil && (!corrupt || req.GetKnown() != nil) {
 		return nil, err
 	}
-	if err := (knownSession{session: session, exists: err == nil}).lost(id, req.GetKnown()); err != nil {
+	if err := s.lost(ctx, id, knownSession{session: session, exists: err == nil}, req.GetKnown()); err != nil {
 		return nil, err
 	}
 	of := session.Incarnation // 0 of one that is damaged

@@ -36,18 +36,39 @@ type knownSession struct {
 	exists   bool
 }
 
-// lost returns *eventlog.LostError if the session's log is not the one that a client knows, or ends before what it
-// knows. A client without a mark accepts any log.
-func (k knownSession) lost(id string, mark *contextdv1.LogMark) error {
+// lost returns *eventlog.LostError if the session's log is not the one that a client knows, ends before what it
+// knows, or has other events there. A client without a mark accepts any log. It reads the store only for a mark with
+// a chain that is older than the session.
+func (s *Server) lost(ctx context.Context, id string, k knownSession, mark *contextdv1.LogMark) error {
 	if mark == nil {
 		return nil
 	}
 	seen := eventlog.Seq(mark.GetHeadSeq())
-	replaced := k.exists && k.session.IncarnationName() != mark.GetIncarnation()
-	if k.exists && !replaced && k.session.Head >= seen {
+	lost := &eventlog.LostError{Session: id, Known: seen, Head: k.session.Head}
+	lost.Replaced = k.exists && k.session.IncarnationName() != mark.GetIncarnation()
+	if !k.exists || lost.Replaced || k.session.Head < seen {
+		return lost
+	}
+	if mark.GetChainHead() == "" {
 		return nil
 	}
-	return &eventlog.LostError{Session: id, Known: seen, Head: k.session.Head, Replaced: replaced}
+	chain := k.session.ChainHead
+	if seen < k.session.Head {
+		var err error
+		if chain, err = s.store.ChainHead(ctx, id, seen); err != nil && !isMissing(err, "event") {
+			return err
+		}
+	}
+	if lost.Rewritten = wire.ChainHead(chain) != mark.GetChainHead(); lost.Rewritten {
+		return lost
+	}
+	return nil
+}
+
+// isMissing reports whether an error says that something of a kind does not exist.
+func isMissing(err error, kind string) bool {
+	missing, ok := errors.AsType[*eventlog.NotFoundError](err)
+	return ok && missing.Kind == kind
 }
 
 // settingsOf returns a session with its settings.
@@ -98,7 +119,7 @@ func (s *Server) existing(ctx context.Context, id string) (settings, error) {
 func (s *Server) existingAs(ctx context.Context, id string, mark *contextdv1.LogMark) (settings, error) {
 	found, err := s.settingsOf(ctx, id)
 	if err == nil {
-		err = found.lost(id, mark)
+		err = s.lost(ctx, id, found, mark)
 	}
 	if err == nil && !found.exists {
 		err = &eventlog.NotFoundError{Kind: "session", Name: id}

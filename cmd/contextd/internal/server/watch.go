@@ -21,7 +21,11 @@ func (c *compactions) WatchLifecycle(req *contextdv1.WatchLifecycleRequest, stre
 	defer stop()
 	var after []lifecycle.Cursor
 	for _, m := range req.GetAfter() {
-		after = append(after, lifecycle.Cursor{SessionID: m.GetSessionId(), Number: m.GetNumber(), Incarnation: m.GetIncarnation()})
+		c := lifecycle.Cursor{SessionID: m.GetSessionId(), Number: m.GetNumber(), Incarnation: m.GetIncarnation()}
+		if m.GetTime() != nil {
+			c.Time = m.GetTime().AsTime()
+		}
+		after = append(after, c)
 	}
 	w, err := c.events.Watch(ctx, req.GetSessionIds(), after)
 	if err != nil {

@@ -54,7 +54,7 @@ func ChainHead(chain []byte) string {
 
 // MarkToProto converts the position that a client may name later to detect a lost log.
 func MarkToProto(s eventlog.Session) *contextdv1.LogMark {
-	return &contextdv1.LogMark{Incarnation: s.IncarnationName(), HeadSeq: uint64(s.Head)}
+	return &contextdv1.LogMark{Incarnation: s.IncarnationName(), HeadSeq: uint64(s.Head), ChainHead: ChainHead(s.ChainHead)}
 }
 
 // SessionToProto converts a session with its settings.
