@@ -10,6 +10,11 @@ from conftest import Daemon
 import contextd_client
 import contextd_client.aio
 from contextd_client import Budget, errors, events
+from contextd_client._following import Following
+from contextd_client._known import Known
+from contextd_client.v1.lifecycle_pb2 import LifecycleCursor, LifecycleEvent
+from contextd_client.v1.log_pb2 import AppendEventsResponse
+from contextd_client.v1.session_pb2 import LogMark, Session
 
 BUDGET = Budget(max_tokens=20_000)
 
@@ -52,6 +57,27 @@ def test_client(daemon: Daemon, session_id: str, how: str) -> None:
         client.append(session_id, events.user("And now?"))
         context = client.assemble(session_id, "anthropic", budget=BUDGET)
         assert context.system is not None
+
+
+def test_marks_have_the_chain() -> None:
+    known = Known()
+    made = Session(session_id="s", incarnation="i", head_seq=2, chain_head="sha256:02")
+    known.made(made)
+    assert known.of("s") == LogMark(incarnation="i", head_seq=2, chain_head="sha256:02")
+    newer = LogMark(incarnation="i", head_seq=3, chain_head="sha256:03")
+    known.appended("s", AppendEventsResponse(mark=newer))
+    known.made(made)  # an answer that was overtaken
+    assert known.of("s") == newer
+
+
+def test_a_watch_goes_on_after_what_happened_then() -> None:
+    following = Following(["s"], [])
+    event = LifecycleEvent(session_id="s", number=4, incarnation="i")
+    event.time.FromJsonString("2026-01-02T03:04:05.123456789Z")
+    following.take(event)
+    assert list(following.request.after) == [
+        LifecycleCursor(session_id="s", number=4, incarnation="i", time=event.time)
+    ]
 
 
 @LOST

@@ -37,6 +37,7 @@ from contextd_client.v1.context_service_pb2_grpc import (
 )
 from contextd_client.v1.event_pb2 import Event
 from contextd_client.v1.log_pb2 import AppendEventsResponse, ReadEventsRequest, ReadEventsResponse
+from contextd_client.v1.session_pb2 import LogMark
 from contextd_client.v1.tokens_pb2 import RecordModelCallResponse
 
 LINE = b'{"a":1.0}'
@@ -88,8 +89,17 @@ class Busy(ContextServiceServicer):
 
     def ReadEvents(self, request: Any, context: Any) -> Iterator[ReadEventsResponse]:
         first = max(request.from_seq, 1)
-        yield ReadEventsResponse(events=[Event(seq=first), Event(seq=first + 1)])
+        yield ReadEventsResponse(
+            events=[Event(seq=first), Event(seq=first + 1)],
+            incarnation="i",
+            chain_head=chain(first + 1),
+        )
         self._enter(request, context)
+
+
+def chain(seq: int) -> str:
+    """The chain of the busy server's log after an event."""
+    return f"sha256:{seq:064x}"
 
 
 @pytest.fixture
@@ -246,6 +256,11 @@ def test_a_log_goes_on_where_it_broke(busy: tuple[Busy, str], run: Any) -> None:
     read, waited = run(address, lambda c: c.read_events("s", from_seq=3))
     assert [event.seq for event in read] == [3, 4, 5, 6, 7, 8]
     assert waited == [20, 25]
+    assert [request.known for request in servicer.requests] == [
+        LogMark(),
+        LogMark(incarnation="i", head_seq=4, chain_head=chain(4)),
+        LogMark(incarnation="i", head_seq=6, chain_head=chain(6)),
+    ]
     servicer.waits = [6]
     read, waited = run(address, lambda c: c.read_events("s", to_seq=2))
     assert [event.seq for event in read] == [1, 2]

@@ -26,7 +26,10 @@ class Following:
             if event.session_id not in self._cursors:
                 self._cursors[event.session_id] = self.request.after.add()
             newest = LifecycleCursor(
-                session_id=event.session_id, number=event.number, incarnation=event.incarnation
+                session_id=event.session_id,
+                number=event.number,
+                incarnation=event.incarnation,
+                time=event.time if event.HasField("time") else None,
             )
             self._cursors[event.session_id].CopyFrom(newest)
         return event

@@ -42,7 +42,11 @@ class Known:
     def made(self, session: Session) -> None:
         """Update from a session that was created."""
         if session.incarnation:
-            mark = LogMark(incarnation=session.incarnation, head_seq=session.head_seq)
+            mark = LogMark(
+                incarnation=session.incarnation,
+                head_seq=session.head_seq,
+                chain_head=session.chain_head,
+            )
             self._learn(session.session_id, mark)
 
     def forget(self, session_id: str) -> None:

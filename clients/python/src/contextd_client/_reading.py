@@ -10,7 +10,10 @@ from contextd_client.v1.log_pb2 import ReadEventsRequest, ReadEventsResponse
 
 
 class Reading:
-    """A read of a range of a log. If its stream breaks, it continues after the last event."""
+    """A read of a range of a log. If its stream breaks, it continues after the last event.
+
+    By then the log must still have the events that were read.
+    """
 
     def __init__(self, session_id: str, from_seq: int, to_seq: int) -> None:
         self.request = checked(
@@ -24,6 +27,10 @@ class Reading:
             self._last = event.seq
             self.request.from_seq = event.seq + 1
             yield event
+        if part.incarnation and part.events:
+            self.request.known.incarnation = part.incarnation
+            self.request.known.head_seq = part.events[-1].seq
+            self.request.known.chain_head = part.chain_head
 
     @property
     def done(self) -> bool:
