@@ -14,8 +14,8 @@ export interface Following {
   signal?: AbortSignal;
 }
 
-/** Where a watch starts in a session: after the event with this number, of this incarnation. */
-export type Cursor = Pick<LifecycleCursor, "sessionId" | "number"> & { incarnation?: string };
+/** Where a watch starts in a session: after the event with this number, of this incarnation, which happened then. */
+export type Cursor = Pick<LifecycleCursor, "sessionId" | "number" | "time"> & { incarnation?: string };
 
 /** What a runtime does before and after compactions. */
 export interface Hooks extends Following {
@@ -65,8 +65,10 @@ export async function* watch(
   const open = () => services.compactions.watchLifecycle({ sessionIds, after: [...cursors.values()] }, control(signal));
   for await (const { event } of patience.parts(open, signal)) {
     if (!event) continue;
-    const { sessionId, number, incarnation } = event;
-    if (number > 0n && named.has(sessionId)) cursors.set(sessionId, { sessionId, number, incarnation });
+    const { sessionId, number, incarnation, time } = event;
+    if (number > 0n && named.has(sessionId)) {
+      cursors.set(sessionId, { sessionId, number, incarnation, ...(time ? { time } : {}) });
+    }
     yield event;
   }
 }

@@ -39,6 +39,8 @@ export interface AssembleOptions extends ProjectOptions {
   idempotencyKey?: string;
 }
 
+type Mark = Pick<LogMark, "incarnation" | "headSeq" | "chainHead">;
+
 /** What to compact; see CompactSessionRequest. */
 export type CompactOptions = CallControl & { budget?: BudgetInit } & Omit<
     MessageInitShape<typeof CompactSessionRequestSchema>,
@@ -76,7 +78,7 @@ export class Session {
   readonly #deltas = new Map<unknown, Delta>();
   #turn: Promise<unknown> = Promise.resolve();
   #toolTokens: { key: string; tokens: bigint } | undefined;
-  #known: Pick<LogMark, "incarnation" | "headSeq"> | undefined;
+  #known: Mark | undefined;
 
   /** See Client.session. */
   constructor(
@@ -99,9 +101,9 @@ export class Session {
     this.#deltas.clear();
   }
 
-  #learn({ incarnation, headSeq }: Pick<LogMark, "incarnation" | "headSeq">): void {
+  #learn({ incarnation, headSeq, chainHead }: Mark): void {
     if (this.#known?.incarnation === incarnation && this.#known.headSeq > headSeq) return;
-    this.#known = { incarnation, headSeq };
+    this.#known = { incarnation, headSeq, chainHead };
   }
 
   /**
@@ -205,18 +207,24 @@ export class Session {
     return (await this.#patience.call(() => this.#services.context.getSession(request, options), options?.signal)).session!;
   }
 
-  /** Reads the log as it was appended. Ends with the newest event. */
+  /**
+   * Reads the log as it was appended. Ends with the newest event. A stream that breaks continues
+   * after the last event; throws a LogLostError if the log lacks that by then.
+   */
   async *events(range: { fromSeq?: bigint; toSeq?: bigint } = {}, options?: CallControl): AsyncGenerator<Event> {
     const { fromSeq = 0n, toSeq = 0n } = checkObject("range", range);
     let last = 0n;
-    // A stream that breaks continues after the last event.
-    const open = () =>
-      this.#services.context.readEvents({ sessionId: this.id, fromSeq: last > 0n ? last + 1n : fromSeq, toSeq }, options);
+    let known: Mark | undefined;
+    const open = () => {
+      const request = { sessionId: this.id, fromSeq: last > 0n ? last + 1n : fromSeq, toSeq, ...(known ? { known } : {}) };
+      return this.#services.context.readEvents(request, options);
+    };
     for await (const page of this.#patience.parts(open, options?.signal)) {
       for (const event of page.events) {
         last = event.seq;
         yield event;
       }
+      if (page.incarnation !== "") known = { incarnation: page.incarnation, headSeq: last, chainHead: page.chainHead };
       if (toSeq > 0n && last === toSeq) return;
     }
   }

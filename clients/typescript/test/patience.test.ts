@@ -7,6 +7,7 @@ import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { toError } from "../src/errors.js";
 import { ContextService } from "../src/gen/contextd/v1/context_service_pb.js";
+import type { LogMark } from "../src/gen/contextd/v1/session_pb.js";
 import { ErrorInfoSchema, RetryInfoSchema } from "../src/gen/google/rpc/error_details_pb.js";
 import * as contextd from "../src/index.js";
 import { pause } from "../src/patience.js";
@@ -25,11 +26,17 @@ function refusal(wait: number | undefined): ConnectError {
   return err;
 }
 
+/** The chain of the log of Busy after an event. */
+const chain = (seq: bigint) => `sha256:${seq.toString().padStart(64, "0")}`;
+
+const shown = (mark: LogMark | undefined) => mark && `${mark.incarnation} ${mark.headSeq} ${mark.chainHead}`;
+
 /** Refuses the first calls, each with the next of waits, and keeps what was asked. */
 class Busy {
   waits: (number | undefined)[] = [];
   readonly appended: { eventId: string }[][] = [];
   readonly read: bigint[] = [];
+  readonly known: (string | undefined)[] = [];
   readonly keys: string[] = [];
   calls = 0;
   /** What happens before the first call is answered. */
@@ -42,10 +49,11 @@ class Busy {
   }
 
   readonly service: Partial<ServiceImpl<typeof ContextService>> = {
-    appendEvents: ({ events }) => {
+    appendEvents: ({ events, known }) => {
       this.appended.push(events);
+      this.known.push(shown(known));
       this.enter();
-      return { lastSeq: 7n };
+      return { lastSeq: 7n, mark: { incarnation: "i", headSeq: 7n, chainHead: chain(7n) } };
     },
     recordModelCall: ({ idempotencyKey }) => {
       this.keys.push(idempotencyKey);
@@ -60,10 +68,11 @@ class Busy {
       this.enter();
       yield { part: { case: "trailer" as const, value: { contextHash, messageCount: 1 } } };
     }.bind(this),
-    readEvents: async function* (this: Busy, { fromSeq }: { fromSeq: bigint }) {
+    readEvents: async function* (this: Busy, { fromSeq, known }: { fromSeq: bigint; known?: LogMark | undefined }) {
       this.read.push(fromSeq);
+      this.known.push(shown(known));
       const from = fromSeq || 1n;
-      yield { events: [{ seq: from }, { seq: from + 1n }] };
+      yield { events: [{ seq: from }, { seq: from + 1n }], incarnation: "i", chainHead: chain(from + 1n) };
       this.enter();
     }.bind(this),
   };
@@ -199,6 +208,16 @@ test("an assembly that was cut off begins again", async () => {
   assert.deepEqual(waited, [2, 3]);
 });
 
+test("the newest mark goes with the next append", async () => {
+  const busy = new Busy();
+  await behind(busy, {}, async (client) => {
+    const session = client.session("s");
+    await session.append(contextd.user("one"));
+    await session.append(contextd.user("two"));
+  });
+  assert.deepEqual(busy.known, [undefined, `i 7 ${chain(7n)}`]);
+});
+
 test("a log goes on where it broke", async () => {
   const read = (range: { fromSeq?: bigint; toSeq?: bigint }) => async (client: contextd.Client) => {
     const seqs: bigint[] = [];
@@ -210,6 +229,7 @@ test("a log goes on where it broke", async () => {
   const whole = await behind(busy, {}, read({ fromSeq: 3n }));
   assert.deepEqual(whole, { answer: [3n, 4n, 5n, 6n, 7n, 8n], waited: [20_000, 25_000] });
   assert.deepEqual(busy.read, [3n, 5n, 7n]);
+  assert.deepEqual(busy.known, [undefined, `i 4 ${chain(4n)}`, `i 6 ${chain(6n)}`]);
   busy.waits = [6];
   const part = await behind(busy, {}, read({ toSeq: 2n }));
   assert.deepEqual(part, { answer: [1n, 2n], waited: [] }, "nothing was left to ask for");
