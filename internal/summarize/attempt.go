@@ -1,9 +1,11 @@
 package summarize
 
 import (
+	"bytes"
 	"context"
 	"strings"
 
+	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize/prompt"
 )
@@ -16,6 +18,8 @@ type attempt struct {
 	proposal   Proposal
 	task       task
 	material   Material
+	// chain is that of the log, at the end of the span, from before the material was read.
+	chain []byte
 	// ctx ends with the scheduler or the session.
 	ctx context.Context
 }
@@ -86,7 +90,9 @@ func (a attempt) ask(b Backend, r Request, summary Summary, span []string, last 
 		summary = a.add(summary, r, out)
 		if last {
 			summary.Time = a.scheduler.o.Now().UTC().Round(0)
-			err = a.scheduler.ready(a.proposal, a.task, summary)
+			if err = a.stillThere(); err == nil {
+				err = a.scheduler.ready(a.proposal, a.task, summary)
+			}
 		}
 	}
 	if settler, ok := b.(Settler); ok && answered {
@@ -100,6 +106,15 @@ func (a attempt) ask(b Backend, r Request, summary Summary, span []string, last 
 		err = a.summarizer.backendError(err)
 	}
 	return summary, err
+}
+
+// stillThere returns an error if the span has other events by now, as where a database was set back meanwhile.
+func (a attempt) stillThere() error {
+	chain, err := a.scheduler.chainAt(context.WithoutCancel(a.ctx), a.proposal)
+	if err == nil && !bytes.Equal(chain, a.chain) {
+		err = &eventlog.ConflictError{Session: a.proposal.SessionID, What: "its summary, and changed what that is of"}
+	}
+	return err
 }
 
 // add adds up tokens. Where the backend gave no count, the gauge counts.

@@ -178,3 +178,30 @@ func TestForgottenElsewhere(t *testing.T) {
 		}
 	})
 }
+
+// setBack is a store that is set back to another log with the first summary.
+type setBack struct {
+	*process
+	backend *asked
+}
+
+func (s *setBack) ChainHead(context.Context, string, eventlog.Seq) ([]byte, error) {
+	return []byte{byte(min(s.backend.times(), 1))}, nil
+}
+
+// TestSetBackMeanwhile: a summary of events that are gone is not stored beside those that have their place.
+func TestSetBackMeanwhile(t *testing.T) {
+	one, _ := two(sessions(t, "s"))
+	backend := &asked{answer: writes}
+	a := start(t, &setBack{one, backend}, backend, summarize.Options{})
+	if made, err := a.Do(t.Context(), proposal("s", 5)); !errors.As(err, new(*eventlog.ConflictError)) {
+		t.Errorf("%+v, %v", made, err)
+	}
+	if j := a.journal("s"); j.Status != "pending" {
+		t.Errorf("the journal says %+v", j)
+	}
+	if made, err := a.Do(t.Context(), proposal("s", 5)); err != nil || made.Text != wrote {
+		t.Errorf("of the log as it is now: %+v, %v", made, err)
+	}
+	a.Close()
+}

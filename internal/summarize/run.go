@@ -44,6 +44,10 @@ func (s *Scheduler) run(ctx context.Context, p Proposal) (Summary, error) {
 		return Summary{}, n.backendError(&BreakerOpenError{n.name})
 	}
 	n.breaker.report(s.o.Observer.BreakerChanged)
+	chain, err := s.chainAt(ctx, p)
+	if err != nil {
+		return Summary{}, err
+	}
 	m, err := s.o.Sessions.Material(ctx, p)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -59,7 +63,7 @@ func (s *Scheduler) run(ctx context.Context, p Proposal) (Summary, error) {
 	if err := s.started(ctx, p, t); err != nil {
 		return Summary{}, err
 	}
-	a := attempt{scheduler: s, summarizer: n, proposal: p, task: t, material: m, ctx: ctx}
+	a := attempt{scheduler: s, summarizer: n, proposal: p, task: t, material: m, chain: chain, ctx: ctx}
 	summary, err := a.write()
 	if err != nil {
 		return Summary{}, s.failed(ctx, p, t, err)
@@ -77,6 +81,14 @@ func (s *Scheduler) session(p Proposal) (eventlog.Incarnation, error) {
 		err = &eventlog.InvalidError{Field: "to", Reason: fmt.Sprintf("event %d does not exist; the log ends at %d", p.To, session.Head)}
 	}
 	return session.Incarnation, err
+}
+
+// chainAt is the log's chain at the end of a proposal's span; nil where only this process writes to the store.
+func (s *Scheduler) chainAt(ctx context.Context, p Proposal) ([]byte, error) {
+	if s.o.Store.Capabilities().OneWriter {
+		return nil, nil
+	}
+	return s.o.Store.ChainHead(ctx, p.SessionID, p.To)
 }
 
 // known returns a proposal's task, and its summary if there is one.
