@@ -116,3 +116,28 @@ func TestDeletionOfWhatIsKnown(t *testing.T) {
 		}
 	})
 }
+
+// TestMarksOfAFork: a fork has the chain of what it shares, and goes on from it.
+func TestMarksOfAFork(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func(t *testing.T) eventlog.Store) {
+		a := serve(t, open(t))
+		a.append(t, "parent", conversation()...)
+		if _, err := a.ForkSession(t.Context(), &contextdv1.ForkSessionRequest{SessionId: "parent", AtSeq: 2, NewSessionId: "s"}); err != nil {
+			t.Fatal(err)
+		}
+		fork := sessionOf(t, a, "s")
+		made := &contextdv1.LogMark{Incarnation: fork.GetIncarnation(), HeadSeq: fork.GetHeadSeq(), ChainHead: fork.GetChainHead()}
+		own := a.append(t, "s", user("Own.")).GetMark()
+		for _, mark := range []*contextdv1.LogMark{made, own} {
+			if appended, assembled := a.known(t, mark, nil); appended != nil || assembled != nil {
+				t.Errorf("%v: %v, %v", mark, appended, assembled)
+			}
+		}
+		if parent := sessionOf(t, a, "parent"); parent.GetChainHead() != "" {
+			other := &contextdv1.LogMark{Incarnation: fork.GetIncarnation(), HeadSeq: 3, ChainHead: chainsOf(t, a, "parent", 3, 3)[3]}
+			appended, assembled := a.known(t, other, nil)
+			wantLost(t, appended, "5")
+			wantLost(t, assembled, "5")
+		}
+	})
+}
