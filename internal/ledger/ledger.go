@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/quote"
 )
 
 // Call is a tool call that was dropped from the context. Arguments are written as given: Shorten makes them
@@ -85,7 +86,7 @@ func (c *Calls) Len() int { return c.n }
 
 // Add appends the next call.
 func (c *Calls) Add(call Call) {
-	l := line{callKey: callKey{call.Tool, call.Arguments, call.Outcome}, detail: call.Detail, members: call.Members, pointer: call.Pointer, times: 1}
+	l := line{callKey: callKey{quote.Name(call.Tool), call.Arguments, call.Outcome}, detail: call.Detail, members: call.Members, pointer: call.Pointer, times: 1}
 	if i, ok := c.at[l.callKey]; ok {
 		l.times += c.lines[i].times
 		c.lines[i] = line{}

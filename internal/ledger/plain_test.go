@@ -12,6 +12,7 @@ import (
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/budget/bpe"
+	"github.com/contextd/contextd/internal/quote"
 )
 
 // These reference implementations write each text that they try and count it, which is simple and slow. The
@@ -215,8 +216,9 @@ func TestSumsWriteWhatCountingWrites(t *testing.T) {
 				if rapid.Bool().Draw(t, "detailed") {
 					c.Detail = text
 				}
-				calls = append(calls, c)
 				ledger.Add(c)
+				c.Tool = quote.Name(c.Tool)
+				calls = append(calls, c)
 				x.AddText(text)
 				x.AddArguments(c.Arguments)
 				f.Add(c.Tool, fmt.Sprintf(`{"path":%q}`, text), nil)

@@ -9,6 +9,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/ledger"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/quote"
 )
 
 // Shares of the target that a collapse spends on what the user said: the newest
@@ -269,7 +270,7 @@ func (d *digestWriter) compose(m *digestMemo, key digestKey, b budget.Budget, sa
 	}
 	share, shown := d.policy.indexTokens(b), m.index.Shown()
 	shown.Grow(out.String())
-	excerpts := m.index.Excerpts(d.policy.indexLines(share), shown, quoteLines)
+	excerpts := m.index.Excerpts(d.policy.indexLines(share), shown, quote.Lines)
 	section(titleLines, excerpts)
 	if d.ended() != nil {
 		return out
