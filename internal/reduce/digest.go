@@ -346,7 +346,7 @@ func quotes(humans, notes []*Group, limit uint64, gauge budget.Gauge, quote func
 // human, or by the runtime where none is.
 func quoteUser(g *Group, gauge budget.Gauge) budget.Piece {
 	at, text := userText(g, g.Human > 0)
-	return gauge.Piece(fmt.Sprintf("- %s: %q\n", at, ledger.Cut(text, quoteBytes)))
+	return gauge.Piece(fmt.Sprintf("- %s: %s\n", at, quotation(text)))
 }
 
 // userText is the text of the group's user messages that a human wrote, or that none did, and the pointer to
