@@ -71,13 +71,23 @@ func plainWrite(calls []Call, limit uint64, count func(string) uint64) string {
 	if text := plainText(lines, full); full > 0 || count(text) <= limit {
 		return text
 	}
-	all := tally{tool: "earlier calls"}
-	for _, t := range plainTotals(lines) {
-		for outcome, n := range t.by {
-			all.by[outcome] += n
+	totals := plainTotals(lines)
+	slices.SortStableFunc(totals, func(a, b tally) int { return cmp.Compare(b.times(), a.times()) })
+	short := func(n int) (text string) {
+		rest := tally{tool: "earlier calls"}
+		for i, t := range totals {
+			if i < n {
+				text += t.summary()
+				rest.tool = "other tools"
+				continue
+			}
+			for outcome, times := range t.by {
+				rest.by[outcome] += times
+			}
 		}
+		return text + rest.summary()
 	}
-	return all.summary()
+	return short(searchMost(len(totals)-1, func(n int) bool { return count(short(n)) <= limit }))
 }
 
 func plainTotals(lines []plainLine) (totals []tally) {

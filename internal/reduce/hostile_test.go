@@ -149,7 +149,7 @@ var digestForms = []digestForm{
 	form(`The agent's plan: \d+ of \d+ steps done(?:, `+pointerForm+`)?:`, `- .*: .*`),
 	form(`Files (?:changed|read)(?: in .+)?: .+`, `Files read(?: in .+)?: .+`),
 	form(`Earlier tool calls \(\d+\), oldest first:`,
-		toolForm+`(?:, unless a line says otherwise: \{.*| ×\d+(?:, \d+ \w+)*|(?: .*)? → (?:ok|error|interrupted)(?: ×\d+)?(?: `+pointerForm+`)?)|earlier calls ×\d+(?:, \d+ \w+)*`),
+		toolForm+`(?:, unless a line says otherwise: \{.*| ×\d+(?:, \d+ \w+)*|(?: .*)? → (?:ok|error|interrupted)(?: ×\d+)?(?: `+pointerForm+`)?)|(?:earlier calls|other tools) ×\d+(?:, \d+ \w+)*`),
 	form(`Failed, and not repaired since:`, toolForm+` .*`),
 	form(`Files in work, as of event \d+:`, `(?:`+quotedForm+`|[^"`+"`"+`].*) \(`+pointerForm+`.*\)`),
 	form(`Lines in which names last stood:`, `from .*|> .*`),
