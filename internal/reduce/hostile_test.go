@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -191,9 +192,8 @@ func ownForms(text string, said []string, ordered bool) (headings []string, err 
 			if !ordered {
 				at = -1
 			}
-			for at++; at < len(digestForms) && !digestForms[at].heading.MatchString(line); at++ {
-			}
-			if at == len(digestForms) {
+			next := slices.IndexFunc(digestForms[at+1:], func(f digestForm) bool { return f.heading.MatchString(line) })
+			if at += next + 1; next < 0 {
 				return nil, fmt.Errorf("line %d is no heading, or not in its place: %q", i+1, line)
 			}
 			headings = append(headings, line)

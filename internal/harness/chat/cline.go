@@ -51,11 +51,14 @@ func reported(calls string, blocks []eventlog.Block) (results, rest []eventlog.B
 	follows := false
 	for _, b := range blocks {
 		text, _ := b.(eventlog.Text)
-		m := resultHead.FindStringSubmatch(text.Text)
+		head, tool := "", ""
+		if m := resultHead.FindStringSubmatch(text.Text); m != nil {
+			head, tool = m[0], m[1]
+		}
 		switch {
-		case m != nil && !asksUser[m[1]] && strings.Contains(calls, "<"+m[1]+">"):
+		case tool != "" && !asksUser[tool] && strings.Contains(calls, "<"+tool+">"):
 			results = append(results, b)
-			follows = strings.TrimSpace(text.Text) == m[0]
+			follows = strings.TrimSpace(text.Text) == head
 		case follows:
 			results = append(results, b)
 			follows = false
