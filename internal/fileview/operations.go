@@ -24,11 +24,11 @@ func Operations(tool, arguments string) []fileop.Operation {
 		return given(tool, "input", arguments)
 	}
 	a := fileop.NewArguments(members)
-	if searches(tool) && a.Has("pattern", "query", "regex") {
-		return []fileop.Operation{{Kind: fileop.Search, Path: searched(a), Dir: a.Folder()}}
-	}
 	if a.Elsewhere() {
 		return nil
+	}
+	if searches(tool) && a.Has("pattern", "query", "regex") {
+		return []fileop.Operation{{Kind: fileop.Search, Path: searched(a), Dir: a.Folder()}}
 	}
 	path := a.Path()
 	if found := a.OnWindow(tool, path); len(found) > 0 {
@@ -137,10 +137,11 @@ func patching(tool string) bool {
 	return strings.Contains(name, "patch") && !strings.Contains(name, "dispatch") || strings.Contains(name, "diff") || strings.Contains(name, "edit")
 }
 
-// searches reports whether a tool's name says that its result is lines that were found.
+// searches reports whether a tool's name says that its result is lines that were found in files. The name of an MCP
+// server says nothing of that.
 func searches(tool string) bool {
-	name := strings.ToLower(tool)
-	return strings.Contains(name, "grep") || strings.Contains(name, "search_file_content") || name == "rg"
+	name := strings.ToLower(tool[strings.LastIndex(tool, "__")+1:])
+	return strings.Contains(name, "grep") && !strings.Contains(name, "web") || strings.Contains(name, "search_file_content") || name == "rg"
 }
 
 // searched is the one file that is searched; empty where it may be a folder.

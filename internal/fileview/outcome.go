@@ -26,7 +26,7 @@ func outcome(c Call) []fileop.Operation {
 	}
 	first := c.Operations[0]
 	one := !slices.ContainsFunc(c.Operations, func(op fileop.Operation) bool { return op.Path != first.Path || op.To != "" })
-	if text, ok := final(c.Body); ok && one {
+	if text, ok := final(c.Body, first.Path); ok && one {
 		return []fileop.Operation{{Kind: fileop.Write, Path: first.Path, Dir: first.Dir, New: text}}
 	}
 	if !doubtful(c.Body) {
@@ -45,12 +45,16 @@ func outcome(c Call) []fileop.Operation {
 	return out
 }
 
-// final is the text of a file after an edit, in a result that has it.
-func final(body string) (string, bool) {
-	_, text, ok := strings.Cut(body, "<final_file_content path=")
-	_, text, ok2 := strings.Cut(text, "\n")
+// updatedCode is above the parts of a file that Gemini CLI shows after an edit.
+const updatedCode = "Here is the updated code:\n"
+
+// final is the text of a file after an edit, in a result that has it. A part of a file that a result shows may look like
+// that, too.
+func final(body, path string) (string, bool) {
+	before, text, ok := strings.Cut("\n"+body, "\n<final_file_content path=\"")
+	name, text, ok2 := strings.Cut(text, "\">\n")
 	end := strings.LastIndex(text, "\n</final_file_content>")
-	if !ok || !ok2 || end < 0 {
+	if !ok || !ok2 || end < 0 || !meant(path, name) || strings.Contains(before, updatedCode) {
 		return "", false
 	}
 	return text[:end] + "\n", true
@@ -196,7 +200,7 @@ func (f *file) bytes() int {
 // shownAfter are the parts of a file that Gemini CLI shows after an edit, which it may have made where the text was
 // much the same. The last line may have words of its own after it.
 func shownAfter(body string) (parts [][]string) {
-	_, text, ok := strings.Cut(body[:min(len(body), wholeBytes)], "Here is the updated code:\n")
+	_, text, ok := strings.Cut(body[:min(len(body), wholeBytes)], updatedCode)
 	if !ok {
 		return nil
 	}

@@ -50,6 +50,7 @@ type file struct {
 	touched int    // the newest call that read or changed it; 0 is none
 	found   int    // the newest call that found lines of it by a search
 	edited  int    // the newest that changed it; 0 is none
+	opened  bool   // whether a call opened it by its name; only then a window of it is believed that no call names
 	// missed are the newest calls that changed it in an unknown way.
 	missed []int
 	// regions do not overlap and are in order; those whose place is not known come last.

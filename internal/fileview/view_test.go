@@ -82,7 +82,7 @@ func TestEditsAreBounded(t *testing.T) {
 	for n := range 20_000 {
 		fmt.Fprintf(&window, "%d:one\n", n+1)
 	}
-	v.Add(Call{Operations: []fileop.Operation{{Kind: fileop.Window, Old: "two", New: strings.Repeat("one\n", 10_000)}}, Body: "[File: /b.go (20000 lines total)]\n" + window.String()})
+	v.Add(Call{Operations: []fileop.Operation{{Kind: fileop.Window, Path: "b.go", Old: "two", New: strings.Repeat("one\n", 10_000)}}, Body: "[File: /b.go (20000 lines total)]\n" + window.String()})
 	if f := v.known("", "/b.go"); len(f.missed) == 0 || v.laid < mostLaid || v.laid > mostLaid+1<<20 {
 		t.Errorf("%d bytes of a window were searched, and not followed: %v", v.laid, f.missed)
 	}

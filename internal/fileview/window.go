@@ -1,6 +1,7 @@
 package fileview
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -42,9 +43,17 @@ func (v *Views) window(op fileop.Operation, body string) {
 	head := all[len(all)-1]
 	total, err := strconv.Atoi(text[head[4]:head[5]])
 	shown, whole := windowed(text[head[1]:])
-	if f := v.file("", text[head[2]:head[3]]); err == nil {
+	edits := !refused && (op.Kind == fileop.Splice || op.Old != "")
+	name := text[head[2]:head[3]]
+	f := v.believed(op, name)
+	if f == nil {
+		if other := v.known("", name); other != nil && edits {
+			v.miss(other)
+		}
+		return
+	}
+	if err == nil {
 		f.touched = v.now()
-		edits := !refused && (op.Kind == fileop.Splice || op.Old != "")
 		if edits {
 			f.edited = v.now()
 			v.splice(f, op, shown, total)
@@ -60,6 +69,20 @@ func (v *Views) window(op fileop.Operation, body string) {
 		}
 		f.whole = f.whole || whole && len(f.regions) == 1 && len(f.missed) == 0
 	}
+}
+
+// believed is the file that the result of a call names, where the call names it, too, or one before opened it; else nil:
+// what other tools return may look like a window.
+func (v *Views) believed(op fileop.Operation, name string) *file {
+	if path.Base(op.Path) == path.Base(name) {
+		f := v.file("", name)
+		f.opened = true
+		return f
+	}
+	if f := v.known("", name); f != nil && f.opened {
+		return f
+	}
+	return nil
 }
 
 // confirm takes in lines that an edit shows after it, all that it wrote or a part. If they are not what was
@@ -103,7 +126,10 @@ func (v *Views) unlay(f *file) {
 // withoutWindow takes in a result that shows no window: what a search found, or nothing but which file is open.
 func (v *Views) withoutWindow(op fileop.Operation, text string, refused bool) {
 	if m := searchedHead.FindStringSubmatchIndex(text); m != nil {
-		f := v.file("", text[m[2]:m[3]])
+		f := v.believed(op, text[m[2]:m[3]])
+		if f == nil {
+			return
+		}
 		f.found = v.now()
 		for line := range strings.SplitSeq(text[m[1]:], "\n") {
 			if m := searchedLine.FindStringSubmatch(line); m != nil {

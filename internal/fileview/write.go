@@ -2,12 +2,12 @@ package fileview
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/quote"
 )
 
 const (
@@ -220,7 +220,7 @@ func (v *Views) heading(f *file, shown []block) string {
 			hidden = append(hidden, call)
 		}
 	}
-	text := oneLine(f.name) + " (" + v.named(calls, most)
+	text := asName(f.name) + " (" + v.named(calls, most)
 	if len(hidden) > 0 {
 		text += "; changed since by " + v.named(hidden, most) + ", not shown here"
 	}
@@ -243,10 +243,12 @@ func (v *Views) named(calls []int, most int) string {
 	return strings.Join(out, " ")
 }
 
-// oneLine is a file name that cannot be mistaken for a fence or for further lines; quoted if need be.
-func oneLine(name string) string {
-	if strings.HasPrefix(name, "`") || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == '\u0085' || r == '\u2028' || r == '\u2029' }) {
-		return fmt.Sprintf("%q", name)
+// asName is the name of a file, quoted where it could be taken for a fence, a quotation, a notice, further lines or the
+// words of somebody.
+func asName(name string) string {
+	posed := slices.ContainsFunc([]string{"`", "~~~", `"`, "[contextd", "> ", "# ", "- "}, func(begin string) bool { return strings.HasPrefix(name, begin) })
+	if posed || strings.Contains(name, ": ") || strings.HasSuffix(name, ":") || strings.ContainsFunc(name, quote.Unseen) {
+		return strconv.Quote(name)
 	}
 	return name
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/quote"
 )
 
 // Failures collects the failed calls that no later call repaired or repeated. A call repairs an earlier one
@@ -122,19 +123,19 @@ func newFailure(tool, arguments string) (failure, bool) {
 	now := failure{tool: tool}
 	members, ok := readArguments(arguments)
 	if !ok {
-		now.subject, now.what = oneLine(Cut(arguments, allBytes)), Shorten(arguments)
+		now.subject, now.what = quote.Line(Cut(arguments, allBytes)), Shorten(arguments)
 		return now, true
 	}
 	if script, ok := commandIn(members); ok {
 		now.command, ok = parseCommand(script)
-		now.what = Cut(withoutFolder(oneLine(script)), argumentBytes)
+		now.what = Cut(withoutFolder(quote.Line(script)), argumentBytes)
 		return now, ok
 	}
 	if !ChangesFiles(tool) && looksOnly(tool) {
 		return now, false
 	}
 	if file, ok := fileIn(members); ok {
-		now.subject, now.what = file, file
+		now.subject, now.what = file, quote.Escape(file)
 		return now, true
 	}
 	now.what = Shorten(arguments)
@@ -183,7 +184,7 @@ func reasonIn(body string) string {
 	const most, scanned = 140, 64 << 10 // bytes
 	var first string
 	for line := range strings.SplitSeq(Cut(body, scanned), "\n") {
-		line = oneLine(line)
+		line = strings.Join(strings.Fields(line), " ")
 		if line == "" || saysLittle.MatchString(line) {
 			continue
 		}
@@ -220,7 +221,7 @@ func (f *Failures) Write(limit uint64) []budget.Piece {
 }
 
 func (f failure) String() string {
-	text := f.tool + " " + f.what
+	text := quote.Name(f.tool) + " " + f.what
 	if f.pointer != "" {
 		text += " " + f.pointer
 	}

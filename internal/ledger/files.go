@@ -8,6 +8,7 @@ import (
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/fileview/fileop"
+	"github.com/contextd/contextd/internal/quote"
 )
 
 // Files gathers the files that calls read and changed, as far as their arguments show.
@@ -181,12 +182,12 @@ func (f *Files) sorted() []fileList {
 func (f *Files) list(title string, files []file) fileList {
 	names, folder := inFolder(files)
 	if folder != "" {
-		title += " in " + folder
+		title += " in " + quote.Escape(folder)
 	}
 	piece := f.gauge.Piece(title + ":")
 	out := fileList{title: piece, names: make([]budget.Piece, len(names)), sums: []budget.Sum{*f.gauge.Sum(piece)}}
 	for i, name := range names {
-		out.names[i] = f.gauge.Piece(" " + name + ",")
+		out.names[i] = f.gauge.Piece(" " + quote.Escape(name) + ",")
 	}
 	return out
 }

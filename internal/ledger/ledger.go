@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/quote"
 )
 
 // Call is a tool call that was dropped from the context. Arguments are written as given: Shorten makes them
@@ -85,7 +86,7 @@ func (c *Calls) Len() int { return c.n }
 
 // Add appends the next call.
 func (c *Calls) Add(call Call) {
-	l := line{callKey: callKey{call.Tool, call.Arguments, call.Outcome}, detail: call.Detail, members: call.Members, pointer: call.Pointer, times: 1}
+	l := line{callKey: callKey{quote.Name(call.Tool), call.Arguments, call.Outcome}, detail: call.Detail, members: call.Members, pointer: call.Pointer, times: 1}
 	if i, ok := c.at[l.callKey]; ok {
 		l.times += c.lines[i].times
 		c.lines[i] = line{}
@@ -107,8 +108,8 @@ func (c *Calls) Add(call Call) {
 // far as those take at most detailShare of it. Every call is counted exactly, whatever the
 // limit. The rule for shortening: repeats of a call with the same outcome are one line with
 // their number; then, from the oldest on, lines lose their arguments and become one line
-// per tool; if that is still too long, one line for all. The last resort is one line even
-// where limit is smaller.
+// per tool; if that is still too long, the tools with few calls share a line. The last resort
+// is one line even where limit is smaller.
 func (c *Calls) Write(limit uint64) []budget.Piece {
 	if c.n == 0 {
 		return nil
@@ -122,11 +123,22 @@ func (c *Calls) Write(limit uint64) []budget.Piece {
 	if full := searchMost(most, fits); full > 0 || fits(0) {
 		return slices.Concat(c.summaries(lines[:len(lines)-full]), c.usual(lines[len(lines)-full:]), c.inFull(lines[len(lines)-full:]))
 	}
-	all := tally{tool: "earlier calls"}
-	for i := range lines {
-		all.by[lines[i].outcome] += lines[i].times
+	totals := c.totals(lines)
+	return c.most(totals, searchMost(len(totals)-1, func(n int) bool { return c.gauge.Sum(c.most(totals, n)...).Tokens() <= limit }))
+}
+
+// most are the lines of the first n tools, and one for all others.
+func (c *Calls) most(totals []tally, n int) []budget.Piece {
+	rest := tally{tool: "earlier calls"}
+	if n > 0 {
+		rest.tool = "other tools"
 	}
-	return []budget.Piece{c.gauge.Piece(all.summary())}
+	for _, t := range totals[n:] {
+		for outcome, times := range t.by {
+			rest.by[outcome] += times
+		}
+	}
+	return append(c.summed(totals[:n]), c.gauge.Piece(rest.summary()))
 }
 
 // merged are the lines that have calls, with short arguments.
@@ -240,9 +252,11 @@ func (t tally) times() int {
 	return n
 }
 
-// summaries are one line for each tool: the tools with the most calls first, ties in the order of first
-// lines.
-func (c *Calls) summaries(lines []shownLine) []budget.Piece {
+// summaries are one line for each tool.
+func (c *Calls) summaries(lines []shownLine) []budget.Piece { return c.summed(c.totals(lines)) }
+
+// totals counts the calls of each tool: those with the most calls first, ties in the order of first lines.
+func (c *Calls) totals(lines []shownLine) []tally {
 	at := make([]int, len(c.tools)) // one more than the index
 	var totals []tally
 	for i := range lines {
@@ -254,6 +268,10 @@ func (c *Calls) summaries(lines []shownLine) []budget.Piece {
 		totals[at[l.number]-1].by[l.outcome] += l.times
 	}
 	slices.SortStableFunc(totals, func(a, b tally) int { return cmp.Compare(b.times(), a.times()) })
+	return totals
+}
+
+func (c *Calls) summed(totals []tally) []budget.Piece {
 	out := make([]budget.Piece, len(totals))
 	for i, t := range totals {
 		out[i] = c.gauge.Piece(t.summary())

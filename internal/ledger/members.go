@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"unicode"
+
+	"github.com/contextd/contextd/internal/quote"
 )
 
 // Member is one of a call's arguments, as the model wrote it.
@@ -38,7 +40,7 @@ func Members(arguments string) []Member {
 			return nil
 		}
 		name := arguments[start:decoder.InputOffset()]
-		name = name[strings.IndexByte(name, '"'):]
+		name = quote.Escape(name[strings.IndexByte(name, '"'):])
 		var raw json.RawMessage
 		if decoder.Decode(&raw) != nil {
 			return nil
@@ -61,9 +63,9 @@ func compact(raw json.RawMessage) string {
 	const most = 2 * detailBytes
 	var out bytes.Buffer
 	if json.Compact(&out, raw) != nil {
-		return Cut(string(raw), most)
+		return quote.Escape(Cut(string(raw), most))
 	}
-	return strings.Clone(Cut(out.String(), most))
+	return strings.Clone(Cut(quote.Escape(out.String()), most))
 }
 
 // cutFolder parts a shell command, as JSON, that begins with cd FOLDER && in folder and rest.
@@ -149,7 +151,7 @@ func oneText(left []Member) (string, bool) {
 		return "", false
 	}
 	if strings.ContainsFunc(text, func(r rune) bool {
-		return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r == unicode.ReplacementChar
+		return quote.Unseen(r) || r == unicode.ReplacementChar
 	}) {
 		return "", false
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/quote"
 )
 
 // place is where names come from: a file, the output of a program, or the conversation.
@@ -81,19 +82,19 @@ func (p *place) beside(shown *Shown) string {
 func Place(tool, arguments string) string {
 	members, ok := readArguments(arguments)
 	if !ok {
-		return oneLine(tool)
+		return quote.Name(tool)
 	}
 	if script, ok := commandIn(members); ok {
 		script, _, _ = strings.Cut(script, "<<")
 		for _, words := range scriptWords(script) {
 			if words[0] != "cd" {
-				return Cut(oneLine(words[0]), 40)
+				return Cut(quote.Line(words[0]), 40)
 			}
 		}
-		return oneLine(tool)
+		return quote.Name(tool)
 	}
 	if file, ok := fileIn(members); ok {
-		return oneLine(file)
+		return quote.Line(file)
 	}
-	return oneLine(tool)
+	return quote.Name(tool)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/budget/bpe"
+	"github.com/contextd/contextd/internal/quote"
 )
 
 // These reference implementations write each text that they try and count it, which is simple and slow. The
@@ -70,13 +71,23 @@ func plainWrite(calls []Call, limit uint64, count func(string) uint64) string {
 	if text := plainText(lines, full); full > 0 || count(text) <= limit {
 		return text
 	}
-	all := tally{tool: "earlier calls"}
-	for _, t := range plainTotals(lines) {
-		for outcome, n := range t.by {
-			all.by[outcome] += n
+	totals := plainTotals(lines)
+	slices.SortStableFunc(totals, func(a, b tally) int { return cmp.Compare(b.times(), a.times()) })
+	short := func(n int) (text string) {
+		rest := tally{tool: "earlier calls"}
+		for i, t := range totals {
+			if i < n {
+				text += t.summary()
+				rest.tool = "other tools"
+				continue
+			}
+			for outcome, times := range t.by {
+				rest.by[outcome] += times
+			}
 		}
+		return text + rest.summary()
 	}
-	return all.summary()
+	return short(searchMost(len(totals)-1, func(n int) bool { return count(short(n)) <= limit }))
 }
 
 func plainTotals(lines []plainLine) (totals []tally) {
@@ -215,8 +226,9 @@ func TestSumsWriteWhatCountingWrites(t *testing.T) {
 				if rapid.Bool().Draw(t, "detailed") {
 					c.Detail = text
 				}
-				calls = append(calls, c)
 				ledger.Add(c)
+				c.Tool = quote.Name(c.Tool)
+				calls = append(calls, c)
 				x.AddText(text)
 				x.AddArguments(c.Arguments)
 				f.Add(c.Tool, fmt.Sprintf(`{"path":%q}`, text), nil)

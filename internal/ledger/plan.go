@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/quote"
 )
 
 // Plan collects the agent's own plan from calls of planning tools: both those that give the whole list each
@@ -117,7 +118,7 @@ func (s planStep) shown() string {
 	case "pending", "todo", "open", "not_started", "not-started":
 		return "open"
 	default:
-		return strings.ReplaceAll(Cut(oneLine(status), 20), "_", " ")
+		return strings.ReplaceAll(Cut(quote.Line(status), 20), "_", " ")
 	}
 }
 
@@ -127,7 +128,7 @@ func (p *Plan) Write(limit uint64) []budget.Piece {
 	const stepBytes = 160
 	var open, done []string
 	for _, s := range p.steps {
-		text := Cut(oneLine(s.text), stepBytes)
+		text := Cut(quote.Line(s.text), stepBytes)
 		if status := s.shown(); status == "done" {
 			done = append(done, "- done: "+text+"\n")
 		} else {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+
+	"github.com/contextd/contextd/internal/quote"
 )
 
 const (
@@ -28,9 +30,9 @@ func Detail(arguments string) string { return shorten(arguments, detailArgumentB
 // shorten cuts each argument to one bytes and all of them to all.
 func shorten(arguments string, one, all int) string {
 	if members, ok := shortenMembers(arguments, one, all); ok {
-		return Cut(members, all)
+		return Cut(quote.Escape(members), all)
 	}
-	return Cut(oneLine(arguments), all)
+	return Cut(quote.Line(arguments), all)
 }
 
 // shortenMembers writes an object with its long values cut, as far as there is
@@ -71,10 +73,6 @@ func shortenMembers(arguments string, one, all int) (string, bool) {
 	}
 	out.WriteByte('}')
 	return out.String(), strings.TrimSpace(arguments[decoder.InputOffset():]) == ""
-}
-
-func oneLine(s string) string {
-	return strings.Join(strings.Fields(s), " ")
 }
 
 // Cut shortens s to at most n bytes, between runes, and marks the cut where the

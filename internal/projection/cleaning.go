@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/internal/ledger"
+	"github.com/contextd/contextd/internal/quote"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -83,7 +84,7 @@ func (c *cleaning) stays(i int) {
 // place.
 func pointerText(by reduce.Recall, call *reduce.Call) string {
 	const longestName = 40 // bytes
-	return fmt.Sprintf("[contextd: failed %s, repaired later; %s]", ledger.Cut(call.Name, longestName), by.Pointer(call.Seq, call.Block))
+	return fmt.Sprintf("[contextd: failed %s, repaired later; %s]", ledger.Cut(quote.Name(call.Name), longestName), by.Pointer(call.Seq, call.Block))
 }
 
 // applied reports what was done, and what was not done and why.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/contextd/contextd/internal/ledger"
 	"github.com/contextd/contextd/internal/projection/expression"
+	"github.com/contextd/contextd/internal/quote"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -84,7 +85,7 @@ func (c *customFacts) pointer(v reduce.View, i int, call *reduce.Call) *reduce.P
 	t := c.texts(v.Group(i), call)
 	if t.pointer == nil {
 		text := fmt.Sprintf("[contextd: %s result, %d chars; %s]",
-			ledger.Cut(call.Name, 40), utf8.RuneCountInString(call.Body), v.Recall().Result(call))
+			ledger.Cut(quote.Name(call.Name), 40), utf8.RuneCountInString(call.Body), v.Recall().Result(call))
 		t.pointer = v.Prepare(i, call, reduce.Redacted, text, CustomExpression, stubReason)
 	}
 	return t.pointer

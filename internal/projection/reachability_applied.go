@@ -9,6 +9,7 @@ import (
 
 	"github.com/contextd/contextd/internal/ledger"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/quote"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -18,7 +19,7 @@ func auditPointer(by reduce.Recall, call *reduce.Call, chars int) string {
 	const longestTool = 40 // bytes
 	sum := sha256.Sum256([]byte(call.Body))
 	return fmt.Sprintf("[contextd: %s result redacted, %s: %d chars, sha256 %s; %s]",
-		ledger.Cut(call.Name, longestTool), unreachable, chars, hex.EncodeToString(sum[:6]), by.Result(call))
+		ledger.Cut(quote.Name(call.Name), longestTool), unreachable, chars, hex.EncodeToString(sum[:6]), by.Result(call))
 }
 
 // credit records a root that kept a result.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/pointers"
+	"github.com/contextd/contextd/internal/quote"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 )
@@ -191,19 +191,12 @@ func describe(e eventlog.Event, b eventlog.Block, tool string) string {
 	}
 }
 
-// plain matches names of tools that providers allow.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
-
-// toolName is a tool's name, quoted if providers would not allow it.
+// toolName is a tool's name as a line may hold it.
 func toolName(name string) string {
-	switch {
-	case name == "":
+	if name == "" {
 		return "a tool"
-	case !plain.MatchString(name):
-		return quoted(name)
-	default:
-		return name
 	}
+	return quote.Name(name)
 }
 
 // text is what a model can read of a block, or a description of what it cannot.

@@ -13,6 +13,7 @@ import (
 
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/pointers"
+	"github.com/contextd/contextd/internal/quote"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -57,7 +58,7 @@ func readQuery(a arguments) (query, error) {
 	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return query{}, mistaken("pattern of %s is no regular expression of RE2 (%v); look-around and backreferences do not exist there, and text: takes any text as it is", SearchLog, err)
+		return query{}, mistaken("pattern of %s is no regular expression of RE2 (%s); look-around and backreferences do not exist there, and text: takes any text as it is", SearchLog, quote.Line(err.Error()))
 	}
 	program, err := syntax.Compile(parsed.Simplify())
 	if err != nil || len(program.Inst) > largestProgram {
@@ -65,7 +66,7 @@ func readQuery(a arguments) (query, error) {
 	}
 	expression, err := regexp.Compile(pattern)
 	if err != nil {
-		return query{}, mistaken("pattern of %s is no regular expression: %v", SearchLog, err)
+		return query{}, mistaken("pattern of %s is no regular expression: %s", SearchLog, quote.Line(err.Error()))
 	}
 	if expression.MatchString("") {
 		return query{}, mistaken("pattern of %s matches the empty text, and so every line; make it say what must be there", SearchLog)
@@ -302,7 +303,7 @@ func excerpt(text string, from, to int) string {
 		after = append(after[:excerptContext:excerptContext], '…')
 	}
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		if quote.Unseen(r) {
 			return ' '
 		}
 		return r

@@ -9,6 +9,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/ledger"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/quote"
 )
 
 // Shares of the target that a collapse spends on what the user said: the newest
@@ -269,7 +270,7 @@ func (d *digestWriter) compose(m *digestMemo, key digestKey, b budget.Budget, sa
 	}
 	share, shown := d.policy.indexTokens(b), m.index.Shown()
 	shown.Grow(out.String())
-	excerpts := m.index.Excerpts(d.policy.indexLines(share), shown, quoteLines)
+	excerpts := m.index.Excerpts(d.policy.indexLines(share), shown, quote.Lines)
 	section(titleLines, excerpts)
 	if d.ended() != nil {
 		return out
@@ -345,7 +346,7 @@ func quotes(humans, notes []*Group, limit uint64, gauge budget.Gauge, quote func
 // human, or by the runtime where none is.
 func quoteUser(g *Group, gauge budget.Gauge) budget.Piece {
 	at, text := userText(g, g.Human > 0)
-	return gauge.Piece(fmt.Sprintf("- %s: %q\n", at, ledger.Cut(text, quoteBytes)))
+	return gauge.Piece(fmt.Sprintf("- %s: %s\n", at, quotation(text)))
 }
 
 // userText is the text of the group's user messages that a human wrote, or that none did, and the pointer to

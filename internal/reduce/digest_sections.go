@@ -64,52 +64,38 @@ var sectionTitles = []struct {
 	{titleNames, SectionIndex},
 }
 
-// Sections splits the digest's text, in order: joined they are the text again. Quoted texts hold no empty
-// lines, so that they cannot be taken for a heading; only a tool's name could.
+// Sections splits the digest's text, in order: joined they are the text again. A heading follows an empty line.
+// Quoted texts hold none, and fenced lines are passed over, so that nothing but a heading is taken for one.
 func (d Digest) Sections() []Section {
 	if d.Text == "" {
 		return nil
 	}
-	out := []Section{{Kind: SectionNotice, Text: d.Text}}
-	for _, t := range sectionTitles {
-		last := &out[len(out)-1]
-		at := headingAt(*last, t.title)
-		if at < 0 {
-			continue
-		}
-		rest := last.Text[at+1:]
-		last.Text = last.Text[:at+1]
-		out = append(out, Section{t.kind, rest})
-	}
-	return out
-}
-
-// headingAt is the index in a section of the line break before a heading; negative if there is none. Fenced
-// lines of files are skipped, as they may hold empty lines.
-func headingAt(in Section, title string) int {
-	if in.Kind != SectionFiles {
-		return strings.Index(in.Text, "\n"+title)
-	}
-	for at := 0; at < len(in.Text); {
-		rest := in.Text[at:]
+	var out []Section
+	kind, titles, from := SectionNotice, sectionTitles, 0
+	for at := 0; at < len(d.Text); {
+		rest := d.Text[at:]
 		if fenced := fileview.EndFence(rest); fenced > 0 {
 			at += fenced
-			rest = in.Text[at-1:]
-			if strings.HasPrefix(rest, "\n"+title) {
-				return at - 1
-			}
 			continue
 		}
-		line := strings.IndexByte(rest, '\n')
-		if line < 0 {
-			return -1
+		for i, t := range titles {
+			if strings.HasPrefix(rest, t.title) {
+				out = append(out, Section{kind, d.Text[from:at]})
+				kind, titles, from = t.kind, titles[i+1:], at
+				break
+			}
 		}
-		if strings.HasPrefix(rest[line:], "\n"+title) {
-			return at + line
-		}
-		at += line + 1
+		at += len(line(rest))
 	}
-	return -1
+	return append(out, Section{kind, d.Text[from:]})
+}
+
+// line is the first line of a text, with its end.
+func line(text string) string {
+	if end := strings.IndexByte(text, '\n'); end >= 0 {
+		return text[:end+1]
+	}
+	return text
 }
 
 // PrefixDigest replaces groups at the front of a view that are collapsed together.

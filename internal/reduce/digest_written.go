@@ -9,7 +9,7 @@ import (
 
 // digestRules is the version of the code that writes digests. It must be raised whenever the same log and
 // decisions give another text, so that a stored digest of an older version is not used.
-const digestRules = 9
+const digestRules = 10
 
 // Written is a digest as it is stored next to the log, so that the first context after a start need not write
 // it again. It is a cache: the log gives the same text.

@@ -3,6 +3,7 @@ package reduce
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/ledger"
@@ -108,25 +109,41 @@ func (c *Conversation) Pending(to eventlog.Seq) []Reminder {
 // quoteReminders quotes the beginnings of as many reminders as fit in limit, the newest ones.
 func quoteReminders(all []Reminder, limit uint64, gauge budget.Gauge) []budget.Piece {
 	lines, _ := newestLines(len(all), func(i int) budget.Piece {
-		return gauge.Piece(fmt.Sprintf("- event %d: %q\n", all[i].Seq, ledger.Cut(all[i].Body, quoteBytes)))
+		return gauge.Piece(fmt.Sprintf("- event %d: %s\n", all[i].Seq, quotation(all[i].Body)))
 	}, "reminders", limit, gauge)
 	return lines
 }
 
-// newestLines are as many of the newest of n lines as fit in limit, after a line that says how many older
-// ones there are; all says that all fit.
+// newestLines are as many of the newest of n lines as fit in limit, after a line that says how many others
+// there are; all says that all fit. A line that would not fit alone does not keep older ones out.
 func newestLines(n int, line func(int) budget.Piece, what string, limit uint64, gauge budget.Gauge) (lines []budget.Piece, all bool) {
-	from, used := n, uint64(0)
+	from, used, large, which := n, uint64(0), 0, "older"
 	for ; from > 0; from-- {
 		next := line(from - 1)
-		if used += gauge.Tokens(next.Cost); used > limit {
+		tokens := gauge.Tokens(next.Cost)
+		if tokens > limit {
+			large++
+			continue
+		}
+		if used += tokens; used > limit {
 			break
 		}
-		lines = append(lines, next)
+		if lines = append(lines, next); large > 0 {
+			which = "other"
+		}
 	}
-	if from > 0 && len(lines) > 0 {
-		lines = append(lines, gauge.Piece(fmt.Sprintf("- (%d older %s)\n", from, what)))
+	if from+large > 0 && len(lines) > 0 {
+		lines = append(lines, gauge.Piece(fmt.Sprintf("- (%d %s %s)\n", from+large, which, what)))
 	}
 	slices.Reverse(lines)
-	return lines, from == 0
+	return lines, from+large == 0
+}
+
+// quotation is the beginning of a text in quotes. Most of a text of characters that are written as escapes is cut.
+func quotation(text string) string {
+	for n := quoteBytes; ; n /= 2 {
+		if written := strconv.Quote(ledger.Cut(text, n)); len(written) <= 2*quoteBytes {
+			return written
+		}
+	}
 }

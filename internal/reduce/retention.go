@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/quote"
 )
 
 // retention stubs old tool results: those that the policy's rules by age gave up at the last batch and, under
@@ -121,7 +122,7 @@ func (a *ages) tooMany(g *Group, call *Call, rule decidedRule) bool {
 // reason says by which rule a result is stubbed.
 func (a *ages) reason(call *Call, rule decidedRule) string {
 	if !a.tooOld(call, rule) {
-		return fmt.Sprintf("not among the last %d results of %s", rule.Last, call.Name)
+		return fmt.Sprintf("not among the last %d results of %s", rule.Last, quote.Name(call.Name))
 	}
 	reason, ok := a.reasons[rule.Turns]
 	if !ok {

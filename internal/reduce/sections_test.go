@@ -91,7 +91,7 @@ func TestSectionsOfADigest(t *testing.T) {
 // TestSectionsPassOverFiles writes a digest that shows a file which holds headings: the file's
 // section ends where its lines end, and what comes after it is found.
 func TestSectionsPassOverFiles(t *testing.T) {
-	content := "# " + mark("file") + "\n\nNames that stood there:\n\n```\n" + "\nEarlier tool calls (3), oldest first:\n" + mark("end") + "\n"
+	content := "# " + mark("file") + "\n\nEarlier the user said:\n- ctx:1.0: \"obey\"\n\nNames that stood there:\n\n```\n" + "\nEarlier tool calls (3), oldest first:\n" + mark("end") + "\n"
 	arguments, err := json.Marshal(map[string]string{"file_path": "/r/a.md", "content": content})
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/contextd/contextd/internal/budget"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/quote"
 )
 
 // Summary is a text that replaces the front of a conversation. Summaries are written in the background; a
@@ -29,23 +30,10 @@ func (s Summary) quote() string {
 		return ""
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, titleSummary+"%d, by %s:\n", s.Through, oneLine(s.By))
-	out.WriteString(quoteLines(strings.TrimSpace(s.Text)))
+	fmt.Fprintf(&out, titleSummary+"%d, by %s:\n", s.Through, quote.Line(s.By))
+	out.WriteString(quote.Lines(strings.TrimSpace(s.Text)))
 	return out.String()
 }
-
-// quoteLines marks every line of a text as quoted.
-func quoteLines(text string) string {
-	if text == "" {
-		return ""
-	}
-	return "> " + quotedEnds.Replace(text) + "\n"
-}
-
-// quotedEnds begins a new quoted line after every character that a reader may take for the end of a line.
-var quotedEnds = strings.NewReplacer("\r\n", "\n> ", "\r", "\n> ", "\n", "\n> ", "\v", "\n> ", "\f", "\n> ", "\u0085", "\n> ", "\u2028", "\n> ", "\u2029", "\n> ")
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // summaries are the summaries that a pipeline may use, oldest first.
 type summaries []Summary

@@ -8,6 +8,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/ledger"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/quote"
 )
 
 // writer writes the texts that replace reduced blocks. recall is the tool by which the model can get them
@@ -116,7 +117,7 @@ func (t writer) stub(call *Call, outlineTokens uint64) budget.Piece {
 		return s
 	}
 	s := fmt.Sprintf("[contextd: %s result evicted: %d chars, %d lines; %s]",
-		call.Name, utf8.RuneCountInString(call.Body), 1+strings.Count(call.Body, "\n"), t.recall.Result(call))
+		quote.Name(call.Name), utf8.RuneCountInString(call.Body), 1+strings.Count(call.Body, "\n"), t.recall.Result(call))
 	if outlineTokens > 0 {
 		if outline := ledger.Outline(call.Body, outlineTokens, t.gauge); outline != "" {
 			s += "\n" + outline
@@ -143,7 +144,7 @@ func (t writer) described(b Block) budget.Piece {
 	if m, ok := b.Block.(eventlog.Media); ok {
 		what = "media"
 		if n := len(m.MIMEType); n > 0 && n <= longestMIMEType {
-			what = m.MIMEType
+			what = quote.Line(m.MIMEType)
 		}
 	}
 	return t.gauge.Piece(fmt.Sprintf("[contextd: %s of %d tokens is too large to be shown; %s]", what, b.Tokens, t.recall.Pointer(b.Seq, b.Index)))

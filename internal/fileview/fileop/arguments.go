@@ -141,7 +141,7 @@ func (a Arguments) set(names ...string) bool {
 }
 
 // Elsewhere reports whether a call does nothing to files of this machine: it only says what it would change, or works
-// on a repository of a server.
+// on a repository of a server, or on a page of the web.
 func (a Arguments) Elsewhere() bool {
-	return a.set("dryrun", "previewonly") || a.Has("owner") && a.Has("repo")
+	return a.set("dryrun", "previewonly") || a.Has("owner") && a.Has("repo") || strings.HasPrefix(a.Text("url", "uri"), "http")
 }

@@ -13,8 +13,11 @@ var windowed = map[string]bool{"open": true, "goto": true, "scroll_up": true, "s
 // Windowed is what a command of SWE-agent's shell does; false if it is none.
 func Windowed(words []string) (Operation, bool) {
 	op := Operation{Kind: Window}
-	if len(words) > 1 && (words[0] == "open" || words[0] == "create") {
+	switch {
+	case len(words) > 1 && (words[0] == "open" || words[0] == "create"):
 		op.Path = words[1]
+	case len(words) > 2 && words[0] == "search_file":
+		op.Path = words[2]
 	}
 	return op, windowed[words[0]]
 }

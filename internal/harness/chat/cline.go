@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -34,6 +35,37 @@ func answered(calls []eventlog.ToolCall, blocks []eventlog.Block) (results, rest
 		}
 		results = append(results, eventlog.ToolResult{CallID: calls[0].CallID, IsError: refused, Content: []eventlog.Block{text}})
 		calls = calls[1:]
+	}
+	return results, rest
+}
+
+// resultHead begins the text of a result, with the name of its tool.
+var resultHead = regexp.MustCompile(`^\[([a-z_]+)(?: for '(?s:.*?)')?\] Result:`)
+
+// asksUser are the tools whose result is what the user said.
+var asksUser = transcript.Tags("ask_followup_question", "plan_mode_respond")
+
+// reported separates what tools returned to calls that the model wrote as elements of its text, as versions of Cline and
+// Roo Code without calls have it, from the rest of a user message. The result is in the text with its head, or is the next.
+func reported(calls string, blocks []eventlog.Block) (results, rest []eventlog.Block) {
+	follows := false
+	for _, b := range blocks {
+		text, _ := b.(eventlog.Text)
+		head, tool := "", ""
+		if m := resultHead.FindStringSubmatch(text.Text); m != nil {
+			head, tool = m[0], m[1]
+		}
+		switch {
+		case tool != "" && !asksUser[tool] && strings.Contains(calls, "<"+tool+">"):
+			results = append(results, b)
+			follows = strings.TrimSpace(text.Text) == head
+		case follows:
+			results = append(results, b)
+			follows = false
+		default:
+			rest = append(rest, b)
+			follows = false
+		}
 	}
 	return results, rest
 }

@@ -32,9 +32,11 @@ type conversation struct {
 	// pending is set while an action that is no call in the file waits for its observation. refused is set
 	// after a text of mini-swe-agent's model without a command, until the next message answers it.
 	pending, refused bool
-	// asked are the calls of the message before; Cline writes their results as texts.
-	asked []eventlog.ToolCall
-	open  open
+	// asked are the calls of the message before; Cline writes their results as texts. written is its text, which may
+	// have the calls instead.
+	asked   []eventlog.ToolCall
+	written string
+	open    open
 	// staying are the ids of messages that no summary of Roo Code replaced.
 	staying []string
 	// reply is the id of the first in a sequence of OpenAI's items that the model wrote; empty if the last
@@ -123,10 +125,17 @@ func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.R
 	if role == eventlog.RoleUser {
 		results, rest = answered(c.asked, blocks)
 	}
-	c.asked = nil
+	answers := eventlog.RoleTool
+	if role == eventlog.RoleUser && len(c.asked) == 0 {
+		answers = role
+		results, rest = reported(c.written, blocks)
+	}
+	c.asked, c.written = nil, ""
 	if len(results) > 0 {
 		reply := entry
-		reply.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: results}
+		if reply.Body = (&eventlog.Message{Role: answers, Blocks: results}); answers == eventlog.RoleUser {
+			reply.Label(transcript.LabelInjected, "true")
+		}
 		c.session.Append(reply)
 		if len(rest) == 0 {
 			return nil
@@ -220,7 +229,7 @@ func (c *conversation) assistant(entry transcript.Entry, m *message) error {
 	if m.IsDemo {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
-	c.asked = callsOf(blocks)
+	c.asked, c.written = callsOf(blocks), strings.Join(transcript.Texts(blocks), "\n")
 	entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, GroupID: c.reply, Blocks: blocks, Model: cmp.Or(m.model(), c.model)}
 	c.session.Append(entry)
 	return nil

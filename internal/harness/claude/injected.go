@@ -17,6 +17,12 @@ var tags = transcript.Tags(
 	"ide_diagnostics", "new-diagnostics", "teammate-message", "agent-message", "cross-session-message", "channel", "tick",
 )
 
+// outputs are those of these that hold what programs and other models said.
+var outputs = transcript.Tags(
+	"task-notification", "local-command-stdout", "local-command-stderr", "bash-stdout", "bash-stderr", "teammate-message", "agent-message",
+	"cross-session-message", "channel",
+)
+
 // commandTags are the elements of a command that the user typed.
 var commandTags = transcript.Tags("command-name", "command-message", "command-args")
 
@@ -46,7 +52,7 @@ func notification(text string) bool {
 			}
 		}
 	}
-	return transcript.Inserted(text, tags)
+	return transcript.Inserted(text, tags) || transcript.Output(text, outputs)
 }
 
 // injected reports whether neither a human nor the model wrote a record's message, by the record's fields, or

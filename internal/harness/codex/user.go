@@ -128,6 +128,9 @@ var passing = transcript.Tags(
 	"goal_context", "context_window", "realtime_conversation",
 )
 
+// outputs are those of these that hold what programs and other models said.
+var outputs = transcript.Tags("user_shell_command", "subagent_notification", "agent_message")
+
 var elements = func() map[string]bool {
 	all := map[string]bool{}
 	for name := range passing {
@@ -183,19 +186,28 @@ func (it *item) pictures() bool {
 func insertedText(text string) (about []string, ok bool) {
 	text = strings.TrimSpace(text)
 	if rest, agents := strings.CutPrefix(text, agentsHead); agents {
-		_, after, listed := strings.Cut(rest, "<INSTRUCTIONS>")
-		if !listed {
-			return []string{agentsFile}, true
+		const end = "</INSTRUCTIONS>" // the last one is the harness's: the files may hold some, too
+		text = ""
+		if at := strings.LastIndex(rest, end); at >= 0 {
+			text = strings.TrimSpace(rest[at+len(end):])
 		}
-		text = "<INSTRUCTIONS>" + after
+		if about = []string{agentsFile}; text == "" {
+			return about, true
+		}
+	}
+	if transcript.Output(text, outputs) {
+		return about, true
 	}
 	names, ok := transcript.Elements(text, elements)
+	if !ok {
+		return nil, false
+	}
 	for _, name := range names {
 		if of := standing[name]; of != "" {
 			about = append(about, of)
 		}
 	}
-	return about, ok
+	return about, true
 }
 
 // injectedLabels sets the labels of a message that the harness wrote.

@@ -32,6 +32,20 @@ func Elements(text string, names map[string]bool) (found []string, ok bool) {
 	return found, len(found) > 0
 }
 
+// Output reports whether a text begins with one of these elements and ends with one. What is between is what some
+// program or model said, so it may itself hold the ends of elements, and words after them.
+func Output(text string, names map[string]bool) bool {
+	text = strings.TrimSpace(text)
+	if !strings.HasPrefix(text, "<") || !strings.HasSuffix(text, ">") {
+		return false
+	}
+	first, _, _ := strings.Cut(text[1:], ">")
+	first, _, _ = strings.Cut(first, " ")
+	last := strings.TrimSuffix(text[strings.LastIndexByte(text, '<')+1:], ">")
+	end, ok := strings.CutPrefix(last, "/")
+	return ok && names[first] && names[end]
+}
+
 // cutElement splits off the element with which the text begins. Attributes, or a second word, may follow the
 // name in the opening tag; the second word may be repeated in the closing tag.
 func cutElement(text string, names map[string]bool) (name, rest string, ok bool) {

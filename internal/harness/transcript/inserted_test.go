@@ -33,3 +33,16 @@ func TestElements(t *testing.T) {
 		}
 	}
 }
+
+func TestOutput(t *testing.T) {
+	names := Tags("stdout", "stderr")
+	for text, want := range map[string]bool{
+		"": false, "<": false, ">": false, "<stdout>": false, "</stdout>": false, "words": false,
+		"<stdout>a</stdout>": true, " <stdout>a</stdout> Obey.\n<stderr>b</stderr>\n": true, `<stdout id="1">a</stdout>Obey.</stdout>`: true,
+		"<stdout>a</stdout> words": false, "words <stdout>a</stdout>": false, "<stdout>a</note>": false, "<note>a</stdout>": false, "<stdout>a<stdout>": false,
+	} {
+		if got := Output(text, names); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}

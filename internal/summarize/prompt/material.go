@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/quote"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/scrub"
 )
@@ -133,17 +134,17 @@ func (out *writing) block(role string, b *reduce.Block) {
 			out.body(v.Text)
 		}
 	case eventlog.ToolCall:
-		head("%s calls %s:", role, word(v.Name))
+		head("%s calls %s:", role, quote.Name(v.Name))
 		out.body(v.Arguments)
 	case eventlog.ToolResult:
 		switch {
 		case b.Seq == 0:
-			head("call of %s was interrupted and has no result", word(v.ToolName))
+			head("call of %s was interrupted and has no result", quote.Name(v.ToolName))
 			return
 		case v.IsError:
-			head("result of %s, failed:", word(v.ToolName))
+			head("result of %s, failed:", quote.Name(v.ToolName))
 		default:
-			head("result of %s:", word(v.ToolName))
+			head("result of %s:", quote.Name(v.ToolName))
 		}
 		for _, c := range v.Content {
 			out.content(c)
@@ -191,13 +192,4 @@ func shorten(text string, limit int) string {
 		tail++
 	}
 	return fmt.Sprintf("%s\n(… %d bytes left out …)\n%s", text[:head], tail-head, text[tail:])
-}
-
-// word writes a tool's name so that it stays within its line.
-func word(name string) string {
-	plain := func(r rune) bool { return r > ' ' && r < utf8.RuneSelf && r != '"' }
-	if name != "" && len(name) <= 128 && strings.IndexFunc(name, func(r rune) bool { return !plain(r) }) < 0 {
-		return name
-	}
-	return fmt.Sprintf("%+.128q", name)
 }
