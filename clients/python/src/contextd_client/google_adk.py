@@ -6,9 +6,7 @@ Install `contextd-client[google-adk]`.
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
-import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,7 +15,8 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.genai import types
 
 from contextd_client import _read
-from contextd_client._conversation import Conversation, Diverged
+from contextd_client._conversation import Conversation
+from contextd_client._names import Diverged
 from contextd_client._usage import Usage
 from contextd_client.aio import Client
 from contextd_client.context import Context
@@ -34,23 +33,19 @@ _CONVERSATIONS = 1024
 _MADE = "contextd_"
 """How the ids of calls begin that have none in ADK's requests."""
 
-_NAMEABLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:@-]{0,99}")
 _UNSIGNED = base64.urlsafe_b64decode("skip_thought_signature_validator")
 
 
 def session_of(context: CallbackContext) -> str:
     """The session for an agent: each agent of ADK's session has its own history.
 
-    So has it in each task that another agent gave it, and in each branch of a workflow.
+    So has it in each task that another agent gave it, and in each branch of a workflow. What the
+    daemon does not take as a name is replaced; see session_name.
     """
     at = context._invocation_context
     name = f"{context.session.id}/{context.agent_name}"
     where = getattr(at, "isolation_scope", None) or at.branch
-    if not where:
-        return name
-    if not _NAMEABLE.fullmatch(where):
-        where = hashlib.sha256(where.encode()).hexdigest()[:16]
-    return f"{name}/{where}"
+    return f"{name}/{where}" if where else name
 
 
 class ContextdPlugin(BasePlugin):
