@@ -259,7 +259,7 @@ class Conversation:
         log = self._logs[self._version]
         try:
             done = await self._client.append(self._session, *new, expected_head=log.head)
-        except HeadMismatchError as error:
+        except (HeadMismatchError, AlreadyExistsError) as error:  # which names another model
             await self._learn(self._version)
             raise _OvertakenError from error
         log.known += [(r.event_id, r.seq) for r in done.receipts]
@@ -294,9 +294,18 @@ def _answering(given: Sequence[Event]) -> list[Event]:
 
 
 def _chain(history: Sequence[Event]) -> None:
+    """Give the events their ids.
+
+    These do not depend on the model that is named as the author: in a conversation with two models,
+    the adapter of each names its own.
+    """
     before = b""
     for event in history:
         event.ClearField("event_id")
-        said = event.SerializeToString(deterministic=True)
-        before = hashlib.sha256(before + said).digest()
+        said = event
+        if event.message.model:
+            said = Event()
+            said.CopyFrom(event)
+            said.message.ClearField("model")
+        before = hashlib.sha256(before + said.SerializeToString(deterministic=True)).digest()
         event.event_id = _PREFIX + before.hex()

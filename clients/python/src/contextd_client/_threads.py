@@ -191,7 +191,7 @@ class Threads:
             return
         try:
             done = self._client.append(thread.session, *new, expected_head=thread.log.head)
-        except HeadMismatchError as error:
+        except (HeadMismatchError, AlreadyExistsError) as error:
             del thread.logs[thread.version]
             raise _OvertakenError from error
         for event, receipt in zip(new, done.receipts, strict=True):

@@ -138,6 +138,21 @@ def test_two_runs_at_once(client: contextd_client.Client, session_id: str, diver
         assert talk.say("q4") == [*said, "q4"]
 
 
+def test_message_that_another_process_appended_otherwise(
+    client: contextd_client.Client, session_id: str
+) -> None:
+    talk = Talk(client, session_id, diverged="raise")
+    talk.say("q1")
+    other = Talk(client, session_id, saver=talk.saver)
+    other.say("q2")
+    state = talk.agent.get_state(talk.config).values["messages"]
+    edited = HumanMessage("q2 edited", id=state[2].id)
+    talk.agent.update_state(talk.config, {"messages": [edited]})
+    with pytest.raises(errors.HistoryDivergedError) as diverged:
+        talk.say("q3")
+    assert (diverged.value.index, diverged.value.seq) == (2, 2)
+
+
 def test_agent_in_a_tool(client: contextd_client.Client, session_id: str) -> None:
     """It has the thread of the agent that calls it, and histories of its own."""
     helper = Talk(client, session_id)
