@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from conftest import Daemon
 
 import contextd_client.aio
 from contextd_client import Budget, errors, events
@@ -64,6 +65,14 @@ async def test_two_processes_that_fork(
     assert await texts(two, "q", "a", "again") == ["q", "a", "again"]
     assert await texts(one, "q", "a", "once more") == ["q", "a", "once more"]
     assert await heads(aclient, session_id) == {"": 3, "/v2": 3, "/v3": 3, "/v4": 3}
+
+
+async def test_fork_of_a_log_that_was_lost(daemon: Daemon, session_id: str) -> None:
+    async with contextd_client.aio.Client(daemon.address) as client:
+        conversation = Conversation(client, session_id, "contextd", budget=BUDGET, diverged="fork")
+        await texts(conversation, "q", "a", "typo")
+        daemon.restart()
+        assert await texts(conversation, "q", "a", "edited") == ["q", "a", "edited"]
 
 
 async def test_error_says_what_to_do(aclient: contextd_client.aio.Client, session_id: str) -> None:

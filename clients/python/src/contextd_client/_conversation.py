@@ -12,7 +12,14 @@ from google.protobuf.json_format import MessageToDict
 
 from contextd_client import _rawjson, events
 from contextd_client._formats import FormatName
-from contextd_client._names import SEARCHED, WRITERS, Diverged, session_name, version_name
+from contextd_client._names import (
+    SEARCHED,
+    WRITERS,
+    Diverged,
+    session_name,
+    settings_of,
+    version_name,
+)
 from contextd_client._usage import Usage
 from contextd_client.aio import Client
 from contextd_client.context import Context
@@ -68,12 +75,7 @@ class Versions:
             await self._client.fork_session(version, following, at_seq=seq)
         else:
             before = await self._client.get_session(version)
-            await self._client.create_session(
-                following,
-                budget=before.budget if before.HasField("budget") else None,
-                policy=before.policy if before.HasField("policy") else None,
-                labels=dict(before.labels),
-            )
+            await self._client.create_session(following, **settings_of(before))
         self.newest += 1
         return following
 
@@ -229,7 +231,7 @@ class Conversation:
 
     async def _learn(self, version: int) -> list[str]:
         """Read a log: find the events that belong to the history. Returns the ids of all."""
-        log = self._logs[version] = _Log()
+        log = _Log()
         ids: list[str] = []
         try:
             async for event in self._client.read_events(self._versions.name(version)):
@@ -239,6 +241,7 @@ class Conversation:
                     log.known.append((event.event_id, event.seq))
         except NotFoundError:
             pass
+        self._logs[version] = log
         return ids
 
     async def _fork(self, same: int) -> None:
@@ -247,8 +250,11 @@ class Conversation:
             raise HistoryDivergedError(self._session, same, log.head)
         try:
             await self._versions.go_on_from(self._session, log.head)
-        except (AlreadyExistsError, NotFoundError) as error:
+        except AlreadyExistsError as error:
+            raise _OvertakenError from error
+        except NotFoundError as error:  # of a log that was lost
             self._logs.clear()
+            self._versions.newest = 1
             raise _OvertakenError from error
         self._version = self._versions.newest
         self._logs[self._version] = log
@@ -260,7 +266,7 @@ class Conversation:
         try:
             done = await self._client.append(self._session, *new, expected_head=log.head)
         except (HeadMismatchError, AlreadyExistsError) as error:  # which names another model
-            await self._learn(self._version)
+            del self._logs[self._version]
             raise _OvertakenError from error
         log.known += [(r.event_id, r.seq) for r in done.receipts]
         log.head = log.known[-1][1]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Literal
+from typing import Any, Literal
+
+from contextd_client.v1.session_pb2 import Session
 
 Diverged = Literal["raise", "fork"]
 """What to do where a history does not continue the log: raise HistoryDivergedError, or go on
@@ -40,3 +42,12 @@ def session_name(given: str) -> str:
 def version_name(name: str, version: int) -> str:
     """The name of a session's successor."""
     return name if version == 1 else f"{name}/v{version}"
+
+
+def settings_of(session: Session) -> dict[str, Any]:
+    """The settings with which to create a session like another."""
+    return {
+        "budget": session.budget if session.HasField("budget") else None,
+        "policy": session.policy if session.HasField("policy") else None,
+        "labels": dict(session.labels),
+    }

@@ -8,7 +8,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from contextd_client._names import SEARCHED, WRITERS, Diverged, session_name, version_name
+from contextd_client._names import (
+    SEARCHED,
+    WRITERS,
+    Diverged,
+    session_name,
+    settings_of,
+    version_name,
+)
 from contextd_client.client import Client
 from contextd_client.errors import (
     AlreadyExistsError,
@@ -178,9 +185,13 @@ class Threads:
             if seq:
                 self._client.fork_session(thread.session, following, at_seq=seq)
             else:
-                self._client.create_session(following)
-        except (AlreadyExistsError, NotFoundError) as error:
+                before = self._client.get_session(thread.session)
+                self._client.create_session(following, **settings_of(before))
+        except AlreadyExistsError as error:
+            raise _OvertakenError from error
+        except NotFoundError as error:  # of a log that was lost
             thread.logs.clear()
+            thread.newest = 1
             raise _OvertakenError from error
         thread.newest += 1
         thread.version = thread.newest

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from conftest import Daemon
 
 import contextd_client
 from contextd_client import Budget, errors
@@ -136,6 +137,16 @@ def test_two_runs_at_once(client: contextd_client.Client, session_id: str, diver
     if diverged == "fork":
         said = [str(m.content) for m in talk.agent.get_state(talk.config).values["messages"]]
         assert talk.say("q4") == [*said, "q4"]
+
+
+def test_fork_of_a_log_that_was_lost(daemon: Daemon, session_id: str) -> None:
+    with contextd_client.Client(daemon.address) as client:
+        talk = Talk(client, session_id)
+        talk.say("q1")
+        talk.say("q2")
+        after_one = list(talk.agent.get_state_history(talk.config))[-3].config
+        daemon.restart()
+        assert talk.say("edited", after_one) == ["q1", "a1", "edited"]
 
 
 def test_message_that_another_process_appended_otherwise(
