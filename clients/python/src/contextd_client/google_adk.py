@@ -15,6 +15,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.genai import types
 
 from contextd_client import _read
+from contextd_client._adk_contents import joined, parted, text_of
 from contextd_client._conversation import Conversation
 from contextd_client._names import Diverged
 from contextd_client._usage import Usage
@@ -82,11 +83,13 @@ class ContextdPlugin(BasePlugin):
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> LlmResponse | None:
         """Called by the runner."""
-        agent = callback_context._invocation_context.agent
+        at = callback_context._invocation_context
+        agent = at.agent
         if getattr(agent, "include_contents", "default") == "none":
             return None
         name = self._session_id(callback_context)
-        contents = [json.loads(_read.to_raw(content).json) for content in llm_request.contents]
+        given, beside = parted(llm_request, at)
+        contents = [json.loads(_read.to_raw(content).json) for content in given]
         _identify(contents)
         # ADK holds what models of all providers said in the form of Gemini's.
         history = [e for c in contents for e in _read.message_events(c, "gemini", "gemini")]
@@ -94,7 +97,7 @@ class ContextdPlugin(BasePlugin):
             return None
         context = await self._conversation(name).context(
             history,
-            system=_text(llm_request.config.system_instruction),
+            system=_text(llm_request.config.system_instruction) + text_of(beside),
             tools=[
                 tool.model_dump(mode="json", exclude_none=True, by_alias=True)
                 for tool in llm_request.config.tools or ()
@@ -103,7 +106,7 @@ class ContextdPlugin(BasePlugin):
         )
         shown = context.messages()
         _sign(shown, llm_request.contents, "gemini" in (llm_request.model or "").lower())
-        llm_request.contents = [_content(value) for value in shown]
+        llm_request.contents = joined([_content(value) for value in shown], beside)
         _keep(self._shown, name, context)
         return None
 
