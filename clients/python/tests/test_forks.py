@@ -67,6 +67,16 @@ async def test_two_processes_that_fork(
     assert await heads(aclient, session_id) == {"": 3, "/v2": 3, "/v3": 3, "/v4": 3}
 
 
+async def test_many_forks(aclient: contextd_client.aio.Client, session_id: str) -> None:
+    """What is held of them is bounded."""
+    conversation = Conversation(aclient, session_id, "contextd", budget=BUDGET, diverged="fork")
+    for number in range(20):
+        await texts(conversation, "q", "a", f"edit {number}")
+    assert len(conversation._logs) == 16
+    assert await texts(conversation, "q", "a", "edit 9", "b") == ["q", "a", "edit 9", "b"]
+    assert len(await heads(aclient, session_id)) == 20
+
+
 async def test_fork_of_a_log_that_was_lost(daemon: Daemon, session_id: str) -> None:
     async with contextd_client.aio.Client(daemon.address) as client:
         conversation = Conversation(client, session_id, "contextd", budget=BUDGET, diverged="fork")

@@ -258,6 +258,7 @@ class Conversation:
             raise _OvertakenError from error
         self._version = self._versions.newest
         self._logs[self._version] = log
+        self._logs.pop(self._version - SEARCHED, None)
 
     async def _append(self, new: Sequence[Event]) -> None:
         if not new:

@@ -196,6 +196,7 @@ class Threads:
         thread.newest += 1
         thread.version = thread.newest
         thread.logs[thread.version] = log
+        thread.logs.pop(thread.version - SEARCHED, None)
 
     def _append(self, thread: _Thread, new: Sequence[Event]) -> None:
         if not new:

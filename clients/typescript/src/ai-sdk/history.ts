@@ -181,6 +181,7 @@ export class History {
     [log.ids, log.seqs, log.head] = [from.ids.slice(0, same), from.seqs.slice(0, same), seq];
     this.#version = ++this.#newest;
     this.#logs.set(this.#version, log);
+    this.#logs.delete(this.#version - searched);
     return log;
   }
 
