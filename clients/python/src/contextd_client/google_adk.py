@@ -77,7 +77,7 @@ class ContextdPlugin(BasePlugin):
         self._session_id = session_id
         self._diverged: Diverged = diverged
         self._conversations: OrderedDict[str, Conversation] = OrderedDict()
-        self._shown: OrderedDict[str, Context] = OrderedDict()
+        self._shown: OrderedDict[tuple[str, str], Context] = OrderedDict()  # of each run
 
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
@@ -107,7 +107,7 @@ class ContextdPlugin(BasePlugin):
         shown = context.messages()
         _sign(shown, llm_request.contents, "gemini" in (llm_request.model or "").lower())
         llm_request.contents = joined([_content(value) for value in shown], beside)
-        _keep(self._shown, name, context)
+        _keep(self._shown, (callback_context.invocation_id, name), context)
         return None
 
     async def after_model_callback(
@@ -115,7 +115,8 @@ class ContextdPlugin(BasePlugin):
     ) -> LlmResponse | None:
         """Called by the runner."""
         name = self._session_id(callback_context)
-        if llm_response.partial or name not in self._shown:
+        run = (callback_context.invocation_id, name)
+        if llm_response.partial or run not in self._shown:
             return None
         used = llm_response.usage_metadata or types.GenerateContentResponseUsageMetadata()
         reason = llm_response.finish_reason
@@ -126,7 +127,7 @@ class ContextdPlugin(BasePlugin):
             stop_reason=reason.name if reason else "",
             model=llm_response.model_version or "",
         )
-        await self._conversation(name).record(self._shown.pop(name), usage)
+        await self._conversation(name).record(self._shown.pop(run), usage)
         return None
 
     def _conversation(self, name: str) -> Conversation:
@@ -144,7 +145,7 @@ class ContextdPlugin(BasePlugin):
         return found
 
 
-def _keep(held: OrderedDict[str, Any], name: str, value: Any) -> None:
+def _keep(held: OrderedDict[Any, Any], name: Any, value: Any) -> None:
     held[name] = value
     held.move_to_end(name)
     while len(held) > _CONVERSATIONS:
