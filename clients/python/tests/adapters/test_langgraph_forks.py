@@ -114,11 +114,12 @@ def test_two_runs_at_once(client: contextd_client.Client, session_id: str, diver
     both = threading.Barrier(2, timeout=30)
     talk = Talk(client, session_id, diverged=diverged)
     talk.say("q1")
+    begin = talk.agent.get_state(talk.config).config  # of both, whoever is faster
     failed: list[Exception] = []
 
     def run(text: str) -> None:
         try:
-            talk.say(text)
+            talk.say(text, begin)
         except errors.HistoryDivergedError as error:
             failed.append(error)
             both.wait()
