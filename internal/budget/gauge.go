@@ -117,6 +117,9 @@ func (g Gauge) CountBlock(b eventlog.Block) Count {
 	case eventlog.Media:
 		return g.countMedia(b)
 	case eventlog.ProviderBlock:
+		if file, ok := fileOf(b); ok {
+			return g.countMedia(file)
+		}
 		return g.counter.Count(b.JSON)
 	default:
 		return Count{}
@@ -160,7 +163,7 @@ func (g Gauge) countMedia(m eventlog.Media) Count {
 		return Count{Tokens: int(m.Tokens)}
 	case strings.HasPrefix(m.MIMEType, "image/"):
 		return Count{Tokens: ImageTokens, Estimated: true}
-	case strings.HasPrefix(m.MIMEType, "text/") && m.Data != "":
+	case readAsText(m.MIMEType) && m.Data != "":
 		return g.counter.Count(m.Data)
 	default:
 		return Count{Tokens: max(ImageTokens, len(m.Data)/documentBytesPerToken), Estimated: true}

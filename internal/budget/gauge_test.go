@@ -55,6 +55,11 @@ func TestCountBlock(t *testing.T) {
 		"small document":     {eventlog.Media{MIMEType: "application/pdf", Data: "x"}, estimate(budget.ImageTokens)},
 		"large document":     {eventlog.Media{MIMEType: "application/pdf", Data: strings.Repeat("x", 1<<20)}, estimate(1 << 16)},
 		"provider block":     {eventlog.ProviderBlock{Provider: "openai", JSON: `{"type": "web_search_call"}`}, exact(2)},
+		"gemini's text file": {eventlog.ProviderBlock{Provider: "google", JSON: `{"inlineData": {"mimeType": "text/csv", "data": "b25lIHR3bz8_"}}`}, exact(2)},
+		"gemini's JSON file": {eventlog.ProviderBlock{Provider: "google", JSON: `{"inlineData": {"mimeType": "application/json", "data": "b25lIHR3bw=="}}`}, exact(2)},
+		"gemini's video":     {eventlog.ProviderBlock{Provider: "google", JSON: `{"fileData": {"mimeType": "video/mp4", "fileUri": "gs://b/x"}}`}, estimate(budget.ImageTokens)},
+		"gemini's bad file":  {eventlog.ProviderBlock{Provider: "google", JSON: `{"inlineData": {"data": "?"}}`}, exact(3)},
+		"another's file":     {eventlog.ProviderBlock{Provider: "x", JSON: `{"fileData": {"fileUri": "gs://b/x"}}`}, exact(3)},
 		"nothing":            {nil, exact(0)},
 	} {
 		a := budget.NewGauge(words{budget.TokenizerO200K})

@@ -237,6 +237,19 @@ export class Session {
     return new Session(this.#services, newSessionId, this.#patience, session);
   }
 
+  /** Another session of the same daemon; see Client.session. */
+  beside(id: string): Session {
+    return new Session(this.#services, id, this.#patience);
+  }
+
+  /** Creates a session with the same settings and no events. */
+  async createAlike(newSessionId: string, options?: CallControl): Promise<Session> {
+    const { budget, policy, labels } = await this.get(options);
+    const request = { sessionId: newSessionId, labels, ...(budget ? { budget } : {}), ...(policy ? { policy } : {}) };
+    const { session } = await this.#patience.call(() => this.#services.context.createSession(request, options), options?.signal);
+    return new Session(this.#services, newSessionId, this.#patience, session);
+  }
+
   /** Deletes the session and what was derived from it. Forks keep what they share. */
   async delete(options?: CallControl): Promise<void> {
     await this.#patience.call(() => this.#services.context.deleteSession({ sessionId: this.id }, options), options?.signal);

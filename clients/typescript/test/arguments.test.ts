@@ -32,6 +32,7 @@ const options: Record<string, (given: never) => unknown> = {
   "Session.get": (o) => session().get(o),
   "Session.events": (o) => session().events({}, o).next(),
   "Session.fork": (o) => session().fork("t", o),
+  "Session.createAlike": (o) => session().createAlike("t", o),
   "Session.delete": (o) => session().delete(o),
   "Session.compact": (o) => session().compact(o),
   "Session.undoCompaction": (o) => session().undoCompaction(1n, o),
@@ -48,7 +49,7 @@ const options: Record<string, (given: never) => unknown> = {
 };
 
 const session = () => d.client.session("s");
-const withoutOptions = ["Client.session", "Client.close", "Session.forget"];
+const withoutOptions = ["Client.session", "Client.close", "Session.beside", "Session.forget"];
 /** These end with a signal alone. */
 const endless = ["Client.watch", "Client.runHooks", "Client.runSummaries"];
 

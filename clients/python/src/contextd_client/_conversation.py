@@ -6,12 +6,20 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 
 from contextd_client import _rawjson, events
 from contextd_client._formats import FormatName
+from contextd_client._names import (
+    SEARCHED,
+    WRITERS,
+    Diverged,
+    session_name,
+    settings_of,
+    version_name,
+)
 from contextd_client._usage import Usage
 from contextd_client.aio import Client
 from contextd_client.context import Context
@@ -29,53 +37,45 @@ from contextd_client.v1.policy_pb2 import Policy
 
 logger = logging.getLogger("contextd_client")
 
-Diverged = Literal["raise", "fork"]
-"""What to do where a history does not continue the log: raise HistoryDivergedError, or go on
-in a fork of the session, which shares the log up to there."""
-
 _PREFIX = "history:"
-_WRITERS = 8
+
+
+class _OvertakenError(Exception):
+    """Another writer was faster: look again."""
 
 
 class Versions:
-    """A session and its successors: `name`, `name/v2`, `name/v3` and so on.
-
-    The one with the highest number is current, for every process.
-    """
+    """A session and its successors: `name`, `name/v2`, `name/v3` and so on."""
 
     def __init__(self, client: Client, name: str) -> None:
+        """name: its id, or one of a framework; see session_name."""
         if not isinstance(client, Client):
             raise TypeError(f"client: must be contextd_client.aio.Client, not {client!r:.60}")
         self._client = client
-        self._name = name
+        self._name = session_name(name)
         self.newest = 1
 
     async def current(self) -> str:
-        """Name of the current version."""
+        """Name of the version with the highest number, which is the same for every process."""
         while await self._exists(self.newest + 1):
             self.newest += 1
         return self.name(self.newest)
 
     def name(self, version: int) -> str:
         """Name of a version."""
-        return self._name if version == 1 else f"{self._name}/v{version}"
+        return version_name(self._name, version)
 
-    async def go_on_from(self, current: str, seq: int) -> str:
-        """Make the next version: a fork of the current one at seq; 0: an empty session."""
+    async def go_on_from(self, version: str, seq: int) -> str:
+        """Make the next version: a fork of another at seq; 0: an empty session.
+
+        Raises AlreadyExistsError if another process did.
+        """
         following = self.name(self.newest + 1)
-        try:
-            if seq > 0:
-                await self._client.fork_session(current, following, at_seq=seq)
-            else:
-                before = await self._client.get_session(current)
-                await self._client.create_session(
-                    following,
-                    budget=before.budget if before.HasField("budget") else None,
-                    policy=before.policy if before.HasField("policy") else None,
-                    labels=dict(before.labels),
-                )
-        except AlreadyExistsError as error:
-            raise RuntimeError(f"somebody else writes to the session {self._name}") from error
+        if seq > 0:
+            await self._client.fork_session(version, following, at_seq=seq)
+        else:
+            before = await self._client.get_session(version)
+            await self._client.create_session(following, **settings_of(before))
         self.newest += 1
         return following
 
@@ -85,6 +85,30 @@ class Versions:
         except NotFoundError:
             return False
         return True
+
+
+class _Log:
+    """What the log of one version has of a history."""
+
+    def __init__(self) -> None:
+        self.known: list[tuple[str, int]] = []  # id and seq of each event of the history
+        self.head = 0
+
+    def shared(self, history: Sequence[Event]) -> int:
+        """How many events of a history it begins with."""
+        same = 0
+        for (known, _seq), event in zip(self.known, history, strict=False):
+            if known != event.event_id:
+                break
+            same += 1
+        return same
+
+    def cut(self, same: int) -> _Log:
+        """The log of a fork after that many events of the history."""
+        out = _Log()
+        out.known = self.known[:same]
+        out.head = out.known[-1][1] if same else 0
+        return out
 
 
 class Conversation:
@@ -113,9 +137,8 @@ class Conversation:
         self._policy = policy
         self._diverged = diverged
         self._versions = Versions(client, session_id)
-        self._session = ""
-        self._known: list[tuple[str, int]] = []  # id and seq of each event of the history
-        self._head = 0
+        self._version = 0  # the one in use
+        self._logs: dict[int, _Log] = {}
         self._overhead = ("", 0)
         self._lock = asyncio.Lock()
 
@@ -145,6 +168,10 @@ class Conversation:
         except ContextdError as error:
             logger.warning("the model call of %s was not recorded: %s", context.session_id, error)
 
+    @property
+    def _session(self) -> str:
+        return self._versions.name(self._version)
+
     async def _assemble(self, budget: Budget | None) -> Context:
         return await self._client.assemble(
             self._session, self._format, budget=budget, policy=self._policy
@@ -167,62 +194,90 @@ class Conversation:
         return budget
 
     async def _follow(self, history: Sequence[Event]) -> None:
-        if not self._session:
-            await self._learn()
-        for _ in range(_WRITERS):
-            same = 0
-            for (known, _seq), event in zip(self._known, history, strict=False):
-                if known != event.event_id:
-                    break
-                same += 1
-            if same < len(self._known):
-                await self._diverge(same)
+        for _ in range(WRITERS):
+            same = await self._find(history)
+            log = self._logs[self._version]
             try:
+                if same < len(log.known):
+                    await self._fork(same)
                 await self._append(history[same:])
-            except HeadMismatchError:
-                await self._learn()  # another writer was faster
-            else:
-                return
+            except _OvertakenError:
+                continue
+            return
         raise RuntimeError(f"{self._session}: other writers append faster than this one")
 
-    async def _learn(self) -> list[str]:
-        """Read the log: find the events that belong to the history. Returns their ids."""
-        self._session = await self._versions.current()
-        self._known = []
-        self._head = 0
+    async def _find(self, history: Sequence[Event]) -> int:
+        """Choose the version that a history continues; else that with the most of it.
+
+        Returns how many events they share. Two runs at once, or a return to what was said before
+        a fork, so continue versions that are there.
+        """
+        log = self._logs.get(self._version)
+        if log is not None and log.shared(history) == len(log.known):
+            return len(log.known)
+        await self._versions.current()
+        newest, best = self._versions.newest, -1
+        for version in range(newest, max(newest - SEARCHED, 0), -1):
+            if version not in self._logs:
+                await self._learn(version)
+            log = self._logs[version]
+            same = log.shared(history)
+            if same > best:
+                self._version, best = version, same
+            if 0 < same == len(log.known):
+                self._version, best = version, same
+                break
+        return best
+
+    async def _learn(self, version: int) -> list[str]:
+        """Read a log: find the events that belong to the history. Returns the ids of all."""
+        log = _Log()
         ids: list[str] = []
         try:
-            async for event in self._client.read_events(self._session):
+            async for event in self._client.read_events(self._versions.name(version)):
                 ids.append(event.event_id)
-                self._head = event.seq
+                log.head = event.seq
                 if event.event_id.startswith(_PREFIX):
-                    self._known.append((event.event_id, event.seq))
+                    log.known.append((event.event_id, event.seq))
         except NotFoundError:
             pass
+        self._logs[version] = log
         return ids
 
-    async def _diverge(self, same: int) -> None:
-        seq = self._known[same - 1][1] if same else 0
+    async def _fork(self, same: int) -> None:
+        log = self._logs[self._version].cut(same)
         if self._diverged == "raise":
-            raise HistoryDivergedError(self._session, same, seq)
-        self._session = await self._versions.go_on_from(self._session, seq)
-        self._known = self._known[:same]
-        self._head = seq
+            raise HistoryDivergedError(self._session, same, log.head)
+        try:
+            await self._versions.go_on_from(self._session, log.head)
+        except AlreadyExistsError as error:
+            raise _OvertakenError from error
+        except NotFoundError as error:  # of a log that was lost
+            self._logs.clear()
+            self._versions.newest = 1
+            raise _OvertakenError from error
+        self._version = self._versions.newest
+        self._logs[self._version] = log
+        self._logs.pop(self._version - SEARCHED, None)
 
     async def _append(self, new: Sequence[Event]) -> None:
         if not new:
             return
-        done = await self._client.append(self._session, *new, expected_head=self._head)
-        self._known += [(r.event_id, r.seq) for r in done.receipts]
-        self._head = self._known[-1][1]
+        log = self._logs[self._version]
+        try:
+            done = await self._client.append(self._session, *new, expected_head=log.head)
+        except (HeadMismatchError, AlreadyExistsError) as error:  # which names another model
+            del self._logs[self._version]
+            raise _OvertakenError from error
+        log.known += [(r.event_id, r.seq) for r in done.receipts]
+        log.head = log.known[-1][1]
 
     async def _begin_again(self, history: Sequence[Event], lost: LogLostError) -> None:
         """Append all of a history whose log was lost, unless the log has another conversation."""
-        lost_session = self._session
-        stored = await self._learn()
+        stored = await self._learn(self._version)
         if stored != [event.event_id for event in history][: len(stored)]:
             raise lost
-        self._client.forget_session(lost_session)
+        self._client.forget_session(self._session)
         await self._follow(history)
 
 
@@ -246,9 +301,18 @@ def _answering(given: Sequence[Event]) -> list[Event]:
 
 
 def _chain(history: Sequence[Event]) -> None:
+    """Give the events their ids.
+
+    These do not depend on the model that is named as the author: in a conversation with two models,
+    the adapter of each names its own.
+    """
     before = b""
     for event in history:
         event.ClearField("event_id")
-        said = event.SerializeToString(deterministic=True)
-        before = hashlib.sha256(before + said).digest()
+        said = event
+        if event.message.model:
+            said = Event()
+            said.CopyFrom(event)
+            said.message.ClearField("model")
+        before = hashlib.sha256(before + said.SerializeToString(deterministic=True)).digest()
         event.event_id = _PREFIX + before.hex()

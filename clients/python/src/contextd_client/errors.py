@@ -55,8 +55,11 @@ class HistoryDivergedError(ContextdError):
     """
 
     def __init__(self, session_id: str, index: int, seq: int) -> None:
+        at = f"fork the session at seq {seq}" if seq else "take another session"
         super().__init__(
-            f"entry {index} of the history is not what the log of {session_id} has in its place"
+            f"entry {index} of the history is not what the log of {session_id} has in its place. "
+            f'A log is never edited: {at}, or give the adapter diverged="fork". '
+            "Conversations of their own, as that of an agent in a tool, need a session each"
         )
         self.session_id = session_id
         self.index = index

@@ -6,9 +6,7 @@ Install `contextd-client[google-adk]`.
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
-import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,7 +15,9 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.genai import types
 
 from contextd_client import _read
-from contextd_client._conversation import Conversation, Diverged
+from contextd_client._adk_contents import joined, parted, text_of
+from contextd_client._conversation import Conversation
+from contextd_client._names import Diverged
 from contextd_client._usage import Usage
 from contextd_client.aio import Client
 from contextd_client.context import Context
@@ -34,23 +34,19 @@ _CONVERSATIONS = 1024
 _MADE = "contextd_"
 """How the ids of calls begin that have none in ADK's requests."""
 
-_NAMEABLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:@-]{0,99}")
 _UNSIGNED = base64.urlsafe_b64decode("skip_thought_signature_validator")
 
 
 def session_of(context: CallbackContext) -> str:
     """The session for an agent: each agent of ADK's session has its own history.
 
-    So has it in each task that another agent gave it, and in each branch of a workflow.
+    So has it in each task that another agent gave it, and in each branch of a workflow. What the
+    daemon does not take as a name is replaced; see session_name.
     """
     at = context._invocation_context
     name = f"{context.session.id}/{context.agent_name}"
     where = getattr(at, "isolation_scope", None) or at.branch
-    if not where:
-        return name
-    if not _NAMEABLE.fullmatch(where):
-        where = hashlib.sha256(where.encode()).hexdigest()[:16]
-    return f"{name}/{where}"
+    return f"{name}/{where}" if where else name
 
 
 class ContextdPlugin(BasePlugin):
@@ -81,17 +77,19 @@ class ContextdPlugin(BasePlugin):
         self._session_id = session_id
         self._diverged: Diverged = diverged
         self._conversations: OrderedDict[str, Conversation] = OrderedDict()
-        self._shown: OrderedDict[str, Context] = OrderedDict()
+        self._shown: OrderedDict[tuple[str, str], Context] = OrderedDict()  # of each run
 
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> LlmResponse | None:
         """Called by the runner."""
-        agent = callback_context._invocation_context.agent
+        at = callback_context._invocation_context
+        agent = at.agent
         if getattr(agent, "include_contents", "default") == "none":
             return None
         name = self._session_id(callback_context)
-        contents = [json.loads(_read.to_raw(content).json) for content in llm_request.contents]
+        given, beside = parted(llm_request, at)
+        contents = [json.loads(_read.to_raw(content).json) for content in given]
         _identify(contents)
         # ADK holds what models of all providers said in the form of Gemini's.
         history = [e for c in contents for e in _read.message_events(c, "gemini", "gemini")]
@@ -99,7 +97,7 @@ class ContextdPlugin(BasePlugin):
             return None
         context = await self._conversation(name).context(
             history,
-            system=_text(llm_request.config.system_instruction),
+            system=_text(llm_request.config.system_instruction) + text_of(beside),
             tools=[
                 tool.model_dump(mode="json", exclude_none=True, by_alias=True)
                 for tool in llm_request.config.tools or ()
@@ -108,8 +106,8 @@ class ContextdPlugin(BasePlugin):
         )
         shown = context.messages()
         _sign(shown, llm_request.contents, "gemini" in (llm_request.model or "").lower())
-        llm_request.contents = [_content(value) for value in shown]
-        _keep(self._shown, name, context)
+        llm_request.contents = joined([_content(value) for value in shown], beside)
+        _keep(self._shown, (callback_context.invocation_id, name), context)
         return None
 
     async def after_model_callback(
@@ -117,7 +115,8 @@ class ContextdPlugin(BasePlugin):
     ) -> LlmResponse | None:
         """Called by the runner."""
         name = self._session_id(callback_context)
-        if llm_response.partial or name not in self._shown:
+        run = (callback_context.invocation_id, name)
+        if llm_response.partial or run not in self._shown:
             return None
         used = llm_response.usage_metadata or types.GenerateContentResponseUsageMetadata()
         reason = llm_response.finish_reason
@@ -128,7 +127,7 @@ class ContextdPlugin(BasePlugin):
             stop_reason=reason.name if reason else "",
             model=llm_response.model_version or "",
         )
-        await self._conversation(name).record(self._shown.pop(name), usage)
+        await self._conversation(name).record(self._shown.pop(run), usage)
         return None
 
     def _conversation(self, name: str) -> Conversation:
@@ -146,7 +145,7 @@ class ContextdPlugin(BasePlugin):
         return found
 
 
-def _keep(held: OrderedDict[str, Any], name: str, value: Any) -> None:
+def _keep(held: OrderedDict[Any, Any], name: Any, value: Any) -> None:
     held[name] = value
     held.move_to_end(name)
     while len(held) > _CONVERSATIONS:

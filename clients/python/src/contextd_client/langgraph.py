@@ -7,11 +7,10 @@ The model gets the context that is assembled from the log.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from langchain.agents.middleware import AgentMiddleware
@@ -21,18 +20,14 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.config import get_config
 
 from contextd_client import _rawjson
+from contextd_client._names import Diverged
 from contextd_client._read import langchain
+from contextd_client._threads import Threads
 from contextd_client._usage import Usage
 from contextd_client.client import Client
 from contextd_client.context import Context
-from contextd_client.errors import (
-    ContextdError,
-    HistoryDivergedError,
-    LogLostError,
-    NotFoundError,
-)
+from contextd_client.errors import ContextdError
 from contextd_client.v1.budget_pb2 import Budget
-from contextd_client.v1.event_pb2 import Event
 from contextd_client.v1.policy_pb2 import Policy
 
 if TYPE_CHECKING:
@@ -44,42 +39,7 @@ else:
 
 logger = logging.getLogger("contextd_client")
 
-_THREADS = 1024
-
-
-class _Thread:
-    """The messages of a graph that are in its session's log."""
-
-    def __init__(self, stored: Iterable[Event]) -> None:
-        self.seqs: dict[str, int] = {}
-        self._digests: dict[str, bytes] = {}
-        self.context: Context | None = None
-        for event in stored:
-            self.add(event, event.seq)
-
-    def add(self, event: Event, seq: int) -> None:
-        """Remember an event of the log. Events other than messages may be from others."""
-        if event.HasField("message"):
-            self.seqs[event.event_id] = seq
-            self._digests[event.event_id] = _digest(event)
-
-    def new(self, session_id: str, events: Sequence[Event]) -> Sequence[Event]:
-        """The events that the log lacks. The state may lack old messages, but not the newest."""
-        seen = end = 0
-        for place, event in enumerate(events):
-            seq = self.seqs.get(event.event_id)
-            if seq is None:
-                continue
-            if _digest(event) != self._digests[event.event_id]:
-                raise HistoryDivergedError(session_id, place, seq - 1)
-            seen, end = seq, place + 1
-        if any(seq > seen for seq in self.seqs.values()):
-            raise HistoryDivergedError(session_id, end, seen)
-        return events[end:]
-
-
-def _digest(event: Event) -> bytes:
-    return hashlib.sha256(event.message.SerializeToString(deterministic=True)).digest()
+_SHOWN = 1024
 
 
 class ContextdMessages:
@@ -99,15 +59,21 @@ class ContextdMessages:
         *,
         policy: Policy | None = None,
         format: Literal["openai_chat", "anthropic"] = "openai_chat",
+        diverged: Diverged = "raise",
     ) -> None:
-        """format: anthropic for its models, which keeps signed reasoning; else openai_chat."""
+        """format: anthropic for its models, which keeps signed reasoning; else openai_chat.
+
+        diverged: what to do at such a state. With fork, the thread continues in a session of its
+        own, such as `my-thread/v2`.
+        """
         if not isinstance(client, Client):
             raise TypeError(f"client: must be contextd_client.Client, not {client!r:.60}")
         self._client = client
         self._budget = budget
         self._policy = policy
         self._format: Literal["openai_chat", "anthropic"] = format
-        self._threads: OrderedDict[str, _Thread] = OrderedDict()
+        self._threads = Threads(client, diverged)
+        self._shown: OrderedDict[str, Context] = OrderedDict()
         self._lock = threading.Lock()
 
     def for_model(
@@ -117,76 +83,45 @@ class ContextdMessages:
 
         overhead_tokens: the size of the rest of the request, such as tools.
         """
-        events = [at.event() for at in langchain.placed(messages)]
-        budget = Budget()
-        budget.CopyFrom(self._budget)
-        budget.overhead_tokens += overhead_tokens
-        thread = self._thread(session_id)
-        try:
-            self._append(session_id, thread, thread.new(session_id, events))
-            context = self._assemble(session_id, budget)
-        except LogLostError as lost:
-            thread = self._append_again(session_id, thread, events, lost)
-            context = self._assemble(session_id, budget)
-        thread.context = context
+        context = self._context(session_id, messages, overhead_tokens)
+        with self._lock:
+            self._shown[session_id] = context
+            self._shown.move_to_end(session_id)
+            while len(self._shown) > _SHOWN:
+                self._shown.popitem(last=False)
         return langchain.messages(context)
 
     def record(self, session_id: str, answer: BaseMessage) -> None:
         """Report the provider's token counts for the newest context, which this message answers.
 
-        The middleware calls it. A failure is logged, and fails no model call.
+        The middleware does so itself. A failure is logged, and fails no model call.
         """
-        context = self._thread(session_id).context
-        if context is None or not isinstance(answer, AIMessage):
+        with self._lock:
+            context = self._shown.get(session_id)
+        if context is not None:
+            self._record(context, answer)
+
+    def _context(
+        self, session_id: str, messages: Sequence[BaseMessage], overhead_tokens: int
+    ) -> Context:
+        budget = Budget()
+        budget.CopyFrom(self._budget)
+        budget.overhead_tokens += overhead_tokens
+        return self._threads.follow(
+            session_id,
+            [at.event() for at in langchain.placed(messages)],
+            lambda session: self._client.assemble(
+                session, self._format, budget=budget, policy=self._policy
+            ),
+        )
+
+    def _record(self, context: Context, answer: BaseMessage) -> None:
+        if not isinstance(answer, AIMessage):
             return
         try:
             self._client.record_model_call(context, usage=_usage(answer))
         except ContextdError as error:
-            logger.warning("the model call of %s was not recorded: %s", session_id, error)
-
-    def _assemble(self, session_id: str, budget: Budget) -> Context:
-        return self._client.assemble(session_id, self._format, budget=budget, policy=self._policy)
-
-    def _append(
-        self,
-        session_id: str,
-        thread: _Thread,
-        new: Sequence[Event],
-        expected_head: int | None = None,
-    ) -> None:
-        if new:
-            done = self._client.append(session_id, *new, expected_head=expected_head)
-            for event, receipt in zip(new, done.receipts, strict=True):
-                thread.add(event, receipt.seq)
-
-    def _append_again(
-        self, session_id: str, thread: _Thread, events: Sequence[Event], lost: LogLostError
-    ) -> _Thread:
-        """Append what a lost log lacks; others may have begun to append it again."""
-        ids = [event.event_id for event in events]
-        stored = self._stored(session_id)
-        if not thread.seqs.keys() <= set(ids) or [e.event_id for e in stored] != ids[: len(stored)]:
-            raise lost
-        self._client.forget_session(session_id)
-        thread = self._threads[session_id] = _Thread(stored)
-        self._append(session_id, thread, events[len(stored) :], expected_head=len(stored))
-        return thread
-
-    def _thread(self, session_id: str) -> _Thread:
-        """The state of a session, at first read from its log."""
-        with self._lock:
-            if session_id not in self._threads:
-                self._threads[session_id] = _Thread(self._stored(session_id))
-            self._threads.move_to_end(session_id)
-            while len(self._threads) > _THREADS:
-                self._threads.popitem(last=False)
-            return self._threads[session_id]
-
-    def _stored(self, session_id: str) -> list[Event]:
-        try:
-            return list(self._client.read_events(session_id))
-        except NotFoundError:
-            return []
+            logger.warning("the model call of %s was not recorded: %s", context.session_id, error)
 
     def overhead(self, system: str, tools: Sequence[Any]) -> int:
         """The tokens of a request's system prompt and tools."""
@@ -215,9 +150,9 @@ class ContextdMiddleware(Middleware):
         handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
     ) -> ModelResponse[Any]:
         """Called by the agent."""
-        session = self._session()
-        response = handler(self._with_context(request, session))
-        self._messages.record(session, response.result[0])
+        context = self._context(request, self._session())
+        response = handler(request.override(messages=_shown(context)))
+        self._messages._record(context, response.result[0])
         return response
 
     async def awrap_model_call(
@@ -227,20 +162,21 @@ class ContextdMiddleware(Middleware):
     ) -> ModelResponse[Any]:
         """Called by the agent."""
         session = self._session()
-        given = await asyncio.to_thread(self._with_context, request, session)
-        response = await handler(given)
-        await asyncio.to_thread(self._messages.record, session, response.result[0])
+        context = await asyncio.to_thread(self._context, request, session)
+        response = await handler(request.override(messages=_shown(context)))
+        await asyncio.to_thread(self._messages._record, context, response.result[0])
         return response
 
     def _session(self) -> str:
         return self._session_id or _thread(get_config())
 
-    def _with_context(self, request: ModelRequest[Any], session_id: str) -> ModelRequest[Any]:
+    def _context(self, request: ModelRequest[Any], session_id: str) -> Context:
         overhead = self._messages.overhead(request.system_prompt or "", request.tools)
-        context: list[Any] = self._messages.for_model(
-            session_id, request.messages, overhead_tokens=overhead
-        )
-        return request.override(messages=context)
+        return self._messages._context(session_id, request.messages, overhead)
+
+
+def _shown(context: Context) -> list[Any]:
+    return list(langchain.messages(context))
 
 
 def pre_model_hook(

@@ -13,12 +13,13 @@ from agents.models.interface import Model
 from agents.usage import Usage as SdkUsage
 
 from contextd_client import _read
-from contextd_client._conversation import Conversation, Diverged, Versions
+from contextd_client._conversation import Conversation, Versions
+from contextd_client._names import Diverged
 from contextd_client._read import openai_item, openai_responses
 from contextd_client._usage import Usage, usage_of
 from contextd_client.aio import Client
 from contextd_client.context import Context
-from contextd_client.errors import NotFoundError
+from contextd_client.errors import AlreadyExistsError, NotFoundError
 from contextd_client.v1.budget_pb2 import Budget
 from contextd_client.v1.event_pb2 import Event
 from contextd_client.v1.policy_pb2 import Policy
@@ -206,7 +207,7 @@ class ContextdSession:
             return None
         if newest is None:
             return None
-        await self._versions.go_on_from(current, newest.seq - 1)
+        await self._go_on_from(current, newest.seq - 1)
         return cast("TResponseInputItem", openai_item.item(newest.message))
 
     async def clear_session(self) -> None:
@@ -216,7 +217,13 @@ class ContextdSession:
             await self._client.get_session(current)
         except NotFoundError:
             return
-        await self._versions.go_on_from(current, 0)
+        await self._go_on_from(current, 0)
+
+    async def _go_on_from(self, current: str, seq: int) -> None:
+        try:
+            await self._versions.go_on_from(current, seq)
+        except AlreadyExistsError as error:
+            raise RuntimeError(f"somebody else writes to the session {self.session_id}") from error
 
     async def delete(self) -> None:
         """Delete the session and all versions that pop_item and clear_session made."""

@@ -16,7 +16,8 @@ from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RequestUsage
 
-from contextd_client._conversation import Conversation, Diverged
+from contextd_client._conversation import Conversation
+from contextd_client._names import Diverged
 from contextd_client._read.pydantic_ai import History
 from contextd_client._usage import Usage
 from contextd_client.aio import Client

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from conversation import BUDGET, POLICY
 import contextd_client.aio
 from contextd_client import Budget, errors, message_events
 from contextd_client._conversation import Conversation
-from contextd_client.v1.tokens_pb2 import ExplainCallRequest
+from contextd_client.v1.tokens_pb2 import ExplainCallRequest, ListModelCallsRequest
 
 pytest.importorskip("google.adk")
 from google.adk.agents import Agent
@@ -193,6 +194,41 @@ async def test_late_result(
     assert "done" in str(model.given[-1])
     assert "pending" not in str(model.given[-1])
     assert (await aclient.get_session(f"{session_id}/reader/v2")).head_seq >= 3
+
+
+async def test_two_runs_at_once(aclient: contextd_client.aio.Client, session_id: str) -> None:
+    """The call of each is recorded with its own context."""
+    both = asyncio.Event()
+
+    class Waits(Scripted):
+        async def generate_content_async(
+            self, llm_request: Any, stream: bool = False
+        ) -> AsyncIterator[LlmResponse]:
+            self.given.append(llm_request.contents)
+            size = len(str(llm_request.contents))
+            if len(self.given) == 2:
+                both.set()
+            await both.wait()
+            yield LlmResponse(
+                content=types.Content(role="model", parts=[types.Part(text="Yes.")]),
+                usage_metadata=types.GenerateContentResponseUsageMetadata(prompt_token_count=size),
+            )
+
+    model = Waits(given=[])
+    talk = Talk(model, ContextdPlugin(aclient, budget=ROOMY))
+    given = {"app_name": "app", "user_id": "u", "session_id": session_id}
+    await talk.service.create_session(**given)
+    await asyncio.gather(talk.say(session_id, "Short?"), talk.say(session_id, "And longer?"))
+    calls = [
+        (session.session_id, call.projection_id, call.input_tokens)
+        async for session in aclient.list_sessions()
+        if session.session_id.startswith(session_id)
+        for call in (
+            await aclient.stub.ListModelCalls(ListModelCallsRequest(session_id=session.session_id))
+        ).calls
+    ]
+    assert len({call[:2] for call in calls}) == 2, "a context each"
+    assert sorted(call[2] for call in calls) == sorted(len(str(c)) for c in model.given)
 
 
 async def test_without_history(aclient: contextd_client.aio.Client, session_id: str) -> None:

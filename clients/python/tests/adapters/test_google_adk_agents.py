@@ -89,6 +89,16 @@ async def test_tasks(aclient: contextd_client.aio.Client, session_id: str) -> No
     assert [head for name, head in got.items() if name.startswith("helper/")] == [3] * 3
 
 
+async def test_names_that_the_daemon_refuses(
+    aclient: contextd_client.aio.Client, session_id: str
+) -> None:
+    agent = Agent(name="reader", model=Scripted(given=[], rounds=1))
+    for user in ("user one", "user|one"):
+        await heads(aclient, f"{session_id} {user}", agent, "Go.")
+    names = [s.session_id async for s in aclient.list_sessions()]
+    assert len([n for n in names if n.startswith(f"{session_id}_user_one/reader:")]) == 2
+
+
 async def test_nothing_said(aclient: contextd_client.aio.Client, session_id: str) -> None:
     """ADK's models add a text of their own where there is none."""
     model = Says(turns=[], given=[])

@@ -311,6 +311,25 @@ async def test_model_goes_on_in_another_process(
         )
 
 
+async def test_two_models(
+    aclient: contextd_client.aio.Client, session_id: str, tmp_path: Any
+) -> None:
+    """One conversation with two models: nothing is appended twice, and it does not diverge."""
+    scripts = {name: Reading(1) for name in ("gpt-5", "o3")}
+    models = {
+        name: ContextdModel(script, aclient, session_id, budget=BUDGET, model=name)
+        for name, script in scripts.items()
+    }
+    session = agents.SQLiteSession("s", tmp_path / "sessions.db")
+    for number, name in enumerate(("gpt-5", "o3", "gpt-5", "gpt-5", "o3")):
+        await agents.Runner.run(
+            reader(models[name]), f"Question {number}", session=session, run_config=CONFIG
+        )
+    said = [i["content"][0]["text"] for i in scripts["o3"].given[-1] if i["role"] == "user"]
+    assert said == [f"Question {n}" for n in range(5)]
+    assert (await aclient.get_session(session_id)).head_seq == 9
+
+
 @pytest.mark.parametrize("how", ["restarted", "replaced"])
 async def test_model_with_a_lost_log(daemon: Daemon, session_id: str, how: str) -> None:
     async with contextd_client.aio.Client(daemon.address) as client:

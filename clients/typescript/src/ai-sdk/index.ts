@@ -1,3 +1,3 @@
 /** A language model middleware for the AI SDK: prompts become the context of a session. */
 export { contextdMiddleware, type MiddlewareOptions } from "./middleware.js";
-export { PromptDivergedError } from "./history.js";
+export { type Diverged, PromptDivergedError } from "./history.js";

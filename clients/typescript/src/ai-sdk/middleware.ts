@@ -2,7 +2,7 @@ import type { LanguageModelV3, LanguageModelV3CallOptions, LanguageModelV3Finish
 import { checkFunctions, checkNone, checkOptions, wrong } from "../members.js";
 import { own, type OwnContext } from "../own.js";
 import type { AssembleOptions, Session } from "../session.js";
-import { History } from "./history.js";
+import { type Diverged, History } from "./history.js";
 import { messagesOf, toPrompt } from "./to-prompt.js";
 
 /** How a middleware assembles. */
@@ -13,6 +13,11 @@ export interface MiddlewareOptions extends Pick<AssembleOptions, "budget" | "pol
   injections?: () => AssembleOptions["injections"] | Promise<AssembleOptions["injections"]>;
   /** Sets Anthropic's cache marks: after the system prompt, and after the prefix that the next prompt will share. */
   anthropicCache?: boolean;
+  /**
+   * What to do where a prompt does not continue the session's log: throw a PromptDivergedError, which is the default,
+   * or go on in a fork, `<id>/v2` and so on, which shares the log up to there.
+   */
+  diverged?: Diverged;
   /** Called if the token counts could not be recorded, which fails no model call. */
   onRecordError?: (error: unknown) => void;
 }
@@ -23,32 +28,34 @@ export interface MiddlewareOptions extends Pick<AssembleOptions, "budget" | "pol
  * generateText, streamText and agents do. It records the provider's token counts.
  */
 export function contextdMiddleware(options: MiddlewareOptions): LanguageModelV3Middleware {
-  const { session, injections: inject, anthropicCache, onRecordError, budget, policy, timeoutMs, ...others } = checkOptions(options);
+  const { session, injections: inject, anthropicCache, onRecordError, budget, policy, timeoutMs, diverged = "throw", ...others } = checkOptions(options);
   checkNone("contextdMiddleware", others);
   if (typeof session?.assemble !== "function") throw wrong("session", "what client.session(id) returned", session);
   checkFunctions({ injections: inject, onRecordError });
-  const history = new History(session);
-  const contexts = new WeakMap<LanguageModelV3CallOptions, OwnContext>();
+  if (diverged !== "throw" && diverged !== "fork") throw wrong("diverged", '"throw" or "fork"', diverged);
+  const history = new History(session, diverged);
+  const contexts = new WeakMap<LanguageModelV3CallOptions, { context: OwnContext; of: Session }>();
   let turn: Promise<unknown> = Promise.resolve();
 
   async function transform(params: LanguageModelV3CallOptions): Promise<LanguageModelV3CallOptions> {
     const signal = params.abortSignal;
     const injections = await inject?.();
-    const assemble = () => session.assemble(own, {
+    const assemble = async (of: Session) => ({ of, context: await of.assemble(own, {
       ...(budget ? { budget, tools: schemas(params.tools) } : {}),
       ...(policy ? { policy } : {}),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
       ...(injections ? { injections } : {}),
       ...(signal ? { signal } : {}),
-    });
-    const context = await history.follow(params.prompt, signal, assemble).catch((error) => {
+    }) });
+    const assembled = await history.follow(params.prompt, signal, assemble).catch((error) => {
       signal?.throwIfAborted(); // the SDK knows an abort by the signal's reason
       throw error;
     });
+    const { context } = assembled;
     const { prompt, lastLine } = toPrompt(messagesOf(context));
     if (anthropicCache) mark(prompt, lastLine, context.header.prefixMessages);
     const made = { ...params, prompt };
-    contexts.set(made, context);
+    contexts.set(made, assembled);
     return made;
   }
 
@@ -58,11 +65,11 @@ export function contextdMiddleware(options: MiddlewareOptions): LanguageModelV3M
     usage: LanguageModelV3Usage,
     reason: LanguageModelV3FinishReason,
   ): Promise<void> {
-    const context = contexts.get(params);
-    if (!context) return;
+    const { context, of } = contexts.get(params) ?? {};
+    if (!context || !of) return;
     const { inputTokens: input, outputTokens: output } = usage;
     try {
-      await session.recordModelCall(context, {
+      await of.recordModelCall(context, {
         model: model.modelId,
         inputTokens: input.total ?? 0,
         cacheReadTokens: input.cacheRead ?? 0,

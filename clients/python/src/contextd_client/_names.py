@@ -1,0 +1,53 @@
+"""Names of the sessions of a framework's conversation, and when there is a further one."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any, Literal
+
+from contextd_client.v1.session_pb2 import Session
+
+Diverged = Literal["raise", "fork"]
+"""What to do where a history does not continue the log: raise HistoryDivergedError, or go on
+in a fork of the session, which shares the log up to there, or in an earlier fork that the history
+continues."""
+
+WRITERS = 8
+"""How often to look again where another writer was faster."""
+
+SEARCHED = 16
+"""How many forks, from the newest, may be continued."""
+
+_ALLOWED = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*")
+_REFUSED = re.compile(r"[^A-Za-z0-9._:@/-]+|(?:^|(?<=/))(?=[^A-Za-z0-9_])|/$")
+_MADE = re.compile(r".*:[0-9a-f]{16}", re.DOTALL)
+_LONGEST = 240
+"""The daemon takes 256; a successor's number needs some."""
+
+
+def session_name(given: str) -> str:
+    """A session's id as it is, where the daemon takes it; else a readable one with a hash.
+
+    Different ids have different names.
+    """
+    if not isinstance(given, str) or not given:
+        raise ValueError(f"session_id: must be a name, not {given!r:.60}")
+    if _ALLOWED.fullmatch(given) and len(given) <= _LONGEST and not _MADE.fullmatch(given):
+        return given
+    digest = hashlib.sha256(given.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{_REFUSED.sub('_', given)[:200]}:{digest}"
+
+
+def version_name(name: str, version: int) -> str:
+    """The name of a session's successor."""
+    return name if version == 1 else f"{name}/v{version}"
+
+
+def settings_of(session: Session) -> dict[str, Any]:
+    """The settings with which to create a session like another."""
+    return {
+        "budget": session.budget if session.HasField("budget") else None,
+        "policy": session.policy if session.HasField("policy") else None,
+        "labels": dict(session.labels),
+    }

@@ -1,0 +1,38 @@
+package budget
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
+
+// fileOf is the file of a Gemini part that is kept as it came. The provider charges for what is in it, and not for the
+// JSON: base64 takes far more than text does, and an address far less than a video.
+func fileOf(b eventlog.ProviderBlock) (eventlog.Media, bool) {
+	if b.Provider != "google" || !strings.Contains(b.JSON, `"inlineData"`) && !strings.Contains(b.JSON, `"fileData"`) {
+		return eventlog.Media{}, false
+	}
+	var part struct {
+		InlineData *struct{ MIMEType, Data string }
+		FileData   *struct{ MIMEType, FileURI string }
+	}
+	if json.Unmarshal([]byte(b.JSON), &part) != nil {
+		return eventlog.Media{}, false
+	}
+	if file := part.FileData; file != nil {
+		return eventlog.Media{MIMEType: file.MIMEType, URI: file.FileURI}, true
+	}
+	if part.InlineData == nil {
+		return eventlog.Media{}, false
+	}
+	standard := strings.NewReplacer("-", "+", "_", "/").Replace(part.InlineData.Data)
+	data, err := base64.StdEncoding.DecodeString(standard)
+	return eventlog.Media{MIMEType: part.InlineData.MIMEType, Data: string(data)}, err == nil
+}
+
+// readAsText reports whether a provider reads a file of a type as the text that it is.
+func readAsText(mimeType string) bool {
+	return strings.HasPrefix(mimeType, "text/") || mimeType == "application/json"
+}
