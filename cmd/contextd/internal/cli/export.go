@@ -134,7 +134,10 @@ func (c *client) exportToRead(cmd *cobra.Command, api api, session, format, proj
 		default:
 			err = exportCall(cmd, api, session, projection, out)
 		}
-		return errors.Join(err, buffered.Flush())
+		if flushErr := buffered.Flush(); err == nil {
+			err = flushErr
+		}
+		return err
 	})
 }
 
