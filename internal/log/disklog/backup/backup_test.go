@@ -184,3 +184,19 @@ func TestFullDisk(t *testing.T) {
 		})
 	}
 }
+
+// TestBackupWithoutLocks: a file system without locks takes a backup; with them, it takes one at a time.
+func TestBackupWithoutLocks(t *testing.T) {
+	s := newStore(t)
+	for _, cause := range []error{syscall.ENOLCK, syscall.ENOSYS, syscall.EAGAIN} {
+		err := s.backUp(t, errorfs.Wrap(crashdisk.New(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind == errorfs.OpLock {
+				return cause
+			}
+			return nil
+		})), "backups/one")
+		if _, locked := errors.AsType[*disklog.LockedError](err); locked != (cause == syscall.EAGAIN) || err != nil && !locked {
+			t.Errorf("where a lock fails with %v: %v", cause, err)
+		}
+	}
+}

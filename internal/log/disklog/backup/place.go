@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/cockroachdb/errors/oserror"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -50,9 +51,13 @@ func removeStores(fs vfs.FS, dir string) (err error) {
 	return errors.Join(err, durable.SyncDir(fs, dir))
 }
 
-// lock keeps other backups and restores, and stores, from a directory.
+// lock keeps other backups and restores, and stores, from a directory, where the file system has locks: a backup may go
+// where a store could not be.
 func lock(fs vfs.FS, dir string) (io.Closer, error) {
 	held, err := fs.Lock(fs.PathJoin(dir, lockFile))
+	if errors.Is(err, syscall.ENOLCK) || errors.Is(err, errors.ErrUnsupported) {
+		return io.NopCloser(nil), nil
+	}
 	if _, isPath := errors.AsType[*iofs.PathError](err); err != nil && !isPath {
 		err = &disklog.LockedError{Dir: dir, Cause: err}
 	}

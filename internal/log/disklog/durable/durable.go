@@ -68,7 +68,10 @@ func Whole(fs vfs.FS, temporary, name string, write func(io.Writer) error) (err 
 	if err != nil {
 		return errors.Join(err, fs.Remove(temporary))
 	}
-	return SyncDir(fs, fs.PathDir(name))
+	if err = SyncDir(fs, fs.PathDir(name)); errors.Is(err, os.ErrPermission) {
+		return nil // who may only write to a directory cannot sync it
+	}
+	return err
 }
 
 // Read returns a file's content, up to limit bytes of it.

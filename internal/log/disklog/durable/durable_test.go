@@ -81,3 +81,17 @@ func TestWholeOnAFullDisk(t *testing.T) {
 		}
 	}
 }
+
+// TestWholeInADirectoryThatIsNotRead: who may write to a directory, and not read it, can have a file there.
+func TestWholeInADirectoryThatIsNotRead(t *testing.T) {
+	disk := oldFile(t)
+	err := whole(errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpOpenDir {
+			return syscall.EACCES
+		}
+		return nil
+	})))
+	if err != nil || content(t, disk) != after {
+		t.Errorf("%q, %v", content(t, disk), err)
+	}
+}
