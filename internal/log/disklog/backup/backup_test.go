@@ -195,7 +195,7 @@ func TestBackupWithoutLocks(t *testing.T) {
 			}
 			return nil
 		})), "backups/one")
-		if _, locked := errors.AsType[*disklog.LockedError](err); locked != (cause == syscall.EAGAIN) || err != nil && !locked {
+		if _, locked := errors.AsType[*disklog.LockedError](err); locked != errors.Is(cause, syscall.EAGAIN) || err != nil && !locked {
 			t.Errorf("where a lock fails with %v: %v", cause, err)
 		}
 	}
