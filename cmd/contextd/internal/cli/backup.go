@@ -51,7 +51,7 @@ not sent again. Each backup is whole by itself: earlier ones may be removed.`,
 				return usageError{fmt.Errorf("--base: %w", err)}
 			}
 		}
-		if err := refuseDangling(args[0]); err != nil {
+		if err := refusePath(args[0]); err != nil {
 			return usageError{err}
 		}
 		if b.draft, err = backup.Begin(b.disk, args[0]); err != nil {
@@ -66,8 +66,11 @@ not sent again. Each backup is whole by itself: earlier ones may be removed.`,
 	return cmd
 }
 
-// refuseDangling refuses a symbolic link to nothing, in place of which no directory can be made.
-func refuseDangling(dir string) error {
+// refusePath refuses a path at which no directory can be made: an empty one, or a symbolic link to nothing.
+func refusePath(dir string) error {
+	if dir == "" {
+		return errors.New("the directory has no name")
+	}
 	_, linkErr := os.Lstat(dir)
 	if _, err := os.Stat(dir); linkErr == nil && errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is a link to nothing", dir)

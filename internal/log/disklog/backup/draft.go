@@ -32,9 +32,6 @@ type Draft struct {
 // Begin begins a backup in a directory that is empty or does not exist. What a backup left there that was interrupted
 // is removed first.
 func Begin(fs vfs.FS, dir string) (*Draft, error) {
-	if dir == "" {
-		return nil, errors.New("the directory has no name")
-	}
 	dir = filepath.Clean(dir)
 	names, there, err := list(fs, dir)
 	if err != nil {
