@@ -27,6 +27,8 @@ const (
 
 	// BackupFile lists what a backup has; see the command of that name.
 	BackupFile = "BACKUP.json"
+	// RestoringFile is there while a backup is copied into the directory.
+	RestoringFile = "RESTORING"
 
 	formatMagic   = "contextd-log"
 	formatVersion = 1
@@ -122,7 +124,7 @@ func lockedError(fs vfs.FS, dir string, cause error) error {
 // Exists reports whether a directory of the machine holds an event log, or what is
 // left of one.
 func Exists(dir string) bool {
-	for _, name := range []string{formatFile, inventoryFile, filepath.Join(repairedDir, formatFile)} {
+	for _, name := range []string{formatFile, inventoryFile, RestoringFile, filepath.Join(repairedDir, formatFile)} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil || !oserror.IsNotExist(err) {
 			return true
 		}
@@ -140,9 +142,20 @@ func Written(dir string) time.Time {
 	return info.ModTime()
 }
 
+// refuseRestoring returns an error for a directory with a part of a backup.
+func refuseRestoring(fs vfs.FS, dir string) error {
+	if _, err := fs.Stat(fs.PathJoin(dir, RestoringFile)); err == nil {
+		return &FormatError{Dir: dir, Reason: "a restore into it is under way or was interrupted: contextd restore begins it again"}
+	}
+	return nil
+}
+
 // checkFormat reads the directory's format. It reports whether there is none,
 // because the directory is empty.
 func checkFormat(fs vfs.FS, dir string) (empty bool, err error) {
+	if err := refuseRestoring(fs, dir); err != nil {
+		return false, err
+	}
 	text, err := durable.Read(fs, fs.PathJoin(dir, formatFile), smallFile)
 	switch {
 	case err == nil:
@@ -165,7 +178,8 @@ func checkFormat(fs vfs.FS, dir string) (empty bool, err error) {
 		return false, err
 	}
 	for _, name := range names {
-		if !isOwnName(fs.PathBase(name)) {
+		// A store is encrypted only once it has its format.
+		if base := fs.PathBase(name); !isOwnName(base) || base == encryptionFile {
 			return false, &FormatError{Dir: dir, Reason: fmt.Sprintf("it is not empty (%s) and holds no event log", name)}
 		}
 	}

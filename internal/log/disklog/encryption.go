@@ -74,14 +74,8 @@ func (s *Store) openKeys(dir string) error {
 		if _, err := s.opts.FS.Stat(master); oserror.IsNotExist(err) {
 			return &FormatError{Dir: dir, Reason: fmt.Sprintf("it is encrypted, and %s, without which its keys cannot be read, does not exist", master)}
 		}
-	} else if !s.opts.takeKeys {
-		used, err := keyring.Used(s.opts.FS, at)
-		if err != nil {
-			return err
-		}
-		if used {
-			return &FormatError{Dir: dir, Reason: fmt.Sprintf("the keys in %s are of another store, or %s of this one is lost: give it a directory of keys of its own, or try contextd repair", at, encryptionFile)}
-		}
+	} else if err := refuseUsedKeys(s.opts, dir, encryptionFile+" of this one is lost", "repair"); err != nil {
+		return err
 	}
 	if s.keys, err = s.openKeyring(at); err != nil {
 		return err
@@ -93,6 +87,20 @@ func (s *Store) openKeys(dir string) error {
 		return errOtherKeys(dir, at)
 	}
 	return nil
+}
+
+// refuseUsedKeys returns an error for keys that cannot be those of a store which is not encrypted yet. If they are nonetheless, lost
+// says what happened, and remedy is the command that helps.
+func refuseUsedKeys(opts Options, dir, lost, remedy string) error {
+	if opts.Encryption == nil || opts.takeKeys {
+		return nil
+	}
+	at := keysAt(opts.FS, dir, opts.Encryption.Dir)
+	used, err := keyring.Used(opts.FS, at)
+	if err == nil && used {
+		err = &FormatError{Dir: dir, Reason: fmt.Sprintf("the keys in %s are of another store, or %s: give it a directory of keys of its own, or try contextd %s", at, lost, remedy)}
+	}
+	return err
 }
 
 func errNoKeyGiven(dir string) error {

@@ -63,6 +63,11 @@ func open(dir string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if empty {
+		if err := refuseUsedKeys(opts, dir, "what was in it is lost", "restore"); err != nil {
+			return nil, err
+		}
+	}
 	if opts.ReadOnly {
 		opts.FS, opts.private, opts.ReserveBytes = readFS{opts.FS}, false, 0
 	}

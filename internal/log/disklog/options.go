@@ -54,7 +54,7 @@ func (o Options) withDefaults() Options {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.FS == nil {
-		o.FS, o.private = privateFS{vfs.Default}, true
+		o.FS, o.private = PrivateFS(), true
 	}
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 16 << 20

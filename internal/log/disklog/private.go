@@ -19,6 +19,9 @@ const (
 	privateFile fs.FileMode = 0o600
 )
 
+// PrivateFS returns the file system of the machine, on which a store is its owner's alone.
+func PrivateFS() vfs.FS { return privateFS{vfs.Default} }
+
 // privateFS is the machine's file system, with every new file and directory readable by its owner alone, whatever the
 // umask.
 type privateFS struct{ vfs.FS }

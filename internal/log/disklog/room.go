@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/disklog/durable"
 )
 
 const (
@@ -60,9 +61,8 @@ type room struct {
 	deletions atomic.Int32
 
 	mu    sync.Mutex
-	held  [reservePieces]bool
-	bytes uint64 // of the reserve's files that exist
-	short bool   // the last look found little room
+	held  [reservePieces]uint64 // bytes of each file of the reserve that exists
+	short bool                  // the last look found little room
 	place place
 }
 
@@ -98,7 +98,7 @@ func (r *room) refuseCopy() error {
 	defer r.mu.Unlock()
 	held := 0
 	for _, h := range r.held {
-		if h {
+		if h > 0 {
 			held++
 		}
 	}
@@ -151,43 +151,44 @@ func (r *room) give(keep int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.held[:reservePieces-keep] {
-		if !r.held[i] {
+		if r.held[i] == 0 {
 			continue
 		}
-		size := r.sizeOf(i)
 		if err := r.disk.Remove(r.path(i)); err != nil {
 			r.logger.Warn("a piece of the disk's reserve cannot be given up", "error", err)
 			continue
 		}
-		r.held[i] = false
-		r.bytes -= min(size, r.bytes)
+		r.held[i] = 0
 		return true
 	}
 	return false
 }
 
-func (r *room) sizeOf(i int) uint64 {
-	info, err := r.disk.Stat(r.path(i))
-	if err != nil {
-		return 0
-	}
-	return uint64(info.Size())
-}
-
-// find counts the files of the reserve that an earlier process made.
+// find counts the files of the reserve that an earlier process made. It may have been killed before they were durable,
+// so where the reserve is to be kept, they are synced.
 func (r *room) find() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.held {
-		if size := r.sizeOf(i); size > 0 {
-			r.held[i] = true
-			r.bytes += size
+		info, err := r.disk.Stat(r.path(i))
+		if err != nil || r.piece > 0 && r.sync(i) != nil {
+			continue
 		}
+		r.held[i] = uint64(info.Size())
 	}
 }
 
-// look measures the free space and refills the reserve. Once the reserve is whole and half its size is free besides,
-// appends are admitted again.
+// sync makes a piece of the reserve durable.
+func (r *room) sync(i int) error {
+	f, err := r.disk.OpenReadWrite(r.path(i), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close(), durable.SyncDir(r.disk, r.dir))
+}
+
+// look measures the free space and refills the reserve, of which a power failure or other settings may have left pieces
+// of another size. Once the reserve is whole and half its size is free besides, appends are admitted again.
 func (r *room) look() Disk {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -200,13 +201,15 @@ func (r *room) look() Disk {
 	known := err == nil
 	whole := true
 	for i := reservePieces - 1; i >= 0; i-- { // the files that are given up last come first
-		if r.held[i] || r.piece == 0 {
+		had := r.held[i]
+		if r.piece == 0 || had == uint64(r.piece) {
 			continue
 		}
-		if known && usage.AvailBytes < 2*uint64(r.piece) || !r.hold(i) {
+		if known && usage.AvailBytes+had < 2*uint64(r.piece) || !r.hold(i) {
 			whole = false
 			break
 		}
+		usage.AvailBytes += had
 		usage.AvailBytes -= min(usage.AvailBytes, uint64(r.piece))
 	}
 	if !whole {
@@ -216,7 +219,11 @@ func (r *room) look() Disk {
 		r.full.Store(false)
 		r.logger.Warn("there is room on the disk again", "dir", r.dir, "free_bytes", usage.AvailBytes)
 	}
-	d := Disk{Free: usage.AvailBytes, Total: usage.TotalBytes, Reserve: r.bytes, Full: r.full.Load(), Low: known && usage.AvailBytes < r.low}
+	var reserve uint64
+	for _, held := range r.held {
+		reserve += held
+	}
+	d := Disk{Free: usage.AvailBytes, Total: usage.TotalBytes, Reserve: reserve, Full: r.full.Load(), Low: known && usage.AvailBytes < r.low}
 	if d.Low != r.short {
 		r.short = d.Low
 		if d.Low {
@@ -231,8 +238,9 @@ func (r *room) look() Disk {
 // slack is how many bytes must be free, besides the whole reserve, before appends are admitted again.
 func (r *room) slack() uint64 { return uint64(r.piece) * reservePieces / 2 }
 
-// hold makes a piece of the reserve. mu is held.
+// hold makes a piece of the reserve, also in place of one of another size. mu is held.
 func (r *room) hold(i int) bool {
+	r.held[i] = 0
 	f, err := r.disk.Create(r.path(i), vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return false
@@ -244,14 +252,19 @@ func (r *room) hold(i int) bool {
 		// The file system has no fallocate: writing zeros reserves the bytes, too.
 		_, err = io.Copy(f, io.LimitReader(zeros{}, r.piece))
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = durable.SyncDir(r.disk, r.dir)
+	}
+	if err != nil {
 		if removeErr := r.disk.Remove(r.path(i)); removeErr != nil && !oserror.IsNotExist(removeErr) {
 			r.logger.Warn("a part of the disk's reserve is left over", "error", removeErr)
 		}
 		return false
 	}
-	r.held[i] = true
-	r.bytes += uint64(r.piece)
+	r.held[i] = uint64(r.piece)
 	return true
 }
 

@@ -11,9 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
 
+	"github.com/contextd/contextd/internal/log/disklog/backup"
 	adminv1 "github.com/contextd/contextd/proto/contextd/admin/v1"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -86,10 +88,13 @@ func TestBackupAmongDeletions(t *testing.T) {
 	}}
 	daemon.admin = among
 	dir := filepath.Join(t.TempDir(), "backup")
-	b := backup{there: map[string]backupFile{}, progress: &progress{}}
+	b := taking{disk: vfs.Default, there: map[string]backup.File{}, progress: &progress{}}
+	if b.draft, err = backup.Begin(b.disk, dir); err != nil {
+		t.Fatal(err)
+	}
 	cmd := &cobra.Command{}
 	cmd.SetErr(io.Discard)
-	if err := b.finish(cmd, c.output, dir, b.takeAll(t.Context(), daemon, dir)); err != nil {
+	if err := b.finish(cmd, c.output, dir, b.takeAll(t.Context(), daemon)); err != nil {
 		t.Fatal(err)
 	}
 	if among.calls <= backupTries {
@@ -98,7 +103,7 @@ func TestBackupAmongDeletions(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	faults, err := backupFaults(t.Context(), dir)
+	faults, err := backup.Faults(t.Context(), vfs.Default, dir)
 	if err != nil || len(faults) > 0 {
 		t.Errorf("%v %v", faults, err)
 	}

@@ -97,7 +97,11 @@ func (c *copying) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return fmt.Errorf("--to: %w", err)
 	}
-	defer func() { err = errors.Join(err, target.Close()) }()
+	defer func() {
+		if closeErr := target.Close(); err == nil {
+			err = closeErr // else what ended the copy may end the store, too
+		}
+	}()
 	bar := newProgress(cmd)
 	done, err := logcopy.Copy(cmd.Context(), source, target, logcopy.Options{
 		Found: bar.expect,

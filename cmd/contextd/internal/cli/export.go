@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/internal/harness"
+	"github.com/contextd/contextd/internal/log/disklog"
+	"github.com/contextd/contextd/internal/log/disklog/durable"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -131,7 +134,10 @@ func (c *client) exportToRead(cmd *cobra.Command, api api, session, format, proj
 		default:
 			err = exportCall(cmd, api, session, projection, out)
 		}
-		return errors.Join(err, buffered.Flush())
+		if flushErr := buffered.Flush(); err == nil {
+			err = flushErr
+		}
+		return err
 	})
 }
 
@@ -171,7 +177,7 @@ func outputProgress(cmd *cobra.Command, path string) *progress {
 }
 
 // writeOutput writes a file, or stdout for "-". A file appears whole or not at all.
-func writeOutput(cmd *cobra.Command, path string, write func(io.Writer) error) (err error) {
+func writeOutput(cmd *cobra.Command, path string, write func(io.Writer) error) error {
 	if path == "-" {
 		return write(inertOn(cmd.OutOrStdout()))
 	}
@@ -183,26 +189,12 @@ func writeOutput(cmd *cobra.Command, path string, write func(io.Writer) error) (
 		}
 		return errors.Join(write(f), f.Close())
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".contextd-*")
-	if err != nil {
-		if at, ok := errors.AsType[*fs.PathError](err); ok {
-			at.Path = path // the name that the user gave
-		}
-		return err
+	temporary := filepath.Join(filepath.Dir(path), ".contextd-"+rand.Text())
+	err := durable.Whole(disklog.PrivateFS(), temporary, path, write)
+	if at, ok := errors.AsType[*fs.PathError](err); ok && at.Path == temporary {
+		at.Path = path // the name that the user gave
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	err = write(f)
-	if err == nil {
-		err = f.Sync() // else the file may be empty after a power failure
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return err
 }
 
 // writeExport writes what was exported and what was lost, to stderr.

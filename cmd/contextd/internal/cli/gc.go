@@ -45,10 +45,39 @@ const (
 	whySize = "size"
 )
 
-// plan lists the sessions to be deleted, in that order. Damaged sessions are kept, since their age is not
-// known.
+// earliest is before there were sessions: one that is dated earlier was last appended to under a clock that was wrong.
+var earliest = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// dayAhead is how much later than now a session may be dated without a note.
+const dayAhead = 24 * time.Hour
+
+func isTooEarly(s *contextdv1.Session) bool { return s.GetUpdateTime().AsTime().Before(earliest) }
+
+// misdated are notes of sessions whose dates are wrong beyond doubt.
+func misdated(all []*contextdv1.Session, now time.Time) (notes []string) {
+	early, late := 0, 0
+	for _, s := range all {
+		switch {
+		case s.GetDamaged():
+		case isTooEarly(s):
+			early++
+		case s.GetUpdateTime().AsTime().Sub(now) > dayAhead:
+			late++
+		}
+	}
+	if early > 0 {
+		notes = append(notes, fmt.Sprintf("%s dated before %d, by a wrong clock: not deleted until something is appended, which dates them right", counted(early, "session"), earliest.Year()))
+	}
+	if late > 0 {
+		notes = append(notes, fmt.Sprintf("%s dated in the future, by a wrong clock: of no age until then, and deleted last for their size; sessions list --sort updated shows them first", counted(late, "session")))
+	}
+	return notes
+}
+
+// plan lists the sessions to be deleted, in that order. Sessions that are damaged or dated too early are kept, since their
+// age is not known.
 func (r retention) plan(all []*contextdv1.Session, now time.Time) (out []leaving) {
-	all = slices.DeleteFunc(slices.Clone(all), (*contextdv1.Session).GetDamaged)
+	all = slices.DeleteFunc(slices.Clone(all), func(s *contextdv1.Session) bool { return s.GetDamaged() || isTooEarly(s) })
 	slices.SortFunc(all, func(a, b *contextdv1.Session) int {
 		return cmp.Or(a.GetUpdateTime().AsTime().Compare(b.GetUpdateTime().AsTime()), strings.Compare(a.GetSessionId(), b.GetSessionId()))
 	})
@@ -84,7 +113,7 @@ a number of bytes. With --label only sessions with these labels count and go.
 The age is by the clock of this machine or that of the daemon, whichever is earlier.
 --dry-run shows what would go. The bytes are those of the logs: what a fork shares is
 freed with the last session that has it. A session that is appended to meanwhile stays,
-and so does a damaged one.`,
+and so does one that is damaged, or dated before 2025, which a wrong clock did.`,
 		Example: `  contextd gc --older-than 30d --dry-run
   contextd gc --older-than 30d --max-bytes 10GiB --label agent=coder`,
 		Args: cobra.NoArgs,
@@ -105,6 +134,9 @@ and so does a damaged one.`,
 		now, apart := agreed(time.Now(), header)
 		if apart > time.Minute {
 			fmt.Fprintf(cmd.ErrOrStderr(), "the clocks of this machine and of the daemon are %s apart: the earlier one counts\n", apart.Round(time.Second))
+		}
+		for _, note := range misdated(all, now) {
+			fmt.Fprintln(cmd.ErrOrStderr(), note)
 		}
 		return c.collect(cmd, api, keep.plan(all, now), len(all), dry)
 	})

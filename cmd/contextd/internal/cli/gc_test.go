@@ -6,6 +6,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,13 +24,14 @@ import (
 )
 
 func TestRetention(t *testing.T) {
-	now := time.Unix(1_000_000, 0)
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	session := func(id string, age time.Duration, bytes uint64) *contextdv1.Session {
 		return &contextdv1.Session{SessionId: id, UpdateTime: timestamppb.New(now.Add(-age)), LogBytes: bytes}
 	}
 	all := []*contextdv1.Session{
 		session("young", time.Minute, 10), session("old", 3*time.Hour, 20), session("b", time.Hour, 30), session("a", time.Hour, 40),
 		{SessionId: "broken", Damaged: true},
+		{SessionId: "of a wrong clock", UpdateTime: timestamppb.New(time.Unix(1000, 0)), LogBytes: 1000},
 	}
 	const forever = -1
 	for name, c := range map[string]struct {
@@ -53,6 +55,22 @@ func TestRetention(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// TestMisdated: sessions that a wrong clock dated are noted.
+func TestMisdated(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	var all []*contextdv1.Session
+	for _, at := range []time.Time{time.Unix(0, 0), earliest.Add(-1), earliest, now, now.Add(dayAhead), now.Add(dayAhead + 1)} {
+		all = append(all, &contextdv1.Session{UpdateTime: timestamppb.New(at)})
+	}
+	notes := misdated(append(all, &contextdv1.Session{Damaged: true}), now)
+	if len(notes) != 2 || !strings.HasPrefix(notes[0], "2 sessions dated before 2025") || !strings.HasPrefix(notes[1], "1 session dated in the future") {
+		t.Errorf("%q", notes)
+	}
+	if notes = misdated(all[2:5], now); len(notes) > 0 {
+		t.Errorf("of right dates: %q", notes)
 	}
 }
 

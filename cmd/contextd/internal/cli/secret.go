@@ -4,6 +4,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/contextd/contextd/internal/log/disklog/durable"
 )
 
 // writeSecret writes a new file, durably, that only its owner can read. If it fails, there is none.
@@ -17,7 +21,7 @@ func writeSecret(path, content string) error {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = syncDir(filepath.Dir(path))
+		err = durable.SyncDir(vfs.Default, filepath.Dir(path))
 	}
 	if err != nil {
 		err = errors.Join(err, os.Remove(path))

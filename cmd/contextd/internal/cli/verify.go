@@ -7,12 +7,14 @@ import (
 	"io"
 	"slices"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/codes"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/log/disklog"
+	"github.com/contextd/contextd/internal/log/disklog/backup"
 )
 
 func newVerify(c *client) *cobra.Command {
@@ -71,7 +73,7 @@ func (c *client) audit(cmd *cobra.Command, source auditSource, sessions []string
 
 // verifyDirectory verifies a backup's files, and the sessions of a data directory.
 func (c *client) verifyDirectory(cmd *cobra.Command, sessions []string, witnessFile string) (err error) {
-	faults, err := backupFaults(cmd.Context(), c.embedded)
+	faults, err := backup.Faults(cmd.Context(), vfs.Default, c.embedded)
 	if err != nil {
 		return err
 	}

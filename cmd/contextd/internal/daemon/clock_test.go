@@ -12,6 +12,7 @@ import (
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/cmd/contextd/internal/wire"
+	"github.com/contextd/contextd/internal/log/disklog"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -50,8 +51,13 @@ func TestClockGoesBackwards(t *testing.T) {
 	r.end(t)
 
 	now.Add(-int64(years.Seconds()))
+	written := disklog.Written(o.Config.DataDir)
 	r = startWith(t, o)
 	r.await(t, serving)
+	made, err := r.api().CreateSession(t.Context(), &contextdv1.CreateSessionRequest{SessionId: "made-after"})
+	if at := made.GetSession().GetCreateTime().AsTime(); err != nil || at.Before(written) {
+		t.Errorf("a new session is dated %s, and the store was written to at %s: %v", at, written, err)
+	}
 	if after := r.context(t, "s"); after.GetPrefixHash() != before.GetPrefixHash() {
 		t.Errorf("the context is %s and was %s", after.GetPrefixHash(), before.GetPrefixHash())
 	}

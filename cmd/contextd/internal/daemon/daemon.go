@@ -133,6 +133,10 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 			return nil, err
 		}
 	}
+	var written time.Time
+	if o.Config.Store == config.StoreDisk {
+		written = disklog.Written(o.Config.DataDir)
+	}
 	if d.store, err = d.openStore(ctx, o); err != nil {
 		return nil, err
 	}
@@ -140,6 +144,7 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 		return nil, &ConfigurationError{err}
 	}
 	d.buildBudgets(o.Config)
+	o.Clock = notSetBack(o.Clock, written, o.Logger)
 	if err := d.buildTenants(ctx, o); err != nil {
 		return nil, err
 	}

@@ -51,8 +51,9 @@ func TestSlowSyncsAreWarnedOf(t *testing.T) {
 	}
 }
 
-// A clock that was set back since a store was written to gives a warning.
-func TestClockSetBackIsWarnedOf(t *testing.T) {
+// TestClockSetBack: where the clock was set back since a store was written to, the log says so, and times go on from that
+// write until the clock is right.
+func TestClockSetBack(t *testing.T) {
 	dir := t.TempDir()
 	store, err := disklog.Open(dir, disklog.Options{})
 	if err != nil {
@@ -61,21 +62,30 @@ func TestClockSetBackIsWarnedOf(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	now := time.Now()
+	written := disklog.Written(dir)
+	const hours = 5 * time.Hour
 	for name, c := range map[string]struct {
-		dir   string
-		clock time.Time
-		warns bool
+		dir         string
+		clock, want time.Time
 	}{
-		"right":       {dir, now, false},
-		"ahead":       {dir, now.Add(5 * time.Hour), false},
-		"set back":    {dir, now.Add(-5 * time.Hour), true},
-		"a new store": {filepath.Join(dir, "new"), now.Add(-5 * time.Hour), false},
+		"right":       {dir, written, written},
+		"ahead":       {dir, written.Add(hours), written.Add(hours)},
+		"set back":    {dir, written.Add(-hours), written},
+		"a new store": {filepath.Join(dir, "new"), written.Add(-hours), written.Add(-hours)},
 	} {
 		var log bytes.Buffer
-		warnIfSetBack(c.dir, c.clock, slog.New(slog.NewTextHandler(&log, nil)))
-		if got := strings.Contains(log.String(), "the clock is earlier than the newest write"); got != c.warns {
+		now := c.clock
+		clock := notSetBack(func() time.Time { return now }, disklog.Written(c.dir), slog.New(slog.NewTextHandler(&log, nil)))
+		if got := strings.Contains(log.String(), "the clock is earlier than the newest write"); got != !c.want.Equal(c.clock) {
 			t.Errorf("%s: %q", name, log.String())
+		}
+		for _, passed := range []time.Duration{0, time.Hour} {
+			if now = c.clock.Add(passed); !clock().Equal(c.want.Add(passed)) {
+				t.Errorf("%s: after %s it is %s", name, passed, clock())
+			}
+		}
+		if now = written.Add(10 * hours); !clock().Equal(now) {
+			t.Errorf("%s: once it is right it is %s", name, clock())
 		}
 	}
 }

@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
@@ -58,20 +57,12 @@ func (d *Daemon) openDisk(ctx context.Context, o Options) (eventlog.Store, error
 	if o.Lazy {
 		opts.ReserveBytes, opts.LowBytes = 0, 0 // for a moment
 	}
-	warnIfSetBack(o.Config.DataDir, o.Clock(), o.Logger)
 	store, err := d.opened(ctx, func() (*disklog.Store, error) { return disklog.Open(o.Config.DataDir, opts) })
 	if err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}
 	d.disk, d.full = store, func() bool { return store.Disk().Full }
 	return store, d.telemetry.ObserveDisk(store.Disk)
-}
-
-// warnIfSetBack warns where the clock is earlier than the newest write to a data directory.
-func warnIfSetBack(dir string, now time.Time, logger *slog.Logger) {
-	if back := disklog.Written(dir).Sub(now); back > time.Minute {
-		logger.Warn("the clock is earlier than the newest write to the store: new sessions are dated too old, and may be deleted too early", "earlier_by", back.Round(time.Second))
-	}
 }
 
 // opened returns what open does, which nothing can interrupt. Once ctx has ended it waits no longer than a stop may take.

@@ -52,6 +52,28 @@ func Replace(fs vfs.FS, dir, name, text string) error {
 	return SyncDir(fs, dir)
 }
 
+// Whole writes a file of any size through a temporary one in the same directory, such that a crash leaves the old file or
+// the new. After an error the temporary one is gone.
+func Whole(fs vfs.FS, temporary, name string, write func(io.Writer) error) (err error) {
+	f, err := fs.Create(temporary, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	if err = write(f); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = fs.Rename(temporary, name)
+	}
+	if err != nil {
+		return errors.Join(err, fs.Remove(temporary))
+	}
+	if err = SyncDir(fs, fs.PathDir(name)); errors.Is(err, os.ErrPermission) {
+		return nil // who may only write to a directory cannot sync it
+	}
+	return err
+}
+
 // Read returns a file's content, up to limit bytes of it.
 func Read(fs vfs.FS, name string, limit int64) (string, error) {
 	f, err := fs.Open(name)
