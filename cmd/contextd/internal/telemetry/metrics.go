@@ -40,8 +40,8 @@ type Meter struct {
 }
 
 // latency are the histogram bounds of durations, in seconds. A sync takes a millisecond on a good disk, and a
-// second on a bad one.
-var latency = metric.WithExplicitBucketBoundaries(.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10)
+// second on a bad one; a model takes a minute to write a summary.
+var latency = metric.WithExplicitBucketBoundaries(.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
 // NewMeter creates the instruments.
 func (t *Telemetry) NewMeter() (*Meter, error) {
