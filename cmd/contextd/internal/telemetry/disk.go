@@ -11,10 +11,18 @@ import (
 	"github.com/contextd/contextd/internal/log/disklog"
 )
 
-// NewSyncs returns a function that records the duration of a sync of the disk.
-func (t *Telemetry) NewSyncs() (func(time.Duration), error) {
+// NewSyncs returns a function that records the duration of a sync of the disk once it has ended, and reports that of
+// the longest one under way: a sync on a disk that hangs does not end.
+func (t *Telemetry) NewSyncs(running func() time.Duration) (func(time.Duration), error) {
 	b := builder{meter: t.meter()}
 	took := b.histogram("contextd.disk.sync.duration", "Time that the disk took to sync what was appended.")
+	_, err := b.meter.Float64ObservableGauge("contextd.disk.sync.running", metric.WithUnit("s"),
+		metric.WithDescription("Time that the longest sync under way has taken, 0 where there is none."),
+		metric.WithFloat64Callback(func(_ context.Context, o metric.Float64Observer) error {
+			o.Observe(running().Seconds())
+			return nil
+		}))
+	b.errs = append(b.errs, err)
 	return func(d time.Duration) { took.Record(context.Background(), d.Seconds()) }, errors.Join(b.errs...)
 }
 
