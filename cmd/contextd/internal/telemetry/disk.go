@@ -29,12 +29,13 @@ func (t *Telemetry) NewSyncs(running func() time.Duration) (func(time.Duration),
 // ObserveDisk reports the free space and the reserve of the store's disk.
 func (t *Telemetry) ObserveDisk(disk func() disklog.Disk) error {
 	m := t.meter()
-	var gauges [5]metric.Int64ObservableGauge
+	var gauges [6]metric.Int64ObservableGauge
 	for i, g := range []struct{ name, unit, description string }{
 		{"contextd.disk.free", "By", "Free bytes of the store's file system."},
 		{"contextd.disk.size", "By", "Size of the store's file system."},
 		{"contextd.disk.reserve", "By", "Bytes that are set aside for when it is full."},
 		{"contextd.disk.full", "", "1 while nothing is taken in because the disk is full, else 0."},
+		{"contextd.disk.damaged", "{file}", "Files of the store that were found damaged since it was opened."},
 		{"contextd.disk.erasing", "{session}", "Deleted sessions whose bytes are still on the disk."},
 	} {
 		var err error
@@ -48,10 +49,10 @@ func (t *Telemetry) ObserveDisk(disk func() disklog.Disk) error {
 		if d.Full {
 			full = 1
 		}
-		for i, value := range []int64{int64(d.Free), int64(d.Total), int64(d.Reserve), full, int64(d.Erasing)} {
+		for i, value := range []int64{int64(d.Free), int64(d.Total), int64(d.Reserve), full, int64(d.Damaged), int64(d.Erasing)} {
 			o.ObserveInt64(gauges[i], value)
 		}
 		return nil
-	}, gauges[0], gauges[1], gauges[2], gauges[3], gauges[4])
+	}, gauges[0], gauges[1], gauges[2], gauges[3], gauges[4], gauges[5])
 	return err
 }
