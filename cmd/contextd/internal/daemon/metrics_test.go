@@ -5,6 +5,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +46,16 @@ func TestMetrics(t *testing.T) {
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("metrics lack %s", want)
+		}
+	}
+	page, err := os.ReadFile("../../../../docs/monitoring.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`contextd_(memory|limit)_used.*(?:budget|setting)="(\w+)"`).FindAllStringSubmatch(body, -1) {
+		row := regexp.MustCompile("(?m)^\\| `contextd\\." + m[1] + "\\.used.*$").FindString(string(page))
+		if !slices.Contains(strings.FieldsFunc(row, func(r rune) bool { return r == ' ' || r == ',' || r == ':' }), m[2]) {
+			t.Errorf("docs/monitoring.md lacks %s of contextd.%s.used", m[2], m[1])
 		}
 	}
 	if strings.Contains(body, `=""`) {
