@@ -220,6 +220,7 @@ func (d *Daemon) observe(listeners []*transport.Listener) error {
 		}),
 		d.telemetry.ObserveMemory(budgets),
 		d.telemetry.ObserveLimits(limits),
+		d.telemetry.ObserveCertificate(d.auth.Certificate),
 	)
 }
 

@@ -6,12 +6,14 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/auth/authtest"
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -74,6 +76,23 @@ func TestMetrics(t *testing.T) {
 
 // TestShadow: a daemon keeps what another policy would have sent, and one that starts again goes on
 // from there.
+// TestCertificateMetrics: the metrics by which an alert says that the daemon's certificate expires soon.
+func TestCertificateMetrics(t *testing.T) {
+	address, folder := free(t), t.TempDir()
+	cert, key := filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem")
+	authtest.NewAuthority(t, folder).Issue(t, cert, key, "127.0.0.1")
+	r := startTenants(t, 0, func(c *config.Config) {
+		c.MetricsListen, c.Auth.CertFile, c.Auth.KeyFile = address, cert, key
+	})
+	body := scrape(t, "http://"+address+"/metrics")
+	for _, want := range []string{"\ncontextd_certificate_lifetime_seconds{", "\ncontextd_certificate_remaining_seconds{"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("metrics lack %s", want)
+		}
+	}
+	r.end(t)
+}
+
 func TestShadow(t *testing.T) {
 	c := settings(t, func(c *config.Config) { c.Shadow = "frugal" })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -87,6 +87,29 @@ func (t *Telemetry) ObserveHealth(parts []health.Part) error {
 	return nil
 }
 
+// ObserveCertificate reports how long the daemon's certificate is valid, where it has one.
+func (t *Telemetry) ObserveCertificate(valid func() (lifetime, remaining time.Duration, has bool)) error {
+	m := t.meter()
+	lifetime, err := m.Float64ObservableGauge("contextd.certificate.lifetime", metric.WithUnit("s"),
+		metric.WithDescription("How long the daemon's certificate is valid in all."))
+	if err != nil {
+		return fmt.Errorf("certificate gauges: %w", err)
+	}
+	remaining, err := m.Float64ObservableGauge("contextd.certificate.remaining", metric.WithUnit("s"),
+		metric.WithDescription("How long the daemon's certificate is still valid; negative once it has expired."))
+	if err != nil {
+		return fmt.Errorf("certificate gauges: %w", err)
+	}
+	_, err = m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		if all, left, has := valid(); has {
+			o.ObserveFloat64(lifetime, all.Seconds())
+			o.ObserveFloat64(remaining, left.Seconds())
+		}
+		return nil
+	}, lifetime, remaining)
+	return err
+}
+
 // ObservePanics reports how many panics of background work were contained.
 func (t *Telemetry) ObservePanics() error {
 	_, err := t.meter().Int64ObservableCounter("contextd.panics",
