@@ -85,6 +85,13 @@ func (d *damage) pace(halted, closing <-chan struct{}) {
 	wait(statsPause, halted, closing)
 }
 
+// count is how many files were found damaged.
+func (d *damage) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.files)
+}
+
 // any reports whether a file of a kind is damaged.
 func (d *damage) any(suffix string) bool {
 	d.mu.Lock()

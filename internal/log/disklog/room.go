@@ -39,6 +39,8 @@ type Disk struct {
 	Full, Low bool
 	// Erasing is how many deleted sessions still have bytes on the disk.
 	Erasing int
+	// Damaged is how many files were found damaged since the store was opened.
+	Damaged int
 }
 
 // room keeps account of the free space. A change for which the disk has no room uses up the reserve. So what was

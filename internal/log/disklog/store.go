@@ -113,6 +113,7 @@ func (s *Store) enterToAdd(ctx context.Context) error {
 func (s *Store) Disk() Disk {
 	d := s.room.look()
 	d.Erasing = s.eraser.left()
+	d.Damaged = s.disk.damage.count()
 	return d
 }
 

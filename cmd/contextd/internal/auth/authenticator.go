@@ -176,6 +176,16 @@ func (a *Authenticator) Healthy() bool {
 	return !slices.ContainsFunc(a.files(), func(f reloader) bool { return !f.well() })
 }
 
+// Certificate is how long the daemon's certificate is valid in all, and from now on, which is negative once it has
+// expired; false where it has none.
+func (a *Authenticator) Certificate() (lifetime, remaining time.Duration, has bool) {
+	if a.keys == nil {
+		return 0, 0, false
+	}
+	leaf := a.keys.get().certificate.Leaf
+	return leaf.NotAfter.Sub(leaf.NotBefore), leaf.NotAfter.Sub(a.now()), true
+}
+
 // Authenticate returns a context with the caller's Identity. The context ends, with an error as its cause,
 // once the caller would no longer be admitted. The caller must call done at the end of the call. The error is
 // an *UnauthenticatedError or a *DeniedError.

@@ -167,9 +167,15 @@ func TestExpiredCertificate(t *testing.T) {
 	if !n.Healthy() {
 		t.Error("it is not well at first")
 	}
+	if lifetime, remaining, has := n.Certificate(); !has || remaining <= 0 || remaining > lifetime {
+		t.Errorf("the certificate is valid for %s of %s", remaining, lifetime)
+	}
 	n.now = func() time.Time { return time.Now().Add(25 * time.Hour) }
 	if n.Healthy() {
 		t.Error("it is well although its certificate has expired")
+	}
+	if _, remaining, _ := n.Certificate(); remaining > 0 {
+		t.Errorf("the certificate is valid for %s more", remaining)
 	}
 	for range 2 {
 		n.Reload(t.Context())

@@ -225,6 +225,7 @@ func (d *Daemon) observe(listeners []*transport.Listener) error {
 		}),
 		d.telemetry.ObserveMemory(budgets),
 		d.telemetry.ObserveLimits(limits),
+		d.telemetry.ObserveCertificate(d.auth.Certificate),
 	)
 }
 
@@ -376,7 +377,8 @@ func (d *Daemon) release() error {
 		flush, cancel := context.WithTimeout(context.Background(), flushTime)
 		defer cancel()
 		if err := d.telemetry.Shutdown(flush); err != nil {
-			errs = append(errs, fmt.Errorf("flush telemetry: %w", err))
+			// All that was to be done is done: a collector that is away fails neither a command nor a stop.
+			d.logger.WarnContext(flush, "the last telemetry was not exported", "error", err)
 		}
 	}
 	if d.metrics != nil {

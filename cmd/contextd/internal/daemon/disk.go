@@ -48,6 +48,17 @@ func (w *syncWatch) end(id uint64) {
 	w.record(took)
 }
 
+// longest is how long the longest sync under way has taken; 0 where there is none.
+func (w *syncWatch) longest() (took time.Duration) {
+	now := w.clock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, since := range w.running {
+		took = max(took, now.Sub(since))
+	}
+	return took
+}
+
 // report warns of the slow syncs since the last report, in one line.
 func (w *syncWatch) report(ctx context.Context) {
 	now := w.clock()

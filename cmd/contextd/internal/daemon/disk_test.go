@@ -45,7 +45,13 @@ func TestSlowSyncsAreWarnedOf(t *testing.T) {
 	if line := reported(); !strings.Contains(line, "syncs=1 longest=5s") {
 		t.Errorf("while it lasts: %q", line)
 	}
+	if took := w.longest(); took != 5*time.Second {
+		t.Errorf("the longest under way has taken %s", took)
+	}
 	end()
+	if took := w.longest(); took != 0 {
+		t.Errorf("after the last: %s", took)
+	}
 	if len(recorded) != 4 || recorded[0] != time.Millisecond || recorded[3] != 5*time.Second {
 		t.Errorf("recorded %v", recorded)
 	}

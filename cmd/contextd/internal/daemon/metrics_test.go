@@ -5,10 +5,15 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/auth/authtest"
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -45,6 +50,16 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("metrics lack %s", want)
 		}
 	}
+	page, err := os.ReadFile("../../../../docs/monitoring.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`contextd_(memory|limit)_used.*(?:budget|setting)="(\w+)"`).FindAllStringSubmatch(body, -1) {
+		row := regexp.MustCompile("(?m)^\\| `contextd\\." + m[1] + "\\.used.*$").FindString(string(page))
+		if !slices.Contains(strings.FieldsFunc(row, func(r rune) bool { return r == ' ' || r == ',' || r == ':' }), m[2]) {
+			t.Errorf("docs/monitoring.md lacks %s of contextd.%s.used", m[2], m[1])
+		}
+	}
 	if strings.Contains(body, `=""`) {
 		t.Errorf("a label is empty:\n%s", body)
 	}
@@ -61,6 +76,23 @@ func TestMetrics(t *testing.T) {
 
 // TestShadow: a daemon keeps what another policy would have sent, and one that starts again goes on
 // from there.
+// TestCertificateMetrics: the metrics by which an alert says that the daemon's certificate expires soon.
+func TestCertificateMetrics(t *testing.T) {
+	address, folder := free(t), t.TempDir()
+	cert, key := filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem")
+	authtest.NewAuthority(t, folder).Issue(t, cert, key, "127.0.0.1")
+	r := startTenants(t, 0, func(c *config.Config) {
+		c.MetricsListen, c.Auth.CertFile, c.Auth.KeyFile = address, cert, key
+	})
+	body := scrape(t, "http://"+address+"/metrics")
+	for _, want := range []string{"\ncontextd_certificate_lifetime_seconds{", "\ncontextd_certificate_remaining_seconds{"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("metrics lack %s", want)
+		}
+	}
+	r.end(t)
+}
+
 func TestShadow(t *testing.T) {
 	c := settings(t, func(c *config.Config) { c.Shadow = "frugal" })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -40,15 +40,15 @@ func (d *Daemon) openStore(ctx context.Context, o Options) (eventlog.Store, erro
 }
 
 func (d *Daemon) openDisk(ctx context.Context, o Options) (eventlog.Store, error) {
-	record, err := d.telemetry.NewSyncs()
-	if err != nil {
+	d.syncs = &syncWatch{clock: o.Clock, slow: o.Config.Disk.SlowSync, logger: o.Logger}
+	var err error
+	if d.syncs.record, err = d.telemetry.NewSyncs(d.syncs.longest); err != nil {
 		return nil, err
 	}
 	encryption, err := Encryption(ctx, o.Config)
 	if err != nil {
 		return nil, err
 	}
-	d.syncs = &syncWatch{clock: o.Clock, slow: o.Config.Disk.SlowSync, record: record, logger: o.Logger}
 	opts := disklog.Options{
 		Logger: o.Logger, CacheBytes: int64(o.Config.DiskCacheBytes), Syncing: d.syncs.begin, ReadOnly: o.ReadOnly,
 		ReserveBytes: o.Config.Disk.Reserve, LowBytes: o.Config.Disk.Low,

@@ -22,6 +22,7 @@ type Quota struct {
 	// long before its deletion ends.
 	leaving map[eventlog.Incarnation]leaver
 	counted time.Time // when the bytes were last counted
+	asked   time.Time // when Bytes last had them counted
 }
 
 // bound is a limit, 0 for none, and how much of it is used.
@@ -40,11 +41,20 @@ type leaver struct {
 // Sessions is how many there are, and Bytes what their logs hold.
 func (q *Quota) Sessions() int64 { return q.sessions.used.Load() }
 
-// Bytes is the size of all logs and of what was derived from them; the latter is up to a minute old. What forks share
-// counts once for each of them.
+// bytesWithin is how long Bytes waits for a store, once in countEvery: Prometheus waits 10 seconds for all metrics of all
+// tenants.
+const bytesWithin = 2 * time.Second
+
+// Bytes is the size of all logs and of what was derived from them; the latter is up to a minute old, or older while the
+// store does not answer. What forks share counts once for each of them.
 func (q *Quota) Bytes() int64 {
-	if q.enter(context.Background()) == nil {
-		_ = q.recount(context.Background()) // fails when the store does, or is closed: then what was known is kept
+	ctx, cancel := context.WithTimeout(context.Background(), bytesWithin)
+	defer cancel()
+	if q.enter(ctx) == nil {
+		if now := q.clock(); min(now.Sub(q.counted), now.Sub(q.asked)) >= countEvery {
+			q.asked = now
+			_ = q.recount(ctx) // fails when the store does, or is closed: then what was known is kept
+		}
 		q.leave()
 	}
 	return max(q.bytes.used.Load(), 0)

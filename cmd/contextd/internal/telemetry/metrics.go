@@ -40,8 +40,8 @@ type Meter struct {
 }
 
 // latency are the histogram bounds of durations, in seconds. A sync takes a millisecond on a good disk, and a
-// second on a bad one.
-var latency = metric.WithExplicitBucketBoundaries(.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10)
+// second on a bad one; a model takes a minute to write a summary.
+var latency = metric.WithExplicitBucketBoundaries(.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 
 // NewMeter creates the instruments.
 func (t *Telemetry) NewMeter() (*Meter, error) {
@@ -85,6 +85,29 @@ func (t *Telemetry) ObserveHealth(parts []health.Part) error {
 		return fmt.Errorf("health gauge: %w", err)
 	}
 	return nil
+}
+
+// ObserveCertificate reports how long the daemon's certificate is valid, where it has one.
+func (t *Telemetry) ObserveCertificate(valid func() (lifetime, remaining time.Duration, has bool)) error {
+	m := t.meter()
+	lifetime, err := m.Float64ObservableGauge("contextd.certificate.lifetime", metric.WithUnit("s"),
+		metric.WithDescription("How long the daemon's certificate is valid in all."))
+	if err != nil {
+		return fmt.Errorf("certificate gauges: %w", err)
+	}
+	remaining, err := m.Float64ObservableGauge("contextd.certificate.remaining", metric.WithUnit("s"),
+		metric.WithDescription("How long the daemon's certificate is still valid; negative once it has expired."))
+	if err != nil {
+		return fmt.Errorf("certificate gauges: %w", err)
+	}
+	_, err = m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		if all, left, has := valid(); has {
+			o.ObserveFloat64(lifetime, all.Seconds())
+			o.ObserveFloat64(remaining, left.Seconds())
+		}
+		return nil
+	}, lifetime, remaining)
+	return err
 }
 
 // ObservePanics reports how many panics of background work were contained.

@@ -64,6 +64,14 @@ func (s service) ReadEvents(r *contextdv1.ReadEventsRequest, _ grpc.ServerStream
 	return s.behave(r.GetSessionId())
 }
 
+func (s service) AppendEventStream(stream grpc.BidiStreamingServer[contextdv1.AppendEventStreamRequest, contextdv1.AppendEventStreamResponse]) error {
+	r, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	return s.behave(r.GetAppend().GetSessionId())
+}
+
 // journal is a log that several goroutines write.
 type journal struct {
 	mu  sync.Mutex
@@ -159,6 +167,9 @@ func TestCallsNameTheirSession(t *testing.T) {
 	if !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
+	if err := appended(t.Context(), client, "four"); err != nil {
+		t.Fatal(err)
+	}
 	lines.mu.Lock()
 	defer lines.mu.Unlock()
 	of := map[string]bool{}
@@ -170,9 +181,24 @@ func TestCallsNameTheirSession(t *testing.T) {
 			of[string(a.Key)+"="+a.Value.String()] = true
 		}
 	}
-	if !of["contextd.session.id=one"] || !of["contextd.session.id=two"] || !of["contextd.session.id=three"] {
+	if !of["contextd.session.id=one"] || !of["contextd.session.id=two"] || !of["contextd.session.id=three"] || !of["contextd.session.id=four"] {
 		t.Errorf("the spans of calls have %v", of)
 	}
+}
+
+// appended makes a stream of one append, and returns how it ended.
+func appended(ctx context.Context, c contextdv1.ContextServiceClient, session string) error {
+	stream, err := c.AppendEventStream(ctx)
+	if err != nil {
+		return err
+	}
+	_ = stream.Send(&contextdv1.AppendEventStreamRequest{Append: &contextdv1.AppendEventsRequest{
+		SessionId: session, Events: []*contextdv1.Event{{Kind: &contextdv1.Event_Custom{Custom: &contextdv1.CustomEvent{Type: "x"}}}},
+	}})
+	if _, err = stream.Recv(); errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 // TestChain calls in every way, unary and streaming: the client learns what it
@@ -192,6 +218,9 @@ func TestChain(t *testing.T) {
 				return nil
 			}
 			return err
+		},
+		"stream of appends": func(c contextdv1.ContextServiceClient, ctx context.Context, how string) error {
+			return appended(ctx, c, how)
 		},
 	}
 	tests := map[string]struct {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/contextd/contextd/internal/fair"
+	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
 // validation holds requests to the rules in the API. The middleware's own
@@ -75,12 +76,39 @@ func (s *validatedStream) RecvMsg(m any) error {
 	if err := s.ServerStream.RecvMsg(m); err != nil {
 		return err
 	}
-	if of, ok := m.(interface{ GetSessionId() string }); ok {
-		id := of.GetSessionId()
-		s.sessionID.Store(&id)
-		if span := trace.SpanFromContext(s.Context()); span.IsRecording() && len(id) <= maxLoggedID {
-			span.SetAttributes(attribute.String("contextd.session.id", id))
-		}
+	if of := naming(m); of != nil {
+		s.name(of.GetSessionId())
 	}
 	return s.validation.check(s.Context(), m)
+}
+
+// name notes the session that the call is about.
+func (s *validatedStream) name(id string) {
+	if last := s.sessionID.Load(); last != nil && *last == id {
+		return // a stream of appends names it each time
+	}
+	noted := id
+	s.sessionID.Store(&noted)
+	if span := trace.SpanFromContext(s.Context()); span.IsRecording() && len(id) <= maxLoggedID {
+		span.SetAttributes(attribute.String("contextd.session.id", id))
+	}
+}
+
+type sessionNamer interface{ GetSessionId() string }
+
+// naming is the part of a request that names a session; nil where none does.
+func naming(m any) sessionNamer {
+	switch m := m.(type) {
+	case sessionNamer:
+		return m
+	case *contextdv1.AppendEventStreamRequest:
+		if of := m.GetAppend(); of != nil {
+			return of
+		}
+	case *contextdv1.ImportTranscriptRequest:
+		if of := m.GetHeader(); of != nil {
+			return of
+		}
+	}
+	return nil
 }
