@@ -29,7 +29,7 @@ func (r *reader) user(entry transcript.Entry, rec *record, parts []part) {
 		case p.Type == "text" && p.Ignored && p.Metadata[systemMark].Value.Compaction != nil:
 			r.unread(kept, p.Metadata[systemMark].Value.Compaction)
 		case p.Type == "text" && !p.Ignored:
-			typed = typed || !p.Synthetic && !transcript.Inserted(p.Text, reminders)
+			typed = typed || !p.Synthetic && !transcript.Inserted(p.Text, reminders, nil)
 			m.Blocks = append(m.Blocks, eventlog.Text{Text: p.Text})
 		case p.Type == "file" && p.MIME != "text/plain" && p.MIME != "application/x-directory":
 			typed = true
