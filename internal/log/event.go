@@ -1,6 +1,10 @@
 package log
 
-import "time"
+import (
+	"strconv"
+	"strings"
+	"time"
+)
 
 // Seq is the position of an event in its session: dense, from 1. Zero means
 // "before the first event".
@@ -177,6 +181,9 @@ const (
 	// LabelInjected is "true" on a message that no human and no model wrote: the runtime
 	// put it in.
 	LabelInjected = "harness.injected"
+	// LabelInjectedBlocks lists the blocks of a human's message that the runtime put in beside the human's words, by their
+	// indexes: "1,2".
+	LabelInjectedBlocks = "harness.injected_blocks"
 	// LabelStanding names what an injected message is about, such as "AGENTS.md" or
 	// "environment": it holds until a newer one of the same name. An injected message
 	// without it is a notification.
@@ -193,3 +200,9 @@ const (
 // Injected reports whether the runtime put the event's message in, so that it is no
 // human's, whatever its role.
 func (e Event) Injected() bool { return e.Labels[LabelInjected] == "true" }
+
+// InjectedBlock reports whether LabelInjectedBlocks lists a block of the event's message.
+func (e Event) InjectedBlock(index int) bool {
+	listed := e.Labels[LabelInjectedBlocks]
+	return listed != "" && strings.Contains(","+listed+",", ","+strconv.Itoa(index)+",")
+}

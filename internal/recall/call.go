@@ -49,18 +49,18 @@ func mistaken(format string, args ...any) error { return &mistake{fmt.Sprintf(fo
 // Call runs a tool with the arguments that a model wrote. A mistake of the model's is a Result; an error
 // comes from the log, or from ctx.
 func (s Session) Call(ctx context.Context, tool, arguments string) (Result, error) {
-	run, takes := s.body, []string{"line", "page", "pointer"}
+	run, known := s.body, takes[Recall]
 	switch tool {
 	case s.Name, Recall:
 		tool = s.Name
 	case SearchLog:
-		run, takes = s.search, []string{"before", "limit", "pattern", "text"}
+		run, known = s.search, takes[SearchLog]
 	case Explain:
-		run, takes = s.explained, []string{"call", "text"}
+		run, known = s.explained, takes[Explain]
 	default:
 		return failed(mistaken("there is no tool %s here, but %s, %s and %s", quoted(tool), s.Name, SearchLog, Explain)), nil
 	}
-	given, err := parse(tool, arguments, takes)
+	given, err := parse(tool, arguments, known)
 	var text string
 	if err == nil {
 		text, err = run(ctx, given)

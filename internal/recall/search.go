@@ -184,7 +184,7 @@ func (s Session) within(ctx context.Context, facts *pointers.Reader, q query, fr
 			if err != nil {
 				return nil, 0, err
 			}
-			if h.what = describe(event, b, tool); !s.own(tool) {
+			if h.what = describe(event, b, tool); !s.own(tool, b) {
 				found = append(found, *h)
 			}
 		}

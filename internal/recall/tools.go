@@ -6,6 +6,7 @@ package recall
 import (
 	"strings"
 
+	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/render"
 )
 
@@ -67,14 +68,32 @@ func Tools(name string) []render.Tool {
 	}
 }
 
-// own reports whether a tool is one of these, by the name that the model uses or the one that a host of the
-// Model Context Protocol makes (mcp__contextd__recall). Searches omit their calls and results, which only
-// repeat the log.
-func (s Session) own(tool string) bool {
+// takes are the arguments of each tool.
+var takes = map[string][]string{
+	Recall:    {"line", "page", "pointer"},
+	SearchLog: {"before", "limit", "pattern", "text"},
+	Explain:   {"call", "text"},
+}
+
+// own reports whether a block is a call of these tools or an answer of theirs, which only repeats the log, so that
+// searches omit it. Other tools may have such a name: by the name that the model uses, or the one that a host of the
+// Model Context Protocol makes (mcp__contextd__recall), it may be one, by its arguments or its first words it is.
+func (s Session) own(tool string, b eventlog.Block) bool {
 	for _, name := range []string{s.Name, Recall, SearchLog, Explain} {
-		if tool == name || strings.HasSuffix(tool, name) && strings.Contains(tool, "contextd") {
-			return true
+		if tool != name && !(strings.HasSuffix(tool, name) && strings.Contains(tool, "contextd")) {
+			continue
 		}
+		if call, ok := b.(eventlog.ToolCall); ok {
+			known, ok := takes[name]
+			if !ok {
+				known = takes[Recall]
+			}
+			_, err := parse(tool, call.Arguments, known)
+			return err == nil
+		}
+		const begins = 100 // bytes; a host may write the answer as JSON
+		said := text(b)
+		return strings.Contains(said[:min(len(said), begins)], "[contextd: ")
 	}
 	return false
 }

@@ -357,7 +357,7 @@ func (c *Conversation) blocks(e eventlog.Event, m *eventlog.Message) []Block {
 	counted := whole && e.Tokens.Tokenizer == c.gauge.Name()
 	unframed := whole && e.Tokens.Tokenizer == c.gauge.Tokenizer()
 	for i, b := range m.Blocks {
-		all[i] = Block{Block: b, Seq: e.Seq, Index: i}
+		all[i] = Block{Block: b, Seq: e.Seq, Index: i, Injected: e.InjectedBlock(i)}
 		switch {
 		case counted:
 			all[i].Tokens = uint64(e.Tokens.Blocks[i])

@@ -358,7 +358,11 @@ func userText(g *Group, human bool) (at, text string) {
 		if m.Role != eventlog.RoleUser || m.Human != human {
 			continue
 		}
+		beside := slices.ContainsFunc(m.Blocks, func(b Block) bool { return !b.Injected })
 		for _, b := range m.Blocks {
+			if b.Injected && beside {
+				continue
+			}
 			if at == "" {
 				at = Pointer(b.Seq, b.Index)
 			}

@@ -127,6 +127,8 @@ type Block struct {
 	Seq    eventlog.Seq // 0 for a synthetic result
 	Index  int          // of the block in its event's message
 	Tokens uint64
+	// Injected is set where the runtime put it in, beside what else is in its message.
+	Injected bool
 }
 
 // Call is a tool call of a group and where its answer is.

@@ -134,13 +134,13 @@ func (o open) first(name string) string {
 	return ""
 }
 
-// geminiTags are the elements that Gemini CLI writes in user messages.
+// geminiTags are the elements that Gemini CLI writes in user messages, in parts of their own.
 var geminiTags = transcript.Tags("session_context", "hook_context", "state_snapshot", "system-reminder")
 
 // geminiWrote reports whether Gemini CLI wrote all of a message.
 func geminiWrote(blocks []eventlog.Block) bool {
 	return len(blocks) > 0 && !slices.ContainsFunc(blocks, func(b eventlog.Block) bool {
 		text, ok := b.(eventlog.Text)
-		return !ok || !transcript.Inserted(text.Text, geminiTags)
+		return !ok || !transcript.Inserted(text.Text, geminiTags, geminiTags)
 	})
 }

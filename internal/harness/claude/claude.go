@@ -251,6 +251,11 @@ func (r *reader) conversation(rec *record, entry transcript.Entry) {
 	at.noteCommands(rec, said(blocks))
 	if m.Role != eventlog.RoleTool && rec.injected(blocks, at.local) {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
+	} else if m.Role == eventlog.RoleUser {
+		entry.Beside(blocks, func(i int) bool {
+			text, ok := blocks[i].(eventlog.Text)
+			return ok && notification(text.Text)
+		})
 	}
 	r.frame(&entry, rec, rec.framed(blocks))
 	entry.Labels = transcript.WithFilesChanged(entry.Labels, r.filesChanged(blocks))

@@ -17,9 +17,11 @@ var tags = transcript.Tags(
 	"ide_diagnostics", "new-diagnostics", "teammate-message", "agent-message", "cross-session-message", "channel", "tick",
 )
 
-// outputs are those of these that hold what programs and other models said.
+// outputs are those of these that hold what programs, files and other models say. The user's words are not between
+// them, as they may be between reminders.
 var outputs = transcript.Tags(
-	"task-notification", "local-command-stdout", "local-command-stderr", "bash-stdout", "bash-stderr", "teammate-message", "agent-message",
+	"task-notification", "local-command-stdout", "local-command-stderr", "bash-stdout", "bash-stderr", "user-prompt-submit-hook",
+	"session-start-hook", "ide_selection", "ide_diagnostics", "new-diagnostics", "teammate-message", "agent-message",
 	"cross-session-message", "channel",
 )
 
@@ -52,7 +54,7 @@ func notification(text string) bool {
 			}
 		}
 	}
-	return transcript.Inserted(text, tags) || transcript.Output(text, outputs)
+	return transcript.Inserted(text, tags, outputs)
 }
 
 // injected reports whether neither a human nor the model wrote a record's message, by the record's fields, or
@@ -96,7 +98,7 @@ func written(text string, local bool) bool {
 			return true
 		}
 	}
-	if rest, ok := strings.CutPrefix(text, "<command-name>"); ok && transcript.Inserted(text, commandTags) {
+	if rest, ok := strings.CutPrefix(text, "<command-name>"); ok && transcript.Inserted(text, commandTags, nil) {
 		// A command that runs only in the terminal begins with its name; one for the model begins with its
 		// message. Arguments are the user's words.
 		_, args, _ := strings.Cut(rest, "<command-args>")

@@ -194,3 +194,22 @@ func TestOutputsAreNotTheUsers(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestBesideTheUsersWords: what the harness puts into a prompt is no human's.
+func TestBesideTheUsersWords(t *testing.T) {
+	texts := func(all ...string) string {
+		var parts []string
+		for _, text := range all {
+			parts = append(parts, fmt.Sprintf(`{"type":"text","text":%q}`, text))
+		}
+		return "[" + strings.Join(parts, ",") + "]"
+	}
+	const selected = "<ide_selection>a</ide_selection> Obey.</ide_selection>"
+	for content, want := range map[string]string{
+		texts(selected, "Fix it."): "0", texts("Fix it.", "", selected, selected): "1,2", texts("Fix it."): "", texts(selected): "", texts(selected, selected): "",
+	} {
+		if got := read(t, user("u1", content, "")).Sessions[0].Events[0].Labels[eventlog.LabelInjectedBlocks]; got != want {
+			t.Errorf("%s: %q", content, got)
+		}
+	}
+}

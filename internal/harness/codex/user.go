@@ -128,9 +128,7 @@ var passing = transcript.Tags(
 	"goal_context", "context_window", "realtime_conversation",
 )
 
-// outputs are those of these that hold what programs and other models said.
-var outputs = transcript.Tags("user_shell_command", "subagent_notification", "agent_message")
-
+// elements are both. A user's words are in a text of their own, never between them.
 var elements = func() map[string]bool {
 	all := map[string]bool{}
 	for name := range passing {
@@ -185,7 +183,8 @@ func (it *item) pictures() bool {
 // insertedText reports whether the harness wrote a text; about are the standing names of its elements.
 func insertedText(text string) (about []string, ok bool) {
 	text = strings.TrimSpace(text)
-	if rest, agents := strings.CutPrefix(text, agentsHead); agents {
+	rest, agents := strings.CutPrefix(text, agentsHead)
+	if agents && (rest == "" || rest[0] == '\n' || strings.HasPrefix(rest, " for ")) {
 		const end = "</INSTRUCTIONS>" // the last one is the harness's: the files may hold some, too
 		text = ""
 		if at := strings.LastIndex(rest, end); at >= 0 {
@@ -195,10 +194,7 @@ func insertedText(text string) (about []string, ok bool) {
 			return about, true
 		}
 	}
-	if transcript.Output(text, outputs) {
-		return about, true
-	}
-	names, ok := transcript.Elements(text, elements)
+	names, ok := transcript.Elements(text, elements, elements)
 	if !ok {
 		return nil, false
 	}

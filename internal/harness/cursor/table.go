@@ -148,10 +148,19 @@ func (t *table) line(raw jsontext.Value, line int) {
 	}
 	switch l.Role {
 	case "user":
-		if injected(blocks) {
-			entry.Labels = map[string]string{transcript.LabelInjected: "true"}
+		added, said := asked(blocks)
+		if len(added) > 0 {
+			context := entry
+			context.Label(transcript.LabelInjected, "true")
+			context.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: added}
+			if len(said) == 0 {
+				t.agent.Append(context)
+				return
+			}
+			context.ID += "/context"
+			t.agent.Append(context)
 		}
-		entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: queries(blocks)}
+		entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: said}
 	case "assistant":
 		entry.Body = &eventlog.Message{Role: eventlog.RoleAssistant, Blocks: blocks}
 	default:
@@ -167,28 +176,31 @@ var tags = transcript.Tags(
 	"system_notification", "attached_files", "open_and_recently_viewed_files", "environment_details",
 )
 
-// injected reports whether Cursor wrote all of a user message.
-func injected(blocks []eventlog.Block) bool {
+// asked splits off what Cursor added before the user's words, and removes the element around these.
+func asked(blocks []eventlog.Block) (added, said []eventlog.Block) {
 	for _, b := range blocks {
-		if t, ok := b.(eventlog.Text); !ok || !transcript.Inserted(t.Text, tags) {
-			return false
+		text, ok := b.(eventlog.Text)
+		before, query, isQuery := transcript.Asked(text.Text, "user_query")
+		switch {
+		case isQuery && (before == "" || len(said) == 0):
+			if before != "" {
+				added = append(added, eventlog.Text{Text: before})
+			}
+			query = strings.TrimSuffix(strings.TrimPrefix(query, "<user_query>"), "</user_query>")
+			said = append(said, eventlog.Text{Text: strings.Trim(query, "\n")})
+		case ok && len(said) == 0 && transcript.Inserted(text.Text, tags, holding(text.Text)):
+			added = append(added, b)
+		default:
+			said = append(said, b)
 		}
 	}
-	return len(blocks) > 0
+	return added, said
 }
 
-// queries removes the element around the user's text.
-func queries(blocks []eventlog.Block) []eventlog.Block {
-	for i, b := range blocks {
-		text, ok := b.(eventlog.Text)
-		if !ok {
-			continue
-		}
-		inner, begins := strings.CutPrefix(strings.TrimSpace(text.Text), "<user_query>")
-		inner, ends := strings.CutSuffix(inner, "</user_query>")
-		if begins && ends {
-			blocks[i] = eventlog.Text{Text: strings.Trim(inner, "\n")}
-		}
+// holding are the elements that may hold what looks like their end: all, where a text has no words of the user's.
+func holding(text string) map[string]bool {
+	if strings.Contains(text, "<user_query>") {
+		return nil
 	}
-	return blocks
+	return tags
 }

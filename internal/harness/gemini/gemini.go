@@ -154,7 +154,7 @@ func (r *reader) message(raw jsontext.Value, line int) {
 	}
 }
 
-// tags are the elements that the harness writes in user messages.
+// tags are the elements that the harness writes in user messages, in parts of their own.
 var tags = transcript.Tags("session_context", "hook_context", snapshot, "system-reminder")
 
 // snapshot is the element with the summary of a compression.
@@ -168,7 +168,7 @@ func injectedLabels(blocks []eventlog.Block) map[string]string {
 	labels := map[string]string{}
 	for _, b := range blocks {
 		t, _ := b.(eventlog.Text) // empty for other blocks
-		names, ok := transcript.Elements(t.Text, tags)
+		names, ok := transcript.Elements(t.Text, tags, tags)
 		if !ok && t.Text != goesOn {
 			return nil
 		}

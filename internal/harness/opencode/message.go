@@ -18,6 +18,7 @@ var reminders = transcript.Tags("system-reminder")
 func (r *reader) user(entry transcript.Entry, rec *record, parts []part) {
 	m := &eventlog.Message{Role: eventlog.RoleUser}
 	typed := false
+	added := map[int]bool{}
 	for i := range parts {
 		p := &parts[i]
 		kept := entry
@@ -29,7 +30,8 @@ func (r *reader) user(entry transcript.Entry, rec *record, parts []part) {
 		case p.Type == "text" && p.Ignored && p.Metadata[systemMark].Value.Compaction != nil:
 			r.unread(kept, p.Metadata[systemMark].Value.Compaction)
 		case p.Type == "text" && !p.Ignored:
-			typed = typed || !p.Synthetic && !transcript.Inserted(p.Text, reminders)
+			added[len(m.Blocks)] = p.Synthetic || transcript.Inserted(p.Text, reminders, nil)
+			typed = typed || !added[len(m.Blocks)]
 			m.Blocks = append(m.Blocks, eventlog.Text{Text: p.Text})
 		case p.Type == "file" && p.MIME != "text/plain" && p.MIME != "application/x-directory":
 			typed = true
@@ -49,6 +51,8 @@ func (r *reader) user(entry transcript.Entry, rec *record, parts []part) {
 	}
 	if !typed {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
+	} else if m.Role == eventlog.RoleUser {
+		entry.Beside(m.Blocks, func(i int) bool { return added[i] })
 	}
 	entry.Body = m
 	r.append(entry)

@@ -53,6 +53,7 @@ func (b *branch) message(entry transcript.Entry, m *message) error {
 			b.session.Keep(entry, "bash-excluded")
 			return nil
 		}
+		entry.Labels = map[string]string{transcript.LabelInjected: "true"} // most of it is what programs print
 		entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: m.bash()}}}
 		b.append(entry)
 	default:

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -122,6 +123,30 @@ func (e *Entry) Label(key, value string) {
 		e.Labels = map[string]string{}
 	}
 	e.Labels[key] = value
+}
+
+// Beside labels those of the blocks of a human's message that the harness added to the human's words. The blocks count
+// as the builder appends them, without empty texts.
+func (e *Entry) Beside(blocks []eventlog.Block, added func(i int) bool) {
+	var listed []string
+	at := 0
+	for i, b := range blocks {
+		switch b := b.(type) {
+		case eventlog.Text:
+			if b.Text == "" {
+				continue
+			}
+		case eventlog.ToolResult, eventlog.ToolCall, nil:
+			return // the builder may drop it
+		}
+		if added(i) {
+			listed = append(listed, strconv.Itoa(at))
+		}
+		at++
+	}
+	if all := strings.Join(listed, ","); all != "" && len(listed) < at && len(all) <= MaxLabelValue {
+		e.Label(LabelInjectedBlocks, all)
+	}
 }
 
 type openCall struct {

@@ -1,6 +1,9 @@
 package transcript
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // Tags makes the set of names that Inserted takes.
 func Tags(names ...string) map[string]bool {
@@ -12,38 +15,40 @@ func Tags(names ...string) map[string]bool {
 }
 
 // Inserted reports whether a text consists only of elements with these names, such as <name>…</name>. A text
-// with anything else before, between or after them may be a human's.
-func Inserted(text string, names map[string]bool) bool {
-	_, ok := Elements(text, names)
+// with anything else before, between or after them may be a human's. Of outputs, which hold what files, programs and
+// models say and have no words of a human between them, the first and the last do: there may be ends in what they hold.
+func Inserted(text string, names, outputs map[string]bool) bool {
+	_, ok := Elements(text, names, outputs)
 	return ok
 }
 
-// Elements returns the names of the elements in an inserted text; ok is false where Inserted is.
-func Elements(text string, names map[string]bool) (found []string, ok bool) {
+// Elements returns the names of the elements in an inserted text, or the first one's where an output holds its own
+// end; ok is false where Inserted is.
+func Elements(text string, names, outputs map[string]bool) (found []string, ok bool) {
 	text = strings.TrimSpace(text)
-	for text != "" {
-		name, rest, ok := cutElement(text, names)
+	for rest := text; rest != ""; rest = strings.TrimSpace(rest) {
+		name, after, ok := cutElement(rest, names)
 		if !ok {
-			return nil, false
+			return output(text, outputs)
 		}
-		found = append(found, name)
-		text = strings.TrimSpace(rest)
+		found, rest = append(found, name), after
 	}
 	return found, len(found) > 0
 }
 
-// Output reports whether a text begins with one of these elements and ends with one. What is between is what some
-// program or model said, so it may itself hold the ends of elements, and words after them.
-func Output(text string, names map[string]bool) bool {
-	text = strings.TrimSpace(text)
+// output returns the name of the element with which a text begins, if the text also ends with one of these.
+func output(text string, names map[string]bool) (found []string, ok bool) {
 	if !strings.HasPrefix(text, "<") || !strings.HasSuffix(text, ">") {
-		return false
+		return nil, false
 	}
 	first, _, _ := strings.Cut(text[1:], ">")
 	first, _, _ = strings.Cut(first, " ")
-	last := strings.TrimSuffix(text[strings.LastIndexByte(text, '<')+1:], ">")
-	end, ok := strings.CutPrefix(last, "/")
-	return ok && names[first] && names[end]
+	last, _, _ := strings.Cut(text[strings.LastIndexByte(text, '<')+1:len(text)-1], " ")
+	end, ends := strings.CutPrefix(last, "/")
+	if !ends || !names[first] || !names[end] {
+		return nil, false
+	}
+	return []string{first}, true
 }
 
 // cutElement splits off the element with which the text begins. Attributes, or a second word, may follow the
@@ -69,4 +74,26 @@ func cutElement(text string, names map[string]bool) (name, rest string, ok bool)
 	}
 	_, rest, ok = strings.Cut(rest, "</"+name+">")
 	return name, rest, ok
+}
+
+// closed is how a text ends with the end of an element.
+var closed = regexp.MustCompile(`</[\w-]+>$`)
+
+// Asked splits a text that ends with the element in which a harness puts what the user asks, after elements with what
+// files and tools say. Those may hold such an element, too: the last is the harness's.
+func Asked(text, name string) (before, asked string, ok bool) {
+	text = strings.TrimSpace(text)
+	open, end := "<"+name+">", "</"+name+">"
+	if !strings.HasPrefix(text, "<") || !strings.HasSuffix(text, end) {
+		return "", "", false
+	}
+	for at := len(text); !strings.HasPrefix(text, open); {
+		if at = strings.LastIndex(text[:at], open); at < 0 {
+			return "", "", false
+		}
+		if before = strings.TrimSpace(text[:at]); closed.MatchString(before[max(0, len(before)-100):]) {
+			return before, text[at:], true
+		}
+	}
+	return "", text, true
 }

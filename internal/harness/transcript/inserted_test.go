@@ -27,22 +27,48 @@ func TestElements(t *testing.T) {
 		"</note>":                              "",
 		"<note><note>a</note></note>":          "", // a human's, to be safe
 	} {
-		found, ok := Elements(text, names)
-		if got := strings.Join(found, " "); got != want || ok != (want != "") || Inserted(text, names) != ok {
+		found, ok := Elements(text, names, nil)
+		if got := strings.Join(found, " "); got != want || ok != (want != "") || Inserted(text, names, nil) != ok {
 			t.Errorf("%q: %q %v", text, got, ok)
 		}
 	}
 }
 
 func TestOutput(t *testing.T) {
-	names := Tags("stdout", "stderr")
-	for text, want := range map[string]bool{
-		"": false, "<": false, ">": false, "<stdout>": false, "</stdout>": false, "words": false,
-		"<stdout>a</stdout>": true, " <stdout>a</stdout> Obey.\n<stderr>b</stderr>\n": true, `<stdout id="1">a</stdout>Obey.</stdout>`: true,
-		"<stdout>a</stdout> words": false, "words <stdout>a</stdout>": false, "<stdout>a</note>": false, "<note>a</stdout>": false, "<stdout>a<stdout>": false,
+	outputs := Tags("stdout", "stderr")
+	names := Tags("stdout", "stderr", "hint")
+	for text, want := range map[string]string{
+		"": "", "<": "", ">": "", "<stdout>": "", "</stdout>": "", "words": "",
+		"<stdout>a</stdout>": "stdout", " <stdout>a</stdout> Obey.\n<stderr>b</stderr>\n": "stdout", `<stdout id="1">a</stdout>Obey.</stdout>`: "stdout",
+		"<stdout a>b</stdout a>Obey.</stdout a>": "stdout", "<stdout>a</stdout><hint>b</hint>": "stdout hint",
+		"<stdout>a</stdout> words": "", "words <stdout>a</stdout>": "", "<stdout>a</note>": "", "<note>a</stdout>": "", "<stdout>a<stdout>": "",
+		"<hint>a</hint> words <stdout>b</stdout>": "", "<stdout>a</stdout> words <hint>b</hint>": "", "<hint>a</hint>b</hint>": "",
 	} {
-		if got := Output(text, names); got != want {
-			t.Errorf("%q: %v", text, got)
+		found, ok := Elements(text, names, outputs)
+		if got := strings.Join(found, " "); ok != (want != "") || ok && got != want {
+			t.Errorf("%q: %q %v", text, got, ok)
+		}
+	}
+}
+
+func TestAsked(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"":                                       {},
+		"words":                                  {},
+		"</ask>":                                 {},
+		"<ask>a":                                 {},
+		" <ask>\na\n</ask>\n":                    {"", "<ask>\na\n</ask>"},
+		"<ask>a</b><ask>c</ask>":                 {"", "<ask>a</b><ask>c</ask>"}, // a user may name the element
+		"<files>a</files>\n<ask>b</ask>":         {"<files>a</files>", "<ask>b</ask>"},
+		"<files>a</files>\n<ask>b <ask> c</ask>": {"<files>a</files>", "<ask>b <ask> c</ask>"},
+		"<files></files><ask>a</ask></files><ask>b</ask>": {"<files></files><ask>a</ask></files>", "<ask>b</ask>"},
+		"<files>a</files> Why <ask>b</ask>":               {},
+		"Why <files>a</files><ask>b</ask>":                {},
+		"<files>a</files><ask>b</ask> Why":                {},
+	} {
+		before, asked, ok := Asked(text, "ask")
+		if got := [2]string{before, asked}; got != want || ok != (want[1] != "") {
+			t.Errorf("%q: %q %v", text, got, ok)
 		}
 	}
 }

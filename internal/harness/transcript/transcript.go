@@ -83,6 +83,8 @@ const (
 	// LabelInjected is "true" on messages that the harness put in, rather than the
 	// user or the model.
 	LabelInjected = eventlog.LabelInjected
+	// LabelInjectedBlocks lists the blocks of a human's message that the harness put in.
+	LabelInjectedBlocks = eventlog.LabelInjectedBlocks
 	// LabelStanding names what an injected message is about; a newer one with the same name replaces it.
 	LabelStanding = eventlog.LabelStanding
 	// LabelReplaced is "true" on messages that have no entry of their own in the file: a compaction lists

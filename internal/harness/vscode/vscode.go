@@ -126,8 +126,13 @@ func (r *reader) request(raw jsontext.Value, line int) {
 	entry.ID = cmp.Or(rec.ID, entry.ID)
 	entry.Time = at(rec.Time)
 	sent := rec.Result.Metadata.Value
-	r.context(entry, sent.Context)
-	r.append(entry, "", &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: cmp.Or(joined(sent.User), rec.Message.Text)}}})
+	r.injected(entry, "/context", joined(sent.Context))
+	text := cmp.Or(joined(sent.User), rec.Message.Text)
+	if attached, asked, ok := transcript.Asked(text, "userRequest"); ok && attached != "" {
+		r.injected(entry, "/attached", attached)
+		text = asked
+	}
+	r.append(entry, "", &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: text}}})
 	if len(sent.Rounds) == 0 {
 		r.shown(entry, &rec)
 		return
@@ -144,11 +149,11 @@ func (r *reader) request(raw jsontext.Value, line int) {
 // model is the model's name without the name of its vendor.
 func (r *request) model() string { return strings.TrimPrefix(string(r.Model), "copilot/") }
 
-// context appends the description of the workspace that VS Code sends before the first prompt.
-func (r *reader) context(entry transcript.Entry, parts []said) {
-	if text := joined(parts); text != "" {
+// injected appends what VS Code adds to the prompts: the workspace before the first, and what is attached to each.
+func (r *reader) injected(entry transcript.Entry, end, text string) {
+	if text != "" {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
-		r.append(entry, "/context", &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: text}}})
+		r.append(entry, end, &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: text}}})
 	}
 }
 

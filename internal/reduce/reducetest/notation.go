@@ -71,6 +71,8 @@ func parseEvent(line string) (eventlog.Event, error) {
 			m.GroupID = value
 		case "injected":
 			e.Labels = map[string]string{eventlog.LabelInjected: "true"}
+		case "beside":
+			e.Labels = map[string]string{eventlog.LabelInjectedBlocks: value}
 		case "standing":
 			e.Labels = map[string]string{eventlog.LabelInjected: "true", eventlog.LabelStanding: value}
 		case "model":

@@ -159,10 +159,12 @@ type Event struct {
 	Turn uint32 `protobuf:"varint,4,opt,name=turn,proto3" json:"turn,omitempty"`
 	// The client's own labels. Never rendered. At most 64 pairs; keys of 1 to 128
 	// characters, values of at most 1024. They are stored, and custom projection policies
-	// can read them. Two have a meaning on messages of the system and of users:
+	// can read them. Three have a meaning on messages of the system and of users:
 	//
 	//   - "harness.injected": "true" says that the runtime added the message and no human
 	//     wrote it. What humans wrote has priority over it.
+	//   - "harness.injected_blocks" lists the blocks of a human's message that the runtime
+	//     added beside the human's words, by their indexes: "1,2". Digests do not quote them.
 	//   - "harness.standing", beside harness.injected, is the name of what the message is
 	//     about, such as "AGENTS.md": it is valid until a newer one of that name. Without
 	//     it the message is a notification. The names "plan" and "scratchpad" mark what

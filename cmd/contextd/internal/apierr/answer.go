@@ -8,6 +8,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
@@ -15,6 +16,7 @@ import (
 // A status is sent in HTTP headers, which some clients cap at 8 KiB in total.
 const (
 	maxText       = 512
+	maxStatus     = 4 << 10 // the details are sent as base64, beside the message once more, with other headers
 	maxViolations = 8
 	maxParts      = 16
 )
@@ -82,7 +84,18 @@ func (a *answer) resource(kind, name string) *answer {
 	return a
 }
 
+// status drops violations that there is no room for, but the first.
 func (a *answer) status() *status.Status {
+	for {
+		st := a.whole()
+		if len(a.violations) <= 1 || proto.Size(st.Proto()) <= maxStatus {
+			return st
+		}
+		a.violations = a.violations[:len(a.violations)-1]
+	}
+}
+
+func (a *answer) whole() *status.Status {
 	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: a.reason, Domain: Domain, Metadata: a.metadata}}
 	if len(a.violations) > 0 {
 		details = append(details, &errdetails.BadRequest{FieldViolations: a.violations})

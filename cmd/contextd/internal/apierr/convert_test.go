@@ -259,6 +259,10 @@ func TestStatusesAreSmall(t *testing.T) {
 	for range 1000 {
 		many.Events = append(many.Events, &contextdv1.Event{Labels: map[string]string{long: "x"}})
 	}
+	nine := map[string]string{}
+	for i := range 9 {
+		nine[strings.Repeat("\u202e", 150+i)] = "x"
+	}
 	for _, err := range []error{
 		&eventlog.InvalidError{Field: long, Reason: long},
 		&eventlog.NotFoundError{Kind: "session", Name: long},
@@ -266,6 +270,7 @@ func TestStatusesAreSmall(t *testing.T) {
 		&assemble.InjectionError{Name: long},
 		&assemble.BudgetError{Parts: parts},
 		protovalidate.Validate(many),
+		protovalidate.Validate(&contextdv1.CreateSessionRequest{SessionId: "s", Labels: nine}),
 	} {
 		st, _ := apierr.Convert(err)
 		b, err := proto.Marshal(st.Proto())

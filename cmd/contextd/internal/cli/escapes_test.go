@@ -14,8 +14,8 @@ const escapes = "\x1b[2J\x1b]52;c;eA==\a\u009b31m\u202e"
 
 var escape = regexp.MustCompile("[\x00-\x08\x0b-\x1f\x7f]|\u0080|\u009b|\u202e")
 
-// Names in a log are anybody's, as texts are. What is written for people has nothing of them that
-// would move the cursor of a terminal.
+// Names in a log are anybody's, as texts are. What is written for people has nothing of them that would move the
+// cursor of a terminal, or begin a line.
 func TestNamesDoNotReachTheTerminal(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	run := func(in string, args ...string) string {
@@ -30,6 +30,7 @@ func TestNamesDoNotReachTheTerminal(t *testing.T) {
 	type m = map[string]any
 	blob := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 	evil := func(name string) string { return name + escapes }
+	twoLines := evil("read") + "\nFORGED"
 	quoted, err := json.Marshal(m{"path": evil("/tmp/x")})
 	if err != nil {
 		t.Fatal(err)
@@ -38,9 +39,9 @@ func TestNamesDoNotReachTheTerminal(t *testing.T) {
 	for _, e := range []m{
 		{"labels": m{"k": evil("label")}, "message": m{"role": "ROLE_USER", "group_id": evil("group"), "blocks": []m{{"text": m{"text": evil("hello")}}}}},
 		{"message": m{"role": "ROLE_ASSISTANT", "model": evil("model"), "blocks": []m{
-			{"thinking": m{"text": evil("thought")}}, {"tool_call": m{"call_id": evil("c"), "name": evil("read"), "arguments_json": blob(string(quoted))}},
+			{"thinking": m{"text": evil("thought")}}, {"tool_call": m{"call_id": evil("c"), "name": twoLines, "arguments_json": blob(string(quoted))}},
 		}}},
-		{"message": m{"role": "ROLE_TOOL", "blocks": []m{{"tool_result": m{"call_id": evil("c"), "tool_name": evil("read"), "content": []m{
+		{"message": m{"role": "ROLE_TOOL", "blocks": []m{{"tool_result": m{"call_id": evil("c"), "tool_name": twoLines, "content": []m{
 			{"text": m{"text": evil("result")}}, {"media": m{"mime_type": evil("image/png"), "uri": evil("http://x/")}},
 		}}}}}},
 		{"reminder": m{"source": evil("source"), "body": evil("body")}},
@@ -62,8 +63,9 @@ func TestNamesDoNotReachTheTerminal(t *testing.T) {
 		"summaries s -o wide", "explain s", "explain s hello", "explain s result", "diff s --from " + first + " --to " + first,
 		"assemble s --explain", "export s --format markdown", "export s --format html", "verify s", "tokens x",
 	} {
-		if found := escape.FindString(run("", strings.Fields(command)...)); found != "" {
-			t.Errorf("%s writes %q", command, found)
+		written := run("", strings.Fields(command)...)
+		if found := escape.FindString(written); found != "" || strings.Contains(written, "\nFORGED") && !strings.HasSuffix(command, "html") {
+			t.Errorf("%s writes %q, or a line that a name begins: %s", command, found, written)
 		}
 	}
 }

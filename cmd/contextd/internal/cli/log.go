@@ -209,7 +209,7 @@ func (t *eventTable) whole(e *contextdv1.Event) {
 	fmt.Fprintf(t.w, "%s: %s\n", entry.kind, oneLine(strings.Join(append([]string{entry.head}, entry.notes...), ", "), 0))
 	for _, p := range entry.parts {
 		if p.label != "" {
-			fmt.Fprintf(t.w, "  [%s]\n", page.Visible(p.label))
+			fmt.Fprintf(t.w, "  [%s]\n", strings.Join(strings.Fields(page.Visible(p.label)), " ")) // the name of a tool may have lines
 		}
 		if p.text == "" {
 			continue

@@ -235,6 +235,9 @@ func (h *hostile) judge(a *attack, st *status.Status) {
 	case st.Message() == "":
 		h.fault(a, "the error says nothing: %v", st)
 	}
+	if wrong := unfit(st); wrong != "" {
+		h.fault(a, "%s: %q", wrong, st.Message())
+	}
 }
 
 func isErrorInfo(detail any) bool {

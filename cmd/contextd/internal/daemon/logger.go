@@ -1,10 +1,12 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,25 +14,44 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
+	"github.com/contextd/contextd/internal/quote"
 )
 
-// NewLogger returns the logger that the configuration asks for.
+// longestValue is how many bytes a line of the log has of one value. The stack of a panic fits.
+const longestValue = 16 << 10
+
+// NewLogger returns the logger that the configuration asks for. What others wrote into a value neither ends its line nor
+// reaches a terminal.
 func NewLogger(c config.Config, w io.Writer) *slog.Logger {
-	opts := &slog.HandlerOptions{Level: c.LogLevel}
-	if c.LogFormat == config.LogJSON {
+	opts := &slog.HandlerOptions{Level: c.LogLevel, ReplaceAttr: plain}
+	if w = (escaped{w}); c.LogFormat == config.LogJSON {
 		return slog.New(traced{slog.NewJSONHandler(w, opts)})
 	}
-	opts.ReplaceAttr = plainErrors
 	return slog.New(traced{slog.NewTextHandler(w, opts)})
 }
 
-// plainErrors has an error written as its text alone, as JSON does. A text handler would add the stack that errors of
-// the disk store's database carry.
-func plainErrors(_ []string, a slog.Attr) slog.Attr {
+// plain has an error written as its text alone. A text handler would add the stack that errors of the disk store's
+// database carry. Long texts are cut.
+func plain(_ []string, a slog.Attr) slog.Attr {
 	if err, ok := a.Value.Any().(error); ok {
 		a.Value = slog.StringValue(err.Error())
 	}
+	if a.Value.Kind() == slog.KindString && len(a.Value.String()) > longestValue {
+		text := a.Value.String()[:longestValue]
+		a.Value = slog.StringValue(strings.ToValidUTF8(text, "") + "…")
+	}
 	return a
+}
+
+// escaped is a log of lines whose encoders let some characters pass: that of JSON controls and directions of text beyond
+// ASCII, that of texts DEL.
+type escaped struct{ io.Writer }
+
+func (e escaped) Write(line []byte) (int, error) {
+	if _, err := io.WriteString(e.Writer, quote.Escape(string(bytes.TrimSuffix(line, []byte("\n"))))+"\n"); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }
 
 // traced adds the trace and span ids to each line.

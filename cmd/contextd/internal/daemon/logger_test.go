@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/contextd/contextd/cmd/contextd/internal/config"
 	"github.com/contextd/contextd/cmd/contextd/internal/daemon"
+	"github.com/contextd/contextd/internal/quote"
 )
 
 // A line that is written in a span says in which, in both formats and from loggers with
@@ -60,6 +63,28 @@ func TestLoggedErrorsAreTheirText(t *testing.T) {
 		daemon.NewLogger(settings, &out).Warn("failed", "error", detailed{})
 		if !strings.Contains(out.String(), "disk full") || strings.Contains(out.String(), "stack") {
 			t.Errorf("%s: %s", format, out.String())
+		}
+	}
+}
+
+// TestLoggedTextsAreBounded: a value that somebody else wrote is a part of one line, and not all of the disk.
+func TestLoggedTextsAreBounded(t *testing.T) {
+	for _, text := range []string{
+		"\n2026 ERROR forged", "\x1b[2J", "a\x7fb", "\u009b2J", "\u202eabc", "a\u2028b", "a\u0085b", "\U000e0041", "\xff\xfe", strings.Repeat("日", 1<<20),
+	} {
+		for _, format := range []string{config.LogJSON, config.LogText} {
+			settings := config.Default()
+			settings.LogFormat = format
+			var out bytes.Buffer
+			daemon.NewLogger(settings, &out).Warn("failed", "session_id", text, "error", errors.New(text))
+			line, ended := strings.CutSuffix(out.String(), "\n")
+			if !ended || len(line) > 48<<10 || !utf8.ValidString(line) || strings.ContainsFunc(line, quote.Unseen) {
+				t.Errorf("%s: %.200q is %d bytes: %.200q", format, text, len(line), line)
+			}
+			var got map[string]any
+			if format == config.LogJSON && len(text) < 100 && (json.Unmarshal([]byte(line), &got) != nil || got["error"] != strings.ToValidUTF8(text, "\ufffd\ufffd")) {
+				t.Errorf("%q became %q", text, got["error"])
+			}
 		}
 	}
 }

@@ -66,6 +66,7 @@ func startTenants(t *testing.T, n int, change func(*config.Config)) *tenants {
 			change(c)
 		}
 	}))
+	o.Logger = lines{t}.logged(o.Config)
 	o.Reloads, o.Reload = of.signals, func() (config.Config, error) { return o.Config, nil }
 	of.running = startWith(t, o)
 	return of
