@@ -225,7 +225,7 @@ func (c *conversation) assistant(entry transcript.Entry, m *message) error {
 		blocks, c.pending = fencedCall(blocks)
 		c.refused = !c.pending
 	}
-	entry.Labels = m.usage().labels()
+	entry.Labels = m.usageLabels()
 	if m.IsDemo {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}

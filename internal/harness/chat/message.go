@@ -46,8 +46,10 @@ type message struct {
 	TS        jsontext.Value `json:"ts"`      // Roo Code
 	Created   jsontext.Value `json:"created"` // Goose
 	ModelInfo transcript.Maybe[struct {
-		ID transcript.Word `json:"modelId"`
+		ModelID transcript.Word `json:"modelId"`
+		ID      transcript.Word `json:"id"` // in newer versions
 	}] `json:"modelInfo"` // Cline
+	Metrics   transcript.Maybe[*metrics] `json:"metrics"` // Cline
 	Usage     *usage                     `json:"usage"`
 	Requestor string                     `json:"requestor"` // tau2-bench
 	Error     jsontext.Value             `json:"error"`     // tau2-bench: a boolean; Inspect: what it was
@@ -114,6 +116,22 @@ type usage struct {
 	} `json:"prompt_tokens_details"`
 }
 
+// metrics are the usage as Cline counts it.
+type metrics struct {
+	Input      transcript.Count `json:"inputTokens"` // with the cached part
+	Output     transcript.Count `json:"outputTokens"`
+	CacheRead  transcript.Count `json:"cacheReadTokens"`
+	CacheWrite transcript.Count `json:"cacheWriteTokens"`
+}
+
+// usageLabels are the labels of what a reply took.
+func (m *message) usageLabels() map[string]string {
+	if c := m.Metrics.Value; c != nil && m.usage() == nil {
+		return transcript.Usage{Prompt: c.Input, CacheRead: c.CacheRead, CacheWrite: c.CacheWrite, Output: c.Output}.Labels()
+	}
+	return m.usage().labels()
+}
+
 func (m *message) usage() *usage {
 	if m.Usage == nil && m.Extra != nil && m.Extra.Response != nil {
 		return m.Extra.Response.Usage
@@ -125,7 +143,7 @@ func (m *message) model() string {
 	if m.Model == "" && m.Extra != nil && m.Extra.Response != nil {
 		return m.Extra.Response.Model
 	}
-	return cmp.Or(m.Model, string(m.ModelInfo.Value.ID), string(m.ModelID))
+	return cmp.Or(m.Model, string(m.ModelInfo.Value.ModelID), string(m.ModelInfo.Value.ID), string(m.ModelID))
 }
 
 func (u *usage) labels() map[string]string {
