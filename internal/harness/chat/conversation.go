@@ -43,6 +43,7 @@ type conversation struct {
 	// message was none.
 	reply string
 	sides map[string]*conversation // the conversations of subagents, by their ids
+	kimi  bool                     // Kimi CLI wrote the file
 }
 
 func (c *conversation) add(raw jsontext.Value, line int) {
@@ -88,6 +89,7 @@ func (c *conversation) message(entry transcript.Entry, m *message) (err error) {
 	reply := c.reply
 	c.reply = ""
 	m.unwrap()
+	c.kimi = c.kimi || strings.HasPrefix(m.Role, "_")
 	switch m.Role {
 	case "system", "developer", "_system_prompt":
 		err = c.plain(entry, m, eventlog.RoleSystem)
@@ -145,6 +147,9 @@ func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.R
 	}
 	if role == eventlog.RoleUser && surroundings(blocks) && (len(results) > 0 || withoutTool(blocks)) {
 		entry.Label(transcript.LabelInjected, "true")
+	}
+	if role == eventlog.RoleUser && c.kimi {
+		injectedByKimi(&entry, blocks)
 	}
 	if m.IsDemo || m.IsCut || m.Synthetic != "" || m.byAgent() || c.refused && role == eventlog.RoleUser && !m.byUser() {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
@@ -273,7 +278,7 @@ func (c *conversation) tool(entry transcript.Entry, m *message) error {
 			result.IsError = true
 		}
 	}
-	if text, ok := first(inner); ok && strings.HasPrefix(text, refusedByClaude) || c.dialect == miniSWEAgent && failedText(inner) {
+	if text, ok := first(inner); ok && (strings.HasPrefix(text, refusedByClaude) || c.kimi && strings.HasPrefix(text, kimiError)) || c.dialect == miniSWEAgent && failedText(inner) {
 		result.IsError = true
 	}
 	blocks := []eventlog.Block{result}
