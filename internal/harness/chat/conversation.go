@@ -204,11 +204,8 @@ func (c *conversation) assistant(entry transcript.Entry, m *message) error {
 	if err != nil {
 		return err
 	}
-	if thought := cmp.Or(m.ReasoningContent, string(m.Reasoning)); thought != "" {
-		m.thoughts = []string{thought}
-	}
-	for i, thought := range m.thoughts {
-		blocks = slices.Insert(blocks, i, eventlog.Block(eventlog.Thinking{Text: thought}))
+	for i, thought := range m.thinking() {
+		blocks = slices.Insert(blocks, i, eventlog.Block(thought))
 	}
 	calls := m.ToolCalls
 	if m.FunctionCall != nil && m.FunctionCall.Name != "" {
@@ -221,6 +218,7 @@ func (c *conversation) assistant(entry transcript.Entry, m *message) error {
 		}
 		blocks = append(blocks, call)
 	}
+	blocks = m.sealed(blocks)
 	switch {
 	case len(calls) > 0:
 	case c.dialect == sweAgent && strings.TrimSpace(string(m.Action)) != "":

@@ -37,8 +37,11 @@ type message struct {
 	ReasoningContent string `json:"reasoning_content"`
 	// Reasoning is a text in some dialects and an object in others.
 	Reasoning transcript.Word `json:"reasoning"`
-	// thoughts are thinking that was found in the content.
-	thoughts []string
+	// Details are OpenRouter's form of reasoning, in which Roo Code keeps it.
+	Details transcript.Maybe[[]detail] `json:"reasoning_details"`
+	// thoughts are thinking that was found in the content; seal is Google's signature of a call or a text.
+	thoughts []eventlog.Thinking
+	seal     string
 	// partFailed says that the content is a single part, a result that is an error.
 	partFailed bool
 
