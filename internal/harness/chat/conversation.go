@@ -160,12 +160,12 @@ func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.R
 }
 
 // byAgent reports whether the agent wrote a user message itself, as mini-swe-agent does where it cannot run
-// what the model asked for.
+// what the model asked for, or where it reports what a command of the user's printed.
 func (m *message) byAgent() bool {
-	if m.Extra == nil {
+	if m.Extra == nil || m.byUser() {
 		return false
 	}
-	return m.Extra.Interrupt != "" && !m.byUser()
+	return m.Extra.Interrupt != "" || m.Extra.ReturnCode.Value != nil
 }
 
 // byUser reports whether the user interrupted mini-swe-agent.

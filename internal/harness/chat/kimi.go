@@ -11,7 +11,7 @@ import (
 var kimiTags = transcript.Tags("system", "system-reminder", "notification", "git-context")
 
 const (
-	// kimiSummary is the text before the summary of a compaction, with which a file begins anew.
+	// kimiSummary is the text before the summary of a compaction, with which a file begins again.
 	kimiSummary = "<system>Previous context has been compacted. Here is the compaction output:</system>"
 	kimiError   = "<system>ERROR: "
 )

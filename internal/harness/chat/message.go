@@ -100,14 +100,15 @@ type customCall struct {
 }
 
 type extra struct {
-	ReturnCode *int           `json:"returncode"`
-	Timestamp  jsontext.Value `json:"timestamp"`
+	ReturnCode transcript.Maybe[*int] `json:"returncode"`
+	Timestamp  jsontext.Value         `json:"timestamp"`
 	// Interrupt is the reason for an interruption that the agent gave to the model.
 	Interrupt transcript.Word `json:"interrupt_type"`
-	Response  *struct {
+	// Response is a text where it could not be written as an object.
+	Response transcript.Maybe[struct {
 		Model string `json:"model"`
 		Usage *usage `json:"usage"`
-	} `json:"response"`
+	}] `json:"response"`
 }
 
 type usage struct {
@@ -136,15 +137,15 @@ func (m *message) usageLabels() map[string]string {
 }
 
 func (m *message) usage() *usage {
-	if m.Usage == nil && m.Extra != nil && m.Extra.Response != nil {
-		return m.Extra.Response.Usage
+	if m.Usage == nil && m.Extra != nil {
+		return m.Extra.Response.Value.Usage
 	}
 	return m.Usage
 }
 
 func (m *message) model() string {
-	if m.Model == "" && m.Extra != nil && m.Extra.Response != nil {
-		return m.Extra.Response.Model
+	if m.Model == "" && m.Extra != nil && m.Extra.Response.Value.Model != "" {
+		return m.Extra.Response.Value.Model
 	}
 	return cmp.Or(m.Model, string(m.ModelInfo.Value.ModelID), string(m.ModelInfo.Value.ID), string(m.ModelID))
 }
@@ -180,7 +181,7 @@ func (c *toolCall) call() (eventlog.ToolCall, bool) {
 }
 
 func (m *message) failed() bool {
-	return m.partFailed || m.Status == "error" || bytes.Equal(m.Error, []byte("true")) || len(m.Error) > 0 && m.Error[0] == '{' || (m.Extra != nil && m.Extra.ReturnCode != nil && *m.Extra.ReturnCode != 0)
+	return m.partFailed || m.Status == "error" || bytes.Equal(m.Error, []byte("true")) || len(m.Error) > 0 && m.Error[0] == '{' || m.Extra != nil && m.Extra.ReturnCode.Value != nil && *m.Extra.ReturnCode.Value != 0
 }
 
 // wrong is Inspect's description of what went wrong with a call.

@@ -10,7 +10,7 @@ import (
 	"github.com/contextd/contextd/internal/harness/openhands"
 )
 
-// TestBranches: the messages of branches that were left count as abandoned.
+// TestBranches: the messages of branches that nothing follows count as abandoned.
 func TestBranches(t *testing.T) {
 	file, err := os.Open("testdata/tree.in.jsonl")
 	if err != nil {
