@@ -44,6 +44,7 @@ type conversation struct {
 	reply string
 	sides map[string]*conversation // the conversations of subagents, by their ids
 	kimi  bool                     // Kimi CLI wrote the file
+	given map[string]bool          // the calls whose results Continue wrote beside them
 }
 
 func (c *conversation) add(raw jsontext.Value, line int) {
@@ -69,7 +70,12 @@ func (c *conversation) add(raw jsontext.Value, line int) {
 	case m.IsSummary:
 		err = c.summary(entry, &m)
 	default:
-		err = c.message(entry, &m)
+		c.attached(entry, &m)
+		if !m.isSummary() {
+			err = c.message(entry, &m)
+		}
+		c.answers(entry, &m)
+		c.sums(entry, &m)
 		c.stays(&m, from)
 	}
 	if err != nil {
@@ -96,6 +102,9 @@ func (c *conversation) message(entry transcript.Entry, m *message) (err error) {
 	case "user":
 		err = c.user(entry, m)
 	case "assistant", "model":
+		if reply == "" {
+			m.ReasoningContent = cmp.Or(m.ReasoningContent, m.apart)
+		}
 		if c.reply = reply; reply == "" && m.ofReply() {
 			c.reply = entry.ID
 		}
@@ -103,7 +112,13 @@ func (c *conversation) message(entry transcript.Entry, m *message) (err error) {
 			c.reply = ""
 		}
 	case "tool", "function":
+		if c.given[m.ToolCallID] {
+			c.session.Keep(entry, "repeated")
+			break
+		}
 		err = c.tool(entry, m)
+	case "thinking":
+		err = c.thinks(entry, m, reply)
 	case "_checkpoint", "_usage": // Kimi CLI, of its own
 		c.session.Keep(entry, "bookkeeping")
 	case "exit": // mini-swe-agent: how the run ended

@@ -39,6 +39,8 @@ type message struct {
 	Reasoning transcript.Word `json:"reasoning"`
 	// Details are OpenRouter's form of reasoning, in which Roo Code keeps it.
 	Details transcript.Maybe[[]detail] `json:"reasoning_details"`
+	// apart is reasoning that Continue moved out of the content.
+	apart string
 	// thoughts are thinking that was found in the content; seal is Google's signature of a call or a text.
 	thoughts []eventlog.Thinking
 	seal     string
@@ -62,7 +64,9 @@ type message struct {
 
 	roo
 	crush
-
+	around
+	Signature transcript.Word `json:"signature"`        // Continue, of a thinking
+	Redacted  transcript.Word `json:"redactedThinking"` // Continue
 	// Of SWE-agent.
 	Action  transcript.Word `json:"action"`
 	Thought string          `json:"thought"`
