@@ -166,6 +166,9 @@ func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.R
 	if role == eventlog.RoleUser && c.kimi {
 		injectedByKimi(&entry, blocks)
 	}
+	if m.Injected.Value {
+		injectedByVibe(&entry, blocks)
+	}
 	if m.IsDemo || m.IsCut || m.Synthetic != "" || m.byAgent() || c.refused && role == eventlog.RoleUser && !m.byUser() {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}

@@ -65,6 +65,7 @@ type message struct {
 	roo
 	crush
 	around
+	vibe
 	Signature transcript.Word `json:"signature"`        // Continue, of a thinking
 	Redacted  transcript.Word `json:"redactedThinking"` // Continue
 	// Of SWE-agent.

@@ -25,8 +25,8 @@ type detail struct {
 
 // thinking is what the model thought before it wrote the message, in whatever form that is there.
 func (m *message) thinking() []eventlog.Thinking {
-	if thought := cmp.Or(m.ReasoningContent, string(m.Reasoning)); thought != "" {
-		return []eventlog.Thinking{{Text: thought}}
+	if thought := cmp.Or(m.ReasoningContent, string(m.Reasoning)); thought != "" || m.Seal != "" || len(m.Encrypted.Value) > 0 {
+		return m.vibe.thinking(thought)
 	}
 	if len(m.thoughts) > 0 {
 		return m.thoughts
