@@ -158,9 +158,12 @@ func (r *request) model() string { return strings.TrimPrefix(string(r.Model), "c
 // context appends the description of the workspace that VS Code sends before the first prompt.
 func (r *reader) context(entry transcript.Entry, parts []said) {
 	if text := joined(parts); text != "" {
+		before := len(r.messages)
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 		r.append(entry, "/context", &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: text}}})
-		r.contexts = append(r.contexts, r.messages[len(r.messages)-1])
+		if n := len(r.messages); n > before {
+			r.contexts = append(r.contexts, r.messages[before])
+		}
 	}
 }
 
@@ -168,7 +171,9 @@ func (r *reader) context(entry transcript.Entry, parts []said) {
 func (r *reader) append(entry transcript.Entry, end string, m *eventlog.Message) {
 	entry.ID += end
 	entry.Body = m
-	r.messages = append(r.messages, r.session.Append(entry))
+	if id := r.session.Append(entry); id != "" {
+		r.messages = append(r.messages, id)
+	}
 }
 
 // round appends a reply and the results of its calls, and returns the number of results.
