@@ -39,6 +39,8 @@ type message struct {
 	Reasoning transcript.Word `json:"reasoning"`
 	// Details are OpenRouter's form of reasoning, in which Roo Code keeps it.
 	Details transcript.Maybe[[]detail] `json:"reasoning_details"`
+	// Blocks are LiteLLM's form, which SWE-agent and mini-swe-agent keep.
+	Blocks jsontext.Value `json:"thinking_blocks"`
 	// apart is reasoning that Continue moved out of the content.
 	apart string
 	// thoughts are thinking that was found in the content; seal is Google's signature of a call or a text.

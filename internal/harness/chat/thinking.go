@@ -25,6 +25,9 @@ type detail struct {
 
 // thinking is what the model thought before it wrote the message, in whatever form that is there.
 func (m *message) thinking() []eventlog.Thinking {
+	if signed := m.signed(); len(signed) > 0 {
+		return signed
+	}
 	if thought := cmp.Or(m.ReasoningContent, string(m.Reasoning)); thought != "" || m.Seal != "" || len(m.Encrypted.Value) > 0 {
 		return m.vibe.thinking(thought)
 	}
@@ -77,4 +80,23 @@ func (m *message) sealed(blocks []eventlog.Block) []eventlog.Block {
 	}
 	signature := eventlog.ProviderBlock{Provider: content.Google, JSON: transcript.Wrap("thoughtSignature", m.seal)}
 	return slices.Insert(blocks, at, eventlog.Block(signature))
+}
+
+// signed is the reasoning as LiteLLM repeats it beside its text, in Anthropic's form with the signatures.
+func (m *message) signed() (out []eventlog.Thinking) {
+	if len(m.Blocks) == 0 || m.Blocks[0] != '[' {
+		return nil
+	}
+	blocks, err := content.ChatBlocks(m.Blocks)
+	if err != nil {
+		return nil
+	}
+	for _, b := range blocks {
+		t, ok := b.(eventlog.Thinking)
+		if !ok {
+			return nil
+		}
+		out = append(out, t)
+	}
+	return out
 }
