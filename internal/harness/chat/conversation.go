@@ -67,7 +67,9 @@ func (c *conversation) add(raw jsontext.Value, line int) {
 	case m.begins():
 		c.session.Label(transcript.LabelSessionID, string(m.ID))
 		c.session.Keep(entry, "session")
-	case m.IsSummary:
+	case m.aside():
+		c.session.Keep(entry, "aside")
+	case m.IsSummary || c.sumsGoose(&m):
 		err = c.summary(entry, &m)
 	default:
 		c.attached(entry, &m)
@@ -166,6 +168,9 @@ func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.R
 	if role == eventlog.RoleUser && c.kimi {
 		injectedByKimi(&entry, blocks)
 	}
+	if m.ofGoose() {
+		entry.Label(transcript.LabelInjected, "true")
+	}
 	if m.Injected.Value {
 		injectedByVibe(&entry, blocks)
 	}
@@ -247,7 +252,7 @@ func (c *conversation) assistant(entry transcript.Entry, m *message) error {
 		c.refused = !c.pending
 	}
 	entry.Labels = m.usageLabels()
-	if m.IsDemo {
+	if m.IsDemo || m.ofGoose() {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
 	c.asked, c.written = callsOf(blocks), strings.Join(transcript.Texts(blocks), "\n")

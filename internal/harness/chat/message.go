@@ -68,8 +68,10 @@ type message struct {
 	crush
 	around
 	vibe
-	Signature transcript.Word `json:"signature"`        // Continue, of a thinking
-	Redacted  transcript.Word `json:"redactedThinking"` // Continue
+	// Goose is to whom Goose shows the message.
+	Goose     transcript.Maybe[shownTo] `json:"metadata"`
+	Signature transcript.Word           `json:"signature"`        // Continue, of a thinking
+	Redacted  transcript.Word           `json:"redactedThinking"` // Continue
 	// Of SWE-agent.
 	Action  transcript.Word `json:"action"`
 	Thought string          `json:"thought"`
