@@ -45,6 +45,7 @@ type conversation struct {
 	sides map[string]*conversation // the conversations of subagents, by their ids
 	kimi  bool                     // Kimi CLI wrote the file
 	given map[string]bool          // the calls whose results Continue wrote beside them
+	hid   bool                     // Goose hid a reply from the model
 }
 
 func (c *conversation) add(raw jsontext.Value, line int) {
@@ -60,6 +61,7 @@ func (c *conversation) add(raw jsontext.Value, line int) {
 	m.translate()
 	m.ofCrush()
 	entry.Time = m.time()
+	c.hid = c.hid || m.Role == "assistant" && m.hidden() && !m.aside()
 	from := c.session.Len()
 	side, err := c.subagent(entry, &m)
 	switch {

@@ -24,7 +24,7 @@ func (m *message) ofGoose() bool {
 
 // sumsGoose reports whether a message is the summary of a compaction: the model sees none of those before it.
 func (c *conversation) sumsGoose(m *message) bool {
-	return m.Role == "user" && m.ofGoose() && c.count > 1 && len(c.staying) == 0
+	return m.Role == "user" && m.ofGoose() && c.hid && len(c.staying) == 0
 }
 
 // asides are Goose's blocks for its user, which no model sees.
