@@ -21,6 +21,7 @@ var noteLine = regexp.MustCompile(`^[ \t]*(?:` + strings.Join([]string{
 	`Showing lines (\d{1,7})-\d+ of (?:at least )?\d+ total lines\.`,    // Qwen Code
 	"File: `[^`]*`\\. Lines (\\d{1,7}) to \\d+ \\(\\d+ lines total\\):", // VS Code
 	`### \S.* \(lines (\d{1,7})-(?:\d+|end)\)`,                          // Goose
+	`Read file .+, lines (\d{1,7})-\d+`,                                 // OpenCode 2
 	`Contents of .+, from line (\d{1,7})-\d+\b.*:`,                      // Cursor
 	`File Path: .*`, `Total (?:Lines|Bytes): \d+`, `Showing lines (\d{1,7}) to \d+`, // Antigravity
 	`The following code has been modified to include a line number before every line, .*`,
@@ -93,7 +94,7 @@ func withoutLastNote(op *fileop.Operation, text string) string {
 	body := strings.TrimRight(text, "\n")
 	at := strings.LastIndexByte(body, '\n')
 	line := body[at+1:]
-	if at < 1 || !lastNote.MatchString(line) || body[at-1] != '\n' && !strings.HasPrefix(line, "[File content truncated at line ") {
+	if at < 1 || !lastNote.MatchString(line) || body[at-1] != '\n' && !strings.HasPrefix(line, "[File content truncated at line ") && !strings.HasPrefix(line, "[Output truncated. ") {
 		return text
 	}
 	op.All = op.All && strings.Contains(line, " total.")

@@ -59,6 +59,7 @@ func FuzzAider(f *testing.F)     { fuzzReader(f, "aider") }
 func FuzzQwen(f *testing.F)      { fuzzReader(f, "qwen") }
 func FuzzAtif(f *testing.F)      { fuzzReader(f, "atif") }
 func FuzzKimi(f *testing.F)      { fuzzReader(f, "kimi") }
+func FuzzOpenCode2(f *testing.F) { fuzzReader(f, "opencode2") }
 
 // FuzzDetect: an answer is one of Names, is the same each time, and Read takes it.
 func FuzzDetect(f *testing.F) {

@@ -16,6 +16,7 @@ import (
 	"github.com/contextd/contextd/internal/harness/gemini"
 	"github.com/contextd/contextd/internal/harness/kimi"
 	"github.com/contextd/contextd/internal/harness/opencode"
+	"github.com/contextd/contextd/internal/harness/opencode2"
 	"github.com/contextd/contextd/internal/harness/openhands"
 	"github.com/contextd/contextd/internal/harness/pi"
 	"github.com/contextd/contextd/internal/harness/qwen"
@@ -29,6 +30,7 @@ import (
 var registry = []transcript.Harness{
 	claude.Harness,
 	codex.Harness,
+	opencode2.Harness,
 	opencode.Harness,
 	pi.Harness,
 	gemini.Harness,

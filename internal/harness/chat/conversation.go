@@ -43,6 +43,9 @@ type conversation struct {
 	// message was none.
 	reply string
 	sides map[string]*conversation // the conversations of subagents, by their ids
+	kimi  bool                     // Kimi CLI wrote the file
+	given map[string]bool          // the calls whose results Continue wrote beside them
+	hid   bool                     // Goose hid a reply from the model
 }
 
 func (c *conversation) add(raw jsontext.Value, line int) {
@@ -58,6 +61,7 @@ func (c *conversation) add(raw jsontext.Value, line int) {
 	m.translate()
 	m.ofCrush()
 	entry.Time = m.time()
+	c.hid = c.hid || m.Role == "assistant" && m.hidden() && !m.aside()
 	from := c.session.Len()
 	side, err := c.subagent(entry, &m)
 	switch {
@@ -65,10 +69,17 @@ func (c *conversation) add(raw jsontext.Value, line int) {
 	case m.begins():
 		c.session.Label(transcript.LabelSessionID, string(m.ID))
 		c.session.Keep(entry, "session")
-	case m.IsSummary:
+	case m.aside():
+		c.session.Keep(entry, "aside")
+	case m.IsSummary || c.sumsGoose(&m):
 		err = c.summary(entry, &m)
 	default:
-		err = c.message(entry, &m)
+		c.attached(entry, &m)
+		if !m.isSummary() {
+			err = c.message(entry, &m)
+		}
+		c.answers(entry, &m)
+		c.sums(entry, &m)
 		c.stays(&m, from)
 	}
 	if err != nil {
@@ -88,12 +99,16 @@ func (c *conversation) message(entry transcript.Entry, m *message) (err error) {
 	reply := c.reply
 	c.reply = ""
 	m.unwrap()
+	c.kimi = c.kimi || strings.HasPrefix(m.Role, "_")
 	switch m.Role {
 	case "system", "developer", "_system_prompt":
 		err = c.plain(entry, m, eventlog.RoleSystem)
 	case "user":
 		err = c.user(entry, m)
 	case "assistant", "model":
+		if reply == "" {
+			m.ReasoningContent = cmp.Or(m.ReasoningContent, m.apart)
+		}
 		if c.reply = reply; reply == "" && m.ofReply() {
 			c.reply = entry.ID
 		}
@@ -101,7 +116,13 @@ func (c *conversation) message(entry transcript.Entry, m *message) (err error) {
 			c.reply = ""
 		}
 	case "tool", "function":
+		if c.given[m.ToolCallID] {
+			c.session.Keep(entry, "repeated")
+			break
+		}
 		err = c.tool(entry, m)
+	case "thinking":
+		err = c.thinks(entry, m, reply)
 	case "_checkpoint", "_usage": // Kimi CLI, of its own
 		c.session.Keep(entry, "bookkeeping")
 	case "exit": // mini-swe-agent: how the run ended
@@ -146,6 +167,15 @@ func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.R
 	if role == eventlog.RoleUser && surroundings(blocks) && (len(results) > 0 || withoutTool(blocks)) {
 		entry.Label(transcript.LabelInjected, "true")
 	}
+	if role == eventlog.RoleUser && c.kimi {
+		injectedByKimi(&entry, blocks)
+	}
+	if m.ofGoose() {
+		entry.Label(transcript.LabelInjected, "true")
+	}
+	if m.Injected.Value {
+		injectedByVibe(&entry, blocks)
+	}
 	if m.IsDemo || m.IsCut || m.Synthetic != "" || m.byAgent() || c.refused && role == eventlog.RoleUser && !m.byUser() {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
@@ -155,12 +185,12 @@ func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.R
 }
 
 // byAgent reports whether the agent wrote a user message itself, as mini-swe-agent does where it cannot run
-// what the model asked for.
+// what the model asked for, or where it reports what a command of the user's printed.
 func (m *message) byAgent() bool {
-	if m.Extra == nil {
+	if m.Extra == nil || m.byUser() {
 		return false
 	}
-	return m.Extra.Interrupt != "" && !m.byUser()
+	return m.Extra.Interrupt != "" || m.Extra.ReturnCode.Value != nil
 }
 
 // byUser reports whether the user interrupted mini-swe-agent.
@@ -199,11 +229,8 @@ func (c *conversation) assistant(entry transcript.Entry, m *message) error {
 	if err != nil {
 		return err
 	}
-	if thought := cmp.Or(m.ReasoningContent, string(m.Reasoning)); thought != "" {
-		m.thoughts = []string{thought}
-	}
-	for i, thought := range m.thoughts {
-		blocks = slices.Insert(blocks, i, eventlog.Block(eventlog.Thinking{Text: thought}))
+	for i, thought := range m.thinking() {
+		blocks = slices.Insert(blocks, i, eventlog.Block(thought))
 	}
 	calls := m.ToolCalls
 	if m.FunctionCall != nil && m.FunctionCall.Name != "" {
@@ -216,6 +243,7 @@ func (c *conversation) assistant(entry transcript.Entry, m *message) error {
 		}
 		blocks = append(blocks, call)
 	}
+	blocks = m.sealed(blocks)
 	switch {
 	case len(calls) > 0:
 	case c.dialect == sweAgent && strings.TrimSpace(string(m.Action)) != "":
@@ -225,8 +253,8 @@ func (c *conversation) assistant(entry transcript.Entry, m *message) error {
 		blocks, c.pending = fencedCall(blocks)
 		c.refused = !c.pending
 	}
-	entry.Labels = m.usage().labels()
-	if m.IsDemo {
+	entry.Labels = m.usageLabels()
+	if m.IsDemo || m.ofGoose() {
 		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
 	}
 	c.asked, c.written = callsOf(blocks), strings.Join(transcript.Texts(blocks), "\n")
@@ -273,7 +301,7 @@ func (c *conversation) tool(entry transcript.Entry, m *message) error {
 			result.IsError = true
 		}
 	}
-	if text, ok := first(inner); ok && strings.HasPrefix(text, refusedByClaude) || c.dialect == miniSWEAgent && failedText(inner) {
+	if text, ok := first(inner); ok && (strings.HasPrefix(text, refusedByClaude) || c.kimi && strings.HasPrefix(text, kimiError)) || c.dialect == miniSWEAgent && failedText(inner) {
 		result.IsError = true
 	}
 	blocks := []eventlog.Block{result}

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"encoding/base64"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -35,7 +36,25 @@ type crushPart struct {
 
 		MIMEType string `json:"MIMEType"`
 		Data     string `json:"Data"` //nolint:tagliatelle // as Crush writes it
+
+		ResultMIME string `json:"mime_type"` // of a result that is a picture
+		ResultData string `json:"data"`
+		Seal       string `json:"thought_signature"`
+		Responses  struct {
+			responsesData
+			Inner responsesData `json:"data"`
+		} `json:"responses_data"`
+
+		Command  string `json:"command"` // of a command that the user ran
+		Output   string `json:"output"`
+		ExitCode int    `json:"exit_code"`
 	} `json:"data"`
+}
+
+// responsesData is what OpenAI needs again of a reasoning.
+type responsesData struct {
+	ID        string          `json:"item_id"`
+	Encrypted transcript.Word `json:"encrypted_content"`
 }
 
 // ofCrush makes the content and the calls of a message's parts.
@@ -46,17 +65,35 @@ func (m *message) ofCrush() {
 		return
 	}
 	var blocks []jsontext.Value
+	commands := 0
 	for _, p := range parts {
 		d := &p.Data
 		switch p.Type {
 		case "text":
 			blocks = append(blocks, transcript.Object("type", "text", "text", d.Text))
 		case "reasoning":
+			m.seal = d.Seal
+			of := d.Responses.responsesData
+			if of.Encrypted == "" {
+				of = d.Responses.Inner
+			}
+			if of.Encrypted != "" {
+				m.thoughts = append(m.thoughts, encrypted(d.Thinking, string(of.Encrypted), of.ID))
+				continue
+			}
 			blocks = append(blocks, transcript.Object("type", "thinking", "thinking", d.Thinking, "signature", d.Signature))
 		case "tool_call":
 			m.ToolCalls = append(m.ToolCalls, toolCall{ID: d.ID, Name: d.Name, Arguments: jsontext.Value(transcript.Quote(d.Input))})
 		case "tool_result":
-			blocks = append(blocks, transcript.Object("type", "tool_result", "tool_use_id", d.CallID, "content", d.Content, "is_error", d.IsError))
+			inner := transcript.JSON(d.Content)
+			if d.ResultMIME != "" && d.ResultData != "" && !d.IsError {
+				inner = transcript.List(transcript.Object("type", "text", "text", d.Content), attached(d.ResultMIME, d.ResultData))
+			}
+			blocks = append(blocks, transcript.Object("type", "tool_result", "tool_use_id", d.CallID, "content", inner, "is_error", d.IsError))
+		case "shell_command":
+			commands++
+			text := "$ " + d.Command + "\n" + d.Output + "\n(exit code " + strconv.Itoa(d.ExitCode) + ")"
+			blocks = append(blocks, transcript.Object("type", "text", "text", text))
 		case "image_url":
 			blocks = append(blocks, transcript.Object("type", "image_url", "image_url", d.URL))
 		case "binary":
@@ -66,6 +103,9 @@ func (m *message) ofCrush() {
 	m.Parts, m.Content = nil, transcript.List(blocks...)
 	if m.Role == "tool" {
 		m.Role = "user" // whose results are a tool message
+	}
+	if commands > 0 && commands == len(blocks) {
+		m.Synthetic = "shell_command"
 	}
 	m.IsSummary = m.IsSummary || m.Sums > 0
 }

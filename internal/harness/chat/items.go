@@ -37,7 +37,9 @@ var itemTypes = map[string]bool{
 }
 
 // isItem reports whether a message is one of those items.
-func (m *message) isItem() bool { return m.Role == "" && itemTypes[m.Type] }
+func (m *message) isItem() bool {
+	return itemTypes[m.Type] && (m.Role == "" || m.Role == "assistant" && m.Type == "reasoning")
+}
 
 // ofReply reports whether an assistant message is an item, which may be one of several in a reply.
 func (m *message) ofReply() bool {

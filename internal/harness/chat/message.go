@@ -37,8 +37,15 @@ type message struct {
 	ReasoningContent string `json:"reasoning_content"`
 	// Reasoning is a text in some dialects and an object in others.
 	Reasoning transcript.Word `json:"reasoning"`
-	// thoughts are thinking that was found in the content.
-	thoughts []string
+	// Details are OpenRouter's form of reasoning, in which Roo Code keeps it.
+	Details transcript.Maybe[[]detail] `json:"reasoning_details"`
+	// Blocks are LiteLLM's form, which SWE-agent and mini-swe-agent keep.
+	Blocks jsontext.Value `json:"thinking_blocks"`
+	// apart is reasoning that Continue moved out of the content.
+	apart string
+	// thoughts are thinking that was found in the content; seal is Google's signature of a call or a text.
+	thoughts []eventlog.Thinking
+	seal     string
 	// partFailed says that the content is a single part, a result that is an error.
 	partFailed bool
 
@@ -46,8 +53,10 @@ type message struct {
 	TS        jsontext.Value `json:"ts"`      // Roo Code
 	Created   jsontext.Value `json:"created"` // Goose
 	ModelInfo transcript.Maybe[struct {
-		ID transcript.Word `json:"modelId"`
+		ModelID transcript.Word `json:"modelId"`
+		ID      transcript.Word `json:"id"` // in newer versions
 	}] `json:"modelInfo"` // Cline
+	Metrics   transcript.Maybe[*metrics] `json:"metrics"` // Cline
 	Usage     *usage                     `json:"usage"`
 	Requestor string                     `json:"requestor"` // tau2-bench
 	Error     jsontext.Value             `json:"error"`     // tau2-bench: a boolean; Inspect: what it was
@@ -57,7 +66,12 @@ type message struct {
 
 	roo
 	crush
-
+	around
+	vibe
+	// Goose is to whom Goose shows the message.
+	Goose     transcript.Maybe[shownTo] `json:"metadata"`
+	Signature transcript.Word           `json:"signature"`        // Continue, of a thinking
+	Redacted  transcript.Word           `json:"redactedThinking"` // Continue
 	// Of SWE-agent.
 	Action  transcript.Word `json:"action"`
 	Thought string          `json:"thought"`
@@ -95,14 +109,15 @@ type customCall struct {
 }
 
 type extra struct {
-	ReturnCode *int           `json:"returncode"`
-	Timestamp  jsontext.Value `json:"timestamp"`
+	ReturnCode transcript.Maybe[*int] `json:"returncode"`
+	Timestamp  jsontext.Value         `json:"timestamp"`
 	// Interrupt is the reason for an interruption that the agent gave to the model.
 	Interrupt transcript.Word `json:"interrupt_type"`
-	Response  *struct {
+	// Response is a text where it could not be written as an object.
+	Response transcript.Maybe[struct {
 		Model string `json:"model"`
 		Usage *usage `json:"usage"`
-	} `json:"response"`
+	}] `json:"response"`
 }
 
 type usage struct {
@@ -114,18 +129,34 @@ type usage struct {
 	} `json:"prompt_tokens_details"`
 }
 
+// metrics are the usage as Cline counts it.
+type metrics struct {
+	Input      transcript.Count `json:"inputTokens"` // with the cached part
+	Output     transcript.Count `json:"outputTokens"`
+	CacheRead  transcript.Count `json:"cacheReadTokens"`
+	CacheWrite transcript.Count `json:"cacheWriteTokens"`
+}
+
+// usageLabels are the labels of what a reply took.
+func (m *message) usageLabels() map[string]string {
+	if c := m.Metrics.Value; c != nil && m.usage() == nil {
+		return transcript.Usage{Prompt: c.Input, CacheRead: c.CacheRead, CacheWrite: c.CacheWrite, Output: c.Output}.Labels()
+	}
+	return m.usage().labels()
+}
+
 func (m *message) usage() *usage {
-	if m.Usage == nil && m.Extra != nil && m.Extra.Response != nil {
-		return m.Extra.Response.Usage
+	if m.Usage == nil && m.Extra != nil {
+		return m.Extra.Response.Value.Usage
 	}
 	return m.Usage
 }
 
 func (m *message) model() string {
-	if m.Model == "" && m.Extra != nil && m.Extra.Response != nil {
-		return m.Extra.Response.Model
+	if m.Model == "" && m.Extra != nil && m.Extra.Response.Value.Model != "" {
+		return m.Extra.Response.Value.Model
 	}
-	return cmp.Or(m.Model, string(m.ModelInfo.Value.ID), string(m.ModelID))
+	return cmp.Or(m.Model, string(m.ModelInfo.Value.ModelID), string(m.ModelInfo.Value.ID), string(m.ModelID))
 }
 
 func (u *usage) labels() map[string]string {
@@ -159,7 +190,7 @@ func (c *toolCall) call() (eventlog.ToolCall, bool) {
 }
 
 func (m *message) failed() bool {
-	return m.partFailed || m.Status == "error" || bytes.Equal(m.Error, []byte("true")) || len(m.Error) > 0 && m.Error[0] == '{' || (m.Extra != nil && m.Extra.ReturnCode != nil && *m.Extra.ReturnCode != 0)
+	return m.partFailed || m.Status == "error" || bytes.Equal(m.Error, []byte("true")) || len(m.Error) > 0 && m.Error[0] == '{' || m.Extra != nil && m.Extra.ReturnCode.Value != nil && *m.Extra.ReturnCode.Value != 0
 }
 
 // wrong is Inspect's description of what went wrong with a call.

@@ -25,6 +25,9 @@ type part struct {
 	Text       jsontext.Value `json:"text"`
 	Reasoning  jsontext.Value `json:"reasoning"`
 	Think      jsontext.Value `json:"think"` // Kimi CLI
+	// Of Roo Code.
+	Encrypted transcript.Word `json:"encrypted_content"`
+	Seal      transcript.Word `json:"thoughtSignature"`
 
 	// Of a content that is one part.
 	ToolID   string         `json:"tool_id"`
@@ -50,7 +53,7 @@ type metadata struct {
 // A content with such parts contains one of these marks. Searching for them avoids decoding most contents
 // twice.
 var (
-	marksOfReplies = [][]byte{[]byte(`"tool_call"`), []byte(`"tool_use"`), []byte(`"tool-call"`), []byte(`"reasoning"`), []byte(`"thinking"`), []byte(`"think"`)}
+	marksOfReplies = [][]byte{[]byte(`"tool_call"`), []byte(`"tool_use"`), []byte(`"tool-call"`), []byte(`"reasoning"`), []byte(`"thinking"`), []byte(`"think"`), []byte(`"thoughtSignature"`)}
 	marksOfOutputs = [][]byte{[]byte(`"tool_output"`)}
 	marksOfResults = [][]byte{[]byte(`"tool-result"`)}
 )
@@ -104,19 +107,15 @@ func (m *message) takeCalls() {
 		id := cmp.Or(p.ToolCallID, p.ToolID, p.CallID, p.ID)
 		isCall := p.Type == "tool_call" || p.Type == "tool_use" || p.Type == "tool-call"
 		known := listed[id] || id == "" && len(listed) > 0
-		thought, isText := transcript.Text(p.Text)
-		if !isText {
-			thought, isText = transcript.Text(p.Reasoning)
-		}
-		if !isText {
-			thought, isText = transcript.Text(p.Think)
-		}
+		thought, thinks := p.thought()
 		switch {
 		case isCall && known:
 		case isCall && len(p.arguments()) > 0:
 			m.ToolCalls = append(m.ToolCalls, toolCall{ID: id, Name: cmp.Or(p.Name, p.ToolName, p.CallName), Arguments: p.arguments()})
-		case (p.Type == "reasoning" || p.Type == "thinking" || p.Type == "think") && isText && m.ReasoningContent == "" && m.Reasoning == "":
+		case thinks && m.ReasoningContent == "" && m.Reasoning == "":
 			m.thoughts = append(m.thoughts, thought)
+		case p.Type == "thoughtSignature" && p.Seal != "":
+			m.seal = string(p.Seal)
 		default:
 			rest = append(rest, raw[i])
 		}

@@ -40,7 +40,7 @@ func (c *conversation) summary(entry transcript.Entry, m *message) error {
 // replaced m.
 func (c *conversation) stays(m *message, from int) {
 	for _, e := range c.session.Since(from) {
-		if _, ok := e.Body.(*eventlog.Message); ok && !m.gone() {
+		if _, ok := e.Body.(*eventlog.Message); ok && !m.gone() && !m.hidden() {
 			c.staying = append(c.staying, e.ID)
 		}
 	}

@@ -48,13 +48,17 @@ func (m *message) unwrapped(raw jsontext.Value) {
 		return
 	}
 	var outer struct {
-		Message transcript.Maybe[message] `json:"message"`
+		Message   transcript.Maybe[message] `json:"message"`
+		Reasoning transcript.Maybe[struct {
+			Text transcript.Word `json:"text"`
+		}] `json:"reasoning"`
 	}
 	if transcript.Decode(raw, &outer) != nil || outer.Message.Value.Role == "" {
 		return
 	}
-	timestamp := m.Timestamp
+	timestamp, beside := m.Timestamp, m.around
 	*m = outer.Message.Value
+	m.around, m.apart = beside, string(outer.Reasoning.Value.Text)
 	if len(m.Timestamp) == 0 {
 		m.Timestamp = timestamp
 	}

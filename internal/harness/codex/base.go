@@ -42,6 +42,9 @@ func (e *envelope) line(event *eventlog.Event, m *eventlog.Message) jsontext.Val
 	if kind == userMessage {
 		return e.shownInTerminal(event, userMessage, textOfBlocks(m.Blocks))
 	}
+	if kind == interAgent {
+		return e.record(event.Time, interAgent, transcript.Object("content", textOfBlocks(m.Blocks)))
+	}
 	payload := itemOf(m.Role, m.Blocks, kind)
 	if _, named := transcript.MemberOf(payload, "id"); !named {
 		payload = transcript.With(payload, "id", transcript.Optional(event.Labels[labelItemID]))

@@ -25,6 +25,7 @@ const labelBare = "codex.bare"
 // Harness is Codex CLI.
 var Harness = transcript.Harness{
 	Name: Name, Aliases: []string{format}, Detect: detect, Read: read, Write: write, NotKept: notKept, Boundary: boundary,
+	Branches: &transcript.Branches{Left: left, Follows: rollsBack},
 }
 
 // detect recognises a rollout by its first records.
@@ -47,6 +48,8 @@ type reader struct {
 	// asked are the user's messages that are in the prompt now.
 	asked []asked
 	heard heard
+	// searches are the ids of calls of a search that the provider made, for which the file has no ids.
+	searches searches
 }
 
 // read reads a whole rollout.
@@ -94,6 +97,12 @@ func (r *reader) record(line transcript.Record) {
 			return
 		}
 		err = r.event(entry, rec.Payload)
+	case usageRecord:
+		err = r.usage(entry, rec.Payload)
+	case interAgent:
+		err = r.communication(entry, rec.Payload)
+	case "world_state", "inter_agent_communication_metadata", "retained_context", "security_risk_score", "realtime_item":
+		r.session.Record(entry, rec.Type) // no model sees it
 	default:
 		r.session.Keep(entry, rec.Type)
 	}
@@ -159,84 +168,52 @@ func (r *reader) event(entry transcript.Entry, payload jsontext.Value) error {
 	entry.Native = transcript.Without(entry.Native, transcript.FieldsOf(notKept, "event_msg/"+e.Type)...)
 	n := r.session.Len()
 	r.session.Record(entry, "event_msg."+e.Type)
-	if e.Type != "token_count" || r.session.Len() == n {
+	if r.session.Len() == n {
 		return nil
 	}
-	if usage, counted := r.meter.read(e.Info); counted {
+	switch e.Type {
+	case rolledBack:
 		r.reply = ""
-		for k, v := range maps.All(usage) {
-			r.session.Annotate(n, k, v)
+		r.heard.clear()
+		r.asked = r.asked[:len(r.asked)-min(len(r.asked), max(e.Turns, 0))]
+	case "token_count":
+		if usage, counted := r.meter.read(e.Info); counted {
+			r.counted(n, usage)
 		}
 	}
 	return nil
 }
 
+// usage reads the record of a request's usage, which newer versions write besides the running totals.
+func (r *reader) usage(entry transcript.Entry, payload jsontext.Value) error {
+	var of struct {
+		Usage *counts `json:"usage"`
+	}
+	if err := transcript.Decode(payload, &of); err != nil {
+		return err
+	}
+	n := r.session.Len()
+	r.session.Record(entry, usageRecord)
+	if of.Usage != nil && r.session.Len() > n && r.meter.request() {
+		r.counted(n, of.Usage.labels())
+	}
+	return nil
+}
+
+// counted sets the usage of the reply that the event at index n ends.
+func (r *reader) counted(n int, usage map[string]string) {
+	r.reply = ""
+	for k, v := range maps.All(usage) {
+		r.session.Annotate(n, k, v)
+	}
+}
+
 // group returns the group of an item of the model's. Items of the model between two others belong to one
 // model call.
 func (r *reader) group(entry transcript.Entry) string {
+	r.meter.reply()
 	if r.reply == "" {
 		r.reply = "reply-" + strconv.Itoa(entry.Line)
 	}
 	return r.reply
-}
-
-// counts are the tokens of one request, or of the whole session.
-type counts struct {
-	// Input is the whole prompt, the cached part included.
-	Input      transcript.Count `json:"input_tokens"`
-	Cached     transcript.Count `json:"cached_input_tokens"`
-	CacheWrite transcript.Count `json:"cache_write_input_tokens"`
-	Output     transcript.Count `json:"output_tokens"`
-}
-
-type tokenInfo struct {
-	Total *counts `json:"total_token_usage"`
-	Last  *counts `json:"last_token_usage"`
-}
-
-// meter derives the usage of each request from running totals. The harness repeats a total whenever something
-// else in the record changes.
-type meter struct {
-	total counts
-	last  counts
-	begun bool
-}
-
-// read returns the usage labels for the requests since the total before; counted is false if there were none.
-func (m *meter) read(info jsontext.Value) (labels map[string]string, counted bool) {
-	var i tokenInfo
-	if len(info) == 0 || transcript.Decode(info, &i) != nil || (i.Total == nil && i.Last == nil) {
-		return nil, false
-	}
-	var used counts
-	switch {
-	case i.Total == nil: // of early versions
-		if m.begun && *i.Last == m.last {
-			return nil, false
-		}
-		used = *i.Last
-		m.last = used
-	case *i.Total == m.total:
-		return nil, false
-	case m.grew(*i.Total):
-		used = i.Total.minus(m.total)
-		m.total = *i.Total
-	default: // the total was reset
-		used = *i.Total
-		if i.Last != nil {
-			used = *i.Last
-		}
-		m.total = *i.Total
-	}
-	m.begun = true
-	return transcript.Usage{Prompt: used.Input, CacheRead: used.Cached, CacheWrite: used.CacheWrite, Output: used.Output}.Labels(), true
-}
-
-// grew reports whether t may be a later state of the total.
-func (m *meter) grew(t counts) bool {
-	return t.Input >= m.total.Input && t.Cached >= m.total.Cached && t.CacheWrite >= m.total.CacheWrite && t.Output >= m.total.Output
-}
-
-func (c counts) minus(d counts) counts {
-	return counts{Input: c.Input - d.Input, Cached: c.Cached - d.Cached, CacheWrite: c.CacheWrite - d.CacheWrite, Output: c.Output - d.Output}
 }

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -54,26 +55,49 @@ func (r *reader) responseItem(entry transcript.Entry, payload jsontext.Value, n 
 		arguments := r.out.Arguments(entry.Line, it.CallID, it.Arguments)
 		r.fromModel(entry, &it, eventlog.ToolCall{CallID: it.CallID, Name: it.Namespace + it.Name, Arguments: arguments})
 	case "custom_tool_call":
-		r.fromModel(entry, &it, eventlog.ToolCall{CallID: it.CallID, Name: it.Name, Arguments: transcript.Wrap("input", it.Input)})
+		r.fromModel(entry, &it, eventlog.ToolCall{CallID: it.CallID, Name: it.Namespace + it.Name, Arguments: transcript.Wrap("input", it.Input)})
 	case "local_shell_call":
 		r.fromModel(entry, &it, eventlog.ToolCall{CallID: it.CallID, Name: "local_shell", Arguments: transcript.Compact(it.Action)})
 	case "tool_search_call":
+		if it.CallID == "" {
+			it.CallID = r.session.ReserveCallID(r.searches.begin())
+		}
 		r.fromModel(entry, &it, eventlog.ToolCall{CallID: it.CallID, Name: "tool_search", Arguments: transcript.Compact(it.Arguments)})
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
 		return r.result(entry, &it, it.Output, n)
 	case "tool_search_output":
+		if it.CallID == "" {
+			it.CallID = r.searches.end()
+		}
 		return r.result(entry, &it, jsontext.Value(transcript.Quote(transcript.Compact(it.Tools))), n)
-	case "web_search_call":
+	case "web_search_call", "image_generation_call":
 		// The provider ran the tool itself.
 		r.fromModel(entry, &it, eventlog.ProviderBlock{Provider: content.OpenAI, JSON: transcript.Compact(payload)})
 	case agentMessage:
 		r.fromAgent(entry, &it)
-	case "ghost_snapshot":
+	case "ghost_snapshot", "additional_tools", "configuration_update":
 		r.session.Record(entry, it.Type)
 	default:
 		r.session.Keep(entry, it.Type)
 	}
 	return nil
+}
+
+// searches names the calls of tool_search that have no id.
+type searches struct{ begun, ended int }
+
+func (s *searches) begin() string {
+	s.begun++
+	return "tool_search-" + strconv.Itoa(s.begun)
+}
+
+// end is the id of the first call without an output; empty if there is none.
+func (s *searches) end() string {
+	if s.ended == s.begun {
+		return ""
+	}
+	s.ended++
+	return "tool_search-" + strconv.Itoa(s.ended)
 }
 
 func (r *reader) fromModel(entry transcript.Entry, it *item, b eventlog.Block) {
@@ -107,6 +131,26 @@ func (r *reader) fromAgent(entry transcript.Entry, it *item) {
 	entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: blocks}
 	r.reply = ""
 	r.note(it, r.append(entry))
+}
+
+// communication reads what another agent wrote to this one where it is a record of its own.
+func (r *reader) communication(entry transcript.Entry, payload jsontext.Value) error {
+	var c struct {
+		Content string `json:"content"`
+	}
+	if err := transcript.Decode(payload, &c); err != nil {
+		return err
+	}
+	if c.Content == "" { // only the provider can read it
+		r.session.Record(entry, interAgent)
+		return nil
+	}
+	entry.Labels = map[string]string{labelItem: interAgent}
+	injectedLabels(entry.Labels, nil)
+	entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: c.Content}}}
+	r.reply = ""
+	r.append(entry)
+	return nil
 }
 
 // note records the event that an item became.
@@ -178,6 +222,13 @@ func (r *reader) result(entry transcript.Entry, it *item, output jsontext.Value,
 	}
 	if n != nil && n.IsError != nil {
 		failed = *n.IsError
+	}
+	if it.CallID == "" && it.Type == "function_call_output" && len(blocks) > 0 {
+		// It answers no call: a program wrote it to the model.
+		injectedLabels(entry.Labels, nil)
+		entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: blocks}
+		r.note(it, r.append(entry))
+		return nil
 	}
 	entry.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{
 		eventlog.ToolResult{CallID: it.CallID, Content: blocks, IsError: failed},

@@ -22,6 +22,11 @@ type notes struct {
 	Compaction *compactionNotes `json:"compaction,omitzero"`
 }
 
+const (
+	usageRecord = "token_usage_record"
+	interAgent  = "inter_agent_communication"
+)
+
 // compactedType is the type of the record of a compaction.
 const compactedType = "compacted"
 
@@ -85,6 +90,8 @@ type eventMessage struct {
 	// Message and Kind are fields of user_message; only early versions write Kind.
 	Message transcript.Word `json:"message"`
 	Kind    transcript.Word `json:"kind"`
+	// Turns is a field of thread_rolled_back.
+	Turns int `json:"num_turns"`
 }
 
 const (

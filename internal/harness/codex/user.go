@@ -119,13 +119,14 @@ var standing = map[string]string{
 	"environment_context": "environment", "user_instructions": "user_instructions", "permissions": "permissions",
 	"INSTRUCTIONS": agentsFile, "collaboration_mode": "collaboration_mode", "model_switch": "model",
 	"skills_instructions": "skills", "plugins_instructions": "plugins", "apps_instructions": "apps", "app-context": "app",
-	"apps_context": "app", "personality_spec": "personality", "multi_agent_instructions": "agents",
+	"recommended_plugins": "recommended_plugins", "apps_context": "app", "personality_spec": "personality", "multi_agent_instructions": "agents",
 }
 
 // passing are elements that the harness writes once, without a standing name.
 var passing = transcript.Tags(
 	"turn_aborted", "user_shell_command", "skill", "subagent_notification", "hook_prompt", "agent_message",
-	"goal_context", "context_window", "realtime_conversation",
+	"goal_context", "context_window", "realtime_conversation", "codex_internal_context", "extension_context",
+	"agent_message_board_notification", "token_budget",
 )
 
 // elements are both. A user's words are in a text of their own, never between them.
@@ -145,8 +146,20 @@ const (
 	agentsHead = "# AGENTS.md instructions"
 )
 
-// humanKind is the kind of a part of a message that a human wrote.
-const humanKind = "user."
+// warnings begin texts that earlier versions wrote in the user's name.
+var warnings = []string{
+	"Warning: apply_patch was requested via ", "Warning: The maximum number of unified exec processes you can keep open is",
+	"Warning: Your account was flagged for potentially high-risk cyber activity",
+}
+
+// external begins the names of elements that hold what a client of the harness adds.
+const external = "<external_"
+
+// humanKind begins the kinds of a message's parts that a human wrote, except for scheduled.
+const (
+	humanKind = "user."
+	scheduled = "user.heartbeat"
+)
 
 // contentKinds are the kinds of a message's parts. Early versions do not write them.
 type contentKinds struct {
@@ -165,19 +178,19 @@ func (it *item) injected() (about []string, ok bool) {
 		about = append(about, of...)
 	}
 	if len(kinds) > 0 {
-		return about, !slices.ContainsFunc(kinds, func(k string) bool { return strings.HasPrefix(k, humanKind) })
+		return about, !slices.ContainsFunc(kinds, func(k string) bool { return strings.HasPrefix(k, humanKind) && k != scheduled })
 	}
 	return about, len(texts) > 0 && !it.pictures()
 }
 
-// pictures reports whether the message holds something besides text.
+// pictures reports whether the message holds pictures or sound.
 func (it *item) pictures() bool {
 	type part struct {
 		Type string `json:"type"`
 	}
 	var parts []part
 	return transcript.Decode(it.Content, &parts) == nil &&
-		slices.ContainsFunc(parts, func(p part) bool { return p.Type == "input_image" })
+		slices.ContainsFunc(parts, func(p part) bool { return p.Type == "input_image" || p.Type == "input_audio" })
 }
 
 // insertedText reports whether the harness wrote a text; about are the standing names of its elements.
@@ -193,6 +206,12 @@ func insertedText(text string) (about []string, ok bool) {
 		if about = []string{agentsFile}; text == "" {
 			return about, true
 		}
+	}
+	if slices.ContainsFunc(warnings, func(begin string) bool { return strings.HasPrefix(text, begin) }) {
+		return about, true
+	}
+	if open, _, ok := strings.Cut(text, ">"); ok && strings.HasPrefix(open, external) && strings.HasSuffix(text, "</"+open[1:]+">") {
+		return about, true
 	}
 	names, ok := transcript.Elements(text, elements, elements)
 	if !ok {

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -32,6 +33,9 @@ type anthropicBlock struct {
 	Content   jsontext.Value `json:"content"`
 	IsError   bool           `json:"is_error"`
 	Source    *source        `json:"source"`
+	// MediaType is of an image, and Path of a file whose text is the content, as Cline writes them.
+	MediaType string `json:"mediaType"`
+	Path      string `json:"path"`
 	// Title and Context are of a document, Citations of a text or a document. The log's blocks have no fields
 	// for them, so that a block with one is kept as a provider block.
 	Title     jsontext.Value `json:"title"`
@@ -85,12 +89,23 @@ func (b *anthropicBlock) block(i int, whole *elements) (eventlog.Block, error) {
 		if len(b.Content) > 0 && b.Content[0] == '{' {
 			return b.object(), nil
 		}
+		if untyped(b.Content) {
+			text := eventlog.Text{Text: transcript.Compact(b.Content)}
+			return eventlog.ToolResult{CallID: b.ToolUseID, Content: []eventlog.Block{text}, IsError: b.IsError}, nil
+		}
 		inner, err := AnthropicBlocks(b.Content)
 		if err != nil {
 			return nil, err
 		}
 		return eventlog.ToolResult{CallID: b.ToolUseID, Content: resultContent(inner, b.Content), IsError: b.IsError}, nil
+	case "file":
+		if text, ok := fileText(b.Path, b.Content); ok {
+			return text, nil
+		}
 	case "image", "document":
+		if b.Source == nil && b.Data != "" && b.MediaType != "" {
+			b.Source = &source{Type: "base64", MediaType: b.MediaType, Data: b.Data}
+		}
 		if media, ok := b.Source.media(); ok && !present(b.Title) && !present(b.Context) && !present(b.Citations) {
 			return media, nil
 		}
@@ -100,6 +115,25 @@ func (b *anthropicBlock) block(i int, whole *elements) (eventlog.Block, error) {
 		return nil, err
 	}
 	return eventlog.ProviderBlock{Provider: Anthropic, JSON: transcript.Compact(native)}, nil
+}
+
+// untyped reports whether a content is a list of a tool's own objects, in which there are no blocks.
+func untyped(raw jsontext.Value) bool {
+	var list []struct {
+		Type *string `json:"type"`
+	}
+	return len(raw) > 0 && raw[0] == '[' && transcript.Decode(raw, &list) == nil && len(list) > 0 &&
+		!slices.ContainsFunc(list, func(o struct {
+			Type *string `json:"type"`
+		}) bool {
+			return o.Type != nil
+		})
+}
+
+// fileText is a file that a user attached, as Cline sends it to the model; false if the block is of another form.
+func fileText(path string, content jsontext.Value) (eventlog.Text, bool) {
+	text, ok := transcript.Text(content)
+	return eventlog.Text{Text: "<file_content path=\"" + path + "\">\n" + text + "\n</file_content>"}, ok && path != ""
 }
 
 // object reads a result whose content is an object: a response in Google's form, as iFlow CLI writes it, or
@@ -198,6 +232,9 @@ type openAIPart struct {
 	Type     string         `json:"type"`
 	Text     string         `json:"text"`
 	ImageURL jsontext.Value `json:"image_url"` // an object with url, or the url
+	// Path and Content are of a file that Cline attached.
+	Path    string         `json:"path"`
+	Content jsontext.Value `json:"content"`
 }
 
 // anthropicOnly are block types that only Anthropic's messages have.
@@ -239,6 +276,10 @@ func (p openAIPart) block() (eventlog.Block, bool) {
 		return eventlog.Text{Text: p.Text}, true
 	case "image_url", "input_image":
 		return p.image()
+	case "file":
+		if text, ok := fileText(p.Path, p.Content); ok {
+			return text, true
+		}
 	}
 	return nil, false
 }

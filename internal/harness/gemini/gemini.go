@@ -73,12 +73,15 @@ type reader struct {
 	out     *transcript.Builder
 	session *transcript.SessionBuilder
 	count   int
+	// events are the ids of the events that a message became, by the message's id.
+	events map[string][]string
+	calls  calls
 }
 
 // read reads a whole chat file.
 func read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name, in)
-	r := &reader{out: out, session: out.Session("")}
+	r := &reader{out: out, session: out.Session(""), events: map[string][]string{}, calls: calls{open: map[string]toolCall{}, answered: map[string]bool{}}}
 	r.session.Label(transcript.LabelHarness, format)
 	buffered := transcript.Ahead(in, streamBytes)
 	if stream, err := streamed(buffered); stream || err != nil {
@@ -99,12 +102,15 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	return out.Finish(err)
 }
 
-// boundary appends a compaction where the harness replaced its list of messages. The file does not say which
-// of the new messages replace which old ones, so that the compaction has neither a summary nor kept events.
+// boundary appends a compaction where the harness replaced messages. It has no summary: the file does not say
+// which of the new messages is one.
 func (r *reader) boundary(i item) {
+	body := &eventlog.Compaction{NativeJSON: string(i.raw)}
+	for _, id := range i.kept {
+		body.KeptEventIDs = append(body.KeptEventIDs, r.events[id]...)
+	}
 	r.session.Append(transcript.Entry{
-		Line: i.line, ID: transcript.PositionID(transcript.Record{Line: i.line}) + "/checkpoint",
-		Body: &eventlog.Compaction{NativeJSON: string(i.raw)},
+		Line: i.line, ID: transcript.PositionID(transcript.Record{Line: i.line}) + "/checkpoint", Body: body,
 	})
 }
 
@@ -137,22 +143,34 @@ func (r *reader) message(raw jsontext.Value, line int) {
 		entry.ID = m.ID
 	}
 	entry.Time = transcript.ParseTime(m.Timestamp)
-	blocks, err := content.GoogleTexts(m.Content)
+	blocks, err := content.GoogleBlocks(m.Content)
 	if err != nil {
 		r.session.Unreadable(entry, err)
 		return
 	}
+	n := r.session.Len()
+	defer func() {
+		for _, e := range r.session.Since(n) {
+			r.events[m.ID] = append(r.events[m.ID], e.ID)
+		}
+	}()
 	switch m.Type {
 	case "user":
-		entry.Labels = injectedLabels(blocks)
-		entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: blocks}
-		r.session.Append(entry)
+		r.user(entry, blocks)
 	case "gemini":
 		r.reply(entry, &m, blocks)
-	default: // info, warning and error are only displayed
-		r.session.Keep(entry, m.Type)
+	default: // info, warning and error are only displayed, unless they hold media
+		if !slices.ContainsFunc(blocks, isMedia) {
+			r.session.Keep(entry, m.Type)
+			return
+		}
+		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
+		entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: blocks}
+		r.session.Append(entry)
 	}
 }
+
+func isMedia(b eventlog.Block) bool { _, ok := b.(eventlog.Media); return ok }
 
 // tags are the elements that the harness writes in user messages, in parts of their own.
 var tags = transcript.Tags("session_context", "hook_context", snapshot, "system-reminder")
@@ -160,8 +178,8 @@ var tags = transcript.Tags("session_context", "hook_context", snapshot, "system-
 // snapshot is the element with the summary of a compression.
 const snapshot = "state_snapshot"
 
-// goesOn is what the harness writes to the model if that stopped without a reason.
-const goesOn = "System: Please continue."
+// goesOn are what the harness writes to the model if that stopped without a reason.
+var goesOn = []string{"System: Please continue.", "Please continue."}
 
 // injectedLabels are the labels of a user message of which the harness wrote all; nil for any other.
 func injectedLabels(blocks []eventlog.Block) map[string]string {
@@ -169,7 +187,7 @@ func injectedLabels(blocks []eventlog.Block) map[string]string {
 	for _, b := range blocks {
 		t, _ := b.(eventlog.Text) // empty for other blocks
 		names, ok := transcript.Elements(t.Text, tags, tags)
-		if !ok && t.Text != goesOn {
+		if !ok && !slices.Contains(goesOn, t.Text) {
 			return nil
 		}
 		labels[transcript.LabelInjected] = "true"
@@ -178,44 +196,6 @@ func injectedLabels(blocks []eventlog.Block) map[string]string {
 		}
 	}
 	return labels
-}
-
-// reply appends the model's message, and then the results that are inside its calls.
-func (r *reader) reply(entry transcript.Entry, m *message, text []eventlog.Block) {
-	var blocks []eventlog.Block
-	for _, t := range m.Thoughts {
-		thinking := t.Subject
-		if t.Subject != "" && t.Description != "" {
-			thinking += "\n\n"
-		}
-		blocks = append(blocks, eventlog.Thinking{Text: thinking + t.Description})
-	}
-	blocks = append(blocks, text...)
-	ids := make([]string, len(m.ToolCalls))
-	for i, c := range m.ToolCalls {
-		ids[i] = r.session.ReserveCallID(c.ID)
-		blocks = append(blocks, eventlog.ToolCall{CallID: ids[i], Name: c.Name, Arguments: transcript.Compact(c.Args)})
-	}
-	said := entry
-	said.Labels = m.Tokens.labels()
-	said.Body = &eventlog.Message{Role: eventlog.RoleAssistant, GroupID: entry.ID, Model: m.Model, Blocks: blocks}
-	r.session.Append(said)
-	for i, c := range m.ToolCalls {
-		content, ok := c.content()
-		if !ok {
-			continue // the session ended before the result
-		}
-		answer := entry
-		answer.ID = entry.ID + "/result-" + strconv.Itoa(i+1)
-		if t := transcript.ParseTime(c.Timestamp); !t.IsZero() {
-			answer.Time = t
-		}
-		answer.Labels = c.labels()
-		answer.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{eventlog.ToolResult{
-			CallID: ids[i], ToolName: c.Name, Content: content, IsError: c.failed(),
-		}}}
-		r.session.Append(answer)
-	}
 }
 
 // notKept lists what the reader omits.
@@ -232,43 +212,4 @@ var notKept = []transcript.NotKept{
 	{Entry: "session", Field: "lastUpdated", Reason: "the last event has it"},
 	{Entry: "session", Field: "summary", Reason: "a title for the list of sessions"},
 	{Entry: "session", Field: "memoryScratchpad", Reason: "notes for extracting memories"},
-}
-
-type toolCall struct {
-	ID        string           `json:"id"`
-	Name      string           `json:"name"`
-	Args      jsontext.Value   `json:"args"`
-	Result    []jsontext.Value `json:"result"`
-	Status    string           `json:"status"`
-	Timestamp string           `json:"timestamp"`
-}
-
-// editors are Gemini CLI's own.
-var editors = transcript.Editors{"replace": {"file_path"}, "write_file": {"file_path"}}
-
-// labels are those of a call's result, which say which files the call changed.
-func (c toolCall) labels() map[string]string {
-	if c.Status != "success" {
-		return nil
-	}
-	return transcript.WithFilesChanged(nil, editors.Files(c.Name, c.Args))
-}
-
-func (c toolCall) failed() bool { return c.Status == "error" || c.Status == "cancelled" }
-
-// content is the result that the model got; ok is false if it got none.
-func (c toolCall) content() (blocks []eventlog.Block, ok bool) {
-	for _, raw := range c.Result {
-		var p struct {
-			FunctionResponse *content.GoogleResponse `json:"functionResponse"`
-		}
-		if transcript.Decode(raw, &p) == nil && p.FunctionResponse != nil {
-			blocks = append(blocks, p.FunctionResponse.Result().Content...)
-			continue
-		}
-		if said, err := content.GoogleTexts(raw); err == nil {
-			blocks = append(blocks, said...)
-		}
-	}
-	return blocks, len(c.Result) > 0
 }

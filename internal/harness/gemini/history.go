@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -16,16 +17,19 @@ type history struct {
 	reader *reader
 	items  []item
 	at     map[string]int // index in items by message id
+	shown  []int          // indices of the messages that the harness has in its list now
 	// lines is how many objects were read so far.
 	lines int
 }
 
-// item is a message, or a boundary with a short form of its line. raw is nil for a removed message.
+// item is a message, or a boundary with a short form of its line and the ids of the messages that it keeps.
+// raw is nil for a removed message.
 type item struct {
 	id       string
 	raw      jsontext.Value
 	line     int
 	boundary bool
+	kept     []string
 }
 
 func (h *history) read(in io.Reader) error {
@@ -102,36 +106,39 @@ func (h *history) fields(names []string, values map[string]jsontext.Value, line 
 // message adds a message. On later lines a message replaces the one with the same id: the harness writes a
 // reply again as it grows.
 func (h *history) message(raw jsontext.Value, line int) {
-	id := ""
-	if value, ok := transcript.MemberOf(raw, "id"); ok {
-		id, _ = transcript.Text(value)
-	}
+	id := idOf(raw)
 	if i, ok := h.at[id]; ok && id != "" && id != "REDACTED" && h.lines > 1 {
 		h.items[i].raw = raw
 		h.out.Skip("earlier state of a message")
 		return
 	}
 	h.at[id] = len(h.items)
+	h.shown = append(h.shown, len(h.items))
 	h.items = append(h.items, item{id: id, raw: raw, line: line})
+}
+
+func idOf(message jsontext.Value) string {
+	value, _ := transcript.MemberOf(message, "id")
+	id, _ := transcript.Text(value)
+	return id
 }
 
 // rewind removes the message with the id and all after it; for an unknown id it removes all.
 func (h *history) rewind(id string) {
-	from, ok := h.at[id]
-	if !ok {
-		from = 0
-	}
-	for i := from; i < len(h.items); i++ {
-		if h.items[i].raw != nil && !h.items[i].boundary {
-			h.items[i].raw = nil
-			delete(h.at, h.items[i].id)
-			h.out.Skip("message taken back")
-		}
-	}
+	h.takeBack(max(slices.IndexFunc(h.shown, func(i int) bool { return h.items[i].id == id }), 0))
 }
 
-// set reads changes of the session's fields. A list of messages among them replaces the one before: it adds a
-// boundary, and then those messages that are new.
+// takeBack removes the messages of the harness's list from the one with this position on.
+func (h *history) takeBack(from int) {
+	for _, i := range h.shown[from:] {
+		h.items[i].raw = nil
+		delete(h.at, h.items[i].id)
+		h.out.Skip("message taken back")
+	}
+	h.shown = h.shown[:from]
+}
+
+// set reads changes of the session's fields. A list of messages among them replaces the one before.
 func (h *history) set(raw jsontext.Value, line int) {
 	var members map[string]jsontext.Value
 	if err := transcript.Decode(raw, &members); err != nil {
@@ -143,13 +150,46 @@ func (h *history) set(raw jsontext.Value, line int) {
 		if err := transcript.Decode(messages, &list); err != nil {
 			h.out.Warn(line, "unexpected shape of a list of messages, not read: %v", err)
 		} else {
-			h.items = append(h.items, item{
-				line: line, boundary: true, raw: jsontext.Value(`{"$set":{"messages":` + strconv.Itoa(len(list)) + `}}`),
-			})
-			for _, m := range list {
-				h.message(m, line)
-			}
+			h.replace(list, line)
 		}
 	}
 	h.out.Skip("change of the session")
+}
+
+// replace makes a list the harness's. If the list lacks earlier messages, it adds a boundary, and then those
+// messages that are new; if it lacks the last ones and has none that are new, these were taken back.
+func (h *history) replace(list []jsontext.Value, line int) {
+	old := map[string]bool{}
+	for _, i := range h.shown {
+		old[h.items[i].id] = true
+	}
+	listed, fresh := map[string]bool{}, false
+	for _, m := range list {
+		id := idOf(m)
+		listed[id] = true
+		fresh = fresh || !old[id]
+	}
+	var kept []string
+	var left []int
+	first := len(h.shown)
+	for n, i := range h.shown {
+		if listed[h.items[i].id] {
+			kept, left = append(kept, h.items[i].id), append(left, i)
+		} else {
+			first = min(first, n)
+		}
+	}
+	switch {
+	case len(left) == len(h.shown):
+	case !fresh && len(left) == first:
+		h.takeBack(first)
+	default:
+		h.items = append(h.items, item{
+			line: line, boundary: true, kept: kept, raw: jsontext.Value(`{"$set":{"messages":` + strconv.Itoa(len(list)) + `}}`),
+		})
+		h.shown = left
+	}
+	for _, m := range list {
+		h.message(m, line)
+	}
 }

@@ -176,7 +176,8 @@ func (s *step) end() {
 }
 
 const (
-	// labelFailed is the error with which a reply ended, if OpenCode does not show the reply to the model.
+	// labelFailed is the error with which a reply ended, if OpenCode does not show the reply to the model, or
+	// the value of reverted.
 	labelFailed = Name + ".failed"
 	// LabelExit is the exit code of a command that failed, although the harness records the call as
 	// completed.

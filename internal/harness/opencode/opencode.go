@@ -46,6 +46,9 @@ type reader struct {
 	// read.
 	again  map[string]bool
 	render renderer
+	// begins and ends are the numbers of the events before and after a message.
+	begins, ends map[string]int
+	revert       revert
 }
 
 func (r *reader) field(name string, value jsontext.Value, line int) {
@@ -58,6 +61,8 @@ func (r *reader) field(name string, value jsontext.Value, line int) {
 		Version   string `json:"version"`
 		Directory string `json:"directory"`
 		ParentID  string `json:"parentID"`
+
+		Revert transcript.Maybe[revert] `json:"revert"`
 	}
 	if err := transcript.Decode(value, &session); err != nil {
 		r.out.Warn(line, "unexpected shape of the session's info: %v", err)
@@ -67,7 +72,7 @@ func (r *reader) field(name string, value jsontext.Value, line int) {
 		r.out.Warn(line, "the session's info occurs again; the first one was read")
 		return
 	}
-	r.headed = true
+	r.headed, r.revert = true, session.Revert.Value
 	r.session.Label(transcript.LabelSessionID, session.ID)
 	r.session.Label(transcript.LabelVersion, session.Version)
 	r.session.Label(transcript.LabelWorkingDirectory, session.Directory)
@@ -105,6 +110,8 @@ func (r *reader) message(raw jsontext.Value, line int) {
 		r.flush()
 	}
 	from := r.session.Len()
+	r.begins[rec.Info.ID] = from
+	defer func() { r.ends[rec.Info.ID] = r.session.Len() }()
 	switch {
 	case summary:
 		r.summary(entry, parts)

@@ -21,7 +21,9 @@ import (
 const Name = "openhands"
 
 // Harness is OpenHands.
-var Harness = transcript.Harness{Name: Name, Detect: detect, Read: read, Folder: folder}
+var Harness = transcript.Harness{
+	Name: Name, Detect: detect, Read: read, Folder: folder, Branches: &transcript.Branches{Left: left, Follows: follows},
+}
 
 // detect recognises a run by the events of its history, and a list by its events. A single event is not
 // enough, since it is only a part of a conversation.
@@ -47,6 +49,7 @@ type conversation struct {
 	reply   string            // the id of the newest reply
 	calls   map[string]string // ids of calls made for actions of agents that call no functions, by the action's id
 	view    []viewed          // the events of the SDK that the model still sees
+	tree    tree
 }
 
 // read reads a file of runs, each of which becomes a session, or the events of one conversation.
@@ -87,7 +90,7 @@ func (r *reader) single(raw jsontext.Value, line int) {
 }
 
 func (r *reader) conversation(suffix string) *conversation {
-	c := &conversation{reader: r, session: r.out.Session(suffix), calls: map[string]string{}}
+	c := &conversation{reader: r, session: r.out.Session(suffix), calls: map[string]string{}, tree: tree{at: map[string]string{}}}
 	c.session.Label(transcript.LabelHarness, Name)
 	return c
 }
@@ -122,7 +125,10 @@ func (c *conversation) add(raw jsontext.Value, line, n int) {
 		if kinded.ID != "" {
 			entry.ID = kinded.ID
 		}
+		n := c.session.Len()
+		c.enter(&kinded)
 		err = c.sdk(entry, &kinded)
+		c.leave(&kinded, n)
 	} else {
 		var e event
 		if err = transcript.Decode(raw, &e); err == nil {

@@ -1,6 +1,8 @@
 package openhands
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -16,6 +18,7 @@ type sdkEvent struct {
 	Timestamp string `json:"timestamp"`
 	Source    string `json:"source"`
 	Kind      string `json:"kind"`
+	ParentID  string `json:"parent_id"`
 
 	SystemPrompt   jsontext.Value `json:"system_prompt"`
 	DynamicContext jsontext.Value `json:"dynamic_context"`
@@ -40,6 +43,8 @@ type sdkEvent struct {
 
 	Forgotten []string `json:"forgotten_event_ids"`
 	Summary   string   `json:"summary"`
+
+	acpCall
 }
 
 // sdkReasoning is a model's thinking in the form of its provider.
@@ -70,6 +75,10 @@ type sdkObservation struct {
 	ExitCode int            `json:"exit_code"`
 	Command  string         `json:"command"`
 	Path     string         `json:"path"`
+	FilePath string         `json:"file_path"`
+	Commit   transcript.Maybe[struct {
+		Changes map[string]jsontext.Value `json:"changes"`
+	}] `json:"commit"`
 
 	// Members of the first versions, which have neither Content nor IsError.
 	Output   transcript.Word         `json:"output"`
@@ -100,6 +109,21 @@ func (o *sdkObservation) failed() bool {
 		o.Kind == "ExecuteBashObservation" && o.Metadata.Value.failed()
 }
 
+// changed are the files that the call changed.
+func (o *sdkObservation) changed() []string {
+	switch o.Kind {
+	case "FileEditorObservation", "StrReplaceEditorObservation", "PlanningFileEditorObservation":
+		if o.Command == "create" || o.Command == "str_replace" || o.Command == "insert" || o.Command == "undo_edit" {
+			return []string{o.Path}
+		}
+	case "EditObservation", "WriteFileObservation":
+		return []string{o.FilePath}
+	case "ApplyPatchObservation":
+		return slices.Sorted(maps.Keys(o.Commit.Value.Changes))
+	}
+	return nil
+}
+
 // viewed is an event that the model still sees: its ids in the file and in the log.
 type viewed struct{ native, event string }
 
@@ -120,7 +144,10 @@ func (c *conversation) sdk(entry transcript.Entry, e *sdkEvent) error {
 	case "Condensation":
 		c.condensation(entry, e)
 		return nil
-	case "ConversationStateUpdateEvent", "TokenEvent", "LLMCompletionLogEvent", "StreamingDeltaEvent":
+	case "ACPToolCallEvent":
+		c.acp(entry, e)
+		return nil
+	case stateUpdate, "TokenEvent", "LLMCompletionLogEvent", "StreamingDeltaEvent":
 		c.out.Skip("event " + e.Kind)
 		return nil
 	default:
@@ -131,10 +158,15 @@ func (c *conversation) sdk(entry transcript.Entry, e *sdkEvent) error {
 		return err
 	}
 	entry.Body = m
+	c.see(entry, e)
+	return nil
+}
+
+// see appends a message that the model sees.
+func (c *conversation) see(entry transcript.Entry, e *sdkEvent) {
 	if id := c.session.Append(entry); id != "" {
 		c.view = append(c.view, viewed{e.ID, id})
 	}
-	return nil
 }
 
 // said reads a message. A user message from the environment was not written by a human.
@@ -195,8 +227,8 @@ func (c *conversation) sdkResult(entry *transcript.Entry, m *eventlog.Message, e
 			return err
 		}
 		result.Content = o.Metadata.Value.around(inner.Blocks)
-		if changes := o.Command == "create" || o.Command == "str_replace" || o.Command == "insert" || o.Command == "undo_edit"; changes && (o.Kind == "FileEditorObservation" || o.Kind == "StrReplaceEditorObservation") && !result.IsError {
-			entry.Labels = transcript.WithFilesChanged(entry.Labels, []string{o.Path})
+		if !result.IsError {
+			entry.Labels = transcript.WithFilesChanged(entry.Labels, o.changed())
 		}
 	case e.Kind == "UserRejectObservation":
 		result.Content = []eventlog.Block{eventlog.Text{Text: "Action rejected: " + e.Rejection}}

@@ -1,6 +1,8 @@
 package pi
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -22,10 +24,65 @@ func (b *branch) compaction(entry transcript.Entry, rec *record) {
 			body.KeptEventIDs = append(body.KeptEventIDs, s.event)
 		}
 	}
+	if rec.RetainedTail != nil {
+		body.KeptEventIDs = b.retained(rec.RetainedTail)
+		if lost := len(rec.RetainedTail) - len(body.KeptEventIDs); lost > 0 {
+			b.out.Warn(entry.Line, "%d of the messages that the compaction kept are not in the file", lost)
+		}
+	}
 	if kept := rec.Details.Value.Contextd.Kept; kept != nil {
 		body.KeptEventIDs = b.named(kept)
 	}
 	b.session.Boundary(entry, body)
+}
+
+// copied is what identifies a copy of a message.
+type copied struct {
+	Role       string         `json:"role"`
+	Timestamp  jsontext.Value `json:"timestamp"`
+	ToolCallID string         `json:"toolCallId"`
+}
+
+func (c copied) key() string {
+	return c.Role + " " + transcript.Compact(c.Timestamp) + " " + c.ToolCallID
+}
+
+// retained returns the events of the messages that a compaction repeats.
+func (b *branch) retained(tail []jsontext.Value) []string {
+	wanted := map[string]int{}
+	for _, raw := range tail {
+		var c copied
+		if transcript.Decode(raw, &c) == nil {
+			wanted[c.key()]++
+		}
+	}
+	var events []string
+	for i := len(b.sent) - 1; i >= 0 && len(events) < len(tail); i-- {
+		if key := original(b.sent[i].line); wanted[key] > 0 {
+			wanted[key]--
+			events = append(events, b.sent[i].event)
+		}
+	}
+	slices.Reverse(events)
+	return events
+}
+
+// original is the key of the message that a record holds, or that pi makes of it.
+func original(line jsontext.Value) string {
+	var rec struct {
+		Type      string          `json:"type"`
+		Timestamp transcript.Word `json:"timestamp"`
+		Message   *copied         `json:"message"`
+	}
+	if transcript.Decode(line, &rec) != nil {
+		return ""
+	}
+	if rec.Message != nil {
+		return rec.Message.key()
+	}
+	roles := map[string]string{"custom_message": "custom", "branch_summary": "branchSummary"}
+	at := transcript.ParseTime(string(rec.Timestamp)).UnixMilli()
+	return copied{Role: roles[rec.Type], Timestamp: jsontext.Value(strconv.FormatInt(at, 10))}.key()
 }
 
 // unread reads a compaction without a summary, which contextd wrote as an entry that no model sees.

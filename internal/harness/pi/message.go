@@ -177,6 +177,7 @@ func (b *block) blocks(i int, whole jsontext.Value) ([]eventlog.Block, error) {
 
 // branch reads one path through the tree into a session.
 type branch struct {
+	out     *transcript.Builder
 	session *transcript.SessionBuilder
 	render  renderer
 	sent    []sent // the records that became messages
@@ -189,10 +190,11 @@ type sent struct {
 	index int    // of the record
 	entry string // the record's own id
 	event string
+	line  jsontext.Value
 }
 
 func newBranch(out *transcript.Builder, suffix string) *branch {
-	b := &branch{session: out.Session(suffix), edits: transcript.OpenEdits{}, render: renderer{warn: func(string, ...any) {}}}
+	b := &branch{out: out, session: out.Session(suffix), edits: transcript.OpenEdits{}, render: renderer{warn: func(string, ...any) {}}}
 	b.session.Label(transcript.LabelHarness, "pi")
 	return b
 }
@@ -259,7 +261,7 @@ func (b *branch) record(entry transcript.Entry, rec *record) {
 		b.compaction(entry, rec)
 	case "custom":
 		b.custom(entry, rec)
-	case "model_change", "thinking_level_change", "label", "session_info":
+	case "model_change", "thinking_level_change", "active_tools_change", "label", "session_info":
 		b.session.Record(entry, rec.Type)
 	default:
 		b.session.Keep(entry, rec.Type)
@@ -273,7 +275,7 @@ func (b *branch) record(entry transcript.Entry, rec *record) {
 func (b *branch) append(entry transcript.Entry) {
 	own := entry.ID
 	if id := b.session.Append(entry); id != "" {
-		b.sent = append(b.sent, sent{b.index, own, id})
+		b.sent = append(b.sent, sent{b.index, own, id, entry.Native})
 	}
 }
 

@@ -33,6 +33,8 @@ type record struct {
 	// FirstKeptIndex is the index of a record, from 0; version 1 has it.
 	FirstKeptIndex *int   `json:"firstKeptEntryIndex"`
 	FirstKeptID    string `json:"firstKeptEntryId"`
+	// RetainedTail are copies of the kept messages; newer versions write it in place of FirstKeptID.
+	RetainedTail []jsontext.Value `json:"retainedTail"`
 	// KeptOf is contextd's own: the entry that this one repeats after a compaction.
 	KeptOf string `json:"contextdKeptOf"`
 }

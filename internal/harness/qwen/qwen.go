@@ -27,7 +27,7 @@ const labelAgent = Name + ".agent"
 // Harness is Qwen Code.
 var Harness = transcript.Harness{
 	Name: Name, Aliases: []string{format}, Detect: detect, Read: read,
-	Branches: &transcript.Branches{Left: left, Follows: follows},
+	Branches: &transcript.Branches{Left: left, Follows: follows}, LabelUnseen: labelUnseen,
 }
 
 // editors are the harness's own tools that change files.
@@ -40,17 +40,20 @@ func detect(p transcript.Probe) bool {
 }
 
 type record struct {
-	UUID        string          `json:"uuid"`
-	ParentUUID  transcript.Word `json:"parentUuid"`
-	SessionID   transcript.Word `json:"sessionId"`
-	Timestamp   transcript.Word `json:"timestamp"`
-	Type        string          `json:"type"`
-	Subtype     transcript.Word `json:"subtype"`
-	CWD         transcript.Word `json:"cwd"`
-	Version     transcript.Word `json:"version"`
-	GitBranch   transcript.Word `json:"gitBranch"`
-	Model       transcript.Word `json:"model"`
-	AgentID     transcript.Word `json:"agentId"`
+	UUID       string          `json:"uuid"`
+	ParentUUID transcript.Word `json:"parentUuid"`
+	SessionID  transcript.Word `json:"sessionId"`
+	Timestamp  transcript.Word `json:"timestamp"`
+	Type       string          `json:"type"`
+	Subtype    transcript.Word `json:"subtype"`
+	CWD        transcript.Word `json:"cwd"`
+	Version    transcript.Word `json:"version"`
+	GitBranch  transcript.Word `json:"gitBranch"`
+	Model      transcript.Word `json:"model"`
+	AgentID    transcript.Word `json:"agentId"`
+	// Provenance and External say who wrote a user message, in newer versions.
+	Provenance  transcript.Word `json:"provenance"`
+	External    transcript.Word `json:"externalInputKind"`
 	IsSidechain bool            `json:"isSidechain"`
 	Message     *struct {
 		Role  string         `json:"role"`
@@ -150,8 +153,19 @@ func (r *reader) record(l transcript.Record) {
 	c.at[rec.UUID] = c.newest
 }
 
-// injected are the subtypes of user messages that the harness writes.
-var injected = []transcript.Word{"notification", "cron", "goal_runtime"}
+// injected are the subtypes and provenances of user messages that the harness writes.
+var injected = []transcript.Word{"notification", "cron", "goal_runtime", "goal_control", "system"}
+
+// realtime is the subtype of what was said aloud to another model: the harness does not send it on.
+const realtime = "realtime_message"
+
+// labelUnseen is "true" on such messages.
+const labelUnseen = Name + ".realtime"
+
+// fromHarness reports whether the harness wrote a user message.
+func (r *record) fromHarness() bool {
+	return slices.Contains(injected, r.Subtype) || slices.Contains(injected, r.Provenance) || r.External == "notification"
+}
 
 func (c *chat) message(entry transcript.Entry, rec *record) {
 	blocks, err := content.GoogleBlocks(rec.Message.Parts)
@@ -167,8 +181,11 @@ func (c *chat) message(entry transcript.Entry, rec *record) {
 		c.calls(blocks)
 	case c.results(blocks, rec.Result.Value.Status, &entry):
 		said.Role = eventlog.RoleTool
-	case slices.Contains(injected, rec.Subtype):
+	case rec.fromHarness():
 		entry.Label(transcript.LabelInjected, "true")
+	}
+	if rec.Subtype == realtime {
+		entry.Label(labelUnseen, "true")
 	}
 	entry.Body = said
 	if id := c.session.Append(entry); id != "" {
@@ -215,6 +232,8 @@ func (r *reader) system(c *chat, entry transcript.Entry, rec *record) {
 		c.newest = c.at[string(rec.ParentUUID)]
 		entry.Label(labelKept, c.newest)
 		c.session.Custom(entry, "rewind")
+	case "agent_bootstrap": // has the history of the session that a subagent was forked from
+		c.session.Custom(entry, "agent_bootstrap")
 	default:
 		r.out.Skip("system " + string(rec.Subtype))
 	}

@@ -28,7 +28,10 @@ const format = "vscode-chat"
 var Harness = transcript.Harness{Name: Name, Aliases: []string{format}, Detect: detect, Read: read}
 
 // editors are VS Code's own tools that change the file they name.
-var editors = transcript.Editors{"create_file": {"filePath"}, "insert_edit_into_file": {"filePath"}, "replace_string_in_file": {"filePath"}}
+var editors = transcript.Editors{
+	"create_file": {"filePath"}, "insert_edit_into_file": {"filePath"}, "replace_string_in_file": {"filePath"},
+	"edit_notebook_file": {"filePath"},
+}
 
 // detect recognises a chat by its requests, or by the log of its changes.
 func detect(p transcript.Probe) bool {
@@ -55,6 +58,9 @@ type metadata struct {
 	User    []said                              `json:"renderedUserMessage"`
 	Rounds  []round                             `json:"toolCallRounds"`
 	Results map[string]transcript.Maybe[result] `json:"toolCallResults"`
+
+	Summaries transcript.Maybe[[]summary] `json:"summaries"`
+	Summary   transcript.Maybe[summary]   `json:"summary"` // in older versions
 }
 
 // said is what a user typed, or a part of a message as it was sent. Parts of other kinds have no text.
@@ -72,23 +78,27 @@ type round struct {
 		Text      jsontext.Value  `json:"text"` // one, or a list of them
 		Encrypted transcript.Word `json:"encrypted"`
 	}] `json:"thinking"`
-	Calls []struct {
-		ID        string         `json:"id"`
-		Name      string         `json:"name"`
-		Arguments jsontext.Value `json:"arguments"`
-	} `json:"toolCalls"`
+	Calls   []call          `json:"toolCalls"`
+	Summary transcript.Word `json:"summary"` // of the round and all before it
+}
+
+type call struct {
+	ID        string         `json:"id"`
+	Name      string         `json:"name"`
+	Arguments jsontext.Value `json:"arguments"`
 }
 
 type reader struct {
 	out     *transcript.Builder
 	session *transcript.SessionBuilder
 	count   int
+	past
 }
 
 // read reads a whole chat.
 func read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name, in)
-	r := &reader{out: out, session: out.Session("")}
+	r := &reader{out: out, session: out.Session(""), past: past{ends: map[string]int{}}}
 	r.session.Label(transcript.LabelHarness, format)
 	buffered := transcript.Ahead(in, beginning)
 	begin, err := buffered.Peek(beginning)
@@ -126,7 +136,11 @@ func (r *reader) request(raw jsontext.Value, line int) {
 	entry.ID = cmp.Or(rec.ID, entry.ID)
 	entry.Time = at(rec.Time)
 	sent := rec.Result.Metadata.Value
+	answered := r.late(entry, sent.Results)
+	r.earlier(entry, &sent)
+	before := len(r.messages)
 	r.injected(entry, "/context", joined(sent.Context))
+	r.contexts = append(r.contexts, r.messages[before:]...)
 	text := cmp.Or(joined(sent.User), rec.Message.Text)
 	if attached, asked, ok := transcript.Asked(text, "userRequest"); ok && attached != "" {
 		r.injected(entry, "/attached", attached)
@@ -137,7 +151,6 @@ func (r *reader) request(raw jsontext.Value, line int) {
 		r.shown(entry, &rec)
 		return
 	}
-	answered := 0
 	for i := range sent.Rounds {
 		answered += r.round(entry, fmt.Sprintf("/round-%d", i+1), rec.model(), &sent.Rounds[i], sent.Results)
 	}
@@ -151,17 +164,20 @@ func (r *request) model() string { return strings.TrimPrefix(string(r.Model), "c
 
 // injected appends what VS Code adds to the prompts: the workspace before the first, and what is attached to each.
 func (r *reader) injected(entry transcript.Entry, end, text string) {
-	if text != "" {
-		entry.Labels = map[string]string{transcript.LabelInjected: "true"}
-		r.append(entry, end, &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: text}}})
+	if text == "" {
+		return
 	}
+	entry.Labels = map[string]string{transcript.LabelInjected: "true"}
+	r.append(entry, end, &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: text}}})
 }
 
 // append appends a message under the entry's id with a suffix.
 func (r *reader) append(entry transcript.Entry, end string, m *eventlog.Message) {
 	entry.ID += end
 	entry.Body = m
-	r.session.Append(entry)
+	if id := r.session.Append(entry); id != "" {
+		r.messages = append(r.messages, id)
+	}
 }
 
 // round appends a reply and the results of its calls, and returns the number of results.
@@ -174,25 +190,35 @@ func (r *reader) round(entry transcript.Entry, end, model string, reply *round, 
 		m.Blocks = append(m.Blocks, t)
 	}
 	m.Blocks = append(m.Blocks, eventlog.Text{Text: reply.Text})
-	arguments := make([]string, len(reply.Calls))
-	for i, c := range reply.Calls {
-		arguments[i] = r.out.Arguments(entry.Line, c.ID, c.Arguments)
-		m.Blocks = append(m.Blocks, eventlog.ToolCall{CallID: c.ID, Name: c.Name, Arguments: arguments[i]})
+	for _, c := range reply.Calls {
+		m.Blocks = append(m.Blocks, eventlog.ToolCall{CallID: c.ID, Name: c.Name, Arguments: r.out.Arguments(entry.Line, c.ID, c.Arguments)})
 	}
 	r.append(entry, end, m)
 	for i, c := range reply.Calls {
-		if answer, ok := results[c.ID]; ok {
+		if r.answer(entry, fmt.Sprintf("%s/result-%d", end, i+1), c, results) {
 			answered++
-			said := eventlog.ToolResult{CallID: c.ID, Content: answer.Value.blocks()}
-			said.IsError = failed(said.Content)
-			done := entry
-			if !said.IsError {
-				done.Labels = transcript.WithFilesChanged(nil, editors.Files(c.Name, []byte(arguments[i])))
-			}
-			r.append(done, fmt.Sprintf("%s/result-%d", end, i+1), &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{said}})
+		} else {
+			r.open = append(r.open, c)
 		}
 	}
+	r.ends[reply.ID] = len(r.messages)
+	r.compact(entry, end+"/summary", reply.ID)
 	return answered
+}
+
+// answer appends the result of a call, if there is one.
+func (r *reader) answer(entry transcript.Entry, end string, c call, results map[string]transcript.Maybe[result]) bool {
+	given, ok := results[c.ID]
+	if !ok {
+		return false
+	}
+	said := eventlog.ToolResult{CallID: c.ID, Content: given.Value.blocks()}
+	if said.IsError = failed(said.Content); !said.IsError {
+		arguments, _ := transcript.RawArguments(c.Arguments)
+		entry.Labels = transcript.WithFilesChanged(nil, changed(c.Name, []byte(arguments)))
+	}
+	r.append(entry, end, &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{said}})
+	return true
 }
 
 func (r *round) thinking() eventlog.Thinking {
