@@ -124,7 +124,7 @@ func lockedError(fs vfs.FS, dir string, cause error) error {
 // Exists reports whether a directory of the machine holds an event log, or what is
 // left of one.
 func Exists(dir string) bool {
-	for _, name := range []string{formatFile, inventoryFile, RestoringFile, filepath.Join(repairedDir, formatFile)} {
+	for _, name := range []string{formatFile, inventoryFile, RestoringFile, copyingFile, filepath.Join(repairedDir, formatFile)} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil || !oserror.IsNotExist(err) {
 			return true
 		}

@@ -37,6 +37,11 @@ func Open(dir string, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("make %s: %w", dir, err)
 	}
 	s, err := openLocked(dir, opts, lockOwn)
+	if err == nil && opts.Copying {
+		if err := s.markEmpty(dir); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
 	if isNoRoom(err) {
 		err = fmt.Errorf("%s: the disk is full, and nothing is left of the reserve: make room on it, then start again (%w)", dir, err)
 	}
@@ -63,9 +68,19 @@ func open(dir string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !opts.Copying {
+		if err := refuseCopying(opts.FS, dir); err != nil {
+			return nil, err
+		}
+	}
 	if empty {
 		if err := refuseUsedKeys(opts, dir, "what was in it is lost", "restore"); err != nil {
 			return nil, err
+		}
+		if opts.Copying {
+			if err := markCopying(opts.FS, dir); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if opts.ReadOnly {

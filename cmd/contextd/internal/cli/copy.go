@@ -34,7 +34,7 @@ is one, a directory that is copied into is encrypted.
 
 The same command goes on where an earlier one ended, and adds what came since. It changes
 and removes nothing that the target has: a session that is there already with other content
-ends it. Of a source in a database, stop the daemons that write to it first.
+ends it. A target that was empty is not opened by anything else until all is copied. Of a source in a database, stop the daemons that write to it first.
 
 Clients that know a session's incarnation learn that it is another store's, and send
 again what they have; nothing is stored twice.`,
@@ -108,6 +108,9 @@ func (c *copying) run(cmd *cobra.Command) (err error) {
 		Done:  func(id string) { bar.at(id); bar.done() },
 	})
 	bar.close()
+	if copied, ok := target.(interface{ Copied(context.Context) error }); ok && err == nil {
+		err = copied.Copied(cmd.Context())
+	}
 	if err != nil {
 		return fmt.Errorf("%s copied; the same command goes on from there: %w", counted(done.Sessions, "session"), err)
 	}
@@ -176,7 +179,7 @@ func (p storePlace) open(ctx context.Context, settings config.Config, source boo
 	if p.dir == "" {
 		store, err := pglog.Open(ctx, p.dsn, pglog.Options{
 			Logger: logger, MaxConnections: int32(settings.Postgres.MaxConnections),
-			Timeout: settings.Postgres.StatementTimeout, Migrate: settings.Postgres.Migrate && !source,
+			Timeout: settings.Postgres.StatementTimeout, Migrate: settings.Postgres.Migrate && !source, Copying: !source,
 		})
 		if err != nil {
 			return nil, err
@@ -190,7 +193,7 @@ func (p storePlace) open(ctx context.Context, settings config.Config, source boo
 	if err != nil {
 		return nil, err
 	}
-	store, err := disklog.Open(p.dir, disklog.Options{Logger: logger, Encryption: encryption, ReadOnly: source})
+	store, err := disklog.Open(p.dir, disklog.Options{Logger: logger, Encryption: encryption, ReadOnly: source, Copying: !source})
 	if err != nil {
 		return nil, err
 	}

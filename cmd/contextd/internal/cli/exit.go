@@ -68,6 +68,9 @@ func exitCode(err error) int {
 	if _, ok := errors.AsType[*pglog.SchemaError](err); ok {
 		return ExitPrecondition
 	}
+	if errors.Is(err, pglog.ErrCopying) {
+		return ExitPrecondition
+	}
 	if _, ok := errors.AsType[*logcopy.DifferentError](err); ok {
 		return ExitPrecondition
 	}
