@@ -132,6 +132,30 @@ func Exists(dir string) bool {
 	return false
 }
 
+// Around returns the directory of the machine, a store or a backup, that a path is within; empty if there is none.
+func Around(path string) string {
+	at, err := filepath.Abs(path)
+	if err != nil {
+		return ""
+	}
+	there, err := filepath.EvalSymlinks(at)
+	if err == nil {
+		there = filepath.Dir(there)
+	}
+	for err != nil && at != filepath.Dir(at) {
+		at = filepath.Dir(at) // what does not exist is made there
+		there, err = filepath.EvalSymlinks(at)
+	}
+	for ; there != filepath.Dir(there); there = filepath.Dir(there) {
+		_, formatErr := os.Stat(filepath.Join(there, formatFile))
+		_, inventoryErr := os.Stat(filepath.Join(there, inventoryFile))
+		if formatErr == nil && inventoryErr == nil || IsBackup(there) {
+			return there
+		}
+	}
+	return ""
+}
+
 // Written is when a directory of the machine was last written to as a store, by the clock of then or as KeepWritten was
 // given, whichever is later; zero where it is none, or cannot be read.
 func Written(dir string) (newest time.Time) {

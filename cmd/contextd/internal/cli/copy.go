@@ -88,6 +88,11 @@ func (c *copying) run(cmd *cobra.Command) (err error) {
 	if from.same(to) {
 		return usageError{errors.New("--from and --to are the same store")}
 	}
+	if to.dir != "" {
+		if err := refuseStorePath(to.dir); err != nil {
+			return usageError{fmt.Errorf("--to: %w", err)}
+		}
+	}
 	source, err := from.open(cmd.Context(), settings, true)
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
