@@ -112,8 +112,20 @@ func lockDirectory(fs vfs.FS, dir string) (io.Closer, error) {
 	}
 	host, _ := os.Hostname()
 	// The owner's name is only for LockedError: it need not be durable, and may be missing.
-	_ = durable.Write(fs, fs.PathJoin(dir, ownerFile), fmt.Sprintf("process %d on %s\n", os.Getpid(), host), false)
-	return lock, nil
+	owner := fs.PathJoin(dir, ownerFile)
+	_ = durable.Write(fs, owner, fmt.Sprintf("process %d on %s\n", os.Getpid(), host), false)
+	return owned{lock, func() { _ = fs.Remove(owner) }}, nil
+}
+
+// owned is a lock with its owner's name beside it, which goes first: who only reads takes the lock without leaving a name.
+type owned struct {
+	io.Closer
+	forget func()
+}
+
+func (o owned) Close() error {
+	o.forget()
+	return o.Closer.Close()
 }
 
 func lockedError(fs vfs.FS, dir string, cause error) error {
