@@ -77,6 +77,9 @@ func exitCode(err error) int {
 	if _, ok := errors.AsType[*logcopy.UnfinishedError](err); ok {
 		return ExitPrecondition
 	}
+	if _, ok := errors.AsType[*logcopy.MeanwhileError](err); ok {
+		return ExitPrecondition
+	}
 	if _, ok := errors.AsType[*eventlog.UnavailableError](err); ok {
 		return ExitUnavailable
 	}
