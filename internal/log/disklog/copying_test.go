@@ -24,7 +24,7 @@ func TestCopyIsInterrupted(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			options := func(disk *crashdisk.Disk, copying bool) disklog.Options {
+			options := func(disk *crashdisk.Disk, copying string) disklog.Options {
 				opts := smallOptions(disk)
 				opts.Copying = copying
 				return opts
@@ -52,7 +52,7 @@ func TestCopyIsInterrupted(t *testing.T) {
 				defer one.Unlock()
 				*flag = true
 			}
-			s := open(t, "data/log", options(disk, true))
+			s := open(t, "data/log", options(disk, "disk:source"))
 			set(&began)
 			mustAppend(t, s, "s", logtest.Say("a"))
 			mustAppend(t, s, "s", logtest.Say("b"))
@@ -71,8 +71,8 @@ func TestCopyIsInterrupted(t *testing.T) {
 			found = append(found, moment{disk.Kill(), true, true})
 			refused := 0
 			for i, m := range found {
-				repaired, repairErr := disklog.RepairDir(t.Context(), "data/log", options(m.disk.Kill(), false), true, time.Unix(1e9, 0))
-				plain, err := disklog.Open("data/log", options(m.disk.Kill(), false))
+				repaired, repairErr := disklog.RepairDir(t.Context(), "data/log", options(m.disk.Kill(), ""), true, time.Unix(1e9, 0))
+				plain, err := disklog.Open("data/log", options(m.disk.Kill(), ""))
 				if err != nil {
 					refused++
 					if says := err.Error(); m.whole || !strings.Contains(says, "contextd copy goes on") {
@@ -89,7 +89,15 @@ func TestCopyIsInterrupted(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				again, err := disklog.Open("data/log", options(m.disk, true))
+				if other, err := disklog.Open("data/log", options(m.disk.Kill(), "disk:other")); err == nil {
+					if all := heads(t, other); m.began && all["s"] != 2 {
+						t.Errorf("%d: another store is copied into it", i)
+					}
+					if err := other.Close(); err != nil {
+						t.Error(err)
+					}
+				}
+				again, err := disklog.Open("data/log", options(m.disk, "disk:source"))
 				if err != nil {
 					t.Errorf("%d: a copy does not go on: %v", i, err)
 					continue

@@ -37,7 +37,7 @@ func Open(dir string, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("make %s: %w", dir, err)
 	}
 	s, err := openLocked(dir, opts, lockOwn)
-	if err == nil && opts.Copying {
+	if err == nil && opts.Copying != "" {
 		if err := s.markEmpty(dir); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
@@ -68,17 +68,15 @@ func open(dir string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !opts.Copying {
-		if err := refuseCopying(opts.FS, dir); err != nil {
-			return nil, err
-		}
+	if err := refuseCopying(opts.FS, dir, opts.Copying); err != nil {
+		return nil, err
 	}
 	if empty {
 		if err := refuseUsedKeys(opts, dir, "what was in it is lost", "restore"); err != nil {
 			return nil, err
 		}
-		if opts.Copying {
-			if err := markCopying(opts.FS, dir); err != nil {
+		if opts.Copying != "" {
+			if err := markCopying(opts, dir); err != nil {
 				return nil, err
 			}
 		}

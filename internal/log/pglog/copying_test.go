@@ -19,7 +19,7 @@ func TestCopyIsInterrupted(t *testing.T) {
 		}
 		return err
 	}
-	s := open(t, dsn, pglog.Options{Migrate: true, Copying: true})
+	s := open(t, dsn, pglog.Options{Migrate: true, Copying: "disk:source"})
 	if _, err := appendTo(t, s, "s", logtest.Say("a")); err != nil {
 		t.Fatal(err)
 	}
@@ -27,20 +27,20 @@ func TestCopyIsInterrupted(t *testing.T) {
 		t.Error(err)
 	}
 	closeStore(t, s)
-	for _, opts := range []pglog.Options{{}, {Migrate: true}} {
-		if err := try(opts); !errors.Is(err, pglog.ErrCopying) {
+	for _, opts := range []pglog.Options{{}, {Migrate: true}, {Copying: "disk:other"}} {
+		if err := try(opts); !errors.As(err, new(*pglog.CopyingError)) {
 			t.Errorf("it is opened: %v", err)
 		}
 	}
 	if all, err := pglog.Migrations(t.Context(), dsn); err != nil || !all[len(all)-1].Applied {
 		t.Errorf("%v, %v", all, err)
 	}
-	s = open(t, dsn, pglog.Options{Copying: true})
+	s = open(t, dsn, pglog.Options{Copying: "disk:source"})
 	if err := s.Copied(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	closeStore(t, s)
-	for _, opts := range []pglog.Options{{}, {Copying: true}, {}} { // it is not empty
+	for _, opts := range []pglog.Options{{}, {Copying: "disk:source"}, {}} { // it is not empty
 		if err := try(opts); err != nil {
 			t.Error(err)
 		}

@@ -180,7 +180,7 @@ func TestGrants(t *testing.T) {
 	}
 	schema := dsn[strings.LastIndex(dsn, "=")+1:]
 	server.Exec(t, dsn, "CREATE ROLE contextd LOGIN; "+strings.ReplaceAll(grants, "SCHEMA public", "SCHEMA "+schema))
-	s, err := pglog.Open(t.Context(), strings.Replace(dsn, "user=tester", "user=contextd", 1), pglog.Options{Copying: true})
+	s, err := pglog.Open(t.Context(), strings.Replace(dsn, "user=tester", "user=contextd", 1), pglog.Options{Copying: "disk:source"})
 	if err != nil {
 		t.Fatal(err)
 	}

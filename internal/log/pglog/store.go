@@ -29,9 +29,9 @@ type Options struct {
 	// Poll is how often the heads are asked for that are waited for, whatever is notified; 0 is every
 	// half second.
 	Poll time.Duration
-	// Copying opens a store that another one is copied into. Where it is empty, Open refuses it without Copying until
-	// Copied was called.
-	Copying bool
+	// Copying, if set, names the store that is copied into this one. Where this one is empty, Open refuses it with another
+	// or no name until Copied was called.
+	Copying string
 	// Clock, if set, is compared with the database's.
 	Clock func() time.Time
 	// Tracer, if set, sees the statements that calls make.

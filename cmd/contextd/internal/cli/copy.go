@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -93,12 +94,12 @@ func (c *copying) run(cmd *cobra.Command) (err error) {
 			return usageError{fmt.Errorf("--to: %w", err)}
 		}
 	}
-	source, err := from.open(cmd.Context(), settings, true)
+	source, err := from.open(cmd.Context(), settings, nil)
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	target, err := to.open(cmd.Context(), settings, false)
+	target, err := to.open(cmd.Context(), settings, &from)
 	if err != nil {
 		return fmt.Errorf("--to: %w", err)
 	}
@@ -179,12 +180,34 @@ func (p storePlace) same(other storePlace) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-func (p storePlace) open(ctx context.Context, settings config.Config, source bool) (eventlog.Store, error) {
+// name is the place without a password. The same place has the same name wherever the command is run.
+func (p storePlace) name() string {
+	if p.dir == "" {
+		if config.HoldsPassword(p.dsn) {
+			return config.StorePostgres + ":"
+		}
+		return config.StorePostgres + ":" + p.dsn
+	}
+	dir := p.dir
+	for _, clearer := range []func(string) (string, error){filepath.EvalSymlinks, filepath.Abs} {
+		if found, err := clearer(dir); err == nil {
+			dir = found
+		}
+	}
+	return config.StoreDisk + ":" + dir
+}
+
+// open opens a store to be copied, or to copy another one into it.
+func (p storePlace) open(ctx context.Context, settings config.Config, copied *storePlace) (eventlog.Store, error) {
+	source, name := copied == nil, ""
+	if !source {
+		name = copied.name()
+	}
 	logger := slog.New(slog.NewTextHandler(p.program.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if p.dir == "" {
 		store, err := pglog.Open(ctx, p.dsn, pglog.Options{
 			Logger: logger, MaxConnections: int32(settings.Postgres.MaxConnections),
-			Timeout: settings.Postgres.StatementTimeout, Migrate: settings.Postgres.Migrate && !source, Copying: !source,
+			Timeout: settings.Postgres.StatementTimeout, Migrate: settings.Postgres.Migrate && !source, Copying: name,
 		})
 		if err != nil {
 			return nil, err
@@ -198,7 +221,7 @@ func (p storePlace) open(ctx context.Context, settings config.Config, source boo
 	if err != nil {
 		return nil, err
 	}
-	store, err := disklog.Open(p.dir, disklog.Options{Logger: logger, Encryption: encryption, ReadOnly: source, Copying: !source})
+	store, err := disklog.Open(p.dir, disklog.Options{Logger: logger, Encryption: encryption, ReadOnly: source, Copying: name})
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func exitCode(err error) int {
 	if _, ok := errors.AsType[*pglog.SchemaError](err); ok {
 		return ExitPrecondition
 	}
-	if errors.Is(err, pglog.ErrCopying) {
+	if _, ok := errors.AsType[*pglog.CopyingError](err); ok {
 		return ExitPrecondition
 	}
 	if _, ok := errors.AsType[*logcopy.DifferentError](err); ok {
