@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/cockroachdb/errors/oserror"
@@ -33,7 +34,9 @@ func Open(dir string, opts Options) (*Store, error) {
 	if opts.ReadOnly {
 		return openLocked(dir, opts, lockToRead)
 	}
-	if err := durable.MakeDir(opts.FS, dir); err != nil {
+	if err := durable.MakeDir(opts.FS, dir); errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("%s is a link to nothing", dir)
+	} else if err != nil {
 		return nil, fmt.Errorf("make %s: %w", dir, err)
 	}
 	s, err := openLocked(dir, opts, lockOwn)
