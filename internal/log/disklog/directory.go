@@ -112,8 +112,20 @@ func lockDirectory(fs vfs.FS, dir string) (io.Closer, error) {
 	}
 	host, _ := os.Hostname()
 	// The owner's name is only for LockedError: it need not be durable, and may be missing.
-	_ = durable.Write(fs, fs.PathJoin(dir, ownerFile), fmt.Sprintf("process %d on %s\n", os.Getpid(), host), false)
-	return lock, nil
+	owner := fs.PathJoin(dir, ownerFile)
+	_ = durable.Write(fs, owner, fmt.Sprintf("process %d on %s\n", os.Getpid(), host), false)
+	return owned{lock, func() { _ = fs.Remove(owner) }}, nil
+}
+
+// owned is a lock with its owner's name beside it, which goes first: who only reads takes the lock without leaving a name.
+type owned struct {
+	io.Closer
+	forget func()
+}
+
+func (o owned) Close() error {
+	o.forget()
+	return o.Closer.Close()
 }
 
 func lockedError(fs vfs.FS, dir string, cause error) error {
@@ -124,7 +136,7 @@ func lockedError(fs vfs.FS, dir string, cause error) error {
 // Exists reports whether a directory of the machine holds an event log, or what is
 // left of one.
 func Exists(dir string) bool {
-	for _, name := range []string{formatFile, inventoryFile, RestoringFile, filepath.Join(repairedDir, formatFile)} {
+	for _, name := range []string{formatFile, inventoryFile, RestoringFile, copyingFile, filepath.Join(repairedDir, formatFile)} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil || !oserror.IsNotExist(err) {
 			return true
 		}
@@ -132,14 +144,45 @@ func Exists(dir string) bool {
 	return false
 }
 
-// Written is when a directory of the machine was last written to as a store, by the clock of then; zero where it is none,
-// or cannot be read.
-func Written(dir string) time.Time {
-	info, err := os.Stat(filepath.Join(dir, inventoryFile))
+// Around returns the directory of the machine, a store or a backup, that a path is within; empty if there is none.
+func Around(path string) string {
+	at, err := filepath.Abs(path)
 	if err != nil {
-		return time.Time{}
+		return ""
 	}
-	return info.ModTime()
+	there, err := filepath.EvalSymlinks(at)
+	if err == nil {
+		there = filepath.Dir(there)
+	}
+	for err != nil && at != filepath.Dir(at) {
+		at = filepath.Dir(at) // what does not exist is made there
+		there, err = filepath.EvalSymlinks(at)
+	}
+	for ; there != filepath.Dir(there); there = filepath.Dir(there) {
+		_, formatErr := os.Stat(filepath.Join(there, formatFile))
+		_, inventoryErr := os.Stat(filepath.Join(there, inventoryFile))
+		if formatErr == nil && inventoryErr == nil || IsBackup(there) {
+			return there
+		}
+	}
+	return ""
+}
+
+// Written is when a directory of the machine was last written to as a store, by the clock of then or as KeepWritten was
+// given, whichever is later; zero where it is none, or cannot be read.
+func Written(dir string) (newest time.Time) {
+	for _, name := range []string{inventoryFile, formatFile} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.ModTime().After(newest) {
+			newest = info.ModTime()
+		}
+	}
+	return newest
+}
+
+// KeepWritten has Written return a time, where the clock is earlier than that. It is the time of the format file, which
+// is written once.
+func KeepWritten(dir string, at time.Time) error {
+	return os.Chtimes(filepath.Join(dir, formatFile), time.Time{}, at)
 }
 
 // refuseRestoring returns an error for a directory with a part of a backup.

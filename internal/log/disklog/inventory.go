@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
@@ -214,6 +215,31 @@ func (c *counted) encode() []byte {
 	return appendSum(append(b, "crc32c "...), crc32.Checksum(b, castagnoli))
 }
 
+// both returns the content of a whole file.
+func (c *counted) both() string {
+	both := make([]byte, slots*slotBytes)
+	for range slots {
+		c.generation++
+		copy(both[c.generation%slots*slotBytes:], c.encode())
+	}
+	return string(both)
+}
+
+// MakeInventory gives a store that was put together from a backup an inventory of what is there, so that what is lost later
+// is noticed. Where something is missing already it makes none. No other process may have the store open.
+func MakeInventory(disk vfs.FS, dir string) error {
+	s := &Store{opts: Options{FS: disk}.withDefaults(), logger: slog.New(slog.DiscardHandler)}
+	s.dir = disk.PathJoin(dir, dataDir)
+	now, err := s.recall(dir)
+	if _, missing := errors.AsType[*MissingError](err); missing {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return durable.Write(disk, disk.PathJoin(dir, inventoryFile), now.both(), true)
+}
+
 func appendExtent(b []byte, e extent) []byte {
 	b = append(strconv.AppendUint(b, e.number, 10), ' ')
 	b = append(strconv.AppendInt(b, e.length, 10), ' ')
@@ -283,12 +309,7 @@ func openInventory(disk vfs.FS, dir string, now counted) (*inventory, error) {
 		v.now.logs = map[uint64]extent{}
 	}
 	v.synced[now.manifest.number] = now.manifest
-	both := make([]byte, slots*slotBytes)
-	for range slots {
-		v.now.generation++
-		copy(both[v.now.generation%slots*slotBytes:], v.now.encode())
-	}
-	if err := durable.Replace(disk, dir, inventoryFile, string(both)); err != nil {
+	if err := durable.Replace(disk, dir, inventoryFile, v.now.both()); err != nil {
 		return nil, err
 	}
 	file, err := disk.OpenReadWrite(disk.PathJoin(dir, inventoryFile), vfs.WriteCategoryUnspecified)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/cockroachdb/errors/oserror"
@@ -33,10 +34,17 @@ func Open(dir string, opts Options) (*Store, error) {
 	if opts.ReadOnly {
 		return openLocked(dir, opts, lockToRead)
 	}
-	if err := durable.MakeDir(opts.FS, dir); err != nil {
+	if err := durable.MakeDir(opts.FS, dir); errors.Is(err, os.ErrExist) {
+		return nil, fmt.Errorf("%s is a link to nothing", dir)
+	} else if err != nil {
 		return nil, fmt.Errorf("make %s: %w", dir, err)
 	}
 	s, err := openLocked(dir, opts, lockOwn)
+	if err == nil && opts.Copying != "" {
+		if err := s.markEmpty(dir); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
 	if isNoRoom(err) {
 		err = fmt.Errorf("%s: the disk is full, and nothing is left of the reserve: make room on it, then start again (%w)", dir, err)
 	}
@@ -63,9 +71,17 @@ func open(dir string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := refuseCopying(opts.FS, dir, opts.Copying); err != nil {
+		return nil, err
+	}
 	if empty {
 		if err := refuseUsedKeys(opts, dir, "what was in it is lost", "restore"); err != nil {
 			return nil, err
+		}
+		if opts.Copying != "" {
+			if err := markCopying(opts, dir); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if opts.ReadOnly {

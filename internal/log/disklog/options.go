@@ -37,6 +37,9 @@ type Options struct {
 	// ReadOnly opens an existing store and changes nothing in its directory: calls that would fail with
 	// *eventlog.ReadOnlyError. No other process may write to the store meanwhile.
 	ReadOnly bool
+	// Copying, if set, names the store that is copied into this one. Where this one is empty, Open refuses it with another
+	// or no name until Copied was called.
+	Copying string
 	// Syncing, if set, is called before each sync of appended data, and the function that it returns after the sync.
 	Syncing func() (done func())
 	// Encryption seals what sessions hold; nil leaves it as it is. A store that was once

@@ -159,7 +159,7 @@ func isOwnName(name string) bool {
 		return true
 	}
 	switch strings.TrimSuffix(name, ".tmp") {
-	case formatFile, lockFile, ownerFile, inventoryFile, encryptionFile:
+	case formatFile, lockFile, ownerFile, inventoryFile, encryptionFile, copyingFile:
 		return true
 	}
 	return false

@@ -2,6 +2,7 @@ package disklog
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	iofs "io/fs"
 	"os"
@@ -79,6 +80,9 @@ func lockToRead(fs vfs.FS, dir string) (io.Closer, error) {
 	if _, err := fs.Stat(fs.PathJoin(dir, lockFile)); err != nil {
 		if oserror.IsNotExist(err) {
 			return unlocked{}, nil
+		}
+		if errors.Is(err, syscall.ENOTDIR) {
+			err = fmt.Errorf("%s is not a directory", dir)
 		}
 		return nil, err
 	}

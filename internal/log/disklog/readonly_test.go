@@ -174,4 +174,15 @@ func TestReadOnlyIsLocked(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+	// Who reads is not taken for the one that wrote before.
+	if s, err = Open(dir, Options{ReadOnly: true}); err != nil {
+		t.Fatal(err)
+	}
+	var locked *LockedError
+	if _, err := Open(dir, Options{}); !errors.As(err, &locked) || locked.Owner != "" {
+		t.Errorf("beside a reader: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -71,7 +71,7 @@ func (e *NothingLeftError) Error() string {
 func RepairDir(ctx context.Context, dir string, opts Options, dry bool, now time.Time) (_ *Repair, err error) {
 	opts = opts.withDefaults()
 	opts.ReserveBytes, opts.LowBytes = 0, 0
-	if err := errors.Join(refuseBackup(opts.FS, dir), refuseRestoring(opts.FS, dir)); err != nil {
+	if err := errors.Join(refuseBackup(opts.FS, dir), refuseRestoring(opts.FS, dir), refuseCopying(opts.FS, dir, "")); err != nil {
 		return nil, err
 	}
 	if !holdsAnything(opts.FS, dir) {

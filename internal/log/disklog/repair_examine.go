@@ -19,12 +19,12 @@ import (
 // examine finds out what is wrong.
 func (r *repairer) examine(ctx context.Context) error {
 	before := len(r.out.Faults)
-	if err := r.examineTop(); err != nil {
+	trusted, err := r.examineTop()
+	if err != nil {
 		return err
 	}
 	s := &Store{opts: r.opts, dir: r.path(dataDir), disk: newHaltFS(r.disk), logger: r.opts.Logger}
-	trusted := len(r.out.Faults) == before
-	_, err := s.recall(r.dir)
+	_, err = s.recall(r.dir)
 	var lostLogs []string
 	if missing, ok := errors.AsType[*MissingError](err); ok {
 		r.out.Faults = append(r.out.Faults, missing.Missing...)
@@ -87,29 +87,29 @@ func (r *repairer) examineSizes(s *Store) error {
 	return nil
 }
 
-// examineTop looks at the files beside the database.
-func (r *repairer) examineTop() error {
+// examineTop looks at the files beside the database. It reports whether the inventory can be trusted, with which the
+// manifest is compared.
+func (r *repairer) examineTop() (trusted bool, err error) {
 	text, err := durable.Read(r.disk, r.path(formatFile), smallFile)
 	switch {
 	case oserror.IsNotExist(err):
 		r.fault("%s is missing", formatFile)
 	case err != nil:
-		return err
+		return false, err
 	default:
 		err := parseFormat(r.dir, text)
 		if bad, ok := errors.AsType[*FormatError](err); ok && bad.Version != 0 {
-			return err
+			return false, err
 		}
 		if err != nil {
 			r.fault("%s is damaged", formatFile)
 		}
 	}
-	if _, found, valid, err := readInventory(r.disk, r.dir); err != nil {
-		return err
-	} else if !found || !valid {
+	_, _, trusted, err = readInventory(r.disk, r.dir)
+	if err == nil && !trusted {
 		r.fault("%s is missing or damaged", inventoryFile)
 	}
-	return nil
+	return trusted, err
 }
 
 // examineSessions verifies all sessions, artifacts included, with the store's own code.

@@ -40,3 +40,19 @@ func TestRepairOfTablesThatNothingNames(t *testing.T) {
 		}
 	}
 }
+
+// TestRepairOfTheFormatAlone: where nothing but the format file is wrong, the report alarms with nothing else.
+func TestRepairOfTheFormatAlone(t *testing.T) {
+	for want, content := range map[string][]byte{"FORMAT is missing": nil, "FORMAT is damaged": []byte(formatMagic + "\n")} {
+		fs, had := fillForRepair(t, nil)
+		if content == nil {
+			files{t, fs}.remove(formatFile)
+		} else {
+			files{t, fs}.put(formatFile, content)
+		}
+		r := repaired(t, fs, nil, had, want)
+		if len(r.Faults) != 1 || r.Faults[0] != want || len(r.Losses) > 0 || r.Unnamed || r.Whole != len(had) {
+			t.Errorf("%s: %+v", want, r)
+		}
+	}
+}

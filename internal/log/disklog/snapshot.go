@@ -116,7 +116,7 @@ func (s *Store) snapshotAsItIs(ctx context.Context) (*Snapshot, error) {
 	}
 	defer s.leave()
 	if err := s.scan([]byte{keyDeletion}, []byte{keyDeletion + 1}, func(*pebble.Iterator) error {
-		return &eventlog.ReadOnlyError{Needed: "sessions that were deleted must be erased before it is copied: open it once where it can be written to"}
+		return &eventlog.ReadOnlyError{Needed: "sessions that were deleted must be erased before it is copied: start a daemon on it once, where it can be written to"}
 	}); err != nil {
 		return nil, err
 	}

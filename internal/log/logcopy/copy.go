@@ -33,13 +33,13 @@ const page = 256
 
 // Copy copies all sessions. If it fails, the report says what was done until then. Nobody else may write meanwhile to
 // the source, or to sessions of the target with the same ids. The error is a *DifferentError if the target has
-// another session under one of the ids.
+// another session under one of the ids, and a *MeanwhileError if somebody else did write.
 func Copy(ctx context.Context, from, to eventlog.Store, opts Options) (Report, error) {
 	if opts.Workers == 0 {
 		opts.Workers = 8
 	}
 	c := &copier{from: from, to: to, opts: opts}
-	err := c.run(ctx)
+	err := explain(c.run(ctx))
 	return c.report, err
 }
 

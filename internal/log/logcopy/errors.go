@@ -1,6 +1,11 @@
 package logcopy
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
 
 // DifferentError says that a session of the target is not, or is no longer, a copy of the source's.
 type DifferentError struct {
@@ -17,4 +22,22 @@ type UnfinishedError struct{ Session string }
 
 func (e *UnfinishedError) Error() string {
 	return fmt.Sprintf("the source is a copy that was not finished: its session %q is there only while forks are copied", e.Session)
+}
+
+// MeanwhileError says that somebody else wrote to a session of the target while it was copied.
+type MeanwhileError struct{ Cause error }
+
+func (e *MeanwhileError) Error() string {
+	return fmt.Sprintf("another process writes to the target, such as a second copy: let it end first (%v)", e.Cause)
+}
+
+// Unwrap returns the cause.
+func (e *MeanwhileError) Unwrap() error { return e.Cause }
+
+// explain names another writer where the target refused a write because of one.
+func explain(err error) error {
+	if errors.As(err, new(*eventlog.ExistsError)) || errors.As(err, new(*eventlog.HeadMismatchError)) || errors.As(err, new(*eventlog.ConflictError)) {
+		return &MeanwhileError{err}
+	}
+	return err
 }

@@ -55,7 +55,7 @@ type querier interface {
 
 // schemaVersion returns the number of the newest migration that was applied; 0 if there is none.
 func schemaVersion(ctx context.Context, q querier) (version int, err error) {
-	err = q.QueryRow(ctx, `SELECT COALESCE(MAX(version), 0) FROM contextd_schema`).Scan(&version)
+	err = q.QueryRow(ctx, `SELECT COALESCE(MAX(version), 0) FROM contextd_schema WHERE version <> `+copying).Scan(&version)
 	switch sqlState(err) {
 	case undefinedTable:
 		return 0, nil
@@ -135,17 +135,18 @@ func migrateOnce(ctx context.Context, tx pgx.Tx) error {
 
 // What a server says of a statement that failed.
 const (
-	undefinedTable       = "42P01"
-	undefinedColumn      = "42703"
-	duplicateTable       = "42P07"
-	duplicateObject      = "42710"
-	uniqueViolation      = "23505"
-	foreignKeyViolation  = "23503"
-	serializationFailure = "40001"
-	deadlockDetected     = "40P01"
-	diskFull             = "53100"
-	tooManyConnections   = "53300"
-	readOnly             = "25006"
+	undefinedTable        = "42P01"
+	undefinedColumn       = "42703"
+	duplicateTable        = "42P07"
+	duplicateObject       = "42710"
+	uniqueViolation       = "23505"
+	foreignKeyViolation   = "23503"
+	serializationFailure  = "40001"
+	deadlockDetected      = "40P01"
+	diskFull              = "53100"
+	tooManyConnections    = "53300"
+	readOnly              = "25006"
+	insufficientPrivilege = "42501"
 )
 
 // sqlState is the server's code of an error; empty if the error is not the server's.

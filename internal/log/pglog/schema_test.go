@@ -180,11 +180,14 @@ func TestGrants(t *testing.T) {
 	}
 	schema := dsn[strings.LastIndex(dsn, "=")+1:]
 	server.Exec(t, dsn, "CREATE ROLE contextd LOGIN; "+strings.ReplaceAll(grants, "SCHEMA public", "SCHEMA "+schema))
-	s, err := pglog.Open(t.Context(), strings.Replace(dsn, "user=tester", "user=contextd", 1), pglog.Options{})
+	s, err := pglog.Open(t.Context(), strings.Replace(dsn, "user=tester", "user=contextd", 1), pglog.Options{Copying: "disk:source"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer closeStore(t, s)
+	if err := s.Copied(t.Context()); err != nil {
+		t.Error(err)
+	}
 	if _, err := appendTo(t, s, "s", logtest.Say("a")); err != nil {
 		t.Error(err)
 	}

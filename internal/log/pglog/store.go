@@ -29,6 +29,9 @@ type Options struct {
 	// Poll is how often the heads are asked for that are waited for, whatever is notified; 0 is every
 	// half second.
 	Poll time.Duration
+	// Copying, if set, names the store that is copied into this one. Where this one is empty, Open refuses it with another
+	// or no name until Copied was called.
+	Copying string
 	// Clock, if set, is compared with the database's.
 	Clock func() time.Time
 	// Tracer, if set, sees the statements that calls make.
@@ -158,6 +161,9 @@ func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig) error {
 	limited, cancel = s.reading(ctx)
 	defer cancel()
 	if err := checkSchema(limited, conn); err != nil {
+		return err
+	}
+	if err := s.mark(limited, conn); err != nil {
 		return err
 	}
 	if err := conn.QueryRow(limited, `SELECT `+nextIncarnation).Scan(&s.holder); err != nil {

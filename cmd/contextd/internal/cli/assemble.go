@@ -33,6 +33,7 @@ object per line: exactly the bytes that the prefix hash is taken over.
   contextd assemble my-session --as-of 40 --preview | sha256sum`,
 		Args: cobra.ExactArgs(1),
 	}
+	cmd.PreRun = func(*cobra.Command, []string) { c.reads = req.Preview }
 	cmd.RunE = c.run(func(cmd *cobra.Command, api api, args []string) (err error) {
 		req.SessionId = args[0]
 		if cmd.Flags().Changed("as-of") {

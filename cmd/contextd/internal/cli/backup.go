@@ -78,6 +78,15 @@ func refusePath(dir string) error {
 	return nil
 }
 
+// refuseStorePath refuses a path at which no store can be made, or that is within a store or a backup and would go with
+// it. A backup may be within a store: a container may have no other place for it.
+func refuseStorePath(dir string) error {
+	if around := disklog.Around(dir); around != "" {
+		return fmt.Errorf("%s is within %s, which is a data directory or a backup", dir, around)
+	}
+	return refusePath(dir)
+}
+
 var errNotThere = errors.New("the daemon did not send a file that no earlier backup has")
 
 // taking is a backup in progress.

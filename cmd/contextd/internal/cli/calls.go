@@ -14,7 +14,7 @@ func newCalls(c *client) *cobra.Command {
 provider counted and what was estimated.`,
 		Example: `  contextd calls my-session
   contextd calls my-session --json | jq .cache_read_tokens`,
-		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
+		RunE: c.runReading(func(cmd *cobra.Command, api api, args []string) error {
 			list := c.newListing(cmd, "CALL", "PROJECTION", "MODEL", "INPUT", "CACHE READ", "CACHE WRITTEN", "OUTPUT", "ESTIMATED", "ENDED", "TIME")
 			req := &contextdv1.ListModelCallsRequest{SessionId: args[0], PageSize: 1000}
 			for {

@@ -83,6 +83,15 @@ func (c *client) runCreating(f func(cmd *cobra.Command, api api, args []string) 
 	}
 }
 
+// runReading is run for a command that changes nothing: it works on a directory that may not, or on a full disk cannot,
+// be written to.
+func (c *client) runReading(f func(cmd *cobra.Command, api api, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c.reads = true
+		return c.run(f)(cmd, args)
+	}
+}
+
 func newAPI(conn *grpc.ClientConn) api {
 	return api{
 		ContextServiceClient: contextdv1.NewContextServiceClient(conn),

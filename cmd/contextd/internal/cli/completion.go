@@ -71,6 +71,7 @@ func (c *client) completeArgs(cmd *cobra.Command) {
 func (c *client) asking(cmd *cobra.Command, f func(ctx context.Context, api api) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
+	c.reads = true
 	conn, closeConn, err := c.connect(ctx)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,7 +35,7 @@ is one, a directory that is copied into is encrypted.
 
 The same command goes on where an earlier one ended, and adds what came since. It changes
 and removes nothing that the target has: a session that is there already with other content
-ends it. Of a source in a database, stop the daemons that write to it first.
+ends it. A target that was empty is not opened by anything else until all is copied. Of a source in a database, stop the daemons that write to it first.
 
 Clients that know a session's incarnation learn that it is another store's, and send
 again what they have; nothing is stored twice.`,
@@ -88,12 +89,17 @@ func (c *copying) run(cmd *cobra.Command) (err error) {
 	if from.same(to) {
 		return usageError{errors.New("--from and --to are the same store")}
 	}
-	source, err := from.open(cmd.Context(), settings, true)
+	if to.dir != "" {
+		if err := refuseStorePath(to.dir); err != nil {
+			return usageError{fmt.Errorf("--to: %w", err)}
+		}
+	}
+	source, err := from.open(cmd.Context(), settings, nil)
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	target, err := to.open(cmd.Context(), settings, false)
+	target, err := to.open(cmd.Context(), settings, &from)
 	if err != nil {
 		return fmt.Errorf("--to: %w", err)
 	}
@@ -108,6 +114,9 @@ func (c *copying) run(cmd *cobra.Command) (err error) {
 		Done:  func(id string) { bar.at(id); bar.done() },
 	})
 	bar.close()
+	if copied, ok := target.(interface{ Copied(context.Context) error }); ok && err == nil {
+		err = copied.Copied(cmd.Context())
+	}
 	if err != nil {
 		return fmt.Errorf("%s copied; the same command goes on from there: %w", counted(done.Sessions, "session"), err)
 	}
@@ -171,12 +180,34 @@ func (p storePlace) same(other storePlace) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-func (p storePlace) open(ctx context.Context, settings config.Config, source bool) (eventlog.Store, error) {
+// name is the place without a password. The same place has the same name wherever the command is run.
+func (p storePlace) name() string {
+	if p.dir == "" {
+		if config.HoldsPassword(p.dsn) {
+			return config.StorePostgres + ":"
+		}
+		return config.StorePostgres + ":" + p.dsn
+	}
+	dir := p.dir
+	for _, clearer := range []func(string) (string, error){filepath.EvalSymlinks, filepath.Abs} {
+		if found, err := clearer(dir); err == nil {
+			dir = found
+		}
+	}
+	return config.StoreDisk + ":" + dir
+}
+
+// open opens a store to be copied, or to copy another one into it.
+func (p storePlace) open(ctx context.Context, settings config.Config, copied *storePlace) (eventlog.Store, error) {
+	source, name := copied == nil, ""
+	if !source {
+		name = copied.name()
+	}
 	logger := slog.New(slog.NewTextHandler(p.program.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if p.dir == "" {
 		store, err := pglog.Open(ctx, p.dsn, pglog.Options{
 			Logger: logger, MaxConnections: int32(settings.Postgres.MaxConnections),
-			Timeout: settings.Postgres.StatementTimeout, Migrate: settings.Postgres.Migrate && !source,
+			Timeout: settings.Postgres.StatementTimeout, Migrate: settings.Postgres.Migrate && !source, Copying: name,
 		})
 		if err != nil {
 			return nil, err
@@ -190,7 +221,7 @@ func (p storePlace) open(ctx context.Context, settings config.Config, source boo
 	if err != nil {
 		return nil, err
 	}
-	store, err := disklog.Open(p.dir, disklog.Options{Logger: logger, Encryption: encryption, ReadOnly: source})
+	store, err := disklog.Open(p.dir, disklog.Options{Logger: logger, Encryption: encryption, ReadOnly: source, Copying: name})
 	if err != nil {
 		return nil, err
 	}

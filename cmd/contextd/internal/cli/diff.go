@@ -23,7 +23,7 @@ was sent then.`,
 		Example: `  contextd diff my-session --from p40-0001 --to p44-0001
   contextd diff my-session --from p40-0001 --json | jq 'select(.change != "same")'`,
 	}
-	cmd.RunE = c.run(func(cmd *cobra.Command, api api, args []string) error {
+	cmd.RunE = c.runReading(func(cmd *cobra.Command, api api, args []string) error {
 		session := args[0]
 		before, err := render(cmd.Context(), api, session, from)
 		if err != nil {

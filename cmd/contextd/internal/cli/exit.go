@@ -68,10 +68,16 @@ func exitCode(err error) int {
 	if _, ok := errors.AsType[*pglog.SchemaError](err); ok {
 		return ExitPrecondition
 	}
+	if _, ok := errors.AsType[*pglog.CopyingError](err); ok {
+		return ExitPrecondition
+	}
 	if _, ok := errors.AsType[*logcopy.DifferentError](err); ok {
 		return ExitPrecondition
 	}
 	if _, ok := errors.AsType[*logcopy.UnfinishedError](err); ok {
+		return ExitPrecondition
+	}
+	if _, ok := errors.AsType[*logcopy.MeanwhileError](err); ok {
 		return ExitPrecondition
 	}
 	if _, ok := errors.AsType[*eventlog.UnavailableError](err); ok {

@@ -26,7 +26,7 @@ recorded, the newest projection is explained, or else the context that would be 
 		Example: `  contextd explain my-session pkg/pool.go
   contextd explain my-session --call 17 ctx:12.0
   contextd explain my-session --call 17 --json`,
-		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
+		RunE: c.runReading(func(cmd *cobra.Command, api api, args []string) error {
 			if req.SessionId = args[0]; len(args) > 1 {
 				req.Text = args[1]
 			}

@@ -69,7 +69,7 @@ either; the page is one file that loads nothing and runs no script.`,
 		Args: cobra.ExactArgs(1),
 	}
 	cmd.PreRunE = func(*cobra.Command, []string) error { return checkReadingFormat(format) }
-	cmd.RunE = c.run(func(cmd *cobra.Command, api api, args []string) error {
+	cmd.RunE = c.runReading(func(cmd *cobra.Command, api api, args []string) error {
 		if format != "" {
 			return c.exportToRead(cmd, api, args[0], format, projection, output)
 		}

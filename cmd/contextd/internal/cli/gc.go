@@ -118,6 +118,7 @@ and so does one that is damaged, or dated before 2025, which a wrong clock did.`
   contextd gc --older-than 30d --max-bytes 10GiB --label agent=coder`,
 		Args: cobra.NoArgs,
 	}
+	cmd.PreRun = func(*cobra.Command, []string) { c.reads = dry }
 	cmd.RunE = c.run(func(cmd *cobra.Command, api api, _ []string) error {
 		if !cmd.Flags().Changed("older-than") && !cmd.Flags().Changed("max-bytes") {
 			return usageError{errors.New("--older-than or --max-bytes must be set")}

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime"
 	"slices"
@@ -42,6 +43,17 @@ digits and ._:- are written as @ and two hexadecimal digits.`,
   contextd import ~/.claude/projects/x/1234.jsonl --follow
   contextd import rollout.jsonl --harness codex --embedded ./data`,
 		Args: cobra.MinimumNArgs(1),
+	}
+	// A mistyped path must not create a data directory.
+	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
+		if flags.follow || len(args) > 1 || args[0] == "-" {
+			return nil
+		}
+		_, err := os.Stat(args[0])
+		if errors.Is(err, fs.ErrNotExist) {
+			err = &noInputError{err}
+		}
+		return err
 	}
 	cmd.RunE = c.runCreating(func(cmd *cobra.Command, api api, args []string) error {
 		if flags.jobs < 1 {

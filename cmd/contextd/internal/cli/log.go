@@ -37,7 +37,7 @@ func newLog(c *client) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
+		RunE: c.runReading(func(cmd *cobra.Command, api api, args []string) error {
 			req.SessionId = args[0]
 			wanted, err := newEventFilter(grep, since, time.Now())
 			if err != nil {

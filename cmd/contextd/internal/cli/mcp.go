@@ -51,8 +51,7 @@ that of each request's header ` + mcpserver.SessionHeader + `.`,
 		if err := at.ValidateListening(); err != nil {
 			return usageError{err}
 		}
-		c.reads = true
-		return c.run(func(cmd *cobra.Command, api api, _ []string) error {
+		return c.runReading(func(cmd *cobra.Command, api api, _ []string) error {
 			ctx, version := cmd.Context(), c.program.Version
 			noteMissing(cmd, api, session, "its tools have nothing to read until something is appended to it")
 			if at.Listen == "" {

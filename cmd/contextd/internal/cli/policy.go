@@ -75,7 +75,7 @@ daemon has read it.`,
 		if !ok {
 			return usageError{fmt.Errorf("--name: %q is not a policy of %s; it has %s", name, args[0], policyNames(file))}
 		}
-		return c.run(func(cmd *cobra.Command, api api, _ []string) error {
+		return c.runReading(func(cmd *cobra.Command, api api, _ []string) error {
 			return c.preview(cmd, api, session, &settings, p)
 		})(cmd, args)
 	}

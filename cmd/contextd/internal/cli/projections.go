@@ -29,7 +29,7 @@ func (c *client) newListProjections() *cobra.Command {
 		Short:   "List the recorded projections of a session",
 		Example: "  contextd projections list my-session --json",
 		Args:    cobra.ExactArgs(1),
-		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
+		RunE: c.runReading(func(cmd *cobra.Command, api api, args []string) error {
 			req := &contextdv1.ListProjectionsRequest{SessionId: args[0], Brief: !c.output.structured()}
 			list := c.newListing(cmd, "PROJECTION", "AS OF", "KEPT", "SHORTENED", "DROPPED", "RECLAIMED", "TIME", "HASH")
 			n := uint(0)
@@ -72,7 +72,7 @@ func (c *client) newReplay() *cobra.Command {
 where the hash is the same and 1 where it is not.`,
 		Example: "  contextd projections replay my-session p42-0001",
 		Args:    cobra.ExactArgs(2),
-		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
+		RunE: c.runReading(func(cmd *cobra.Command, api api, args []string) error {
 			resp, err := api.ReplayProjection(cmd.Context(), &contextdv1.ReplayProjectionRequest{SessionId: args[0], ProjectionId: args[1]})
 			if err != nil {
 				return err

@@ -18,7 +18,7 @@ characters are shown as \u001b and the like, so that they do nothing to it.`,
 		Example: `  contextd resolve my-session ctx:12.0
   contextd resolve my-session ctx:12.0 --json`,
 		Args: cobra.ExactArgs(2),
-		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
+		RunE: c.runReading(func(cmd *cobra.Command, api api, args []string) error {
 			resp, err := api.ResolvePointer(cmd.Context(), &contextdv1.ResolvePointerRequest{SessionId: args[0], Pointer: args[1]})
 			if err != nil {
 				return err

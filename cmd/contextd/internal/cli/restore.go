@@ -25,7 +25,7 @@ again. Clients that know more of a session than the backup has are told with LOG
 			disk := disklog.PrivateFS()
 			m, err := backup.Read(disk, args[0])
 			if err == nil {
-				err = refusePath(args[1])
+				err = refuseStorePath(args[1])
 			}
 			if err != nil {
 				return usageError{err}

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"os"
-	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -13,18 +12,23 @@ import (
 // writeSecret writes a new file, durably, that only its owner can read. If it fails, there is none.
 func writeSecret(path, content string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		err = f.Close()
+	}
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(content)
+	return fillSecret(vfs.Default, path, content)
+}
+
+// fillSecret gives a file its content, and makes both durable.
+func fillSecret(disk vfs.FS, path, content string) error {
+	err := durable.Write(disk, path, content, true)
 	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = durable.SyncDir(vfs.Default, filepath.Dir(path))
+		err = durable.SyncDir(disk, disk.PathDir(path))
 	}
 	if err != nil {
-		err = errors.Join(err, os.Remove(path))
+		err = errors.Join(err, disk.Remove(path))
 	}
 	return err
 }

@@ -42,7 +42,7 @@ func (c *client) newList() *cobra.Command {
   contextd sessions list --label agent=coder --json`,
 		Args: cobra.NoArgs,
 	}
-	cmd.RunE = c.run(func(cmd *cobra.Command, api api, _ []string) error {
+	cmd.RunE = c.runReading(func(cmd *cobra.Command, api api, _ []string) error {
 		compare, ok := sessionOrders[order]
 		if !ok {
 			return usageError{fmt.Errorf("--sort: must be one of %s", strings.Join(sortedKeys(sessionOrders), ", "))}
@@ -140,7 +140,7 @@ func (c *client) newGet() *cobra.Command {
 		Short:   "Show a session",
 		Example: "  contextd sessions get my-session",
 		Args:    cobra.ExactArgs(1),
-		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
+		RunE: c.runReading(func(cmd *cobra.Command, api api, args []string) error {
 			resp, err := api.GetSession(cmd.Context(), &contextdv1.GetSessionRequest{SessionId: args[0]})
 			if err != nil {
 				return err

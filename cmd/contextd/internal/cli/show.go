@@ -24,7 +24,7 @@ shows only the log, --projected only the messages.`,
   contextd show my-session --projection p40-0001 --projected
   contextd show my-session --json | jq -r 'select(.decision) | [.event.seq, .decision] | @tsv'`,
 	}
-	cmd.RunE = c.run(func(cmd *cobra.Command, api api, args []string) error {
+	cmd.RunE = c.runReading(func(cmd *cobra.Command, api api, args []string) error {
 		session := args[0]
 		if raw == projected {
 			raw, projected = true, true

@@ -19,7 +19,7 @@ daemon's configuration. One whose breaker is open is not asked.`,
 		Example: `  contextd summaries my-session
   contextd summaries my-session --json | jq -r '.summaries[0].text'`,
 		Args: cobra.ExactArgs(1),
-		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
+		RunE: c.runReading(func(cmd *cobra.Command, api api, args []string) error {
 			resp, err := allSummaries(cmd.Context(), api, args[0])
 			if err != nil {
 				return err

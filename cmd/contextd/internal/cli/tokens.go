@@ -17,7 +17,7 @@ func newTokens(c *client) *cobra.Command {
 		Short: "Count the tokens of a text, or of stdin",
 		Example: `  contextd tokens "how many tokens is this?" --model gpt-4o
   contextd tokens --tokenizer cl100k_base < README.md`,
-		RunE: c.run(func(cmd *cobra.Command, api api, args []string) error {
+		RunE: c.runReading(func(cmd *cobra.Command, api api, args []string) error {
 			req.Text = strings.Join(args, " ")
 			if len(args) == 0 {
 				in, err := io.ReadAll(cmd.InOrStdin())

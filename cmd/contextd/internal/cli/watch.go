@@ -41,7 +41,7 @@ event in a store that was set back to an earlier state.`,
 		}
 		return nil
 	}
-	cmd.RunE = c.run(func(cmd *cobra.Command, api api, args []string) error {
+	cmd.RunE = c.runReading(func(cmd *cobra.Command, api api, args []string) error {
 		req.SessionIds = args
 		for _, text := range after {
 			cursor, err := cursorOf(text, req.GetSessionIds())

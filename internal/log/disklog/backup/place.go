@@ -41,11 +41,13 @@ func list(fs vfs.FS, dir string) (names []string, there bool, err error) {
 }
 
 // isStores reports whether a store has a file or directory of that name next to or as its database.
-func isStores(name string) bool { return name == "db" || name == "ENCRYPTION" || name == "FORMAT" }
+func isStores(name string) bool { return slices.Contains(stores, name) }
+
+var stores = []string{"FORMAT", "INVENTORY", "ENCRYPTION", "db"}
 
 // removeStores removes from a directory the files that a backup of a store has, and makes that durable.
 func removeStores(fs vfs.FS, dir string) (err error) {
-	for _, name := range []string{"FORMAT", "ENCRYPTION", "db"} {
+	for _, name := range stores {
 		err = errors.Join(err, fs.RemoveAll(fs.PathJoin(dir, name)))
 	}
 	return errors.Join(err, durable.SyncDir(fs, dir))

@@ -45,6 +45,9 @@ func (m *Manifest) Restore(ctx context.Context, fs vfs.FS, dir string, progress 
 		progress(m.Files[i], true)
 	}
 	if err == nil {
+		err = disklog.MakeInventory(fs, dir)
+	}
+	if err == nil {
 		err = syncAll(fs, dir)
 	}
 	if err != nil {
