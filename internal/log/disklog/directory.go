@@ -168,21 +168,14 @@ func Around(path string) string {
 	return ""
 }
 
-// Written is when a directory of the machine was last written to as a store, by the clock of then or as KeepWritten was
-// given, whichever is later; zero where it is none, or cannot be read.
-func Written(dir string) (newest time.Time) {
-	for _, name := range []string{inventoryFile, formatFile} {
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.ModTime().After(newest) {
-			newest = info.ModTime()
-		}
+// Written is when a directory of the machine was last written to as a store, by the clock of then; zero where it is none,
+// or cannot be read.
+func Written(dir string) time.Time {
+	info, err := os.Stat(filepath.Join(dir, inventoryFile))
+	if err != nil {
+		return time.Time{}
 	}
-	return newest
-}
-
-// KeepWritten has Written return a time, where the clock is earlier than that. It is the time of the format file, which
-// is written once.
-func KeepWritten(dir string, at time.Time) error {
-	return os.Chtimes(filepath.Join(dir, formatFile), time.Time{}, at)
+	return info.ModTime()
 }
 
 // refuseRestoring returns an error for a directory with a part of a backup.

@@ -144,11 +144,7 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 		return nil, &ConfigurationError{err}
 	}
 	d.buildBudgets(o.Config)
-	o.Clock = notSetBack(o.Clock, written, func(at time.Time) {
-		if !o.ReadOnly {
-			_ = disklog.KeepWritten(o.Config.DataDir, at) // the file may be another user's
-		}
-	}, o.Logger)
+	o.Clock = notSetBack(o.Clock, written, o.Logger)
 	if err := d.buildTenants(ctx, o); err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package daemon
 import (
 	"bytes"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -82,7 +81,7 @@ func TestClockSetBack(t *testing.T) {
 	} {
 		var log bytes.Buffer
 		now := c.clock
-		clock := notSetBack(func() time.Time { return now }, disklog.Written(c.dir), func(time.Time) {}, slog.New(slog.NewTextHandler(&log, nil)))
+		clock := notSetBack(func() time.Time { return now }, disklog.Written(c.dir), slog.New(slog.NewTextHandler(&log, nil)))
 		if got := strings.Contains(log.String(), "the clock is earlier than the newest write"); got != !c.want.Equal(c.clock) {
 			t.Errorf("%s: %q", name, log.String())
 		}
@@ -93,43 +92,6 @@ func TestClockSetBack(t *testing.T) {
 		}
 		if now = written.Add(10 * hours); !clock().Equal(now) {
 			t.Errorf("%s: once it is right it is %s", name, clock())
-		}
-	}
-}
-
-// TestClockStaysSetBack: under a clock that stays wrong, each start goes on from where the one before ended.
-func TestClockStaysSetBack(t *testing.T) {
-	dir := t.TempDir()
-	opened := func() {
-		store, err := disklog.Open(dir, disklog.Options{})
-		if err == nil {
-			err = store.Close()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	opened()
-	newest := disklog.Written(dir)
-	wrong := newest.Add(-100 * 24 * time.Hour)
-	for start := range 3 {
-		written, now := disklog.Written(dir), wrong
-		opened()
-		clock := notSetBack(func() time.Time { return now }, written, func(at time.Time) {
-			if err := disklog.KeepWritten(dir, at); err != nil {
-				t.Error(err)
-			}
-		}, slog.New(slog.DiscardHandler))
-		for range 3 {
-			at := clock()
-			if at.Before(newest) {
-				t.Errorf("start %d: it is %s, and was %s", start, at, newest)
-			}
-			newest, now = at, now.Add(time.Hour)
-		}
-		// The file's times are by the same clock.
-		if err := os.Chtimes(filepath.Join(dir, "INVENTORY"), now, now); err != nil {
-			t.Fatal(err)
 		}
 	}
 }
