@@ -137,7 +137,12 @@ func (r *reader) message(raw jsontext.Value, line int) {
 	}
 	switch m.Type {
 	case "user":
-		r.say(entry, eventlog.RoleUser, m.asked()...)
+		blocks := m.asked()
+		entry.Beside(blocks, func(i int) bool {
+			_, text := blocks[i].(eventlog.Text)
+			return text && (i > 0 || m.Text == "")
+		})
+		r.say(entry, eventlog.RoleUser, blocks...)
 	case "synthetic", "skill":
 		entry.Label(transcript.LabelInjected, "true")
 		r.say(entry, eventlog.RoleUser, eventlog.Text{Text: m.Text})
