@@ -51,7 +51,7 @@ var beginnings = map[string]string{
 `,
 }
 
-// spoken are the messages of users and the model, with a "!" before those that no human wrote.
+// spoken are the messages of users and the model, with a "!" before those, and before their blocks, that no human wrote.
 func spoken(s harness.Session) []string {
 	var all []string
 	for _, e := range s.Events {
@@ -60,10 +60,12 @@ func spoken(s harness.Session) []string {
 			continue
 		}
 		text := ""
-		for _, b := range m.Blocks {
-			if t, ok := b.(eventlog.Text); ok {
-				text += t.Text
+		for i, b := range m.Blocks {
+			t, _ := b.(eventlog.Text)
+			if e.InjectedBlock(i) {
+				text += "!"
 			}
+			text += t.Text
 		}
 		if e.Injected() {
 			text = "!" + text

@@ -89,8 +89,17 @@ func withoutTool(blocks []eventlog.Block) bool {
 	})
 }
 
+// editorState begins the text with the state of the editor, which Cline adds to most user messages.
+const editorState = "<environment_details>"
+
+// ofEditor reports whether a block is that text.
+func ofEditor(b eventlog.Block) bool {
+	text, ok := b.(eventlog.Text)
+	return ok && strings.HasPrefix(strings.TrimSpace(text.Text), editorState)
+}
+
 // additions are the beginnings of texts that Cline adds itself.
-var additions = []string{"<environment_details>", "# TODO LIST", "# task_progress", noTool}
+var additions = []string{editorState, "# TODO LIST", "# task_progress", noTool}
 
 // surroundings reports whether Cline added all blocks itself.
 func surroundings(blocks []eventlog.Block) bool {

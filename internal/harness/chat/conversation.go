@@ -166,6 +166,8 @@ func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.R
 	}
 	if role == eventlog.RoleUser && surroundings(blocks) && (len(results) > 0 || withoutTool(blocks)) {
 		entry.Label(transcript.LabelInjected, "true")
+	} else if role == eventlog.RoleUser {
+		entry.Beside(blocks, func(i int) bool { return ofEditor(blocks[i]) })
 	}
 	if role == eventlog.RoleUser && c.kimi {
 		injectedByKimi(&entry, blocks)

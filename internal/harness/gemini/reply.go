@@ -185,7 +185,12 @@ func (r *reader) user(entry transcript.Entry, blocks []eventlog.Block) {
 		entry.ID += "/said"
 	}
 	if len(said) > 0 || len(blocks) == 0 {
-		entry.Labels = injectedLabels(said)
+		if entry.Labels = injectedLabels(said); entry.Labels == nil {
+			entry.Beside(said, func(i int) bool {
+				t, ok := said[i].(eventlog.Text)
+				return ok && transcript.Inserted(t.Text, tags, tags)
+			})
+		}
 		entry.Body = &eventlog.Message{Role: eventlog.RoleUser, Blocks: said}
 		r.session.Append(entry)
 	}
