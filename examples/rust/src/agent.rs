@@ -105,7 +105,7 @@ impl Agent {
             session_id: self.session.clone(),
             from_seq: self.head + 1,
             to_seq: head,
-            follow: false,
+            ..Default::default()
         };
         let mut stream = self.client.read_events(request).await?.into_inner();
         while let Some(response) = stream.message().await? {
