@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/provider"
 )
 
 // fileOf is the file of a Gemini part that is kept as it came. The provider charges for what is in it, and not for the
@@ -27,8 +28,7 @@ func fileOf(b eventlog.ProviderBlock) (eventlog.Media, bool) {
 	if part.InlineData == nil {
 		return eventlog.Media{}, false
 	}
-	standard := strings.NewReplacer("-", "+", "_", "/").Replace(part.InlineData.Data)
-	data, err := base64.StdEncoding.DecodeString(standard)
+	data, err := base64.StdEncoding.DecodeString(provider.StandardBase64(part.InlineData.Data))
 	return eventlog.Media{MIMEType: part.InlineData.MIMEType, Data: string(data)}, err == nil
 }
 

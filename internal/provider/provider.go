@@ -154,3 +154,9 @@ func Maker(model string, blocks []eventlog.Block) string {
 	}
 	return found.String()
 }
+
+var standardAlphabet = strings.NewReplacer("-", "+", "_", "/")
+
+// StandardBase64 is base64 in the standard alphabet. Google's API reads both alphabets, and its SDK for Python writes
+// the one for URLs.
+func StandardBase64(text string) string { return standardAlphabet.Replace(text) }

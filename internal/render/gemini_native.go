@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/provider"
 )
 
 // The kinds of Gemini's own parts that are carried, one of them to a part, what may be next to
@@ -48,7 +49,7 @@ func soundPart(kind string, value json.RawMessage) bool {
 		return !hollow(textIn(value))
 	case "inlineData":
 		m, ok := members(raw, []string{"mimeType", "data"}, []string{"displayName"})
-		return ok && geminiReads(textIn(m["mimeType"])) && soundData(textIn(m["mimeType"]), standardBase64(textIn(m["data"])))
+		return ok && geminiReads(textIn(m["mimeType"])) && soundData(textIn(m["mimeType"]), provider.StandardBase64(textIn(m["data"])))
 	case "fileData":
 		m, ok := members(raw, []string{"fileUri"}, []string{"mimeType", "displayName"})
 		return ok && texts(m) && (m["mimeType"] == nil || geminiReads(textIn(m["mimeType"]))) && addressed(textIn(m["fileUri"]), "https", "gs")
@@ -79,7 +80,7 @@ var geminiSources = set("application/json", "application/x-javascript", "applica
 // signatureBytes reports whether a signature is base64, of either alphabet, with all of
 // its padding or none, and no bits after its last byte: the SDK reads no other.
 func signatureBytes(s string) bool {
-	s = standardBase64(s)
+	s = provider.StandardBase64(s)
 	encoding := base64.RawStdEncoding
 	if strings.HasSuffix(s, "=") {
 		encoding = base64.StdEncoding
@@ -87,7 +88,3 @@ func signatureBytes(s string) bool {
 	_, err := encoding.Strict().DecodeString(s)
 	return err == nil && s != "" && !strings.ContainsAny(s, "\r\n")
 }
-
-// standardBase64 is base64 in the standard alphabet. Google's API reads both alphabets, and its SDK for Python writes
-// the one for URLs.
-func standardBase64(s string) string { return strings.NewReplacer("-", "+", "_", "/").Replace(s) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
@@ -78,7 +79,7 @@ func (m *message) ofCrush() {
 				of = d.Responses.Inner
 			}
 			if of.Encrypted != "" {
-				m.thoughts = append(m.thoughts, encrypted(d.Thinking, string(of.Encrypted), of.ID))
+				m.thoughts = append(m.thoughts, content.OpenAIReasoning(d.Thinking, string(of.Encrypted), of.ID))
 				continue
 			}
 			blocks = append(blocks, transcript.Object("type", "thinking", "thinking", d.Thinking, "signature", d.Signature))

@@ -127,7 +127,6 @@ func (c *conversation) item(entry transcript.Entry, m *message) error {
 
 // reasoning is the model's thinking: the summary of it, or else its text.
 func (it *item) reasoning(m *message) eventlog.Block {
-	thinking := eventlog.Thinking{EncryptedContent: string(it.Encrypted)}
 	var texts []string
 	for _, part := range it.Summary {
 		texts = append(texts, part.Text)
@@ -140,9 +139,5 @@ func (it *item) reasoning(m *message) eventlog.Block {
 			texts = append(texts, part.Text)
 		}
 	}
-	thinking.Text = strings.Join(texts, "\n\n")
-	if it.Encrypted != "" && content.IsReasoningID(it.ID) {
-		thinking.Signature = it.ID
-	}
-	return thinking
+	return content.OpenAIReasoning(strings.Join(texts, "\n\n"), string(it.Encrypted), it.ID)
 }

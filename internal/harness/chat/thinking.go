@@ -38,22 +38,13 @@ func (m *message) thinking() []eventlog.Thinking {
 	for _, d := range m.Details.Value {
 		t := eventlog.Thinking{Text: cmp.Or(string(d.Text), string(d.Summary)), Signature: string(d.Signature)}
 		if d.Type == "reasoning.encrypted" && strings.HasPrefix(string(d.Format), content.OpenAI) {
-			t = encrypted("", string(d.Data), string(d.ID))
+			t = content.OpenAIReasoning("", string(d.Data), string(d.ID))
 		}
 		if t != (eventlog.Thinking{}) {
 			out = append(out, t)
 		}
 	}
 	return out
-}
-
-// encrypted is a thinking whose content only OpenAI can read; it needs the id again.
-func encrypted(text, data, id string) eventlog.Thinking {
-	t := eventlog.Thinking{Text: text, EncryptedContent: data}
-	if data != "" && content.IsReasoningID(id) {
-		t.Signature = id
-	}
-	return t
 }
 
 // thought is the thinking in a part of a content.
@@ -63,10 +54,10 @@ func (p *part) thought() (eventlog.Thinking, bool) {
 	}
 	for _, raw := range []jsontext.Value{p.Text, p.Reasoning, p.Think} {
 		if text, ok := transcript.Text(raw); ok {
-			return encrypted(text, string(p.Encrypted), p.ID), true
+			return content.OpenAIReasoning(text, string(p.Encrypted), p.ID), true
 		}
 	}
-	return encrypted("", string(p.Encrypted), p.ID), p.Type == "reasoning" && p.Encrypted != ""
+	return content.OpenAIReasoning("", string(p.Encrypted), p.ID), p.Type == "reasoning" && p.Encrypted != ""
 }
 
 // sealed puts Google's signature before the block that it seals: the first call, or else the last block.

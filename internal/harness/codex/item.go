@@ -40,14 +40,13 @@ func (r *reader) responseItem(entry transcript.Entry, payload jsontext.Value, n 
 	case "message":
 		return r.message(entry, &it)
 	case "reasoning":
-		thinking := eventlog.Thinking{Text: it.reasoning(), EncryptedContent: it.EncryptedContent}
+		thinking := content.OpenAIReasoning(it.reasoning(), it.EncryptedContent, it.ID)
 		if thinking == (eventlog.Thinking{}) {
 			r.group(entry)
 			r.session.Keep(entry, "empty-reasoning")
 			return nil
 		}
-		if it.EncryptedContent != "" && content.IsReasoningID(it.ID) {
-			thinking.Signature = it.ID
+		if thinking.Signature != "" {
 			delete(entry.Labels, labelItemID)
 		}
 		r.fromModel(entry, &it, thinking)

@@ -359,6 +359,16 @@ func IsReasoningID(id string) bool {
 	})
 }
 
+// OpenAIReasoning is reasoning whose content only OpenAI can read, if encrypted is not empty. OpenAI needs its id again,
+// which is kept where it is OpenAI's.
+func OpenAIReasoning(text, encrypted, id string) eventlog.Thinking {
+	t := eventlog.Thinking{Text: text, EncryptedContent: encrypted}
+	if encrypted != "" && IsReasoningID(id) {
+		t.Signature = id
+	}
+	return t
+}
+
 // MadeUpReasoningID derives an id from encrypted content whose own id is unknown. The same content always
 // gives the same id, by which a reader recognises it as made up.
 func MadeUpReasoningID(encrypted string) string {

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"encoding/base64"
 	"fmt"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/provider"
 )
 
 // googlePart is one part of a content in Google's form.
@@ -123,9 +123,6 @@ func googleParts(raw jsontext.Value, blocks func(googlePart, jsontext.Value) []e
 	return out, nil
 }
 
-// eitherAlphabet makes base64 for URLs, which Google's SDK for Python writes, that of the standard alphabet.
-var eitherAlphabet = strings.NewReplacer("-", "+", "_", "/")
-
 // said is the text or the media of a part; any other part becomes a provider block.
 func (p *googlePart) said(raw jsontext.Value) eventlog.Block {
 	if p.Text != nil {
@@ -133,7 +130,7 @@ func (p *googlePart) said(raw jsontext.Value) eventlog.Block {
 	}
 	if file := cmp.Or(p.InlineData, p.FileData); file != nil {
 		media := eventlog.Media{MIMEType: cmp.Or(file.MIMEType, file.PyMIMEType), URI: cmp.Or(file.URI, file.PyURI)}
-		if data, err := base64.StdEncoding.DecodeString(eitherAlphabet.Replace(file.Data)); err == nil {
+		if data, err := base64.StdEncoding.DecodeString(provider.StandardBase64(file.Data)); err == nil {
 			media.Data = string(data)
 		}
 		if media.Data != "" || media.URI != "" {

@@ -1,7 +1,9 @@
 package opencode2
 
 import (
+	"cmp"
 	"encoding/base64"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -97,7 +99,10 @@ func (r *reader) reply(entry transcript.Entry, m *message) {
 		}
 	}
 	said := entry
-	said.Labels = with(entry.Labels, m.Tokens.labels())
+	said.Labels = maps.Clone(entry.Labels)
+	for name, value := range m.Tokens.labels() {
+		said.Label(name, value)
+	}
 	said.Body = &eventlog.Message{Role: eventlog.RoleAssistant, GroupID: entry.ID, Model: m.Model.ID, Blocks: blocks}
 	r.session.Append(said)
 	for i := range m.Content {
@@ -110,7 +115,7 @@ func (r *reader) reply(entry transcript.Entry, m *message) {
 		if ms := int64(c.Time.Completed); ms > 0 {
 			answer.Time = time.UnixMilli(ms).UTC()
 		}
-		answer.Labels = transcript.WithFilesChanged(with(entry.Labels, nil), c.changed())
+		answer.Labels = transcript.WithFilesChanged(maps.Clone(entry.Labels), c.changed())
 		answer.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{eventlog.ToolResult{
 			CallID: ids[i], ToolName: c.Name, Content: c.result(), IsError: c.Old.Status == "error",
 		}}}
@@ -118,26 +123,13 @@ func (r *reader) reply(entry transcript.Entry, m *message) {
 	}
 }
 
-// with returns the labels of two sets.
-func with(a, b map[string]string) map[string]string {
-	var e transcript.Entry
-	for _, labels := range []map[string]string{a, b} {
-		for k, v := range labels {
-			e.Label(k, v)
-		}
-	}
-	return e.Labels
-}
-
 func (c *content) thinking() eventlog.Thinking {
 	n := c.Native
 	if n.Signature == "" && n.EncryptedContent == "" && n.RedactedData == "" {
 		n = c.Old
 	}
-	t := eventlog.Thinking{Text: c.Text, Signature: n.Signature, EncryptedContent: n.EncryptedContent, RedactedData: n.RedactedData}
-	if n.EncryptedContent != "" && provider.IsReasoningID(n.ItemID) {
-		t.Signature = n.ItemID
-	}
+	t := provider.OpenAIReasoning(c.Text, n.EncryptedContent, n.ItemID)
+	t.Signature, t.RedactedData = cmp.Or(t.Signature, n.Signature), n.RedactedData
 	return t
 }
 

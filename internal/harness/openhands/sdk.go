@@ -1,6 +1,7 @@
 package openhands
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -270,13 +271,7 @@ func (r *sdkReasoning) into(m *eventlog.Message) error {
 	}
 	thinking := eventlog.Thinking{Text: r.Reasoning}
 	if r.Item != nil {
-		thinking.EncryptedContent = r.Item.Encrypted
-		if thinking.EncryptedContent != "" && content.IsReasoningID(r.Item.ID) {
-			thinking.Signature = r.Item.ID
-		}
-		if thinking.Text == "" {
-			thinking.Text = strings.Join(r.Item.Summary, "\n")
-		}
+		thinking = content.OpenAIReasoning(cmp.Or(r.Reasoning, strings.Join(r.Item.Summary, "\n")), r.Item.Encrypted, r.Item.ID)
 	}
 	if thinking != (eventlog.Thinking{}) {
 		m.Blocks = append(m.Blocks, thinking)

@@ -16,6 +16,7 @@ from contextd_client._names import (
     SEARCHED,
     WRITERS,
     Diverged,
+    OvertakenError,
     session_name,
     settings_of,
     version_name,
@@ -38,10 +39,6 @@ from contextd_client.v1.policy_pb2 import Policy
 logger = logging.getLogger("contextd_client")
 
 _PREFIX = "history:"
-
-
-class _OvertakenError(Exception):
-    """Another writer was faster: look again."""
 
 
 class Versions:
@@ -201,7 +198,7 @@ class Conversation:
                 if same < len(log.known):
                     await self._fork(same)
                 await self._append(history[same:])
-            except _OvertakenError:
+            except OvertakenError:
                 continue
             return
         raise RuntimeError(f"{self._session}: other writers append faster than this one")
@@ -251,11 +248,11 @@ class Conversation:
         try:
             await self._versions.go_on_from(self._session, log.head)
         except AlreadyExistsError as error:
-            raise _OvertakenError from error
+            raise OvertakenError from error
         except NotFoundError as error:  # of a log that was lost
             self._logs.clear()
             self._versions.newest = 1
-            raise _OvertakenError from error
+            raise OvertakenError from error
         self._version = self._versions.newest
         self._logs[self._version] = log
         self._logs.pop(self._version - SEARCHED, None)
@@ -268,7 +265,7 @@ class Conversation:
             done = await self._client.append(self._session, *new, expected_head=log.head)
         except (HeadMismatchError, AlreadyExistsError) as error:  # which names another model
             del self._logs[self._version]
-            raise _OvertakenError from error
+            raise OvertakenError from error
         log.known += [(r.event_id, r.seq) for r in done.receipts]
         log.head = log.known[-1][1]
 

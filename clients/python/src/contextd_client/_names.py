@@ -1,4 +1,4 @@
-"""Names of the sessions of a framework's conversation, and when there is a further one."""
+"""The sessions of a framework's conversation: their names, and when there is a further one."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ WRITERS = 8
 
 SEARCHED = 16
 """How many forks, from the newest, may be continued."""
+
+
+class OvertakenError(Exception):
+    """Another writer was faster: look again."""
+
 
 _ALLOWED = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*")
 _REFUSED = re.compile(r"[^A-Za-z0-9._:@/-]+|(?:^|(?<=/))(?=[^A-Za-z0-9_])|/$")

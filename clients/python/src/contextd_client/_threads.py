@@ -12,6 +12,7 @@ from contextd_client._names import (
     SEARCHED,
     WRITERS,
     Diverged,
+    OvertakenError,
     session_name,
     settings_of,
     version_name,
@@ -29,10 +30,6 @@ from contextd_client.v1.event_pb2 import Event
 _THREADS = 1024
 
 T = TypeVar("T")
-
-
-class _OvertakenError(Exception):
-    """Another writer was faster: look again."""
 
 
 class _Log:
@@ -146,7 +143,7 @@ class Threads:
                 if not fits:
                     self._fork(thread, end, seq)
                 self._append(thread, events[end:])
-            except _OvertakenError:
+            except OvertakenError:
                 continue
             return
         raise RuntimeError(f"{thread.session}: other writers append faster than this one")
@@ -188,11 +185,11 @@ class Threads:
                 before = self._client.get_session(thread.session)
                 self._client.create_session(following, **settings_of(before))
         except AlreadyExistsError as error:
-            raise _OvertakenError from error
+            raise OvertakenError from error
         except NotFoundError as error:  # of a log that was lost
             thread.logs.clear()
             thread.newest = 1
-            raise _OvertakenError from error
+            raise OvertakenError from error
         thread.newest += 1
         thread.version = thread.newest
         thread.logs[thread.version] = log
@@ -205,7 +202,7 @@ class Threads:
             done = self._client.append(thread.session, *new, expected_head=thread.log.head)
         except (HeadMismatchError, AlreadyExistsError) as error:
             del thread.logs[thread.version]
-            raise _OvertakenError from error
+            raise OvertakenError from error
         for event, receipt in zip(new, done.receipts, strict=True):
             thread.log.add(event, receipt.seq)
 

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/contextd/contextd/internal/quote"
 )
 
 // inertOn makes what is written unchanged safe for a terminal, where that is what w writes to: content of sessions is
@@ -17,8 +18,8 @@ func inertOn(w io.Writer) io.Writer {
 	return &inert{w: w}
 }
 
-// inert writes control characters, and those that turn the direction of text, as JSON escapes them. New lines and tabs
-// stay. JSON means the same after that.
+// inert writes characters that are quote.Unseen as JSON escapes them. New lines and tabs stay. JSON means the same after
+// that.
 type inert struct {
 	w    io.Writer
 	rest []byte // the beginning of a character, or of the end of a line
@@ -38,8 +39,8 @@ func (i *inert) Write(p []byte) (int, error) {
 		case r == '\n' || r == '\t':
 			out = append(out, byte(r))
 		case r == '\r' && len(text) > 1 && text[1] == '\n': // the end of a line, too
-		case unicode.In(r, unicode.Cc, unicode.Bidi_Control, unicode.Zl, unicode.Zp):
-			out = fmt.Appendf(out, `\u%04x`, r)
+		case quote.Unseen(r):
+			out = append(out, quote.Escape(string(r))...)
 		default:
 			out = append(out, text[:size]...)
 		}

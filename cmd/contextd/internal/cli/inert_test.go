@@ -12,6 +12,7 @@ func TestInert(t *testing.T) {
 		"plain\ttext é 漢 🙂\nand more": "plain\ttext é 漢 🙂\nand more",
 		escapes:                       `\u001b[2J\u001b]52;c;eA==\u0007\u009b31m\u202e`,
 		"a\rb\x00\x7f\xff":            `a\u000db\u0000\u007f\xff`,
+		"a\u200bb\U000E0041 👩\u200d💻": "a\\u200bb\\udb40\\udc41 👩\u200d💻",
 		"\xc2":                        "",
 		"one\r\ntwo\r":                "one\ntwo",
 	} {

@@ -12,6 +12,8 @@ import (
 	"io"
 	"strings"
 	"unicode"
+
+	"github.com/contextd/contextd/internal/quote"
 )
 
 //go:embed page.css
@@ -95,15 +97,7 @@ func Visible(text string) string {
 	return b.String()
 }
 
-// unseen reports whether a character is invisible but has an effect: control characters, and those that
-// change directions. Joiners in scripts and emoji do not count.
+// unseen reports whether a character is invisible but has an effect. Joiners in scripts and emoji do not count.
 func unseen(r rune) bool {
-	switch {
-	case r == '\n' || r == '\t':
-		return false
-	case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
-		return true
-	default:
-		return r == '\uFEFF' || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Noncharacter_Code_Point, r) || r >= 0xE0000 && r <= 0xE007F
-	}
+	return r != '\n' && r != '\t' && (quote.Unseen(r) || unicode.Is(unicode.Noncharacter_Code_Point, r))
 }

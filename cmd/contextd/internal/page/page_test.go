@@ -20,6 +20,7 @@ func TestEscape(t *testing.T) {
 		"\u2066isolate\u2069 \u200Fx":   "⟨U+2066⟩isolate⟨U+2069⟩ ⟨U+200F⟩x",
 		"\xff\xfe":                      "\uFFFD",
 		"tag \U000E0041":                "tag ⟨U+E0041⟩",
+		"zero\u200Bwidth\u2060":         "zero⟨U+200B⟩width⟨U+2060⟩",
 		"\u05E9\u05DC\u05D5\u05DD 你好 é": "\u05E9\u05DC\u05D5\u05DD 你好 é",
 		"👩\u200D💻":                      "👩\u200D💻",
 	} {
