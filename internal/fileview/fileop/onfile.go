@@ -36,7 +36,7 @@ func (a Arguments) OnFile(tool, path string) []Operation {
 		return trimmed(tool, orChange(v, path, a.Listed(path)))
 	case a.Has(contentNames...) && !a.Has("pattern"):
 		text, _ := a.exact(contentNames...)
-		if found := SearchReplace(path, text); len(found) > 0 && !v.contains("write", "create") {
+		if found := searchReplace(path, text); len(found) > 0 && !v.contains("write", "create") {
 			return found
 		}
 		return []Operation{a.write(v, path, contentNames...)}
@@ -158,7 +158,7 @@ var wholeModes = []string{"write", "overwrite", "rewrite", "create", "replace", 
 
 // onePatch are the operations of a patch that is given for one file, whatever it calls that.
 func onePatch(path, text string) []Operation {
-	if found := SearchReplace(path, text); len(found) > 0 {
+	if found := searchReplace(path, text); len(found) > 0 {
 		return found
 	}
 	found := Patches("\n" + text)

@@ -147,9 +147,9 @@ func diffName(line string) string {
 	return strings.TrimPrefix(name, "b/")
 }
 
-// SearchReplace are the operations of the SEARCH and REPLACE blocks in a text, as Cline and Roo Code
+// searchReplace are the operations of the SEARCH and REPLACE blocks in a text, as Cline and Roo Code
 // write them, on one file.
-func SearchReplace(path, text string) []Operation {
+func searchReplace(path, text string) []Operation {
 	const (
 		outside = iota
 		searched

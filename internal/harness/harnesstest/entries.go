@@ -49,8 +49,8 @@ func entryOf(v any) Entry {
 	return e
 }
 
-// Comparison is the outcome of CompareEntries.
-type Comparison struct {
+// comparison is the outcome of compareEntries.
+type comparison struct {
 	// Equal counts the entries that were compared and are equal, by kind.
 	Equal map[string]int
 	// Repeated counts the original entries that repeat an earlier one.
@@ -58,10 +58,10 @@ type Comparison struct {
 	Differences []string
 }
 
-// CompareEntries compares two files entry by entry, in order. It ignores what the table exempts, and entries
+// compareEntries compares two files entry by entry, in order. It ignores what the table exempts, and entries
 // of the original that repeat an earlier one.
-func CompareEntries(original, written []Entry, exempt []transcript.NotKept) Comparison {
-	c := Comparison{Equal: map[string]int{}}
+func compareEntries(original, written []Entry, exempt []transcript.NotKept) comparison {
+	c := comparison{Equal: map[string]int{}}
 	want, got := prune(original, exempt), prune(written, exempt)
 	seen := map[string]bool{}
 	for _, w := range want {
@@ -151,7 +151,7 @@ func RoundTrip(t testing.TB, h Subject, data []byte, tr transcript.Transcript) i
 		split = LineEntries
 	}
 	written, _ := write(t, h, tr)
-	compare := func(damage func([]Entry) []Entry) Comparison {
+	compare := func(damage func([]Entry) []Entry) comparison {
 		a, err := split(data)
 		if err != nil {
 			t.Fatal(err)
@@ -160,7 +160,7 @@ func RoundTrip(t testing.TB, h Subject, data []byte, tr transcript.Transcript) i
 		if err != nil {
 			t.Fatal(err)
 		}
-		return CompareEntries(a, damage(b), h.NotKept)
+		return compareEntries(a, damage(b), h.NotKept)
 	}
 	c := compare(func(e []Entry) []Entry { return e })
 	for _, d := range c.Differences {

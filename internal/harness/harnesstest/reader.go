@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -57,10 +58,17 @@ func Admitted(t testing.TB, tr transcript.Transcript) {
 	}
 }
 
+// checkLabels holds labels to the limits of the API.
 func checkLabels(t testing.TB, labels map[string]string) {
 	t.Helper()
-	if err := transcript.CheckLabels(labels); err != nil {
-		t.Error(err)
+	if len(labels) > transcript.MaxLabels {
+		t.Errorf("%d labels, and there may be %d", len(labels), transcript.MaxLabels)
+	}
+	for k, v := range labels {
+		key, value := utf8.RuneCountInString(k), utf8.RuneCountInString(v)
+		if key == 0 || key > transcript.MaxLabelKey || value > transcript.MaxLabelValue {
+			t.Errorf("label %.100q is empty or too long: key of %d characters, value of %d", k, key, value)
+		}
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // Decode reads a JSON value. Unlike encoding/json it makes one pass over the input, and matches names
-// exactly. The error is a *ShapeError, or one for which Malformed is true.
+// exactly. The error is a *ShapeError, or one for which malformed is true.
 func Decode(value []byte, into any) error {
 	return shaped(jsonv2.Unmarshal(value, into, lenient))
 }
@@ -28,9 +28,9 @@ func Decode(value []byte, into any) error {
 // Valid reports whether text is one JSON value.
 func Valid(text []byte) bool { return jsontext.Value(text).IsValid(lenient) }
 
-// Malformed reports whether a decoding error means that the input is not JSON, rather than JSON of another
+// malformed reports whether a decoding error means that the input is not JSON, rather than JSON of another
 // shape.
-func Malformed(err error) bool {
+func malformed(err error) bool {
 	var syntax *jsontext.SyntacticError
 	return errors.As(err, &syntax)
 }
@@ -118,7 +118,7 @@ func (e *ShapeError) Error() string {
 // deterministic.
 func shaped(err error) error {
 	var semantic *jsonv2.SemanticError
-	if !errors.As(err, &semantic) || Malformed(err) {
+	if !errors.As(err, &semantic) || malformed(err) {
 		return err
 	}
 	return &ShapeError{Pointer: string(semantic.JSONPointer), Kind: kindName(semantic.JSONKind)}

@@ -125,7 +125,7 @@ func (d *Document) Settle(err error) error {
 		return nil
 	case d.lines.err != nil:
 		return fmt.Errorf("read transcript: %w", d.lines.err)
-	case Malformed(err), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case malformed(err), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		d.warn(d.Line(), "the rest is cut off or not JSON and was not read: %v", err)
 		return nil
 	}

@@ -41,8 +41,8 @@ func ReadLines(r io.Reader, warn Warn, record func(Record)) error {
 		}
 		sound, err := readLine(text, line, last, account, warn, record)
 		if err == nil && !sound {
-			if noise++; noise > MaxNoise {
-				err = &LimitError{What: "lines that are not JSON", Limit: MaxNoise, Actual: uint64(noise)}
+			if noise++; noise > maxNoise {
+				err = &LimitError{What: "lines that are not JSON", Limit: maxNoise, Actual: uint64(noise)}
 			}
 		}
 		return err

@@ -19,15 +19,15 @@ import (
 // Limits of one record. Real records are smaller; the memory that reading one takes is a known multiple of
 // its bytes.
 const (
-	MaxRecordBytes  = 32 << 20
-	MaxRecordValues = 250_000
-	// MaxRecordDepth allows for the deepest arguments that the log admits, and the levels around them. A
-	// record of more than deepBytes may have MaxLongRecordDepth levels only, because each level is scanned.
-	MaxRecordDepth     = 9500
-	MaxLongRecordDepth = 250
+	maxRecordBytes  = 32 << 20
+	maxRecordValues = 250_000
+	// maxRecordDepth allows for the deepest arguments that the log admits, and the levels around them. A
+	// record of more than deepBytes may have maxLongRecordDepth levels only, because each level is scanned.
+	maxRecordDepth     = 9500
+	maxLongRecordDepth = 250
 	deepBytes          = 256 << 10
-	// MaxNoise is how many lines of a file may be invalid JSON.
-	MaxNoise = 10_000
+	// maxNoise is how many lines of a file may be invalid JSON.
+	maxNoise = 10_000
 )
 
 // Estimates of the memory that reading takes in addition to the bytes themselves; measured, then rounded up.
@@ -156,8 +156,8 @@ func (a *Account) Retained() uint64 {
 
 // read reserves what the reading of a record of this size takes. It replaces what the record before took.
 func (a *Account) read(bytes, values int) error {
-	if bytes > MaxRecordBytes {
-		return &LimitError{What: "bytes in a record", Limit: MaxRecordBytes, Actual: uint64(bytes)}
+	if bytes > maxRecordBytes {
+		return &LimitError{What: "bytes in a record", Limit: maxRecordBytes, Actual: uint64(bytes)}
 	}
 	if a == nil {
 		return nil
@@ -242,18 +242,18 @@ const manyValues = 10_000
 func (a *Account) record(record []byte) error {
 	opened := bytes.Count(record, []byte("{")) + bytes.Count(record, []byte("["))
 	values := 0
-	if opened > MaxLongRecordDepth || opened+bytes.Count(record, []byte(",")) > manyValues {
+	if opened > maxLongRecordDepth || opened+bytes.Count(record, []byte(",")) > manyValues {
 		var deepest int
 		values, deepest = countValues(record)
-		limit := uint64(MaxRecordDepth)
+		limit := uint64(maxRecordDepth)
 		if len(record) > deepBytes {
-			limit = MaxLongRecordDepth
+			limit = maxLongRecordDepth
 		}
 		if uint64(deepest) > limit {
 			return &LimitError{What: "levels of nesting in a record", Limit: limit, Actual: uint64(deepest)}
 		}
-		if values > MaxRecordValues {
-			return &LimitError{What: "values in a record", Limit: MaxRecordValues, Actual: uint64(values)}
+		if values > maxRecordValues {
+			return &LimitError{What: "values in a record", Limit: maxRecordValues, Actual: uint64(values)}
 		}
 	}
 	return a.read(len(record), values)

@@ -64,7 +64,7 @@ func appendTokens(b []byte, t eventlog.TokenCounts) []byte {
 func appendReminder(b []byte, r *eventlog.Reminder) []byte {
 	b = AppendString(b, 1, r.Body)
 	if r.TTLTurns != nil {
-		b = AppendPresent(b, 2, uint64(*r.TTLTurns))
+		b = appendPresent(b, 2, uint64(*r.TTLTurns))
 	}
 	b = AppendString(b, 3, r.DedupeKey)
 	b = AppendBool(b, 4, r.PreserveOnCompact)
@@ -79,10 +79,10 @@ func appendCompaction(b []byte, c *eventlog.Compaction) []byte {
 	b = AppendInt(b, 1, uint64(c.Trigger))
 	b = AppendString(b, 2, c.Summary)
 	if c.PreTokens != nil {
-		b = AppendPresent(b, 3, *c.PreTokens)
+		b = appendPresent(b, 3, *c.PreTokens)
 	}
 	if c.PostTokens != nil {
-		b = AppendPresent(b, 4, *c.PostTokens)
+		b = appendPresent(b, 4, *c.PostTokens)
 	}
 	for _, id := range c.KeptEventIDs {
 		b = AppendElement(b, 5, id)

@@ -14,11 +14,11 @@ func AppendInt(b []byte, field protowire.Number, v uint64) []byte {
 	if v == 0 {
 		return b
 	}
-	return AppendPresent(b, field, v)
+	return appendPresent(b, field, v)
 }
 
-// AppendPresent writes a field with explicit presence, even if it is zero.
-func AppendPresent(b []byte, field protowire.Number, v uint64) []byte {
+// appendPresent writes a field with explicit presence, even if it is zero.
+func appendPresent(b []byte, field protowire.Number, v uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), v)
 }
 
@@ -27,7 +27,7 @@ func AppendBool(b []byte, field protowire.Number, v bool) []byte {
 	if !v {
 		return b
 	}
-	return AppendPresent(b, field, 1)
+	return appendPresent(b, field, 1)
 }
 
 // AppendString writes a string.

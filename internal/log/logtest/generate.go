@@ -8,9 +8,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// GenText draws texts: short and long, plain and with what breaks careless
+// genText draws texts: short and long, plain and with what breaks careless
 // encoders.
-func GenText() *rapid.Generator[string] {
+func genText() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.String(),
 		rapid.StringN(0, 8, -1),
@@ -25,8 +25,8 @@ func GenText() *rapid.Generator[string] {
 	)
 }
 
-// GenBytes draws strings that need not be UTF-8, for JSON and binary data.
-func GenBytes() *rapid.Generator[string] {
+// genBytes draws strings that need not be UTF-8, for JSON and binary data.
+func genBytes() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.SampledFrom([]string{"", "{}", `{"b":1.0,"a":9007199254740993}`, "null", "\xff\x00"}),
 		rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 40), func(b []byte) string { return string(b) }),
@@ -46,44 +46,44 @@ func genMap() *rapid.Generator[map[string]string] {
 	return rapid.MapOfN(rapid.StringN(0, 6, -1), rapid.StringN(0, 6, -1), 0, 3)
 }
 
-// GenContent draws a block that may be in a tool result.
-func GenContent() *rapid.Generator[eventlog.Block] {
+// genContent draws a block that may be in a tool result.
+func genContent() *rapid.Generator[eventlog.Block] {
 	return rapid.Custom(func(t *rapid.T) eventlog.Block {
 		switch rapid.IntRange(0, 4).Draw(t, "content") {
 		case 0:
 			return eventlog.Media{
 				MIMEType: rapid.SampledFrom([]string{"image/png", "application/pdf", ""}).Draw(t, "mime"),
-				Data:     GenBytes().Draw(t, "data"),
-				URI:      GenText().Draw(t, "uri"),
+				Data:     genBytes().Draw(t, "data"),
+				URI:      genText().Draw(t, "uri"),
 				Tokens:   rapid.Uint32().Draw(t, "tokens"),
 			}
 		case 1:
-			return eventlog.ProviderBlock{Provider: rapid.SampledFrom([]string{"anthropic", "openai"}).Draw(t, "provider"), JSON: GenBytes().Draw(t, "json")}
+			return eventlog.ProviderBlock{Provider: rapid.SampledFrom([]string{"anthropic", "openai"}).Draw(t, "provider"), JSON: genBytes().Draw(t, "json")}
 		default:
-			return eventlog.Text{Text: GenText().Draw(t, "text")}
+			return eventlog.Text{Text: genText().Draw(t, "text")}
 		}
 	})
 }
 
-// GenThinking draws a thinking block, sealed or not.
-func GenThinking() *rapid.Generator[eventlog.Thinking] {
+// genThinking draws a thinking block, sealed or not.
+func genThinking() *rapid.Generator[eventlog.Thinking] {
 	return rapid.Custom(func(t *rapid.T) eventlog.Thinking {
-		th := eventlog.Thinking{Text: GenText().Draw(t, "thought")}
+		th := eventlog.Thinking{Text: genText().Draw(t, "thought")}
 		switch rapid.IntRange(0, 3).Draw(t, "seal") {
 		case 0:
 			th.Signature = rapid.StringN(1, 20, -1).Draw(t, "signature")
 		case 1:
-			th.RedactedData = GenBytes().Draw(t, "redacted")
+			th.RedactedData = genBytes().Draw(t, "redacted")
 		case 2:
-			th.EncryptedContent = GenText().Draw(t, "encrypted")
+			th.EncryptedContent = genText().Draw(t, "encrypted")
 		}
 		return th
 	})
 }
 
-// GenMessage draws a message that a log with this head admits: results answer
+// genMessage draws a message that a log with this head admits: results answer
 // calls that are open.
-func GenMessage(head eventlog.Head) *rapid.Generator[*eventlog.Message] {
+func genMessage(head eventlog.Head) *rapid.Generator[*eventlog.Message] {
 	return rapid.Custom(func(t *rapid.T) *eventlog.Message {
 		if len(head.OpenCalls) > 0 && rapid.IntRange(0, 2).Draw(t, "answer") > 0 {
 			return genResults(t, head)
@@ -92,14 +92,14 @@ func GenMessage(head eventlog.Head) *rapid.Generator[*eventlog.Message] {
 			Role:    rapid.SampledFrom([]eventlog.Role{eventlog.RoleUser, eventlog.RoleAssistant, eventlog.RoleAssistant, eventlog.RoleSystem}).Draw(t, "role"),
 			GroupID: rapid.SampledFrom([]string{"", "", "g1", "g2"}).Draw(t, "group"),
 			Pinned:  rapid.IntRange(0, 9).Draw(t, "pin") == 0,
-			Blocks:  rapid.SliceOfN(GenContent(), 1, 3).Draw(t, "blocks"),
+			Blocks:  rapid.SliceOfN(genContent(), 1, 3).Draw(t, "blocks"),
 		}
 		if m.Role != eventlog.RoleAssistant {
 			return m
 		}
 		m.Model = rapid.SampledFrom([]string{"", "m-1"}).Draw(t, "model")
 		if rapid.Bool().Draw(t, "think") {
-			m.Blocks = append([]eventlog.Block{GenThinking().Draw(t, "thinking")}, m.Blocks...)
+			m.Blocks = append([]eventlog.Block{genThinking().Draw(t, "thinking")}, m.Blocks...)
 		}
 		taken := map[string]bool{}
 		for _, c := range head.OpenCalls {
@@ -115,7 +115,7 @@ func GenMessage(head eventlog.Head) *rapid.Generator[*eventlog.Message] {
 			m.Blocks = append(m.Blocks, eventlog.ToolCall{
 				CallID:    id,
 				Name:      rapid.SampledFrom([]string{"read", "bash", "edit"}).Draw(t, "tool"),
-				Arguments: GenBytes().Draw(t, "arguments"),
+				Arguments: genBytes().Draw(t, "arguments"),
 			})
 		}
 		return m
@@ -129,18 +129,18 @@ func genResults(t *rapid.T, head eventlog.Head) *eventlog.Message {
 		m.Blocks = append(m.Blocks, eventlog.ToolResult{
 			CallID:   c.CallID,
 			ToolName: rapid.SampledFrom([]string{"", "read"}).Draw(t, "tool"),
-			Content:  rapid.SliceOfN(GenContent(), 0, 2).Draw(t, "content"),
+			Content:  rapid.SliceOfN(genContent(), 0, 2).Draw(t, "content"),
 			IsError:  rapid.IntRange(0, 4).Draw(t, "failed") == 0,
 		})
 	}
 	if m.Role == eventlog.RoleUser && rapid.Bool().Draw(t, "comment") {
-		m.Blocks = append(m.Blocks, eventlog.Text{Text: GenText().Draw(t, "text")})
+		m.Blocks = append(m.Blocks, eventlog.Text{Text: genText().Draw(t, "text")})
 	}
 	return m
 }
 
-// GenBody draws a body that a log with this head admits.
-func GenBody(head eventlog.Head) *rapid.Generator[eventlog.Body] {
+// genBody draws a body that a log with this head admits.
+func genBody(head eventlog.Head) *rapid.Generator[eventlog.Body] {
 	return rapid.Custom(func(t *rapid.T) eventlog.Body {
 		switch rapid.IntRange(0, 9).Draw(t, "body") {
 		case 0:
@@ -149,8 +149,8 @@ func GenBody(head eventlog.Head) *rapid.Generator[eventlog.Body] {
 				DedupeKey:         rapid.SampledFrom([]string{"", "k1", "k2"}).Draw(t, "key"),
 				PreserveOnCompact: rapid.Bool().Draw(t, "preserve"),
 				RoleHint:          eventlog.Role(rapid.IntRange(0, int(eventlog.RoleTool)).Draw(t, "hint")),
-				Tags:              rapid.SliceOfN(GenText(), 0, 2).Draw(t, "tags"),
-				Source:            GenText().Draw(t, "source"),
+				Tags:              rapid.SliceOfN(genText(), 0, 2).Draw(t, "tags"),
+				Source:            genText().Draw(t, "source"),
 			}
 			if rapid.Bool().Draw(t, "mortal") {
 				ttl := rapid.Uint32Range(0, 5).Draw(t, "ttl")
@@ -160,11 +160,11 @@ func GenBody(head eventlog.Head) *rapid.Generator[eventlog.Body] {
 		case 1:
 			c := &eventlog.Compaction{
 				Trigger:      eventlog.CompactionTrigger(rapid.IntRange(0, int(eventlog.TriggerBudgetPressure)).Draw(t, "trigger")),
-				Summary:      GenText().Draw(t, "summary"),
-				KeptEventIDs: rapid.SliceOfN(GenText(), 0, 2).Draw(t, "kept"),
-				Mode:         GenText().Draw(t, "mode"),
-				Strategy:     GenText().Draw(t, "strategy"),
-				NativeJSON:   GenBytes().Draw(t, "native"),
+				Summary:      genText().Draw(t, "summary"),
+				KeptEventIDs: rapid.SliceOfN(genText(), 0, 2).Draw(t, "kept"),
+				Mode:         genText().Draw(t, "mode"),
+				Strategy:     genText().Draw(t, "strategy"),
+				NativeJSON:   genBytes().Draw(t, "native"),
 			}
 			if rapid.Bool().Draw(t, "counted") {
 				before, after := rapid.Uint64().Draw(t, "before"), rapid.Uint64().Draw(t, "after")
@@ -175,9 +175,9 @@ func GenBody(head eventlog.Head) *rapid.Generator[eventlog.Body] {
 			}
 			return c
 		case 2:
-			return &eventlog.Custom{Type: GenText().Draw(t, "type"), JSON: GenBytes().Draw(t, "json")}
+			return &eventlog.Custom{Type: genText().Draw(t, "type"), JSON: genBytes().Draw(t, "json")}
 		default:
-			return GenMessage(head).Draw(t, "message")
+			return genMessage(head).Draw(t, "message")
 		}
 	})
 }
@@ -185,7 +185,7 @@ func GenBody(head eventlog.Head) *rapid.Generator[eventlog.Body] {
 // GenEvent draws an event that a log with this head admits, under the id.
 func GenEvent(head eventlog.Head, id string) *rapid.Generator[eventlog.Event] {
 	return rapid.Custom(func(t *rapid.T) eventlog.Event {
-		e := eventlog.Event{ID: id, Time: GenTime().Draw(t, "time"), Body: GenBody(head).Draw(t, "body")}
+		e := eventlog.Event{ID: id, Time: GenTime().Draw(t, "time"), Body: genBody(head).Draw(t, "body")}
 		if rapid.IntRange(0, 2).Draw(t, "labelled") == 0 {
 			e.Labels = genMap().Draw(t, "labels")
 		}
@@ -235,7 +235,7 @@ func genDecision(t *rapid.T, summary bool) *eventlog.CompactionDecision {
 		Kept: rapid.SliceOfN(seq, 0, 2).Draw(t, "kept seqs"), LateAfter: eventlog.Seq(rapid.Uint64Range(0, 3).Draw(t, "late after")), Masked: rapid.SliceOfN(place, 0, 2).Draw(t, "masked too"),
 	}
 	if summary {
-		d.SummaryID, d.SummaryThrough, d.SummaryBy = "s", min(d.Through, seq.Draw(t, "covered")), GenText().Draw(t, "by")
+		d.SummaryID, d.SummaryThrough, d.SummaryBy = "s", min(d.Through, seq.Draw(t, "covered")), genText().Draw(t, "by")
 	}
 	return d
 }

@@ -140,7 +140,7 @@ func (m *machine) submit(t *rapid.T, id string, b eventlog.Batch) {
 func (m *machine) create(t *rapid.T) {
 	s := eventlog.Session{
 		ID: names.Draw(t, "session"), CreateTime: GenTime().Draw(t, "time"),
-		Labels: genMap().Draw(t, "labels"), Settings: []byte(GenBytes().Draw(t, "settings")),
+		Labels: genMap().Draw(t, "labels"), Settings: []byte(genBytes().Draw(t, "settings")),
 	}
 	_, _ = both(m, "create", func(store eventlog.Store) (eventlog.Session, error) { return store.CreateSession(m.ctx, s) })
 }
@@ -183,7 +183,7 @@ var genArtifact = rapid.Custom(func(t *rapid.T) eventlog.Artifact {
 		Kind:  rapid.SampledFrom([]string{"k", "l", ""}).Draw(t, "kind"),
 		Seq:   eventlog.Seq(rapid.Uint64Range(0, 6).Draw(t, "seq")),
 		ID:    artifactIDs.Draw(t, "id"),
-		Value: []byte(GenBytes().Draw(t, "value")),
+		Value: []byte(genBytes().Draw(t, "value")),
 		New:   rapid.IntRange(0, 3).Draw(t, "new") == 0,
 	}
 })

@@ -21,11 +21,11 @@ import (
 // Limits of an expression. Costs are in CEL's units: about one per operation, and
 // more for those that go through texts, lists or maps.
 const (
-	// MaxChars is how long an expression may be, in runes.
-	MaxChars = 8192
-	// MaxCost is what one evaluation may cost, and what it may cost by the estimate for
+	// maxChars is how long an expression may be, in runes.
+	maxChars = 8192
+	// maxCost is what one evaluation may cost, and what it may cost by the estimate for
 	// a group of an ordinary size.
-	MaxCost = 2000
+	maxCost = 2000
 	// MaxContentCost is the same of an expression that reads what groups say.
 	MaxContentCost = 50_000
 
@@ -57,7 +57,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	}
 	options := []cel.EnvOption{
 		cel.CustomTypeProvider(typesOfCalls{registry}),
-		cel.ParserExpressionSizeLimit(MaxChars),
+		cel.ParserExpressionSizeLimit(maxChars),
 		cel.ParserRecursionLimit(maxNesting),
 		cel.ParserErrorRecoveryLimit(maxErrorsSeen),
 		cel.ExpressionNodeLimit(maxNodes),
@@ -93,7 +93,7 @@ func Compile(source string) (*Program, error) {
 	if err := check(ast); err != nil {
 		return nil, err
 	}
-	content, limit := readsContent(ast), uint64(MaxCost)
+	content, limit := readsContent(ast), uint64(maxCost)
 	if content {
 		limit = MaxContentCost
 	}
@@ -175,7 +175,7 @@ func Compiled(source string) (*Program, error) {
 	p, err := Compile(source)
 	programs.mu.Lock()
 	defer programs.mu.Unlock()
-	if _, ok := programs.made[source]; !ok && len(source) <= 4*MaxChars {
+	if _, ok := programs.made[source]; !ok && len(source) <= 4*maxChars {
 		if len(programs.order) == maxMemo {
 			delete(programs.made, programs.order[0])
 			programs.order = programs.order[1:]

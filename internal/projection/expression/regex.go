@@ -15,8 +15,8 @@ import (
 // checkRegex refuses a regular expression that would compile to a large program. CEL's own limit panics at a counted
 // repetition such as a{2}. One that is wrong in another way is not refused here.
 func checkRegex(pattern string) error {
-	if len(pattern) > MaxChars {
-		return fmt.Errorf("a regular expression has %d bytes; the limit is %d", len(pattern), MaxChars)
+	if len(pattern) > maxChars {
+		return fmt.Errorf("a regular expression has %d bytes; the limit is %d", len(pattern), maxChars)
 	}
 	if parsed, err := syntax.Parse(pattern, syntax.Perl); err == nil {
 		program, err := syntax.Compile(parsed.Simplify())

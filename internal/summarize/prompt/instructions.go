@@ -11,11 +11,11 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Version is that of the instructions and of the form of the material.
-const Version = 2
+// version is that of the instructions and of the form of the material.
+const version = 2
 
-// MaxTokens is replaced by the limit wherever it is in instructions.
-const MaxTokens = "{{max tokens}}"
+// maxTokensMark is replaced by the limit wherever it is in instructions.
+const maxTokensMark = "{{max tokens}}"
 
 var (
 	//go:embed task.md
@@ -55,13 +55,13 @@ func (i Instructions) Validate() error {
 
 // System is the system prompt for a summary of at most maxTokens.
 func (i Instructions) System(maxTokens uint64) string {
-	return strings.ReplaceAll(i.text(), MaxTokens, strconv.FormatUint(maxTokens, 10))
+	return strings.ReplaceAll(i.text(), maxTokensMark, strconv.FormatUint(maxTokens, 10))
 }
 
 // Fingerprint identifies instructions: those with the same system prompt, but for the
 // limit, have the same one.
 func (i Instructions) Fingerprint() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d\n%s", Version, i.text()))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d\n%s", version, i.text()))
 	return hex.EncodeToString(sum[:8])
 }
 

@@ -73,7 +73,7 @@ func TestTokens(t *testing.T) {
 		"what is no list": {one, "must be a YAML list"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := ParseTokens([]byte(test.content))
+			_, err := parseTokens([]byte(test.content))
 			if (err == nil) != (test.want == "") || err != nil && (!strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), one)) {
 				t.Errorf("%v; want %q", err, test.want)
 			}

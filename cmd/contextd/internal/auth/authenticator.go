@@ -20,7 +20,7 @@ import (
 type Options struct {
 	// Peers are the processes that may use a unix socket; empty admits all that can open it.
 	Peers []Peer
-	// TokenFile has the bearer tokens; see ParseTokens.
+	// TokenFile has the bearer tokens; see parseTokens.
 	TokenFile string
 	JWT       JWT
 	// CertFile and KeyFile are the daemon's certificate for TLS; empty for none.
@@ -78,7 +78,7 @@ func New(o Options, logger *slog.Logger) (_ *Authenticator, err error) {
 		}
 	}()
 	if o.TokenFile != "" {
-		if a.tokens, err = open("auth_tokens", ParseTokens, o.TokenFile); err != nil {
+		if a.tokens, err = open("auth_tokens", parseTokens, o.TokenFile); err != nil {
 			return nil, err
 		}
 	}

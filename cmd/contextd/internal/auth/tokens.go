@@ -36,8 +36,8 @@ func NewToken(name, tenant string) (token string, e TokenEntry, err error) {
 	return token, e, err
 }
 
-// ParseTokens parses a YAML list of entries. Errors name the entry, and contain no hash.
-func ParseTokens(contents ...[]byte) (Tokens, error) {
+// parseTokens parses a YAML list of entries. Errors name the entry, and contain no hash.
+func parseTokens(contents ...[]byte) (Tokens, error) {
 	var entries []TokenEntry
 	decoder := yaml.NewDecoder(bytes.NewReader(contents[0]))
 	decoder.KnownFields(true)

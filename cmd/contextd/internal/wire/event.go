@@ -33,7 +33,7 @@ func EventToDomain(e *contextdv1.Event) (eventlog.Event, error) {
 	if err := checkNames(named{"event_id", e.GetEventId()}); err != nil {
 		return eventlog.Event{}, err
 	}
-	if err := checkLabels(e.GetLabels()); err != nil {
+	if err := CheckLabels(e.GetLabels()); err != nil {
 		return eventlog.Event{}, err
 	}
 	var err error
@@ -84,7 +84,9 @@ func EventToProto(e eventlog.Event) *contextdv1.Event {
 	return out
 }
 
-func checkLabels(labels map[string]string) error {
+// CheckLabels refuses labels that no session and no event can carry. The error is an
+// *eventlog.InvalidError for the field labels["key"].
+func CheckLabels(labels map[string]string) error {
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
 		field := fmt.Sprintf("labels[%q]", k)
 		if err := checkNames(named{field, k}, named{field, labels[k]}); err != nil {

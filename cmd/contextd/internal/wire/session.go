@@ -41,9 +41,6 @@ func DecodeSettings(b []byte) (Settings, error) {
 	return Settings{Policy: m.GetPolicy(), Budget: m.GetBudget()}, nil
 }
 
-// CheckLabels refuses labels that no session can carry.
-func CheckLabels(labels map[string]string) error { return checkLabels(labels) }
-
 // ChainHead is the name of a chain's hash; "" if there is none.
 func ChainHead(chain []byte) string {
 	if len(chain) == 0 {

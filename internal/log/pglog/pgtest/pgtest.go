@@ -50,7 +50,7 @@ func Installed() bool { return binaries() != "" }
 // Start returns nil where no PostgreSQL is installed. Settings are the server's own, such as
 // "fsync=on"; without them it keeps nothing through a failure of the machine, and is small.
 func Start(settings ...string) (*Server, error) {
-	s, err := New(settings...)
+	s, err := newServer(settings...)
 	if s == nil || err != nil {
 		return nil, err
 	}
@@ -65,8 +65,8 @@ func Start(settings ...string) (*Server, error) {
 	return s, nil
 }
 
-// New is a server that has no data and does not run yet; nil where no PostgreSQL is installed.
-func New(settings ...string) (*Server, error) {
+// newServer is a server that has no data and does not run yet; nil where no PostgreSQL is installed.
+func newServer(settings ...string) (*Server, error) {
 	bin := binaries()
 	if bin == "" {
 		return nil, nil

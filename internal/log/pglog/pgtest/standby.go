@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Synchronous are the settings of servers that acknowledge what a standby has.
-func Synchronous() []string {
+// synchronous are the settings of servers that acknowledge what a standby has.
+func synchronous() []string {
 	return []string{"synchronous_standby_names=*", "wal_keep_size=256MB", "wal_retrieve_retry_interval=50ms", "hot_standby=on"}
 }
 
@@ -23,7 +23,7 @@ func Synchronous() []string {
 // installed. They are stopped with the test.
 func Pair(t testing.TB, settings ...string) (primary, standby *Server) {
 	t.Helper()
-	primary, err := Start(slices.Concat(Synchronous(), settings)...)
+	primary, err := Start(slices.Concat(synchronous(), settings)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func Pair(t testing.TB, settings ...string) (primary, standby *Server) {
 		return nil, nil
 	}
 	t.Cleanup(func() { primary.Stop() })
-	if standby, err = New(primary.set...); err != nil {
+	if standby, err = newServer(primary.set...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { standby.Stop() })
