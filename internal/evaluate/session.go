@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/internal/budget"
+	"github.com/contextd/contextd/internal/harness"
 	"github.com/contextd/contextd/internal/ledger"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
@@ -190,4 +191,19 @@ func (s *Session) present(context, name string, before int) (recalled, evident b
 		}
 	}
 	return true, false
+}
+
+// SessionOf makes a Session of a transcript that was read from a harness's file. The error is that of
+// eventlog.Head.Admit.
+func SessionOf(file, harnessName string, part harness.Session, gauge budget.Gauge) (*Session, error) {
+	_, admitted, err := eventlog.Head{}.Admit(part.Events)
+	if err != nil {
+		return nil, err
+	}
+	for i := range admitted {
+		admitted[i].Tokens = gauge.CountEvent(admitted[i])
+	}
+	s := NewSession(file, harnessName, admitted, gauge)
+	s.Suffix = part.Suffix
+	return s, nil
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -242,3 +243,11 @@ func (s *Store) Close() error {
 	}
 	return err
 }
+
+// Lease always grants: no other process writes to the store.
+func (s *Store) Lease(ctx context.Context, id string, of eventlog.Incarnation, _ string, _ time.Duration) (bool, error) {
+	return eventlog.LeaseAlone(ctx, s, id, of)
+}
+
+// Release does nothing: nobody waits.
+func (s *Store) Release(context.Context, string, eventlog.Incarnation, string) error { return nil }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -258,3 +259,11 @@ func (s *Store) Close() error {
 	s.sessions = nil
 	return nil
 }
+
+// Lease always grants: no other process writes to the store.
+func (s *Store) Lease(ctx context.Context, id string, of eventlog.Incarnation, _ string, _ time.Duration) (bool, error) {
+	return eventlog.LeaseAlone(ctx, s, id, of)
+}
+
+// Release does nothing: nobody waits.
+func (s *Store) Release(context.Context, string, eventlog.Incarnation, string) error { return nil }
