@@ -2,11 +2,10 @@ package fileview
 
 import "strings"
 
-// leastFence is the shortest fence.
+// leastFence is the length of the shortest fence.
 const leastFence = 3
 
-// fenceOf is what lines are put between: a run of backticks longer than any that a line
-// begins with, so that nothing in them can end it.
+// fenceOf returns the fence for lines: more backticks than any of them begins with, so that no line can end it.
 func fenceOf(lines string) string {
 	n := leastFence
 	for line := range strings.Lines(lines) {
@@ -15,7 +14,7 @@ func fenceOf(lines string) string {
 	return strings.Repeat("`", n)
 }
 
-// fenceLen is how many backticks a line begins with, after blanks.
+// fenceLen returns how many backticks a line begins with, after blanks.
 func fenceLen(line string) int {
 	line = strings.TrimLeft(line, " \t")
 	return len(line) - len(strings.TrimLeft(line, "`"))

@@ -68,7 +68,7 @@ func stopped(c Call) bool {
 	return scripts && stops.MatchString(unwrap(c.Body))
 }
 
-// run applies what the script in a file does to other files. With All, it may not have run to its end.
+// run applies what a script file does to other files. With All, it may not have run to its end.
 func (v *Views) run(script fileop.Operation) {
 	f := v.known(script.Dir, script.Path)
 	if f == nil || !f.whole || len(f.regions) != 1 {
@@ -115,7 +115,7 @@ func (v *Views) within(op fileop.Operation, visit func(f *file, certain bool)) {
 	}
 }
 
-// move gives a file another name.
+// move renames a file.
 func (v *Views) move(f *file, op fileop.Operation) {
 	from, to := keyOf(op.Path), keyOf(op.To)
 	if f == nil {
@@ -158,7 +158,7 @@ func (v *Views) move(f *file, op fileop.Operation) {
 	}
 }
 
-// at is the file that has a name, given the full one if that is known.
+// at returns the file with a name, or with the full name if that is known.
 func (v *Views) at(name, full string) *file {
 	if f := v.files[full]; full != "" && f != nil {
 		return f
@@ -170,7 +170,7 @@ func (v *Views) at(name, full string) *file {
 	return nil
 }
 
-// copy makes a file as another one is.
+// copy gives a file the lines of another one.
 func (v *Views) copy(f, to *file) {
 	if f == nil || len(f.regions) == 0 {
 		v.miss(to)

@@ -16,7 +16,7 @@ const (
 	mostRegions = 2_048
 )
 
-// newest are the files of which lines are known, the one touched last first. Files of which only a search
+// newest returns the files of which lines are known, the one touched last first. Files of which only a search
 // found lines come after those: nobody may be working on them.
 func (v *Views) newest() []*file {
 	var all []*file
@@ -47,14 +47,14 @@ func (v *Views) forget() {
 	if len(all) > 0 && v.lines > mostLines {
 		v.thin(all[0])
 	}
-	v.rename(func(_ string, f *file) bool { return len(f.regions) > 0 || f.touched == v.now() || f.found == v.now() })
+	v.keepNames(func(_ string, f *file) bool { return len(f.regions) > 0 || f.touched == v.now() || f.found == v.now() })
 	if len(v.files) > mostNames { // few files have many
-		v.rename(func(name string, f *file) bool { return name == keyOf(f.name) || v.files[keyOf(f.name)] != f })
+		v.keepNames(func(name string, f *file) bool { return name == keyOf(f.name) || v.files[keyOf(f.name)] != f })
 	}
 }
 
-// rename keeps some of the names.
-func (v *Views) rename(keep func(name string, f *file) bool) {
+// keepNames keeps only some of the names.
+func (v *Views) keepNames(keep func(name string, f *file) bool) {
 	kept := maps.Clone(v.files)
 	maps.DeleteFunc(kept, func(name string, f *file) bool { return !keep(name, f) })
 	v.files, v.ends = map[string]*file{}, map[string]*file{}
@@ -97,7 +97,7 @@ func (r *region) newest() int {
 	return call
 }
 
-// around keeps so many lines before the first that a call showed or wrote, and from it on.
+// around keeps the given number of lines before the first one that a call showed or wrote, and all after it.
 func (r *region) around(call, most int) {
 	at := max(0, slices.IndexFunc(r.lines, func(l *line) bool { return l.touched == call }))
 	from := max(0, at-most)
@@ -113,7 +113,7 @@ func (v *Views) miss(f *file) {
 	v.lack(f)
 }
 
-// lack records that the known lines of a file may lack what the newest call changed.
+// lack records that the known lines of a file may lack the change by the newest call.
 func (v *Views) lack(f *file) {
 	if n := len(f.missed); n > 0 && f.missed[n-1] == v.now() {
 		return

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// wrappers are the texts that tools put before and after the output of a command or the text of a file; head matches
-// what is above the first of them, as a file may have such a line, too. end is empty if nothing follows.
+// wrappers are the texts before and after the output of a command or the text of a file. head must match what is
+// above begin, because a file may contain such a line, too. end is empty if nothing follows.
 var wrappers = []struct {
 	begin, end string
 	head       *regexp.Regexp
@@ -22,26 +22,25 @@ var wrappers = []struct {
 	{"OBSERVATION:\n", "", regexp.MustCompile(`^\s*$`)}, // SWE-agent
 }
 
-// tags matches elements that come before that with the text.
+// tags matches the elements before the one with the text.
 var tags = regexp.MustCompile(`^(?:\s*<(?:path|type|returncode|exit_code|warning|name|title|result|files?)>[^\n]*)*\s*$`)
 
 // shellState is what SWE-agent writes after the output of a command.
 var shellState = regexp.MustCompile(`(\n|^)\(Open file: [^\n]*\)\n\(Current directory: [^\n]*\)\nbash-\$\s*$`)
 
-// wrapperBytes is how far into a result its wrapper begins at the most.
+// wrapperBytes bounds how far into a result its wrapper may begin.
 const wrapperBytes = 400
 
 // leftOut matches what Codex writes in place of the omitted middle of a long output.
 var leftOut = regexp.MustCompile(`…\d+ tokens truncated…|\n\[\.\.\. omitted \d+ of \d+ lines`)
 
-// shortened matches what Codex writes before a long output of which it leaves out the middle: how many lines
-// there were.
+// shortened matches what Codex writes before a long output whose middle it omits: how many lines there were.
 var shortened = regexp.MustCompile(`^(?:Warning: truncated output \(original token count: \d+\)\n)?Total output lines: (\d{1,5})\n\n`)
 
-// hole is in the place of a line that a tool left out.
+// hole replaces a line that a tool omitted.
 const hole = "\x00"
 
-// withHole is an output of so many lines with a hole in the place of each that is not there in full.
+// withHole returns an output of the given number of lines, with a hole for each line that is not there in full.
 func withHole(output, lines string) string {
 	total, err := strconv.Atoi(lines)
 	at := leftOut.FindStringIndex(output)
@@ -57,7 +56,7 @@ func withHole(output, lines string) string {
 	return head + strings.Repeat(hole+"\n", missing) + tail
 }
 
-// unwrap is the output or file text in a result, without the tool's wrapper and remarks.
+// unwrap returns the output or file text in a result, without the tool's wrapper and remarks.
 func unwrap(body string) string {
 	body, _, _ = strings.Cut(body, "\n\n<system-reminder>")
 	body, _, _ = strings.Cut(body, "\n\n--- Newly Discovered Project Context ---\n") // Gemini CLI
@@ -96,7 +95,7 @@ func unwrap(body string) string {
 	return body
 }
 
-// outputIn is the output in the JSON that early versions of Codex return for a command, or that a program
+// outputIn returns the output in the JSON that early versions of Codex return for a command, or that a program
 // printed.
 func outputIn(body string) string {
 	var result struct {

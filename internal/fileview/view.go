@@ -17,7 +17,7 @@ import (
 
 // Call is a tool call with its result. Views keep its texts.
 type Call struct {
-	// Operations is what it does, as the function of this name says.
+	// Operations are what the function of that name returns for the call.
 	Operations []fileop.Operation
 	Body       string
 	// Failed is set if the result is an error, or there is none: the call did nothing, or only a part of
@@ -27,7 +27,7 @@ type Call struct {
 	Pointer string
 }
 
-// Views are the files that calls worked on, as the newest of them left these.
+// Views keep what calls showed and wrote of files, as of the newest call.
 type Views struct {
 	files map[string]*file // by every name that a call gave it
 	// ends maps the ends of names (after a slash) to files; nil if several files have a name with that end.
@@ -59,7 +59,7 @@ type file struct {
 	sieve   *sieve // of the regions; nil if not built
 }
 
-// region is a run of lines, which no other has.
+// region is a run of known lines. No line is in two regions.
 type region struct {
 	from  int // the number of the first line; 0 is not known
 	lines []*line
@@ -78,7 +78,7 @@ func bytesOf(lines []*line) int {
 
 func (r *region) end() int { return r.from + len(r.lines) }
 
-// replace puts lines in the place of those from one to another.
+// replace replaces the lines [from, to).
 func (r *region) replace(from, to int, put []*line) {
 	r.bytes += bytesOf(put) - bytesOf(r.lines[from:to])
 	r.lines = slices.Replace(r.lines, from, to, put...)
@@ -94,12 +94,12 @@ type line struct {
 	again   bool   // whether it was shown before
 }
 
-// NewViews returns those of no calls.
+// NewViews returns views before any call.
 func NewViews() *Views { return &Views{files: map[string]*file{}, ends: map[string]*file{}} }
 
 const (
-	// mostBytes: longer arguments and results are not source text that is worked on. Of them only which files a call
-	// changed is known.
+	// mostBytes bounds the arguments and results that lines are taken from: longer ones are hardly source text.
+	// Of a call with longer ones it is known only which files it changed.
 	mostBytes = 1 << 20
 	// wholeBytes: a text below this size was not truncated by a tool that reads a whole file.
 	wholeBytes = 16 << 10
@@ -231,7 +231,7 @@ func present(text string) iter.Seq2[int, string] {
 	}
 }
 
-// readPart takes in lines of a file. It returns the first run of them, and whether there is no other.
+// readPart records lines of a file. It returns the first run of them, and whether there is no other.
 func (v *Views) readPart(f *file, from int, text string) (first region, one bool) {
 	runs := parseShown(text, from)
 	for i, run := range runs {
@@ -252,7 +252,7 @@ func (v *Views) readPart(f *file, from int, text string) (first region, one bool
 	return first, len(runs) == 1
 }
 
-// write takes in what a call writes to a file.
+// write records what a call writes to a file.
 func (v *Views) write(f *file, op fileop.Operation, body string) {
 	switch op.Kind {
 	case fileop.Write:
@@ -292,7 +292,7 @@ func (v *Views) file(dir, name string) *file {
 	return f
 }
 
-// known is the file of a name in a folder, which may be unknown; nil where there is none.
+// known returns the file of a name in a folder, which may be unknown; nil if there is none.
 func (v *Views) known(dir, name string) *file {
 	key, full := keyOf(name), fileop.Join(dir, name)
 	if f := v.at(key, full); f != nil {
@@ -362,7 +362,7 @@ func ends(name string) iter.Seq[string] {
 
 func split(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
 
-// fresh are lines that the newest call showed or wrote.
+// fresh returns lines as the newest call shows or writes them.
 func (v *Views) fresh(texts []string, edited bool) []*line {
 	texts = texts[:min(len(texts), mostShown)]
 	all, out := make([]line, len(texts)), make([]*line, len(texts))

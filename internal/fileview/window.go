@@ -11,23 +11,24 @@ import (
 )
 
 var (
-	// windowHead is above the lines of a file that SWE-agent shows: its name, and how many lines it has.
+	// windowHead matches the line above the lines of a file that SWE-agent shows: its name, and how many lines
+	// it has.
 	windowHead = regexp.MustCompile(`(?m)^\[File: (.+) \((\d{1,7}) lines total\)\]$`)
 	// windowLine is one of these lines, and searchedLine one of those that it found.
 	windowLine   = regexp.MustCompile(`^(\d{1,7}):(.*)$`)
 	searchedHead = regexp.MustCompile(`(?m)^Found \d+ matches for .* in (/.+):$`)
 	searchedLine = regexp.MustCompile(`^Line (\d{1,7}):(.*)$`)
-	// openFile says after each command which file is open.
+	// openFile matches the line after each command that names the open file.
 	openFile = regexp.MustCompile(`(?m)^\(Open file: (/.+)\)$`)
 )
 
-// original is what SWE-agent writes before a window of the file as it stays, where it refuses an edit.
+// original is what SWE-agent writes before the unchanged window of a file, if it refuses an edit.
 const original = "\nThis is the original code before your edit\n"
 
-// notApplied is in what SWE-agent says of other edits that it refuses.
+// notApplied is a part of what SWE-agent says of other edits that it refuses.
 const notApplied = "Your edit was not applied"
 
-// window takes in the window of a result, after the change that the call made in that file.
+// window records the window in a result, after the change that the call made to that file.
 func (v *Views) window(op fileop.Operation, body string) {
 	text := body
 	at := strings.Index(body, original)
@@ -85,8 +86,8 @@ func (v *Views) believed(op fileop.Operation, name string) *file {
 	return nil
 }
 
-// confirm takes in lines that an edit shows after it, all that it wrote or a part. If they are not what was
-// expected, others moved, too.
+// confirm records the lines that an edit shows after it: all that it wrote, or a part. If they are not as
+// expected, other lines moved, too.
 func (v *Views) confirm(f *file, lines shown, all bool) {
 	known := regionOf(lines.from, v.fresh(lines.lines, false))
 	outside := func(r region) bool {
@@ -123,7 +124,7 @@ func (v *Views) unlay(f *file) {
 	v.lines += f.size() - before
 }
 
-// withoutWindow takes in a result that shows no window: what a search found, or nothing but which file is open.
+// withoutWindow records a result that shows no window: what a search found, or nothing but which file is open.
 func (v *Views) withoutWindow(op fileop.Operation, text string, refused bool) {
 	if m := searchedHead.FindStringSubmatchIndex(text); m != nil {
 		f := v.believed(op, text[m[2]:m[3]])
@@ -173,7 +174,7 @@ func windowed(text string) (out shown, whole bool) {
 	return out, whole
 }
 
-// splice applies an edit that a window shows. Where its place is not known, what comes after may be elsewhere.
+// splice applies an edit that a window shows. If its place is unknown, the lines after it may have moved.
 func (v *Views) splice(f *file, op fileop.Operation, window shown, total int) {
 	put := strings.Split(strings.TrimSuffix(op.New, "\n"), "\n")
 	if op.New == "" {
@@ -193,7 +194,7 @@ func (v *Views) splice(f *file, op fileop.Operation, window shown, total int) {
 	v.overwrite(f, from, gone, put)
 }
 
-// overwrite puts lines in the place of so many from one on.
+// overwrite replaces the given number of lines from one on.
 func (v *Views) overwrite(f *file, from, gone int, put []string) {
 	v.cut(f, from, gone, len(put)-gone)
 	if len(put) > 0 {
@@ -201,7 +202,7 @@ func (v *Views) overwrite(f *file, from, gone int, put []string) {
 	}
 }
 
-// cut forgets so many lines from one on, and moves those after them.
+// cut forgets the given number of lines from one on, and moves those after them.
 func (v *Views) cut(f *file, from, gone, moved int) {
 	before := f.size()
 	var kept []region

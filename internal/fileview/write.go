@@ -17,9 +17,9 @@ const (
 	blockLines = 8
 	// nearEdit is how many lines from an edit count as near it.
 	nearEdit = 12
-	// narrowSpan: a call that showed fewer lines was after just these, not after the whole file.
+	// narrowSpan: a call that showed fewer lines asked for just these, not for the whole file.
 	narrowSpan = 150
-	// leastLine: a shorter line, in bytes, says nothing by itself.
+	// leastLine: a shorter line, in bytes, is of no use by itself.
 	leastLine = 12
 	// longestLine: a longer line, in bytes, is not edited as a line and never shown.
 	longestLine = 1000
@@ -122,7 +122,7 @@ func (v *Views) blocks(out []block, files []*file, i, n int, gauge budget.Gauge,
 	return out
 }
 
-// worth is how likely a line is to be needed again, relative to others.
+// worth estimates how likely a line is to be needed again, relative to others.
 func (v *Views) worth(l *line, near bool, ages Ages) uint64 {
 	const scale = 1 << 16
 	w := uint64(scale * ageHalf / (ageHalf + v.now() - l.touched))
@@ -182,8 +182,8 @@ func (v *Views) pieces(files []*file, picked []block, gauge budget.Gauge) []budg
 	return out
 }
 
-// fenced are lines of a region between fences. The opening fence carries the number of the first line, if
-// known. The fences are longer than any run of backticks that begins a line.
+// fenced returns lines of a region between fences. The opening fence carries the number of the first line, if
+// known.
 func (r *region) fenced(from, to int) string {
 	var text strings.Builder
 	for _, l := range r.lines[from:to] {
@@ -230,7 +230,7 @@ func (v *Views) heading(f *file, shown []block) string {
 	return text + ")\n"
 }
 
-// named are the pointers of the newest of some calls.
+// named returns the pointers of the newest of some calls.
 func (v *Views) named(calls []int, most int) string {
 	slices.Sort(calls)
 	calls = slices.Compact(calls)
@@ -243,8 +243,8 @@ func (v *Views) named(calls []int, most int) string {
 	return strings.Join(out, " ")
 }
 
-// asName is the name of a file, quoted where it could be taken for a fence, a quotation, a notice, further lines or the
-// words of somebody.
+// asName returns the name of a file, quoted if it could be mistaken for other parts of a digest: a fence, a
+// quotation, a notice, more lines or somebody's words.
 func asName(name string) string {
 	posed := slices.ContainsFunc([]string{"`", "~~~", `"`, "[contextd", "> ", "# ", "- "}, func(begin string) bool { return strings.HasPrefix(name, begin) })
 	if posed || strings.Contains(name, ": ") || strings.HasSuffix(name, ":") || strings.ContainsFunc(name, quote.Unseen) {

@@ -8,13 +8,14 @@ import (
 	"strings"
 )
 
-// Arguments are a call's, by their names in small letters without separators.
+// Arguments are the arguments of a call, by their names in lower case without separators.
 type Arguments map[string]json.RawMessage
 
-// separators are what names of arguments have between their words.
+// separators removes what separates the words of an argument's name.
 var separators = strings.NewReplacer("_", "", "-", "")
 
-// NewArguments has, of names that are alike, the last in the order of bytes.
+// NewArguments normalizes the names of a call's arguments. Of several names that become the same one, the last
+// in byte order counts.
 func NewArguments(members map[string]json.RawMessage) Arguments {
 	out := make(Arguments, len(members))
 	for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -23,14 +24,15 @@ func NewArguments(members map[string]json.RawMessage) Arguments {
 	return out
 }
 
-// decode reports whether there is an argument that a variable takes. An error of JSON allocates, and
-// most calls have few of the arguments that are asked for.
+// decode decodes an argument into v; false if there is none, or it has another type. It looks the name up first,
+// because most calls lack most of the names, and a JSON error allocates.
 func (a Arguments) decode(name string, v any) bool {
 	raw, ok := a[name]
 	return ok && json.Unmarshal(raw, v) == nil
 }
 
-// Text is the first of these arguments that is a text, or the last of texts.
+// Text returns the first of these arguments that is a text, or the last text of one that is a list; empty if
+// there is none.
 func (a Arguments) Text(names ...string) string {
 	for _, name := range names {
 		var one string
@@ -45,8 +47,8 @@ func (a Arguments) Text(names ...string) string {
 	return ""
 }
 
-// exact is the first of these arguments that is a text and not empty. It is false if none is, and one of them is
-// something else than a text: what that says is not known.
+// exact returns the first of these arguments that is a text and not empty. known is false if there is no such
+// text and one of the arguments is of another type, so that what the call says is unknown.
 func (a Arguments) exact(names ...string) (string, bool) {
 	known := true
 	for _, name := range names {
@@ -63,7 +65,7 @@ func (a Arguments) exact(names ...string) (string, bool) {
 	return "", known
 }
 
-// word is an argument that is one word, in small letters; empty if it is not.
+// word returns an argument that is a single short word, in lower case; empty if it is something else.
 func (a Arguments) word(name string) string {
 	const longest = 24
 	if raw := a[name]; len(raw) <= longest {
@@ -80,7 +82,7 @@ var pathNames = []string{
 	"targetnotebook", "uri",
 }
 
-// Path is that of the one file that a call names.
+// Path returns the path of the one file that a call names; empty if it names none, or an address on the web.
 func (a Arguments) Path() string {
 	name, _ := a.exact(pathNames...)
 	if rest, ok := strings.CutPrefix(name, "file://"); ok {
@@ -92,7 +94,7 @@ func (a Arguments) Path() string {
 	return name
 }
 
-// Folder is the folder in which a call runs, as it says; empty if it does not.
+// Folder returns the folder in which the call says that it runs; empty if it does not say.
 func (a Arguments) Folder() string { return a.Text("workdir", "cwd", "workingdirectory", "workingdir") }
 
 // Has reports whether a call has one of these arguments.
@@ -100,7 +102,7 @@ func (a Arguments) Has(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return a[name] != nil })
 }
 
-// Number is the first of these arguments that is a number greater than 0, or a text of one; 0 if none is.
+// Number returns the first of these arguments that is a number greater than 0, or a text with one; 0 if none is.
 func (a Arguments) Number(names ...string) int {
 	for _, name := range names {
 		if n, ok := a.numeric(name); ok && n > 0 {
@@ -110,7 +112,7 @@ func (a Arguments) Number(names ...string) int {
 	return 0
 }
 
-// numeric is an argument that is a number, or a text of one.
+// numeric returns an argument that is a number, or a text with one.
 func (a Arguments) numeric(name string) (int, bool) {
 	const longest = 16
 	raw := a[name]
@@ -126,7 +128,7 @@ func (a Arguments) negative(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { n, ok := a.numeric(name); return ok && n < 0 })
 }
 
-// numbers are those in an argument that is a list of them, or a text of one.
+// numbers returns the numbers of an argument that is a list of them, or a text with such a list.
 func (a Arguments) numbers(name string) []int {
 	var list []int
 	if raw := a[name]; len(raw) > 0 && json.Unmarshal(raw, &list) != nil {
@@ -135,13 +137,13 @@ func (a Arguments) numbers(name string) []int {
 	return list
 }
 
-// set reports whether one of these arguments is true, or a text that says so.
+// set reports whether one of these arguments is true, or the text "true".
 func (a Arguments) set(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(strings.Trim(string(a[name]), `"`), "true") })
 }
 
-// Elsewhere reports whether a call does nothing to files of this machine: it only says what it would change, or works
-// on a repository of a server, or on a page of the web.
+// Elsewhere reports whether a call changes no file of this machine: it is a dry run, or works on a repository on
+// a server or on a page of the web.
 func (a Arguments) Elsewhere() bool {
 	return a.set("dryrun", "previewonly") || a.Has("owner") && a.Has("repo") || strings.HasPrefix(a.Text("url", "uri"), "http")
 }

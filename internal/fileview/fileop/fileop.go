@@ -1,5 +1,5 @@
-// Package fileop has what calls do to files, as operations, and reads those off a call that it states
-// to the letter: in a patch, or in the arguments of a tool that works on one file.
+// Package fileop defines the operations that calls do to files, and finds those that a call states literally: in
+// a patch, or in the arguments of a tool that works on files.
 package fileop
 
 import (
@@ -34,39 +34,39 @@ type Operation struct {
 	Kind Kind
 	Path string
 	To   string
-	// Dir is the folder in which relative names are, as the call says it; empty if it does not say.
+	// Dir is the folder that relative names are relative to; empty if the call does not say.
 	Dir string
-	// From is the first line of what is read, counted from 1, or the line after which
-	// something is inserted; 0 is not known.
+	// From is the first line of what is read, counted from 1, or the line after which something is inserted; 0
+	// is unknown.
 	From int
-	// Lines is how many lines of the file are shown at the most; 0 is any number. Of a Replace, Old is in so many
-	// lines from From on, if these are known.
+	// Lines is the most lines of the file that are shown; 0 is no limit. For a Replace with From, Old is within
+	// this many lines from From on.
 	Lines int
-	// Old is what must be in the file to the letter, and New what is there after.
+	// Old is the exact text that is replaced, and New the text in its place.
 	Old, New string
-	// All is set where every place of Old is replaced, or the whole file is read; see Kind for what it
-	// says of others.
+	// All is set where every Old is replaced, or the whole file is read. Kind says what it means for other
+	// kinds.
 	All bool
-	// Trim is set where a tool that replaces Old by nothing takes the line feed after it, too.
+	// Trim is set where a tool that deletes Old deletes the line feed after it, too.
 	Trim bool
-	// First is set where a tool takes the first place of Old that comes after what it changed before in the file, and
-	// after a line that has Anchor if that is not empty.
+	// First is set where a tool replaces the first Old after its previous change of the file and, if Anchor is
+	// not empty, after a line with Anchor.
 	First  bool
 	Anchor string
-	// Listed is set where a call reads files of a list: the result names each. Path may be a pattern.
+	// Listed is set where a call reads a list of files, so that its result names each. Path may be a pattern.
 	Listed bool
-	// ByLine is set where the first place of each line is replaced.
+	// ByLine is set where the first Old of each line is replaced.
 	ByLine bool
-	// Part is set where a command or a program does it, maybe among other things: it may be done although
-	// the call failed.
+	// Part is set where a command or a program does this, perhaps among other things. It may have been done
+	// although the call failed.
 	Part bool
 }
 
-// Shows reports whether it changes nothing: a part of the result is what it shows.
+// Shows reports whether the operation changes nothing, and shows what it found as a part of the result.
 func (op Operation) Shows() bool { return op.Kind == Read || op.Kind == Search || op.Kind == Print }
 
-// Uncertain is the operation where nothing says that it is done as it is written: the text of the file
-// is not known then.
+// Uncertain returns what is left of the operation if it may not have been done as written: the file may have
+// another text afterwards.
 func (op Operation) Uncertain() Operation {
 	switch op.Kind {
 	case Substitute:
@@ -77,13 +77,14 @@ func (op Operation) Uncertain() Operation {
 	return op
 }
 
-// Substitution is an edit of a text that may be nowhere in a file. It is not known where it joins lines.
+// Substitution returns an edit of a text that the file may not have. known is false where the edit joins lines,
+// since the result is then unknown.
 func Substitution(path, before, after string) (op Operation, known bool) {
 	known = before != "" && (!strings.HasSuffix(before, "\n") || after == "" || strings.HasSuffix(after, "\n"))
 	return Operation{Kind: Substitute, Path: path, Old: before, New: after}, known
 }
 
-// Changes are changes of files, or of what is in folders, each once.
+// Changes returns unknown changes of files, or of everything in folders, one for each name.
 func Changes(names []string) []Operation {
 	var out []Operation
 	once := map[string]bool{}
@@ -96,10 +97,10 @@ func Changes(names []string) []Operation {
 	return out
 }
 
-// Slashed is a name with the separators that all systems know.
+// Slashed returns a name with slashes as separators, which all systems accept.
 func Slashed(name string) string { return strings.ReplaceAll(name, `\`, "/") }
 
-// In sets the folder of operations, and returns them.
+// In sets the folder of all operations, and returns them.
 func In(dir string, ops []Operation) []Operation {
 	for i := range ops {
 		ops[i].Dir = dir
@@ -107,11 +108,12 @@ func In(dir string, ops []Operation) []Operation {
 	return ops
 }
 
-// Full is a relative name joined to the folder in which the operation happens; empty for other names, and
-// where the folder is not known.
+// Full returns a relative name joined to the operation's folder; empty for other names, and if the folder is
+// unknown.
 func (op Operation) Full(name string) string { return Join(op.Dir, name) }
 
-// Join is a relative name in a folder; empty if the name is not relative, or the folder is not known.
+// Join returns a relative name joined to a folder; empty if the name is not relative, the folder is unknown, or
+// the two together say no more than the name.
 func Join(dir, name string) string {
 	dir, name = Slashed(dir), Slashed(name)
 	if dir == "" || name == "" || absolute(name) {

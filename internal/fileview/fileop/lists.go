@@ -10,8 +10,8 @@ import (
 // listNames are the names of the arguments that list replacements.
 var listNames = []string{"edits", "edit", "replacements", "changes", "replacementchunks"}
 
-// Listed are the replacements that a call lists, of a file, or of that which each of them names. Of what is no
-// replacement of one text by another nothing is known.
+// Listed returns the replacements that a call lists, for the given file or for the file that each names. An
+// entry that is not a replacement of a text is an unknown change.
 func (a Arguments) Listed(path string) []Operation {
 	var out []Operation
 	for _, name := range listNames {
@@ -29,7 +29,7 @@ func (a Arguments) Listed(path string) []Operation {
 	return out
 }
 
-// objects are those in an argument that is a list of them, one of them, or a text of either.
+// objects returns the objects of an argument that is a list of objects, a single one, or a text with either.
 func (a Arguments) objects(name string) []Arguments {
 	raw := []byte(a[name])
 	if len(raw) > 0 && raw[0] == '"' {
@@ -57,10 +57,10 @@ func (a Arguments) objects(name string) []Arguments {
 // fileLists are the names of the arguments that list files.
 var fileLists = []string{"files", "paths", "filepaths", "include"}
 
-// tagged matches a file in the elements by which Roo Code listed several.
+// tagged matches a file in the XML elements with which Roo Code listed several.
 var tagged = regexp.MustCompile(`<path>([^<\n]+)</path>`)
 
-// OnFiles are the operations of a call that lists files. The result of one that reads names each of them.
+// OnFiles returns the operations of a call that lists files. If it reads them, its result names each.
 func (a Arguments) OnFiles(tool string) []Operation {
 	if !a.Has(fileLists...) && !a.Has("args") {
 		return nil
@@ -109,7 +109,7 @@ var (
 	toNames   = []string{"destination", "destinationpath", "to", "newpath", "topath", "dest", "target", "targetpath"}
 )
 
-// OnTwo is what a call does that moves or copies a file; none if it does not.
+// OnTwo returns the operation of a call that moves or copies a file; nil for other calls.
 func (a Arguments) OnTwo(tool string) []Operation {
 	to, _ := a.exact(toNames...)
 	if to == "" {

@@ -14,7 +14,7 @@ var (
 	contentNames = []string{"content", "contents", "codecontent", "filecontent"}
 )
 
-// OnFile are the operations of a call that names one file.
+// OnFile returns the operations of a call that names one file.
 func (a Arguments) OnFile(tool, path string) []Operation {
 	command, v := a.word("command"), a.verbs(tool)
 	switch {
@@ -58,7 +58,7 @@ func trimmed(tool string, ops []Operation) []Operation {
 	return ops
 }
 
-// orChange are operations, or a change that is not known where there are none and the tool changes files.
+// orChange returns the operations, or an unknown change if there are none and the tool changes files.
 func orChange(v verbs, path string, found []Operation) []Operation {
 	if len(found) == 0 && v.changes() {
 		return []Operation{{Kind: Change, Path: path}}
@@ -66,7 +66,7 @@ func orChange(v verbs, path string, found []Operation) []Operation {
 	return found
 }
 
-// Changed is a change that is not known of the one file that a call names, if its tool changes files.
+// Changed returns an unknown change of the one file that a call names, if its tool changes files.
 func (a Arguments) Changed(tool string) []Operation {
 	if path := a.Path(); path != "" {
 		return orChange(a.verbs(tool), path, nil)
@@ -74,7 +74,7 @@ func (a Arguments) Changed(tool string) []Operation {
 	return nil
 }
 
-// given is an operation by the text in an argument; a change that is not known where that is no text.
+// given returns the operation with the text in an argument, or an unknown change if that is not a text.
 func (a Arguments) given(kind Kind, path string, names ...string) Operation {
 	text, ok := a.exact(names...)
 	if !ok || text == "" && slices.ContainsFunc(names, func(name string) bool { return string(a[name]) == "null" }) {
@@ -83,8 +83,8 @@ func (a Arguments) given(kind Kind, path string, names ...string) Operation {
 	return Operation{Kind: kind, Path: path, New: text}
 }
 
-// insert is what an editor does that is given the number of a line. Most put the text after it, that of Cline,
-// where the text is new_text, before it; -1 is the end of the file.
+// insert returns the operation of an editor that inserts at a line number. Most insert the text after that line;
+// Cline, whose argument is new_text, before it. -1 is the end of the file.
 func (a Arguments) insert(path string) []Operation {
 	line, ok := a.numeric("insertline")
 	op := a.given(Insert, path, slices.Concat(newNames, []string{"inserttext"})...)
@@ -106,7 +106,7 @@ func (a Arguments) insert(path string) []Operation {
 	return []Operation{op}
 }
 
-// counted are the replacements of an editor that puts a number after the names of the arguments of each.
+// counted returns the replacements of an editor that numbers the arguments of each replacement.
 func (a Arguments) counted(path string) []Operation {
 	var out []Operation
 	for i := 1; a.Has("oldstr" + strconv.Itoa(i)); i++ {
@@ -119,18 +119,18 @@ func (a Arguments) counted(path string) []Operation {
 	return out
 }
 
-// placeNames are names of arguments that say which part of a file a text is for.
+// placeNames are names of arguments that select a part of a file for a text.
 var placeNames = []string{
 	"start", "end", "startline", "endline", "linestart", "lineend", "firstline", "lastline", "fromline", "toline", "linenumber", "lines", "range", "linerange",
 	"offset", "position", "row", "column", "after", "before", "afterline", "beforeline", "insertafter", "insertbefore", "anchor", "symbol", "namepath", "cellid",
 	"cellnumber", "needle", "startlineoneindexed", "firstreplacedline",
 }
 
-// elided matches a line of a text in whose place an editor puts what the file has.
+// elided matches a line that an editor replaces by lines of the file.
 var elided = regexp.MustCompile(`(?mi)^[ \t]*(?://|#|/\*|<!--|--|;|%|\{/\*)?[ \t]*\.\.\.[ \t]*\(?(?:existing|rest|remaining|unchanged|other|same|keep|previous)\b`)
 
-// write is what a call does that gives a text for a file: all of it, what comes at its end, what
-// comes before a line, or what takes the place of a part that is not known.
+// write returns the operation of a call that gives a text for a file: for all of it, for its end, for the place
+// before a line, or for an unknown part.
 func (a Arguments) write(v verbs, path string, names ...string) Operation {
 	unknown := Operation{Kind: Change, Path: path}
 	op := a.given(Write, path, names...)
@@ -153,10 +153,10 @@ func (a Arguments) write(v verbs, path string, names ...string) Operation {
 	return op
 }
 
-// wholeModes are what the argument mode may be where all of a file is written.
+// wholeModes are the values of the argument mode with which a whole file is written.
 var wholeModes = []string{"write", "overwrite", "rewrite", "create", "replace", "new", "full", "w"}
 
-// onePatch are the operations of a patch that is given for one file, whatever it calls that.
+// onePatch returns the operations of a patch that is given for one file, whatever name the patch has for it.
 func onePatch(path, text string) []Operation {
 	if found := searchReplace(path, text); len(found) > 0 {
 		return found
@@ -168,16 +168,16 @@ func onePatch(path, text string) []Operation {
 	return found
 }
 
-// pairs are names of the arguments for a text and what it becomes where both are there.
+// pairs are names of two arguments: of a text, and of its replacement.
 var pairs = [][2]string{{"before", "after"}, {"find", "replace"}, {"find", "replacement"}}
 
-// replaces reports whether a call, or a part of it, gives a text and what it becomes.
+// replaces reports whether the arguments have a text and its replacement.
 func (a Arguments) replaces() bool {
 	return a.Has(oldNames...) || slices.ContainsFunc(pairs, func(pair [2]string) bool { return a.Has(pair[0]) && a.Has(pair[1]) })
 }
 
-// replace is what a call, or a part of it, does that gives a text and what it becomes. Where it says between which
-// lines that is, another place does not count.
+// replace returns the replacement that the arguments describe. If they limit it to some lines, the text is not
+// replaced elsewhere.
 func (a Arguments) replace(path string) Operation {
 	before, ok := a.exact(oldNames...)
 	after, ok2 := a.exact(newNames...)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The names of the arguments that say where what is read begins, and those of which any says that it may not be
-// all of the file.
+// startNames are the names of arguments with the first line to read, and partNames those of arguments that may
+// limit the reading to a part of the file.
 var (
 	startNames = []string{"offset", "startline", "start", "linestart", "lineoffset", "startlineoneindexed", "firstline", "fromline"}
 	partNames  = []string{
@@ -17,13 +17,14 @@ var (
 	}
 )
 
-// selecting are parts of the names of arguments that select lines in another way.
+// selecting are parts of the names of arguments that select lines in some other way.
 var selecting = []string{"range", "line", "query", "regex", "pattern", "symbol", "anchor", "section", "heading", "filter", "search", "cell", "page", "tail", "from", "until", "selector"}
 
-// selected is a path that says what is read of the file, as Oh My Pi has it: a.go:41-43.
+// selected matches a path that ends with the lines to read, as in Oh My Pi: a.go:41-43.
 var selected = regexp.MustCompile(`^(.*[^:/\\]):(?:(\d{1,7})(?:[-+]\d{0,7})?|raw)$`)
 
-// read is what a call does that shows a file, or lines of it. From is 0 where only the result can say which.
+// read returns the operation of a call that shows a file or lines of it. From is 0 where only the result can say
+// which lines.
 func (a Arguments) read(tool, path string) Operation {
 	op := Operation{Kind: Read, Path: path, From: 1, All: true}
 	if m := selected.FindStringSubmatch(path); m != nil {
@@ -52,7 +53,7 @@ func (a Arguments) read(tool, path string) Operation {
 	return op
 }
 
-// selects reports whether an argument selects lines in a way that is not known.
+// selects reports whether an argument selects lines in a way that is not followed.
 func (a Arguments) selects() bool {
 	if mode := a.word("mode"); a.Has("mode") && !slices.Contains([]string{"", "slice", "text", "full", "raw", "line", "lines", "file"}, mode) {
 		return true

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// verbs are the words in the name of a tool, and in the arguments that say which of its tasks it does: in small
-// letters, with a blank before and after each.
+// verbs are the words in a tool's name, and in the arguments that choose one of its tasks: in lower case, each
+// between blanks.
 type verbs string
 
 func (a Arguments) verbs(tool string) verbs {
@@ -36,18 +36,18 @@ func (a Arguments) verbs(tool string) verbs {
 	return verbs(append(out, ' '))
 }
 
-// has reports whether one of some words is among the verbs.
+// has reports whether one of the words is among the verbs.
 func (v verbs) has(words ...string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(string(v), " "+word+" ") })
 }
 
-// contains reports whether one of some texts is in a verb.
+// contains reports whether one of the texts is a part of a verb.
 func (v verbs) contains(texts ...string) bool {
 	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(string(v), text) })
 }
 
-// reads reports whether the result is the text of a file, or of lines of it: not what a picture, an outline or
-// the like is shown as.
+// reads reports whether the result is the text of a file or of lines of it, and not something derived, such as
+// an outline.
 func (v verbs) reads() bool {
 	switch {
 	case v.contains("image", "outline", "symbol", "director", "folder", "notebook", "diff", "metadata", "terminal", "definition", "summary", "history"):
@@ -60,7 +60,7 @@ func (v verbs) reads() bool {
 	return v.has("file") && v.has("get", "fetch", "show", "load") && v.has("text", "content", "contents", "lines")
 }
 
-// writing are parts of verbs that say that a tool changes a file by what it is given.
+// writing are parts of verbs of tools that change a file by a given text.
 var writing = []string{"write", "edit", "insert", "append", "replace", "create", "modify"}
 
 // changes reports whether a tool changes the file that it is given.
@@ -73,12 +73,12 @@ func (v verbs) changes() bool {
 	)
 }
 
-// stores reports whether a tool writes a text that it is given into a file.
+// stores reports whether a tool writes a given text into a file.
 func (v verbs) stores() bool {
 	return v.changes() || v.has("new", "add", "store", "make", "set", "generate", "overwrite")
 }
 
-// removes reports whether a tool deletes files: not what is in them.
+// removes reports whether a tool deletes files, rather than parts of their texts.
 func (v verbs) removes() bool {
 	return v.has("delete", "remove", "trash") && (v.has("file", "files", "path", "paths") || v.contains("director", "folder")) &&
 		!v.has("line", "lines", "from", "in", "symbol", "content", "text", "block")

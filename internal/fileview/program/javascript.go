@@ -11,11 +11,11 @@ import (
 	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
-// jsWrites are functions by which a program in JavaScript may change a file.
+// jsWrites are functions by which a JavaScript program may change a file.
 var jsWrites = regexp.MustCompile(`^(?:(?:writeFile|appendFile|rename|unlink|rm|copyFile|cp|truncate)(?:Sync)?|createWriteStream|writeTextFile|(?:exec|spawn|execFile)(?:Sync)?)$`)
 
-// JavaScript are the changes that a program in JavaScript makes to files: if it changes any, each file
-// may be that it names.
+// JavaScript returns the changes that a JavaScript program makes to files: if it changes any, all files that it
+// names count as changed.
 func JavaScript(text string) []fileop.Operation {
 	tokens := scanJavaScript(text)
 	for i, t := range tokens {
@@ -27,7 +27,7 @@ func JavaScript(text string) []fileop.Operation {
 	return nil
 }
 
-// fileNames are the literals of a program that may be names of files.
+// fileNames returns the literals of a program that may be names of files.
 func fileNames(tokens []token) []string {
 	const longest = 256 // bytes
 	var out []string
@@ -61,7 +61,7 @@ type cursor struct {
 	at     int
 }
 
-// is reports whether a token is a mark.
+// is reports whether a token is the given punctuation.
 func (c *cursor) is(at int, mark string) bool {
 	return c.kind(at) == punctuation && c.tokens[at].text == mark
 }
@@ -73,8 +73,8 @@ func (c *cursor) kind(at int) tokenKind {
 	return unknown
 }
 
-// scanJavaScript are the tokens of a program in JavaScript, without comments. It goes over the text once; a
-// literal that does not end hides the rest of its line, or a template the rest of the program.
+// scanJavaScript returns the tokens of a JavaScript program, without comments. It goes over the text once; an
+// unclosed literal hides the rest of its line, and an unclosed template the rest of the program.
 func scanJavaScript(text string) []token {
 	s := scanner{text: text}
 	for s.at < len(text) {
@@ -93,7 +93,7 @@ func (s *scanner) add(kind tokenKind, text string) {
 	s.tokens = append(s.tokens, token{kind, text})
 }
 
-// last is the text of the last token, if it is no literal.
+// last returns the text of the last token; empty if that is a literal.
 func (s *scanner) last() string {
 	if n := len(s.tokens); n > 0 && s.tokens[n-1].kind != literal {
 		return s.tokens[n-1].text
@@ -133,7 +133,7 @@ func (s *scanner) next() {
 	}
 }
 
-// skipTo goes on after the next of these, or to the end.
+// skipTo skips the next of these texts, or everything if there is none.
 func (s *scanner) skipTo(end string) {
 	if n := strings.Index(s.text[s.at:], end); n >= 0 {
 		s.at += n + len(end)
@@ -142,7 +142,7 @@ func (s *scanner) skipTo(end string) {
 	}
 }
 
-// beforeValue reports whether a value comes next, and no operator.
+// beforeValue reports whether a value comes next, and not an operator.
 func (s *scanner) beforeValue() bool {
 	if len(s.tokens) == 0 {
 		return true
@@ -151,7 +151,7 @@ func (s *scanner) beforeValue() bool {
 	return last.kind == punctuation && last.text != ")" && last.text != "]" && last.text != "}" || last.kind == word && last.text == "return"
 }
 
-// quoted takes in a text between quotes.
+// quoted reads a text between quotes.
 func (s *scanner) quoted(quote byte) {
 	for i := s.at + 1; i < len(s.text); i++ {
 		switch s.text[i] {
@@ -171,7 +171,7 @@ func (s *scanner) quoted(quote byte) {
 	s.at = len(s.text)
 }
 
-// template takes in a text between backticks, as a sum of its parts in brackets.
+// template reads a text between backticks, as a sum of its parts in brackets.
 func (s *scanner) template() {
 	raw := s.last() == "raw"
 	take := func(text string) {
@@ -215,7 +215,7 @@ func (s *scanner) template() {
 	s.at = len(s.text)
 }
 
-// hole is where the expression in a template ends, by its brackets and quotes.
+// hole returns where the expression in a template ends, going by brackets and quotes.
 func (s *scanner) hole(at int) int {
 	depth := 0
 	var quote byte
@@ -240,7 +240,7 @@ func (s *scanner) hole(at int) int {
 	return len(s.text)
 }
 
-// regex takes in a regular expression, which may have quotes in it.
+// regex reads a regular expression, which may contain quotes.
 func (s *scanner) regex() {
 	class := false
 	for i := s.at + 1; i < len(s.text); i++ {
@@ -261,7 +261,7 @@ func (s *scanner) regex() {
 	s.at = len(s.text)
 }
 
-// Unescape is the text of a literal.
+// Unescape returns the text of a literal.
 func Unescape(text string) string {
 	at := strings.IndexByte(text, '\\')
 	if at < 0 {

@@ -1,5 +1,5 @@
-// Package program reads off the source of a program what it does to files, and which tools it calls. No
-// program is run: what it does is known as far as it is made of literals.
+// Package program infers from a program's source what it does to files, and which tools it calls. It runs no
+// program: it follows only what consists of literals.
 package program
 
 import (
@@ -8,13 +8,15 @@ import (
 	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
-// MostBytes is above what a program has that an agent writes to change some files.
+// MostBytes is the size above which programs are not followed: those that agents write to change some files are
+// smaller.
 const MostBytes = 64 << 10
 
-// UnknownPart is in a text for what is put into it and not known. No program has this character.
+// UnknownPart is in a text in place of an inserted value that is unknown. No program contains this character.
 const UnknownPart = "\x00"
 
-// Changes are those that the program in a file makes, whose name says in which language it is written.
+// Changes returns the changes that the program in a file makes. The ending of the file's name says in which
+// language it is written.
 func Changes(name, text string) []fileop.Operation {
 	if len(text) > MostBytes {
 		return nil

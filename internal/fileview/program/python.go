@@ -7,10 +7,10 @@ import (
 	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
-// Python are the changes that a program in Python makes to files. It is not run. Variables are followed
-// where they are texts, files or what was read from these, and only by statements that run once. A file
-// that is written with a text that is not known is changed; where it is not known which file that is,
-// each may be that the program names.
+// Python returns the changes that a Python program makes to files. It follows variables that hold texts, files
+// or contents of files, as long as only statements that run once assign them. A file written with an unknown
+// text counts as changed. Where it is unknown which file is written, all that the program names count as
+// changed.
 func Python(text string) []fileop.Operation {
 	p := pyProgram{cursor: cursor{tokens: scanPython(text)}, known: map[string]pyValue{}, written: map[string]int{}, used: map[int]bool{}}
 	for p.at < len(p.tokens) {
@@ -19,7 +19,7 @@ func Python(text string) []fileop.Operation {
 	return p.changes()
 }
 
-// pyProgram is what is known of one up to a place in it.
+// pyProgram is what is known of a program up to a place in it.
 type pyProgram struct {
 	cursor
 	begun  int // where its statement begins
@@ -37,13 +37,13 @@ type pyProgram struct {
 	ends    bool // it may end early, and nothing says whether it did
 }
 
-// pyBlock are the statements after a header.
+// pyBlock is the block of statements under a header.
 type pyBlock struct {
 	indent  int
 	certain bool
 }
 
-// pyEffect is what becomes of a file.
+// pyEffect is what the program does to a file.
 type pyEffect struct {
 	path  string
 	begun bool // something was written
@@ -66,39 +66,39 @@ type pyValue struct {
 	kind pyKind
 	text string
 	mode string // of a handle
-	// effect is the place of what becomes of the file of a handle that writes.
+	// effect is the index of the file's entry in pyProgram.effects, for a handle that writes.
 	handle, effect int
-	// after is how often the file had been written when it was read, or opened.
+	// after is how often the file had been written when it was read or opened.
 	after int
 	edits *pyEdit
 }
 
-// pyEdit is the newest of some edits.
+// pyEdit is the newest edit of a list, linked to those before.
 type pyEdit struct {
 	op     fileop.Operation
 	before *pyEdit
 }
 
-// pyHeaders are words that begin blocks, and whether these run once.
+// pyHeaders are the words that begin blocks; true for blocks that run once.
 var pyHeaders = map[string]bool{"with": true, "if": false, "elif": false, "else": false, "for": false, "while": false, "def": false, "class": false, "try": false, "except": false, "finally": false, "match": false, "case": false, "async": false}
 
-// pyPerhaps are words of statements of which parts may not run, or later.
+// pyPerhaps are words of statements that may run in part only, or later.
 var pyPerhaps = map[string]bool{"and": true, "or": true, "if": true, "for": true, "lambda": true, "assert": true}
 
-// pyBinds are words after which names are given to something else.
+// pyBinds are words that bind the names after them to other values.
 var pyBinds = map[string]bool{"for": true, "def": true, "class": true, "except": true, "del": true, "async": true, "import": true, "from": true}
 
-// pyWrites are methods and modules by which a file may be changed that is not known. What is written
-// to a file that is open needs none of them: that it was opened is known.
+// pyWrites are methods and modules that may change a file that is unknown. Writing to an open file is not among
+// them: its opening is recorded.
 var pyWrites = map[string]bool{"write_text": true, "write_bytes": true, "unlink": true, "rename": true, "shutil": true, "subprocess": true, "fileinput": true}
 
-// pySystem are functions of os by which one may be changed.
+// pySystem are functions of os that may change such a file.
 var pySystem = map[string]bool{"replace": true, "remove": true, "system": true, "popen": true}
 
-// pyMode is how a file is opened that is written.
+// pyMode matches the modes in which a file is opened for writing.
 var pyMode = regexp.MustCompile(`^[rbt]*[wax+][rbt+]*$`)
 
-// step takes in a statement's beginning, a value in it, or a token that says nothing.
+// step reads the beginning of a statement, a value in it, or a token of no interest.
 func (p *pyProgram) step(depth int) {
 	at := p.at
 	switch t := p.tokens[at]; {
@@ -128,7 +128,7 @@ func (p *pyProgram) step(depth int) {
 	p.at = max(p.at, at+1)
 }
 
-// member takes in a name after a dot, of something that is not known.
+// member reads a name after a dot, of an unknown value.
 func (p *pyProgram) member(name string) {
 	of := ""
 	if p.kind(p.at-2) == word {
@@ -147,7 +147,7 @@ func (p *pyProgram) member(name string) {
 	}
 }
 
-// begin takes in the beginning of a statement.
+// begin reads the beginning of a statement.
 func (p *pyProgram) begin(indent int) {
 	p.at++
 	if p.kind(p.at) == lineBreak || p.at == len(p.tokens) {
@@ -185,7 +185,7 @@ func (p *pyProgram) begin(indent int) {
 	}
 }
 
-// imported takes in the words after from: functions by which a file may be changed that is not known.
+// imported reads the words after from. Imported functions may change files that are unknown.
 func (p *pyProgram) imported(from []token) {
 	if len(from) > 0 && pyWrites[from[0].text] || slices.ContainsFunc(from, func(t token) bool {
 		return from[0].text == "os" && (pySystem[t.text] || pyWrites[t.text])
@@ -202,7 +202,7 @@ func (p *pyProgram) set(name string, v pyValue) {
 	}
 }
 
-// assigned takes in a mark after which something is assigned, unless it compares.
+// assigned reads an equals sign: it assigns, unless it is a part of a comparison.
 func (p *pyProgram) assigned() {
 	at := p.at
 	p.at++
@@ -216,7 +216,7 @@ func (p *pyProgram) assigned() {
 	}
 }
 
-// forget forgets what is known by the words between two places.
+// forget forgets the values of all names between two places.
 func (p *pyProgram) forget(from, to int) {
 	for _, t := range p.tokens[from:max(from, to)] {
 		if t.kind == word {
@@ -225,7 +225,7 @@ func (p *pyProgram) forget(from, to int) {
 	}
 }
 
-// changes are what becomes of files.
+// changes returns what the program does to files.
 func (p *pyProgram) changes() []fileop.Operation {
 	changed := map[string]bool{}
 	for _, e := range p.effects {

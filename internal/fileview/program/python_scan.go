@@ -2,8 +2,8 @@ package program
 
 import "strings"
 
-// scanPython are the tokens of a program in Python, without comments. It goes over the text once; a
-// literal that does not end hides the rest of its line, or of the program.
+// scanPython returns the tokens of a Python program, without comments. It goes over the text once; an unclosed
+// literal hides the rest of its line, or of the program.
 func scanPython(text string) []token {
 	s := pythonScanner{scanner: scanner{text: text}}
 	s.line()
@@ -70,7 +70,7 @@ func (s *pythonScanner) next() {
 	}
 }
 
-// quoted takes in a text between quotes, of which the prefix says how it is to be read.
+// quoted reads a text between quotes, with the prefix that says how to read it.
 func (s *pythonScanner) quoted(prefix string) {
 	quote := s.text[s.at : s.at+1]
 	if triple := strings.Repeat(quote, 3); strings.HasPrefix(s.text[s.at:], triple) {
@@ -110,7 +110,7 @@ func (s *pythonScanner) take(prefix, text string) {
 	s.add(literal, text)
 }
 
-// unescapePython is the text of a literal. Python leaves a backslash before most characters. Bytes that are
+// unescapePython returns the text of a literal. Python keeps a backslash before most characters. Bytes that are
 // written as numbers may be no characters.
 func unescapePython(text string, bytes bool) (string, bool) {
 	if !strings.Contains(text, `\`) {

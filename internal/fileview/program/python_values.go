@@ -8,11 +8,11 @@ import (
 	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
-// pyInteger is a number that may say how many places are replaced.
+// pyInteger matches a number, such as how many places are replaced.
 var pyInteger = regexp.MustCompile(`^\d+$`)
 
-// sum is the value of what comes next, joined by +. It stops at what it does not know, and never
-// inside of brackets.
+// sum returns the value of the expression that comes next: products joined by +. It stops at what it does not
+// know, and never inside brackets.
 func (p *pyProgram) sum(depth int) (pyValue, bool) {
 	v, ok := p.product(depth)
 	if !ok || !p.is(p.at, "+") {
@@ -31,7 +31,7 @@ func (p *pyProgram) sum(depth int) (pyValue, bool) {
 	return pyValue{kind: pyText, text: text}, ok
 }
 
-// join makes one text of some.
+// join joins parts of a text; false if the program has built too much.
 func (p *pyProgram) join(parts []string) (string, bool) {
 	for _, part := range parts {
 		p.built += len(part)
@@ -42,8 +42,7 @@ func (p *pyProgram) join(parts []string) (string, bool) {
 	return strings.Join(parts, ""), true
 }
 
-// product is a literal, a variable, a file, or what is in brackets, with the methods that are called
-// on it.
+// product returns a literal, a variable, a file or a value in brackets, after the methods called on it.
 func (p *pyProgram) product(depth int) (pyValue, bool) {
 	if depth > mostNesting || p.at >= len(p.tokens) {
 		return pyValue{}, false
@@ -65,7 +64,7 @@ func (p *pyProgram) product(depth int) (pyValue, bool) {
 	return v, false
 }
 
-// first is what methods are called on.
+// first returns the value that methods are called on.
 func (p *pyProgram) first(depth int) (pyValue, bool) {
 	t := p.tokens[p.at]
 	if t.kind == word && (t.text == "pathlib" || t.text == "io" || t.text == "codecs") && p.is(p.at+1, ".") && p.kind(p.at+2) == word {
@@ -111,7 +110,7 @@ func (p *pyProgram) first(depth int) (pyValue, bool) {
 	return v, ok
 }
 
-// pyArguments are those of a call; the kind of those that are not known is 0.
+// pyArguments are the arguments of a call; unknown ones have the kind 0.
 type pyArguments []pyArgument
 
 type pyArgument struct {
@@ -119,7 +118,7 @@ type pyArgument struct {
 	value pyValue
 }
 
-// at is the argument at a place, or of a name.
+// at returns the argument at an index, or with a name.
 func (a pyArguments) at(i int, name string) pyValue {
 	if n := slices.IndexFunc(a, func(g pyArgument) bool { return name != "" && g.name == name }); n >= 0 {
 		return a[n].value
@@ -130,18 +129,18 @@ func (a pyArguments) at(i int, name string) pyValue {
 	return pyValue{}
 }
 
-// has reports whether there is an argument at a place, or of a name.
+// has reports whether there is an argument at an index, or with a name.
 func (a pyArguments) has(i int, name string) bool {
 	return i < len(a) && a[i].name == "" || slices.ContainsFunc(a, func(g pyArgument) bool { return g.name == name })
 }
 
-// plain reports whether a file is read or written in the encoding that nearly all have.
+// plain reports whether a file is read or written as UTF-8.
 func (a pyArguments) plain(i int) bool {
 	encoding := strings.ToLower(a.at(i, "encoding").text)
 	return !a.has(i, "encoding") || encoding == "utf-8" || encoding == "utf8"
 }
 
-// mode is how a file is opened; what is not known may write.
+// mode returns the mode in which a file is opened; an unknown one may write.
 func (a pyArguments) mode(i int) string {
 	switch mode := a.at(i, "mode"); {
 	case !a.has(i, "mode"):
@@ -152,7 +151,7 @@ func (a pyArguments) mode(i int) string {
 	return "+"
 }
 
-// arguments are those up to the bracket that closes next.
+// arguments reads the arguments up to the closing bracket.
 func (p *pyProgram) arguments(depth int) pyArguments {
 	var out pyArguments
 	for p.at < len(p.tokens) && p.kind(p.at) != lineBreak {
@@ -179,7 +178,7 @@ func (p *pyProgram) arguments(depth int) pyArguments {
 	return out
 }
 
-// rest goes on to the comma or the bracket after an argument.
+// rest skips to the comma or bracket after an argument.
 func (p *pyProgram) rest(depth int) {
 	for level := 0; p.at < len(p.tokens) && p.kind(p.at) != lineBreak; {
 		t := p.tokens[p.at]
@@ -200,7 +199,7 @@ func (p *pyProgram) rest(depth int) {
 	}
 }
 
-// open is a file that is opened. What is written to one in another encoding than most is not known.
+// open returns the handle of a file that is opened. What is written in another encoding than UTF-8 is unknown.
 func (p *pyProgram) open(file pyValue, mode string, plain bool) (pyValue, bool) {
 	writes := strings.ContainsAny(mode, "wax+")
 	if file.kind != pyText && file.kind != pyFile || file.text == "" {
@@ -217,7 +216,7 @@ func (p *pyProgram) open(file pyValue, mode string, plain bool) (pyValue, bool) 
 	return v, true
 }
 
-// method is what a method makes of a value.
+// method returns the value of a method call.
 func (p *pyProgram) method(v pyValue, depth int) (pyValue, bool) {
 	name := p.tokens[p.at+1].text
 	p.at += 3
@@ -257,7 +256,7 @@ func (p *pyProgram) method(v pyValue, depth int) (pyValue, bool) {
 	return pyValue{}, false
 }
 
-// use takes in that something is done with a value, if it is a file that is open, of which nothing is known.
+// use records that something unknown is done with a value. An open file may be written by it.
 func (p *pyProgram) use(v pyValue) {
 	if v.kind == pyHandle {
 		p.used[v.handle] = true
@@ -268,7 +267,7 @@ func (p *pyProgram) use(v pyValue) {
 // writes reports whether a handle may write.
 func (v *pyValue) writes() bool { return strings.ContainsAny(v.mode, "wax+") }
 
-// write takes in what is written to a file: what was read from it and edited, or what is not known.
+// write records that a value is written to a file: its own edited content, or something unknown.
 func (p *pyProgram) write(to, v pyValue) {
 	if !to.writes() {
 		return
@@ -286,7 +285,7 @@ func (p *pyProgram) write(to, v pyValue) {
 	}
 }
 
-// replace edits what was read: all places of a text, or the first.
+// replace records an edit of a file's content: of all places of a text, or of the first.
 func (p *pyProgram) replace(v pyValue, given pyArguments) (pyValue, bool) {
 	from, to, most := given.at(0, ""), given.at(1, ""), given.at(2, "count")
 	if from.kind != pyText || to.kind != pyText || len(given) > 2 && (most.kind != pyNumber || most.text != "1") {

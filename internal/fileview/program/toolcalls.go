@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// What a program builds of its texts is bounded, and so is how deep its brackets are followed.
+// mostBuilt bounds the texts that a program builds, and mostNesting how deep its brackets are followed.
 const (
 	mostBuilt   = 4 << 20 // bytes
 	mostNesting = 32
 )
 
-// ToolCall is a call of a tool in a program, with what it is given as far as that is made of literals:
-// an object, or one text.
+// ToolCall is a call of a tool in a program, with those of its arguments that are made of literals: an object,
+// or one text.
 type ToolCall struct {
 	Tool    string
 	Members map[string]any
 	Text    string
 }
 
-// ToolCalls are those of a program in JavaScript, as Codex writes them: tools.NAME({...}) or
-// tools.NAME("..."). printed is set where there is one call, and what it returns is all that the
-// program prints.
+// ToolCalls returns the tool calls of a JavaScript program, as Codex writes them: tools.NAME({...}) or
+// tools.NAME("..."). printed is set if there is one call, and the program prints all that it returns and nothing
+// else.
 func ToolCalls(text string) (calls []ToolCall, printed bool) {
 	p := newJSProgram(text)
 	for p.at < len(p.tokens) {
@@ -34,7 +34,7 @@ func newJSProgram(text string) jsProgram {
 	return jsProgram{cursor: cursor{tokens: scanJavaScript(text)}, texts: map[string]value{}}
 }
 
-// jsProgram is what is known of one up to a place in it.
+// jsProgram is what is known of a program up to a place in it.
 type jsProgram struct {
 	cursor
 	texts  map[string]value // of variables
@@ -50,11 +50,11 @@ type value struct {
 	list []string
 }
 
-// editing are the words of a program that prints something else than all that a tool said, or more
+// editing are words of programs that print something other than the whole output of a tool, or print it more
 // than once.
 var editing = map[string]bool{"for": true, "while": true, "map": true, "forEach": true, "filter": true, "slice": true, "split": true, "substring": true}
 
-// step takes in a statement, or a token of one that says nothing.
+// step reads a statement, or a token of no interest.
 func (p *jsProgram) step() {
 	at := p.at
 	p.at++
@@ -90,8 +90,8 @@ func (p *jsProgram) step() {
 	}
 }
 
-// print takes in what is printed. What is printed beside the output under a condition is about a
-// command that goes on.
+// print reads a call that prints. A second one under a condition is about a command that still runs, and does
+// not count.
 func (p *jsProgram) print(at int) {
 	if p.is(at-1, ")") && p.prints > 0 {
 		return
@@ -105,7 +105,7 @@ func (p *jsProgram) print(at int) {
 	}
 }
 
-// call takes in a call of a tool, of which the first argument comes next.
+// call reads a call of a tool; its first argument comes next.
 func (p *jsProgram) call(tool string) {
 	call := ToolCall{Tool: tool}
 	if p.is(p.at, "{") {
@@ -118,7 +118,7 @@ func (p *jsProgram) call(tool string) {
 	p.calls = append(p.calls, call)
 }
 
-// members takes in an object's, up to its end, as far as they are literals.
+// members reads the members of an object that are literals, up to its end.
 func (p *jsProgram) members(into map[string]any) {
 	for p.at < len(p.tokens) && !p.is(p.at, "}") {
 		name := p.tokens[p.at]
@@ -147,7 +147,7 @@ func (p *jsProgram) members(into map[string]any) {
 	p.at++
 }
 
-// plain is a number or a truth.
+// plain returns a number, true or false.
 func (p *jsProgram) plain() (any, bool) {
 	if p.kind(p.at) != word {
 		return nil, false
@@ -161,7 +161,7 @@ func (p *jsProgram) plain() (any, bool) {
 	return nil, false
 }
 
-// skip goes on after the next comma, or to the end of what the comma would be in.
+// skip skips what comes up to and with the next comma, or up to the end of the list or object.
 func (p *jsProgram) skip() {
 	for depth := 0; p.at < len(p.tokens); p.at++ {
 		if p.tokens[p.at].kind != punctuation {
@@ -183,13 +183,14 @@ func (p *jsProgram) skip() {
 	}
 }
 
-// build reports whether so many bytes more may be built.
+// build reports whether the program may build this many bytes more.
 func (p *jsProgram) build(bytes int) bool {
 	p.built += bytes
 	return p.built <= mostBuilt
 }
 
-// sum is the value of what comes next, joined by +. It stops at what it does not know.
+// sum returns the value of the expression that comes next: products joined by +. It stops at what it does not
+// know.
 func (p *jsProgram) sum(depth int) (value, bool) {
 	v, ok := p.product(depth)
 	if !ok || !p.is(p.at, "+") {
@@ -207,8 +208,7 @@ func (p *jsProgram) sum(depth int) (value, bool) {
 	return value{text: strings.Join(parts, "")}, true
 }
 
-// product is a literal, a variable, a list or what is in brackets, with the methods that are called
-// on it.
+// product returns a literal, a variable, a list or a value in brackets, after the methods called on it.
 func (p *jsProgram) product(depth int) (value, bool) {
 	var v value
 	switch t := p.token(); {
@@ -269,7 +269,7 @@ func (p *jsProgram) token() token {
 	return token{}
 }
 
-// method is what a method makes of a value.
+// method returns the value of a method call.
 func (p *jsProgram) method(v value, depth int) (value, bool) {
 	if p.kind(p.at+1) != word || !p.is(p.at+2, "(") {
 		return v, false

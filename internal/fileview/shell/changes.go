@@ -9,10 +9,10 @@ import (
 	"github.com/contextd/contextd/internal/fileview/program"
 )
 
-// quiet are programs that show nothing where they succeed, and change no file's text.
+// quiet are programs that show nothing if they succeed, and change no file's text.
 var quiet = map[string]bool{"cd": true, "set": true, "export": true, "unset": true, "mkdir": true, "touch": true, "chmod": true, "true": true, ":": true, "sleep": true}
 
-// call takes in a command of these words, of which the output goes where the others' goes.
+// call reads a command with these words.
 func (s *shell) call(words []string, at statement) {
 	if op, ok := fileop.Windowed(words); ok {
 		s.steps = append(s.steps, step{op: op})
@@ -67,7 +67,7 @@ func (s *shell) call(words []string, at statement) {
 	}
 }
 
-// written is what a command does to the file that its output goes to.
+// written returns what a command does to the file that its output goes to.
 func written(words []string, at statement) fileop.Operation {
 	op := fileop.Operation{Kind: fileop.Change, Path: at.output}
 	if len(words) == 0 {
@@ -89,7 +89,7 @@ func written(words []string, at statement) fileop.Operation {
 	return op
 }
 
-// printed is the text that a command writes whatever there is.
+// printed returns the text that a command prints, if that is certain from its words alone.
 func printed(words []string) (string, bool) {
 	if len(words) < 2 {
 		return "", false
@@ -118,7 +118,7 @@ func printed(words []string) (string, bool) {
 	return "", false
 }
 
-// removed are the files that rm removes. What the shell makes of a pattern is not known.
+// removed returns the files that rm removes. Patterns are ignored, because the files that match are unknown.
 func removed(words []string) []fileop.Operation {
 	var out []fileop.Operation
 	recursive := slices.ContainsFunc(words[1:], func(w string) bool {
@@ -132,7 +132,7 @@ func removed(words []string) []fileop.Operation {
 	return out
 }
 
-// moved are the files that mv moves, or that cp copies.
+// moved returns the files that mv moves, or that cp copies.
 func moved(words []string, kind fileop.Kind) []fileop.Operation {
 	files := operandsOf(words)
 	if len(files) < 2 || slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "-t") || strings.HasPrefix(w, "--target") }) {
@@ -154,7 +154,7 @@ func moved(words []string, kind fileop.Kind) []fileop.Operation {
 	return out
 }
 
-// byGit are the files that git puts back, removes or moves.
+// byGit returns the files that git restores, removes or moves.
 func byGit(words []string) []fileop.Operation {
 	words = words[1:]
 	for len(words) > 1 && (words[0] == "-C" || words[0] == "-c") {
@@ -198,7 +198,7 @@ func byGit(words []string) []fileop.Operation {
 	return nil
 }
 
-// putBack are changes of files, or of what is in folders, to a text that may never have been seen.
+// putBack returns changes of files, or of everything in folders, to a text that may never have been shown.
 func putBack(files []string) []fileop.Operation {
 	var out []fileop.Operation
 	for _, file := range files {
@@ -209,7 +209,7 @@ func putBack(files []string) []fileop.Operation {
 	return out
 }
 
-// teed are the files that tee writes.
+// teed returns the files that tee writes.
 func teed(words []string, at statement) []fileop.Operation {
 	op := fileop.Operation{Kind: fileop.Change}
 	switch adds := slices.Contains(words, "-a") || slices.Contains(words, "--append"); {

@@ -9,8 +9,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// doubts say which commands of a script may not run, or fail where nobody sees it. Commands come in the
-// order in which they are written, and places are counted in bytes.
+// doubts tracks which commands of a script may not run, or may fail without a message. Commands are read in the
+// order in which they are written; places are offsets in bytes.
 type doubts struct {
 	uncertain bool // the command that is taken in
 	until     uint // those before this place are
@@ -18,11 +18,11 @@ type doubts struct {
 	strict    bool // the script stops where a command fails
 }
 
-// complains are programs that succeed, or say why not. Others may fail and show nothing of it, or what
-// looks like any output: those that compare or find.
+// complains are programs that succeed or print why not. Others may fail in silence, or with what looks like any
+// output, such as programs that compare or search.
 var complains = map[string]bool{"echo": true, "printf": true, "cat": true, "head": true, "tail": true, "ls": true, "pwd": true, "wc": true, "cp": true, "mv": true, "rm": true, "tee": true, "source": true, ".": true, "sed": true, "gsed": true, "perl": true}
 
-// begin takes in a command. Those after it are uncertain where it has to succeed for them to run, and may fail.
+// begin reads a command. If it may fail, the commands that run only after its success are uncertain.
 func (d *doubts) begin(stmt *syntax.Stmt, at statement) {
 	d.uncertain = at.silent || stmt.Pos().Offset() < d.until
 	fails := stmt.Negated || at.silent
@@ -53,7 +53,7 @@ func (d *doubts) begin(stmt *syntax.Stmt, at statement) {
 	}
 }
 
-// picked reports whether the errors of a command go to another that does not show them.
+// picked reports whether a command pipes its errors into a command that does not show them.
 func picked(pipe *syntax.BinaryCmd) bool {
 	call, ok := pipe.Y.Cmd.(*syntax.CallExpr)
 	if ok && len(call.Args) > 0 && slices.Contains([]string{"cat", "head", "tail", "tee"}, wordsOf(call.Args[:1])[0]) {

@@ -9,10 +9,10 @@ import (
 	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
-// editor is the program by which SWE-agent's models view and edit files in a shell.
+// editor is the program with which SWE-agent's models view and edit files in a shell.
 const editor = "str_replace_editor"
 
-// edited is what a command of the editor does: its task, a file, and flags with what follows them.
+// edited returns what a command of the editor does. Its words are a task, a file, and flags with their values.
 func edited(words []string) fileop.Operation {
 	if len(words) < 3 {
 		return fileop.Operation{}

@@ -7,8 +7,8 @@ import (
 	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
-// enter follows a cd. The folder is unknown after one that may not run, that fails where nobody sees it, or
-// whose folder depends on what is known to the shell alone.
+// enter follows a cd. Afterwards the folder is unknown if the cd may not run, may fail in silence, or names a
+// folder that only the shell knows.
 func (s *shell) enter(words []string) {
 	certain := s.inOrder && !s.branches && !s.doubts.uncertain
 	if !certain || len(words) != 2 || strings.HasPrefix(words[1], "-") {
@@ -22,10 +22,10 @@ func (s *shell) enter(words []string) {
 	s.dir = words[1]
 }
 
-// moves finds a command that changes the folder.
+// moves matches a command that changes the folder.
 var moves = regexp.MustCompile(`(?i)(?:^|[\s;&|({])(?:cd|chdir|sl|set-location|push-location|pop-location|pushd|popd)(?:[\s;&|)}]|$)`)
 
-// stays is the folder of all commands of a script that begins in one; empty where a command changes it.
+// stays returns dir if all commands of a script run there; empty if one changes the folder.
 func stays(script, dir string) string {
 	if moves.MatchString(script) {
 		return ""

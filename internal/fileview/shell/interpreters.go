@@ -11,23 +11,23 @@ import (
 	"github.com/contextd/contextd/internal/fileview/program"
 )
 
-// interpreters are the programs that run scripts in these languages, by their names without versions.
+// interpreters maps the names of interpreters, without versions, to what their scripts do.
 var interpreters = map[string]func(text string) []fileop.Operation{"python": program.Python, "pypy": program.Python, "node": program.JavaScript, "bun": program.JavaScript}
 
-// versions are what ends the name of an interpreter.
+// versions are the characters of the version at the end of an interpreter's name.
 const versions = ".0123456789"
 
-// runners are programs that run the one that they are given.
+// runners are programs that run the program in their arguments.
 var runners = map[string]bool{"uv": true, "poetry": true, "pipenv": true, "env": true, "time": true, "timeout": true}
 
-// takesOne are flags of interpreters that a value follows which is no script.
+// takesOne matches flags of interpreters with a value that is not a script.
 var takesOne = regexp.MustCompile(`^-[XWr]$|^--require$|^--import$`)
 
-// evaluates are the flags that a script follows.
+// evaluates matches the flags that a script follows.
 var evaluates = regexp.MustCompile(`^-[a-zA-Z]*[cep]$|^--eval$|^--print$`)
 
-// interpreted are the changes that a script makes which a command runs: one of its words, what it is
-// given, or a file.
+// interpreted returns the changes by the script that a command runs: from its words, its input or a file. ok is
+// false if the command runs none.
 func interpreted(words []string, at statement) (ops []fileop.Operation, ok bool) {
 	first := 0
 	for runners[words[0]] && first+1 < len(words) && interpreters[nameOf(words[first])] == nil {
@@ -54,7 +54,7 @@ func interpreted(words []string, at statement) (ops []fileop.Operation, ok bool)
 	return fed(run, at), true
 }
 
-// fed are the changes that the script makes which a command is given.
+// fed returns the changes by the script that a command reads from its input.
 func fed(run func(string) []fileop.Operation, at statement) []fileop.Operation {
 	if at.input != "" {
 		return run(at.input)
@@ -66,7 +66,7 @@ func fed(run func(string) []fileop.Operation, at statement) []fileop.Operation {
 	return ops
 }
 
-// unknown takes in a command of which some words are not known: it edits files in place, or runs a script.
+// unknown reads a command with unknown words: it may edit files in place, or run a script.
 func (s *shell) unknown(words []string, at statement) {
 	var ops []fileop.Operation
 	if inPlace(words) {
@@ -87,7 +87,7 @@ func (s *shell) unknown(words []string, at statement) {
 	}
 }
 
-// matching is a file, or the folder of those that a pattern matches.
+// matching returns a file, or the folder of the files that match a pattern.
 func matching(name string) (file string, folder bool) {
 	if strings.ContainsAny(name, "*?[{") {
 		return path.Dir(name), true
@@ -95,7 +95,7 @@ func matching(name string) (file string, folder bool) {
 	return name, false
 }
 
-// loop takes in what the variable of a loop is.
+// loop reads the values of a loop's variable.
 func (s *shell) loop(node *syntax.ForClause) {
 	if words, ok := node.Loop.(*syntax.WordIter); ok {
 		s.items = append(s.items, literals(words.Items)...)

@@ -9,10 +9,10 @@ import (
 	"github.com/contextd/contextd/internal/fileview/fileop"
 )
 
-// cmdlets are words of which one is in each script for PowerShell that works on files.
+// cmdlets are texts of which every PowerShell script that works on files has at least one.
 var cmdlets = []string{"-Content", "-content", "Out-File", "out-file", "-Item", "Select-String", "WriteAllText"}
 
-// forPowerShell reports whether a script is one for PowerShell, which a tool may say by its name.
+// forPowerShell reports whether a script is for PowerShell, by the name of its tool or by its commands.
 func forPowerShell(tool, script string) bool {
 	name := strings.ToLower(tool)
 	if strings.Contains(name, "powershell") || strings.Contains(name, "pwsh") {
@@ -21,14 +21,14 @@ func forPowerShell(tool, script string) bool {
 	return !strings.Contains(script, "<<") && slices.ContainsFunc(cmdlets, func(w string) bool { return strings.Contains(script, w) })
 }
 
-// powerShell are what a script for PowerShell does to files.
+// powerShell returns what a PowerShell script does to files.
 func powerShell(script, dir string) []fileop.Operation {
 	s := shell{inOrder: true, dir: dir}
 	s.powerShell(script, map[string]string{}, true)
 	return s.operations()
 }
 
-// powerShell takes in a script. It may have another one in it, which has none.
+// powerShell reads a script. It may contain another script, which must not contain a further one.
 func (s *shell) powerShell(script string, texts map[string]string, outer bool) {
 	scanner := psScanner{text: script}
 	scanner.scan()
@@ -66,7 +66,7 @@ func (s *shell) powerShell(script string, texts map[string]string, outer bool) {
 	}
 }
 
-// psValue is the text of a word.
+// psValue returns the text of a word.
 func psValue(w psWord, texts map[string]string) (string, bool) {
 	switch w.kind {
 	case psText:
@@ -84,13 +84,13 @@ type psCall struct {
 	at    statement
 	texts map[string]string
 	name  string
-	// flags have what follows them, switches nothing.
+	// flags maps flags to their values; switches have none.
 	flags    map[string]psWord
 	switches map[string]bool
 	operands []psWord
 }
 
-// psSwitches are flags that nothing follows, without their first character.
+// psSwitches are the flags without a value, without their first character.
 var psSwitches = map[string]bool{"raw": true, "force": true, "nonewline": true, "append": true, "recurse": true, "noclobber": true, "passthru": true, "wait": true, "allmatches": true, "simplematch": true, "casesensitive": true, "noprofile": true, "nologo": true, "noninteractive": true}
 
 // psNames are other names of commands.
@@ -132,7 +132,7 @@ func (c *psCall) parse() {
 	}
 }
 
-// redirect takes in the file that the output goes to.
+// redirect reads the file that the output goes to.
 func (c *psCall) redirect(i int) {
 	name := strings.TrimLeft(c.words[i].text, ">")
 	if name == "" && i+1 < len(c.words) {
@@ -142,7 +142,7 @@ func (c *psCall) redirect(i int) {
 	c.at.output = name
 }
 
-// value is the text of the first of these flags, or of an operand.
+// value returns the value of the first of these flags, or of an operand.
 func (c *psCall) value(operand int, flags ...string) (string, bool) {
 	for _, flag := range flags {
 		if w, ok := c.flags[flag]; ok {
@@ -161,7 +161,7 @@ func (c *psCall) value(operand int, flags ...string) (string, bool) {
 	return c.operands[operand].text, true
 }
 
-// path is the one file that a word names; empty where that is not certain.
+// path returns the one file that a word names; empty if that is not certain.
 func (c *psCall) path(w psWord) string {
 	text, ok := w.text, w.kind == psBare
 	if !ok {
@@ -173,7 +173,7 @@ func (c *psCall) path(w psWord) string {
 	return text
 }
 
-// file is the file that a command works on.
+// file returns the file that a command works on.
 func (c *psCall) file(operand int, flags ...string) string {
 	text, ok := c.value(operand, flags...)
 	if !ok {
@@ -191,10 +191,10 @@ func (c *psCall) number(flags ...string) int {
 	return n
 }
 
-// numbering is how a script puts numbers before lines.
+// numbering matches how a script puts numbers before lines.
 var numbering = regexp.MustCompile(`\{0(?:,-?\d+)?(?::[dD]\d+)?\}(?:: ?| ?\| ?|\t|` + "`t" + `).*-f`)
 
-// cmdlet takes in a command.
+// cmdlet reads a command.
 func (s *shell) cmdlet(c *psCall, outer bool) {
 	unknown := fileop.Operation{Kind: fileop.Print}
 	if c.at.output != "" {
@@ -266,7 +266,7 @@ func (s *shell) cmdlet(c *psCall, outer bool) {
 	}
 }
 
-// written is what a command does that writes a file.
+// written returns what a command does that writes a file.
 func (c *psCall) written() fileop.Operation {
 	op := fileop.Operation{Kind: fileop.Change, Path: c.file(0, "filepath", "path", "literalpath")}
 	text, ok := c.value(1, "value", "inputobject")
@@ -288,7 +288,7 @@ func (c *psCall) written() fileop.Operation {
 	return op
 }
 
-// relocate takes in a command that moves or copies a file.
+// relocate reads a command that moves or copies a file.
 func (s *shell) relocate(c *psCall) {
 	from, to := c.file(0, "path", "literalpath"), c.file(1, "destination", "newname")
 	if from == "" || to == "" {
@@ -305,7 +305,7 @@ func (s *shell) relocate(c *psCall) {
 	s.changed(moved([]string{"mv", from, to}, kind)...)
 }
 
-// other takes in a command that is no cmdlet: a program, or a method.
+// other reads a command that is not a cmdlet: a program, or a method.
 func (s *shell) other(c *psCall) {
 	if w := c.words; len(w) == 3 && w[1].kind == psBare && strings.HasPrefix(w[1].text, "::") && w[2].kind == psGroup {
 		s.method(strings.ToLower(w[1].text), c)
@@ -322,7 +322,7 @@ func (s *shell) other(c *psCall) {
 	s.call(words, c.at)
 }
 
-// method takes in a call of [System.IO.File]::WriteAllText(path, text) and those like it.
+// method reads a call of [System.IO.File]::WriteAllText(path, text) or of a similar method.
 func (s *shell) method(name string, c *psCall) {
 	group := c.words[2].text
 	arguments := psScanner{text: group[1 : len(group)-1], lists: true}

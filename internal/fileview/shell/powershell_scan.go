@@ -22,13 +22,13 @@ const (
 	psOther           // a text into which something is put
 )
 
-// psPipeline are commands of which each is given what the one before shows.
+// psPipeline is a list of commands, each of which reads the output of the one before.
 type psPipeline struct {
 	assigns  string // the variable that gets what they show
 	commands [][]psWord
 }
 
-// psScanner takes a script for PowerShell apart, in one go.
+// psScanner splits a PowerShell script into commands, in one pass.
 type psScanner struct {
 	text    string
 	at      int
@@ -130,7 +130,7 @@ func (s *psScanner) skipTo(end string) {
 	}
 }
 
-// hereString takes in the lines between @' and '@.
+// hereString reads the lines between @' and '@.
 func (s *psScanner) hereString(quote byte) {
 	head, body, _ := strings.Cut(s.text[s.at+2:], "\n")
 	text, rest, ok := strings.Cut("\n"+body, "\n"+string(quote)+"@")
@@ -147,7 +147,7 @@ func (s *psScanner) hereString(quote byte) {
 	s.add(kind, strings.TrimSuffix(strings.TrimPrefix(text, "\n"), "\r"))
 }
 
-// quoted takes in a text between quotes, which are doubled in it.
+// quoted reads a text between quotes; a quote in it is doubled.
 func (s *psScanner) quoted(quote byte) {
 	var text strings.Builder
 	kind := psText
@@ -178,7 +178,7 @@ func (s *psScanner) quoted(quote byte) {
 	s.add(psOther, "")
 }
 
-// group takes in what is in brackets, by its brackets and quotes.
+// group reads what is in brackets, going by brackets and quotes.
 func (s *psScanner) group() {
 	depth := 0
 	var quote byte
@@ -206,7 +206,7 @@ func (s *psScanner) group() {
 	s.at = len(s.text)
 }
 
-// variable takes in a variable, or that what follows is kept in it.
+// variable reads a variable, or an assignment to it.
 func (s *psScanner) variable() {
 	i := s.at + 1
 	for i < len(s.text) && isInName(s.text[i]) {
@@ -232,7 +232,7 @@ func isInName(c byte) bool {
 	return c == '_' || c == ':' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= utf8.RuneSelf
 }
 
-// bare takes in a word without quotes.
+// bare reads a word without quotes.
 func (s *psScanner) bare() {
 	i := s.at
 	for i < len(s.text) && !strings.ContainsRune(" \t\r\n|;(){}'\"", rune(s.text[i])) && (s.text[i] != ',' || !s.lists) {

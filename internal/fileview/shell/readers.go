@@ -11,15 +11,15 @@ import (
 )
 
 var (
-	// linesRange is the script by which sed shows lines.
+	// linesRange matches the script with which sed shows lines.
 	linesRange = regexp.MustCompile(`^(\d+)(?:,(\+?\d+|\$))?p$`)
 	number     = regexp.MustCompile(`^\+?\d+$`)
-	// count is a flag of head and tail that says how many lines.
+	// count matches a flag of head and tail with a number of lines.
 	count = regexp.MustCompile(`^(?:-n|--lines=|-n=|-)(\+?\d+)$`)
 )
 
-// reader is the file that a command shows, and from which line. Path is empty where it shows
-// lines of what is piped to it.
+// reader returns the file that a command shows, and from which line. Path is empty if it shows lines of its
+// input.
 func reader(words []string) (fileop.Operation, bool) {
 	op := fileop.Operation{Kind: fileop.Read, From: 1}
 	operands := operandsOf(words)
@@ -82,7 +82,7 @@ func reader(words []string) (fileop.Operation, bool) {
 	return op, true
 }
 
-// linesOf is how many lines there are from one to the end of a range; 0 is not known.
+// linesOf returns the length of a range of lines that begins at a line; 0 is unknown.
 func linesOf(from int, end string) int {
 	n, err := strconv.Atoi(strings.TrimPrefix(end, "+"))
 	switch {
@@ -96,7 +96,7 @@ func linesOf(from int, end string) int {
 	return max(n-from+1, 1)
 }
 
-// operandsOf are the arguments that are no flags.
+// operandsOf returns the arguments that are not flags.
 func operandsOf(words []string) []string {
 	var out []string
 	for i, w := range words[1:] {

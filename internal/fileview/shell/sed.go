@@ -21,7 +21,7 @@ func inPlace(words []string) bool {
 	})
 }
 
-// scripted are the files that sed or perl is given, and its scripts; none where one is not known.
+// scripted returns the files that sed or perl is given, and its scripts; none if one is unknown.
 func scripted(words []string) (files, scripts []string) {
 	given, known := false, true
 	for i := 1; i < len(words); i++ {
@@ -51,8 +51,8 @@ func scripted(words []string) (files, scripts []string) {
 	return files, scripts
 }
 
-// inPlaceEdits are what sed or perl does to files: texts that become others, where its scripts say no more,
-// or changes.
+// inPlaceEdits returns what sed or perl does to files: substitutions if its scripts are nothing else, or unknown
+// changes.
 func inPlaceEdits(words []string) []fileop.Operation {
 	files, scripts := scripted(words)
 	edits, ok := substitutions(words, scripts)
@@ -71,8 +71,8 @@ func inPlaceEdits(words []string) []fileop.Operation {
 	return out
 }
 
-// substitutions are the commands s/old/new/ of scripts for sed. They are known where old is no pattern
-// but a text, and new as all versions of sed read it.
+// substitutions returns the commands s/old/new/ of scripts for sed. They are known if old is a plain text and
+// not a pattern, and all versions of sed read new alike.
 func substitutions(words, scripts []string) (edits []fileop.Operation, ok bool) {
 	flag := func(letters string) bool {
 		return slices.ContainsFunc(words, func(w string) bool {
@@ -107,7 +107,7 @@ type sedCommand struct {
 	special string // characters that are not themselves in a pattern
 }
 
-// substitution is what a command s does.
+// substitution returns what a command s does.
 func (s *sedCommand) substitution() (fileop.Operation, bool) {
 	if len(s.rest) < 2 || s.rest[0] != 's' || strings.IndexByte("\\\n \t;", s.rest[1]) >= 0 {
 		return fileop.Operation{}, false
@@ -133,8 +133,7 @@ func (s *sedCommand) substitution() (fileop.Operation, bool) {
 	return op, ok && (op.All || op.ByLine)
 }
 
-// part is the text up to a mark, if it is certain: it has special characters after a backslash alone,
-// and plain ones after a backslash or not.
+// part returns the text up to a separator, if it is certain: special characters must be after a backslash.
 func (s *sedCommand) part(mark byte, special, plain string) (string, bool) {
 	var out strings.Builder
 	for i := 0; i < len(s.rest); i++ {

@@ -1,5 +1,4 @@
-// Package shell reads off commands what they do to files: those of POSIX shells, and of PowerShell. None
-// is run.
+// Package shell infers from the commands of POSIX shells and of PowerShell what they do to files. It runs none.
 package shell
 
 import (
@@ -15,14 +14,14 @@ import (
 )
 
 const (
-	// longestScript is above what a command that shows a file has, in bytes.
+	// longestScript is the length, in bytes, above which a script that only shows files is not parsed.
 	longestScript = 4 << 10
-	// mostBrackets is above how deep the brackets of a script go: the parser calls itself for each.
+	// mostBrackets bounds how deep brackets are nested, because the parser is recursive.
 	mostBrackets = 500
 )
 
-// Argv is what a program does that is given these arguments, its own name first. The script that a shell
-// is given is the last of them. dir is the folder in which it runs; empty is unknown.
+// Argv returns what a program does that is run with these words, its own name first. If it is a shell, the last
+// word is its script. dir is the folder in which it runs; empty is unknown.
 func Argv(words []string, dir string) []fileop.Operation {
 	switch {
 	case len(words) == 0:
@@ -37,17 +36,17 @@ func Argv(words []string, dir string) []fileop.Operation {
 	return s.operations()
 }
 
-// appliers are the programs that are given a patch that begins *** Begin Patch.
+// appliers are the programs that take a patch that begins with *** Begin Patch.
 var appliers = map[string]bool{"apply_patch": true, "applypatch": true}
 
-// shellFlag says to a shell that a script follows.
+// shellFlag matches the flags of shells that a script follows.
 var shellFlag = regexp.MustCompile(`^(?:-[a-z]{0,4}c|/c|(?i:-command))$`)
 
-// holdsMore finds what a long command has that may write files: a text, or a program.
+// holdsMore matches what lets a long script write files: a text or a program in it.
 var holdsMore = regexp.MustCompile(`<<| -[ce] |^` + editor + ` `)
 
-// Commands are what a script does to files, by the tool that runs it. dir is the folder in which it begins;
-// empty is unknown.
+// Commands returns what a script does to files. tool is the tool that runs it; dir is the folder in which it
+// begins, empty if unknown.
 func Commands(tool, script, dir string) []fileop.Operation {
 	if strings.Contains(script, "apply") || strings.Contains(script, "patch") {
 		if found := fileop.Patches(script); len(found) > 0 && applied(script) {
@@ -93,7 +92,7 @@ func Commands(tool, script, dir string) []fileop.Operation {
 	return s.operations()
 }
 
-// nesting is how deep the brackets of a script go at the most, quoted or not.
+// nesting returns how deep the brackets of a script are nested at most, quoted or not.
 func nesting(script string) int {
 	depth, most := 0, 0
 	for i := range len(script) {
@@ -117,23 +116,23 @@ func applied(script string) bool {
 type shell struct {
 	steps []step
 	fed   map[*syntax.Stmt]statement
-	// inOrder is set where each command runs once, one after the other.
+	// inOrder is set where all commands run once, one after the other.
 	inOrder bool
-	// branches is set where one may not run, or more than once.
+	// branches is set where a command may run never, or more than once.
 	branches bool
 	items    []string // of loops
 	dir      string   // the folder in which the next command runs; empty is unknown
 	doubts   doubts
 }
 
-// step is what a command does: a change, or what it shows, of which the kind is 0 where that is
-// nothing and Print where it is not known.
+// step is what a command does: a change, or what it shows. The kind of op is 0 if it shows nothing, and Print if
+// it is unknown what it shows.
 type step struct {
 	op    fileop.Operation
 	piped bool // it is given what the step before shows
 }
 
-// statement is a command with what it is given and where its output goes.
+// statement says what a command reads and where its output goes.
 type statement struct {
 	piped  bool
 	input  string // what it reads, if that is a literal
@@ -144,7 +143,7 @@ type statement struct {
 	silent bool   // nor are its errors
 }
 
-// join takes in two commands that depend on each other.
+// join reads two commands that are joined by an operator.
 func (s *shell) join(b *syntax.BinaryCmd) {
 	switch b.Op {
 	case syntax.Pipe, syntax.PipeAll:
@@ -171,7 +170,7 @@ func (s *shell) join(b *syntax.BinaryCmd) {
 	}
 }
 
-// take takes in a statement.
+// take reads a statement.
 func (s *shell) take(stmt *syntax.Stmt) {
 	if stmt.Background {
 		s.inOrder = false
@@ -215,7 +214,7 @@ func (s *shell) changed(ops ...fileop.Operation) {
 	}
 }
 
-// show takes in what a command shows, if anything. Programs that only print are taken to succeed.
+// show records what a command shows, if anything. Programs that only print are taken to succeed.
 func (s *shell) show(op fileop.Operation, at statement) {
 	if at.hidden {
 		if op.Kind == fileop.Print && op.New == "" && !at.silent && !at.piped {
@@ -228,7 +227,7 @@ func (s *shell) show(op fileop.Operation, at statement) {
 	s.steps = append(s.steps, step{op, at.piped})
 }
 
-// redirections says what a statement is given and where its output goes.
+// redirections returns what a statement reads and where its output goes.
 func redirections(stmt *syntax.Stmt, at statement) statement {
 	for _, r := range stmt.Redirs {
 		switch r.Op {
@@ -262,7 +261,7 @@ func redirections(stmt *syntax.Stmt, at statement) statement {
 	return at
 }
 
-// operations are what all commands do. What they show counts where it can be taken apart.
+// operations returns what all commands do. What they show counts only if it is clear which command shows what.
 func (s *shell) operations() []fileop.Operation {
 	s.fold()
 	shows, files := 0, false
@@ -285,7 +284,7 @@ func (s *shell) operations() []fileop.Operation {
 	return out
 }
 
-// fold makes one step of those that are given what the one before shows.
+// fold joins each pipeline into one step.
 func (s *shell) fold() {
 	var out []step
 	last := -1 // the step that showed something
@@ -308,7 +307,7 @@ func (s *shell) fold() {
 	s.steps = out
 }
 
-// pipe is what a command shows of what another one showed.
+// pipe returns what a command shows that reads the output of another one.
 func pipe(from, to fileop.Operation) fileop.Operation {
 	switch {
 	case to.Kind == 0:

@@ -9,7 +9,7 @@ import (
 	"github.com/contextd/contextd/internal/fileview/program"
 )
 
-// heredoc is a text in a script.
+// heredoc returns a here-document of a script.
 func heredoc(r *syntax.Redirect) string {
 	if r.Hdoc == nil {
 		return ""
@@ -42,8 +42,8 @@ func heredoc(r *syntax.Redirect) string {
 	return out.String()
 }
 
-// unquote takes away the backslashes before these characters, or before all if these are none, and
-// with the ends of lines.
+// unquote removes the backslashes before the given characters (before all characters if none are given), and
+// backslashes with line ends.
 func unquote(text, before string) string {
 	if !strings.Contains(text, `\`) {
 		return text
@@ -64,7 +64,7 @@ func unquote(text, before string) string {
 	return out.String()
 }
 
-// known is a text of which all is known; empty where it is not.
+// known returns a text if all of it is known; else it is empty.
 func known(text string) string {
 	if strings.Contains(text, program.UnknownPart) {
 		return ""
@@ -72,7 +72,7 @@ func known(text string) string {
 	return text
 }
 
-// literals are words without expansions; none where there is one with.
+// literals returns words without expansions; nil if one has an expansion.
 func literals(words []*syntax.Word) []string {
 	out := wordsOf(words)
 	if slices.ContainsFunc(out, func(w string) bool { return strings.Contains(w, program.UnknownPart) }) {
@@ -81,7 +81,7 @@ func literals(words []*syntax.Word) []string {
 	return out
 }
 
-// wordsOf are words as the shell gives them to a program.
+// wordsOf returns the words that the shell gives to a program.
 func wordsOf(words []*syntax.Word) []string {
 	var out []string
 	for _, w := range words {

@@ -18,14 +18,14 @@ var _ summarize.Rules = Backend{}
 // Rules implements summarize.Rules.
 func (Backend) Rules() {}
 
-// nothing is the summary of a span that holds no line worth its room.
+// nothing is the summary of a span without a line worth quoting.
 const nothing = "(no lines to quote)"
 
-// limitPart is what is picked of the request's limit, one over so much: a model says in its own
-// words what was done and why, what is picked out of the log is said there.
+// limitPart is the part of the request's limit that is used, one over this: a model also says what was done and
+// why, but quotations of the log need not repeat that.
 const limitPart = 3
 
-// Summarize picks what a part of the request's limit has room for.
+// Summarize quotes as much as a part of the request's limit has room for.
 func (Backend) Summarize(ctx context.Context, r summarize.Request) (summarize.Output, error) {
 	if err := ctx.Err(); err != nil {
 		return summarize.Output{}, err
