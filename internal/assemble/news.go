@@ -23,7 +23,7 @@ func (c *Context) news(reminders decide.ReminderNews) []lifecycle.Event {
 			out = append(out, lifecycle.Happened(what, lifecycle.AttributeReminder, r.Name(), lifecycle.AttributeEventSeq, lifecycle.Decimal(r.Seq)))
 		}
 	}
-	gone(lifecycle.ReminderDeduped, reminders.Replaced)
+	gone(lifecycle.ReminderDeduped, reminders.Deduped)
 	gone(lifecycle.ReminderExpired, reminders.Expired)
 	gone(lifecycle.ReminderFolded, reminders.Folded)
 	if n := reminders.Decremented; n > 0 {

@@ -269,10 +269,7 @@ func (c *Compactor) reportToHooks(call lifecycle.Call, done decide.Collapsed) {
 	call.Result = &lifecycle.Result{
 		RemainingMessages: uint32(done.After.Messages), TokensAfter: done.After.Tokens,
 		ArchivedMessages: uint32(max(done.Archived, 0)), Summary: text,
-		Reminders: lifecycle.ReminderReport{
-			Expired: done.Reminders.Expired, Deduped: done.Reminders.Replaced, Compacted: done.Reminders.Folded,
-			Preserved: done.Reminders.Preserved, Decremented: uint32(done.Reminders.Decremented),
-		},
+		Reminders: done.Reminders,
 	}
 	c.Hooks.PostCompact(call)
 }

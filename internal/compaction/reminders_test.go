@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/contextd/contextd/internal/decide"
 	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
@@ -28,24 +27,24 @@ func TestReminders(t *testing.T) {
 	ttl := func(n uint32) *uint32 { return &n }
 	cases := map[string]struct {
 		early, late []eventlog.Reminder // ids are early-0, …, late-0, …
-		want        decide.ReminderReport
+		want        lifecycle.ReminderReport
 	}{
 		"none":                        {},
-		"unpreserved":                 {early: []eventlog.Reminder{{}}, want: decide.ReminderReport{Folded: []string{"early-0"}}},
-		"preserved":                   {early: []eventlog.Reminder{{PreserveOnCompact: true}}, want: decide.ReminderReport{Preserved: []string{"early-0"}}},
+		"unpreserved":                 {early: []eventlog.Reminder{{}}, want: lifecycle.ReminderReport{Compacted: []string{"early-0"}}},
+		"preserved":                   {early: []eventlog.Reminder{{PreserveOnCompact: true}}, want: lifecycle.ReminderReport{Preserved: []string{"early-0"}}},
 		"behind the cut":              {late: []eventlog.Reminder{{}, {PreserveOnCompact: true}}},
-		"expired":                     {early: []eventlog.Reminder{{TTLTurns: ttl(2)}}, want: decide.ReminderReport{Expired: []string{"early-0"}}},
-		"expired, preserved":          {early: []eventlog.Reminder{{TTLTurns: ttl(2), PreserveOnCompact: true}}, want: decide.ReminderReport{Expired: []string{"early-0"}}},
-		"replaced":                    {early: []eventlog.Reminder{{DedupeKey: "plan"}}, late: []eventlog.Reminder{{DedupeKey: "plan"}}, want: decide.ReminderReport{Replaced: []string{"plan"}}},
-		"replaced, and its time over": {early: []eventlog.Reminder{{DedupeKey: "plan", TTLTurns: ttl(2)}}, late: []eventlog.Reminder{{DedupeKey: "plan"}}, want: decide.ReminderReport{Replaced: []string{"plan"}}},
-		"replaced before":             {early: []eventlog.Reminder{{DedupeKey: "plan"}, {DedupeKey: "plan"}}, want: decide.ReminderReport{Replaced: []string{"plan"}, Folded: []string{"plan"}}},
+		"expired":                     {early: []eventlog.Reminder{{TTLTurns: ttl(2)}}, want: lifecycle.ReminderReport{Expired: []string{"early-0"}}},
+		"expired, preserved":          {early: []eventlog.Reminder{{TTLTurns: ttl(2), PreserveOnCompact: true}}, want: lifecycle.ReminderReport{Expired: []string{"early-0"}}},
+		"replaced":                    {early: []eventlog.Reminder{{DedupeKey: "plan"}}, late: []eventlog.Reminder{{DedupeKey: "plan"}}, want: lifecycle.ReminderReport{Deduped: []string{"plan"}}},
+		"replaced, and its time over": {early: []eventlog.Reminder{{DedupeKey: "plan", TTLTurns: ttl(2)}}, late: []eventlog.Reminder{{DedupeKey: "plan"}}, want: lifecycle.ReminderReport{Deduped: []string{"plan"}}},
+		"replaced before":             {early: []eventlog.Reminder{{DedupeKey: "plan"}, {DedupeKey: "plan"}}, want: lifecycle.ReminderReport{Deduped: []string{"plan"}, Compacted: []string{"plan"}}},
 		"counting down":               {late: []eventlog.Reminder{{TTLTurns: ttl(9)}}},
-		"counted down":                {early: []eventlog.Reminder{{TTLTurns: ttl(90), PreserveOnCompact: true}, {PreserveOnCompact: true}}, want: decide.ReminderReport{Preserved: []string{"early-0", "early-1"}, Decremented: 1}},
-		"preserved, counting":         {early: []eventlog.Reminder{{TTLTurns: ttl(90), PreserveOnCompact: true}}, want: decide.ReminderReport{Preserved: []string{"early-0"}, Decremented: 1}},
-		"counting, left with it":      {early: []eventlog.Reminder{{TTLTurns: ttl(90)}}, want: decide.ReminderReport{Folded: []string{"early-0"}}},
+		"counted down":                {early: []eventlog.Reminder{{TTLTurns: ttl(90), PreserveOnCompact: true}, {PreserveOnCompact: true}}, want: lifecycle.ReminderReport{Preserved: []string{"early-0", "early-1"}, Decremented: 1}},
+		"preserved, counting":         {early: []eventlog.Reminder{{TTLTurns: ttl(90), PreserveOnCompact: true}}, want: lifecycle.ReminderReport{Preserved: []string{"early-0"}, Decremented: 1}},
+		"counting, left with it":      {early: []eventlog.Reminder{{TTLTurns: ttl(90)}}, want: lifecycle.ReminderReport{Compacted: []string{"early-0"}}},
 		"named by their keys": {
 			early: []eventlog.Reminder{{DedupeKey: "a"}, {DedupeKey: "b", PreserveOnCompact: true}, {DedupeKey: "c", TTLTurns: ttl(1)}},
-			want:  decide.ReminderReport{Expired: []string{"c"}, Folded: []string{"a"}, Preserved: []string{"b"}},
+			want:  lifecycle.ReminderReport{Expired: []string{"c"}, Compacted: []string{"a"}, Preserved: []string{"b"}},
 		},
 	}
 	for name, c := range cases {
@@ -69,10 +68,7 @@ func TestReminders(t *testing.T) {
 			}
 			<-told.calls
 			post := (<-told.calls).Result.Reminders
-			want := lifecycle.ReminderReport{
-				Expired: c.want.Expired, Deduped: c.want.Replaced, Compacted: c.want.Folded, Preserved: c.want.Preserved, Decremented: uint32(c.want.Decremented),
-			}
-			if diff := cmp.Diff(want, post, cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(c.want, post, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("the hook was told (-want):\n%s", diff)
 			}
 			w.turns(10, 18)
@@ -81,8 +77,8 @@ func TestReminders(t *testing.T) {
 			if again.Outcome != "compacted" {
 				t.Fatalf("%+v", again)
 			}
-			for _, name := range again.Done.Reminders.Folded {
-				for _, before := range c.want.Folded {
+			for _, name := range again.Done.Reminders.Compacted {
+				for _, before := range c.want.Compacted {
 					if name == before {
 						t.Errorf("%s left twice", name)
 					}

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"github.com/contextd/contextd/internal/lifecycle"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
 )
@@ -19,7 +20,7 @@ type Collapsed struct {
 	Strategy reduce.Strategy
 	// Summary is the one that the context quotes after the compaction; nil if it quotes none.
 	Summary   *summarize.Summary
-	Reminders ReminderReport
+	Reminders lifecycle.ReminderReport
 }
 
 // Size is how much a context holds.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/contextd/contextd/internal/decide"
+	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
 )
@@ -62,11 +63,11 @@ func TestCollapsedReportsReminders(t *testing.T) {
 	_, after, _ := compact(t, in, "")
 	got := in.Collapsed(before, after).Reminders
 	slices.Sort(got.Preserved)
-	want := decide.ReminderReport{Expired: []string{"brief"}, Folded: []string{"passing"}, Preserved: []string{"lasting", "long"}, Decremented: 1}
+	want := lifecycle.ReminderReport{Expired: []string{"brief"}, Compacted: []string{"passing"}, Preserved: []string{"lasting", "long"}, Decremented: 1}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	want.Expired, want.Folded = nil, nil
+	want.Expired, want.Compacted = nil, nil
 	again := in.Collapsed(after, after).Reminders
 	slices.Sort(again.Preserved)
 	if diff := cmp.Diff(want, again); diff != "" {

@@ -1,22 +1,15 @@
 package decide
 
 import (
+	"github.com/contextd/contextd/internal/lifecycle"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// ReminderReport says what a compaction did to reminders, by their dedupe keys or
-// event ids.
-type ReminderReport struct {
-	Expired, Replaced, Folded, Preserved []string
-	// Decremented counts the reminders that stay and have fewer turns to live than at first.
-	Decremented int
-}
-
 // reminders reports what became of the reminders that were live at the compaction before. left is the event
 // through which that one had dropped groups.
-func (in Inputs) reminders(left eventlog.Seq, after Projected) ReminderReport {
-	var out ReminderReport
+func (in Inputs) reminders(left eventlog.Seq, after Projected) lifecycle.ReminderReport {
+	var out lifecycle.ReminderReport
 	all := in.Conversation.Reminders()
 	before := reduce.Fates(all, in.Conversation.Turns(), left)
 	for i, fate := range reduce.Fates(all, in.Conversation.Turns(), after.Through()) {
@@ -26,10 +19,10 @@ func (in Inputs) reminders(left eventlog.Seq, after Projected) ReminderReport {
 		case gone: // an earlier compaction reported it
 		case fate == reduce.ReminderExpired:
 			out.Expired = append(out.Expired, r.Name())
-		case fate == reduce.ReminderReplaced:
-			out.Replaced = append(out.Replaced, r.Name())
+		case fate == reduce.ReminderDeduped:
+			out.Deduped = append(out.Deduped, r.Name())
 		case fate == reduce.ReminderFolded:
-			out.Folded = append(out.Folded, r.Name())
+			out.Compacted = append(out.Compacted, r.Name())
 		default:
 			if r.TTLTurns != nil && in.Conversation.Turns() > r.Turn {
 				out.Decremented++
@@ -53,7 +46,7 @@ type Known struct {
 // ReminderNews lists what became of reminders since Known. Over the life of a session each reminder is
 // listed once.
 type ReminderNews struct {
-	Expired, Replaced, Folded []reduce.Reminder
+	Expired, Deduped, Folded []reduce.Reminder
 	// Decremented counts the reminders that stay and have fewer turns to live than at Known.
 	Decremented int
 }
@@ -78,8 +71,8 @@ func (p Projected) ReminderNews(known Known) (news ReminderNews, now Known) {
 		switch r := all[i]; {
 		case fate == reduce.ReminderExpired:
 			news.Expired = append(news.Expired, r)
-		case fate == reduce.ReminderReplaced:
-			news.Replaced = append(news.Replaced, r)
+		case fate == reduce.ReminderDeduped:
+			news.Deduped = append(news.Deduped, r)
 		case fate == reduce.ReminderFolded:
 			news.Folded = append(news.Folded, r)
 		case r.TTLTurns != nil && now.Turns > max(r.Turn, known.Turns):

@@ -295,7 +295,7 @@ func (x *explainer) reminder(seq eventlog.Seq) (seen bool, reason string) {
 	switch x.fates[i] {
 	case reduce.ReminderExpired:
 		reason = fmt.Sprintf("its %d turns were over", *all[i].TTLTurns)
-	case reduce.ReminderReplaced:
+	case reduce.ReminderDeduped:
 		reason = fmt.Sprintf("a newer reminder has its dedupe key %q", all[i].DedupeKey)
 	case reduce.ReminderFolded:
 		reason = fmt.Sprintf("it was dropped with the groups through event %d, where only its beginning may be quoted", x.Result.State.CollapsedThrough)

@@ -89,11 +89,11 @@ type Result struct {
 	Reminders ReminderReport
 }
 
-// ReminderReport says what a compaction did to reminders, by their dedupe key or
-// event id.
+// ReminderReport says what a compaction did to reminders, by their dedupe keys or event ids. Deduped reminders
+// were replaced by a newer one with the same key; compacted ones were dropped with their turns.
 type ReminderReport struct {
 	Expired, Deduped, Compacted, Preserved []string
-	// Decremented is how many stay and have fewer remaining turns than at first.
+	// Decremented counts the reminders that stay and have fewer turns to live than at first.
 	Decremented uint32
 }
 

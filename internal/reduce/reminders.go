@@ -38,10 +38,10 @@ type ReminderFate uint8
 
 // What may become of a reminder.
 const (
-	ReminderLive     ReminderFate = iota + 1
-	ReminderExpired               // its time is over
-	ReminderReplaced              // a newer one has its dedupe key
-	ReminderFolded                // it was dropped with the turns around it; the digest quotes it
+	ReminderLive    ReminderFate = iota + 1
+	ReminderExpired              // its time is over
+	ReminderDeduped              // a newer one has its dedupe key
+	ReminderFolded               // it was dropped with the turns around it; the digest quotes it
 )
 
 // Fates says what became of each reminder when the log holds the given number of turns and the run through
@@ -57,7 +57,7 @@ func Fates(all []Reminder, turns uint32, collapsed eventlog.Seq) []ReminderFate 
 	for i, r := range all {
 		switch n, keyed := newest[r.DedupeKey]; {
 		case keyed && n != i:
-			fates[i] = ReminderReplaced
+			fates[i] = ReminderDeduped
 		case r.Expired(turns):
 			fates[i] = ReminderExpired
 		case r.Seq <= collapsed && !r.PreserveOnCompact:

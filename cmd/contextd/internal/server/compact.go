@@ -90,10 +90,7 @@ func outcomeToProto(o compaction.Outcome) *contextdv1.CompactSessionResponse {
 	}
 	out.Strategy, out.TokensAfter = string(o.Done.Strategy), o.Done.After.Tokens
 	out.ArchivedMessages = uint32(max(o.Done.Archived, 0))
-	out.Reminders = &contextdv1.ReminderReport{
-		Expired: o.Done.Reminders.Expired, Deduped: o.Done.Reminders.Replaced, Compacted: o.Done.Reminders.Folded,
-		Preserved: o.Done.Reminders.Preserved, Decremented: uint32(o.Done.Reminders.Decremented),
-	}
+	out.Reminders = reminderReportToProto(o.Done.Reminders)
 	if o.Done.Summary != nil {
 		out.Summary = summaryToProto(*o.Done.Summary)
 	}
