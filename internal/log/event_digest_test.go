@@ -184,6 +184,9 @@ func TestSizeCountsContent(t *testing.T) {
 		2 + 1 + 2 + 3 + 3:                 {ID: "id", Body: &eventlog.Reminder{Body: "b", TTLTurns: &ttl, DedupeKey: "kk", Source: "sss", Tags: []string{"a", "bb"}}},
 		2 + 1 + 2 + 3 + 4 + 5:             {ID: "id", Body: &eventlog.Compaction{Summary: "s", Mode: "mm", Strategy: "sss", NativeJSON: "jjjj", KeptEventIDs: []string{"12", "345"}, PreTokens: &n}},
 		2 + 1 + 3:                         {ID: "id", Body: &eventlog.Custom{Type: "t", JSON: "jjj"}},
+		2 + 1 + 3 + 8*(4+1+2*2): {ID: "id", Body: &eventlog.Compaction{Decision: &eventlog.CompactionDecision{
+			SummaryID: "s", SummaryBy: "bbb", Kept: []eventlog.Seq{3}, Masked: []eventlog.Place{{Seq: 4}, {Seq: 5}},
+		}}},
 	} {
 		if got := eventlog.Size(e); got != want {
 			t.Errorf("the size of %+v is %d, want %d", e.Body, got, want)

@@ -24,7 +24,8 @@ import (
 //	custom: nothing that is rendered
 //
 // at is the time since an Epoch. Parts are "call ID TOOL ARGUMENTS", "think", "signed" (with a signature), "redacted"
-// and "sealed" (encrypted) followed by the thought, "image", "pdf TOKENS", "result ID BODY" or text;
+// and "sealed" (encrypted) followed by the thought, "image", "pdf TOKENS",
+// "native PROVIDER JSON" (a provider's own block), "result ID BODY" or text;
 // in a tool message "ID BODY", or "ID! BODY" for a result marked as an error. A text
 // is written unchanged, with \n for a line end, or as "@N WORD" for N lines with
 // WORD, or "*N TEXT" for N times the text, spaced.
@@ -114,6 +115,8 @@ func parseBlock(part string) eventlog.Block {
 		return eventlog.Thinking{RedactedData: ParseText(rest)}
 	case "sealed":
 		return eventlog.Thinking{EncryptedContent: ParseText(rest)}
+	case "native":
+		return eventlog.ProviderBlock{Provider: first, JSON: second}
 	case "image":
 		return eventlog.Media{MIMEType: "image/png", URI: rest, Tokens: 200}
 	case "pdf":
