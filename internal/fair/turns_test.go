@@ -104,6 +104,25 @@ func TestTurnsAreShared(t *testing.T) {
 	})
 }
 
+// TestATurnIsTakenOnce: a goroutine may begin the turn that it has, and end one that it does not have.
+func TestATurnIsTakenOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := turns(1, 1)
+		ctx := fair.WithClient(t.Context(), "a")
+		for range 2 {
+			turn := fair.Of(shared)
+			turn.End()
+			for range 2 {
+				if err := turn.Begin(ctx); err != nil {
+					t.Fatal(err)
+				}
+			}
+			turn.End()
+			turn.End()
+		}
+	})
+}
+
 func TestTurnsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := turns(4, 1)

@@ -16,6 +16,8 @@ import (
 	"github.com/contextd/contextd/internal/log/memlog"
 	"github.com/contextd/contextd/internal/pointers"
 	"github.com/contextd/contextd/internal/records"
+	"github.com/contextd/contextd/internal/reduce"
+	"github.com/contextd/contextd/internal/reduce/reducetest"
 )
 
 var (
@@ -100,6 +102,32 @@ func TestReader(t *testing.T) {
 	}
 	if _, err := r.Read(t.Context(), []records.Pointer{at(9, 0)}); err == nil {
 		t.Error("an event that is not there was read")
+	}
+}
+
+// TestFactsOfTheNewestDecision: what is cached of a block is what the log says, not why the block was once replaced.
+func TestFactsOfTheNewestDecision(t *testing.T) {
+	events, err := reducetest.ParseEvents("user: Begin.\nassistant: call c1 grep {}\ntool: c1 found", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, events, err = eventlog.Head{}.Admit(events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conv := reduce.NewConversation(reducetest.Gauge)
+	for _, e := range events {
+		conv.Append(e)
+	}
+	var described pointers.Described
+	for _, p := range []records.Pointer{
+		{Seq: 3, Kind: reduce.Clipped, Reducer: "clipping", Reason: "too large"},
+		{Seq: 3, Kind: reduce.Stubbed, Reducer: "tool_results", Reason: "too old", Reclaimed: 7},
+	} {
+		got := described.Facts([]records.Pointer{p}, conv.Groups())
+		if len(got) != 1 || got[0].Pointer != p || got[0].ToolName != "grep" || got[0].CallID != "c1" {
+			t.Errorf("facts of %+v: %+v", p, got)
+		}
 	}
 }
 
