@@ -15,7 +15,7 @@ var anthropic = Format{
 	// The tokens of the prompt for tools are the most that its page on tool use gives:
 	// those of a request that lets Claude 4 choose.
 	Framing:     budget.Framing{Call: 60, Result: 18, EstimatedCall: 60, EstimatedResult: 18, Tools: 346},
-	Breakpoints: true, limits: &anthropicLimits,
+	Breakpoints: true, limits: &anthropicLimits, unanswered: anthropicUnanswered,
 }
 
 const (
@@ -53,8 +53,9 @@ func anthropicJoin(fragments []Fragment) []Encoded {
 		out[i].System = true
 	}
 	alikeCited(rest)
-	if len(rest) > 0 {
-		rest[len(rest)-1] = anthropicLast(rest[len(rest)-1])
+	across := answerAcross(rest)
+	if last := len(rest) - 1; last >= 0 {
+		rest[last] = anthropicLast(rest[last], across[last])
 	}
 	return append(out, runs(rest, func(speaker string) (string, string) {
 		return `{"role":"` + speaker + `","content":[`, `]}`
@@ -62,11 +63,11 @@ func anthropicJoin(fragments []Fragment) []Encoded {
 }
 
 // anthropicLast trims the fragment at the end of a request: an assistant's message there may not end in whitespace.
-func anthropicLast(fragment Fragment) Fragment {
+func anthropicLast(fragment Fragment, across []string) Fragment {
 	if fragment.Speaker != speakerAssistant {
 		return fragment
 	}
-	c := &content{message: &fragment.Message}
+	c := &content{message: &fragment.Message, across: across}
 	anthropicAssistant(c)
 	if len(c.items) == 0 {
 		return fragment

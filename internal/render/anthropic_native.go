@@ -1,7 +1,9 @@
 package render
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -68,10 +70,10 @@ func anthropicNativeItem(c *content, i int, b eventlog.ProviderBlock, types map[
 }
 
 // anthropicServerItem is anthropicNativeItem for an assistant's message: the use of a server tool and its result are
-// carried both or not at all.
+// carried both or not at all, unless the API is still to answer.
 func anthropicServerItem(c *content, i int, b eventlog.ProviderBlock, pairs map[int]bool) []byte {
 	head := readAnthropic(b.JSON)
-	if b.Provider == providerAnthropic && head.Type != "text" && !pairs[i] {
+	if b.Provider == providerAnthropic && head.Type != "text" && !pairs[i] && !slices.Contains(c.across, cmp.Or(head.ToolUseID, head.ID)) {
 		return anthropicTextItem(c.foreign(i, b))
 	}
 	return anthropicNativeItem(c, i, b, anthropicAssistantTypes)

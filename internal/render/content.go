@@ -16,7 +16,9 @@ type content struct {
 	// maker is the model that wrote an assistant's message, as far as it is known.
 	maker string
 	// citing says which kinds of blocks have citations in this request.
-	citing      citing
+	citing citing
+	// across are the uses of server tools whose result is not in their message, and which go out all the same.
+	across      []string
 	items       []item
 	conversions []Conversion
 }

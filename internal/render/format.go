@@ -32,18 +32,25 @@ type Format struct {
 	Breakpoints, PromptCacheKey bool
 	// limits are how much media a request may have; nil for contextd's own format.
 	limits *mediaLimits
+	// unanswered counts what earlier messages waited for in vain; nil where nothing waits.
+	unanswered func(fragments []Fragment) int
 	// Tools are tools as a request carries them in its member tools: a JSON array; nil for
 	// contextd's own format.
 	Tools func(tools []Tool) []byte
 }
 
 // Described is how many of a context's first media are replaced by descriptions, because one request cannot have them
-// all. It grows in steps, and each step changes earlier messages.
+// all, and how many uses of server tools are, because they were not answered. It grows in steps, and each step changes
+// earlier messages.
 func (f *Format) Described(fragments []Fragment) int {
-	if f.limits == nil {
-		return 0
+	n := 0
+	if f.limits != nil {
+		n = f.limits.described(fragments)
 	}
-	return f.limits.described(fragments)
+	if f.unanswered != nil {
+		n += f.unanswered(fragments)
+	}
+	return n
 }
 
 // Gauge is the gauge that counts what the format puts around messages.

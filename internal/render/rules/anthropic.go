@@ -33,6 +33,9 @@ var (
 type anthropicCheck struct {
 	*report
 	ids map[string]bool
+	// waiting are the uses of server tools at the end of the assistant's message, with the types of the results that
+	// they wait for.
+	waiting map[string]string
 	// cited says of each type of block whether the last one has citations.
 	cited map[string]bool
 	// marks counts cache breakpoints; short is set once one of five minutes was seen.
@@ -54,7 +57,7 @@ type anthropicTurn struct {
 }
 
 func checkAnthropic(r *report, lines [][]byte) {
-	c := &anthropicCheck{report: r, ids: map[string]bool{}, cited: map[string]bool{}}
+	c := &anthropicCheck{report: r, ids: map[string]bool{}, waiting: map[string]string{}, cited: map[string]bool{}}
 	for i, line := range lines {
 		c.decoded(i, line, anthropicDepth, false)
 	}
@@ -100,6 +103,9 @@ func (c *anthropicCheck) message(line int, o object) anthropicTurn {
 		c.add(line, "content", "empty")
 	}
 	asked := map[string]string{}
+	if t.role == "assistant" {
+		asked, c.waiting = c.waiting, map[string]string{}
+	}
 	kind := ""
 	for i, block := range blocks {
 		where := fmt.Sprintf("content[%d]", i)
@@ -125,11 +131,15 @@ func (c *anthropicCheck) message(line int, o object) anthropicTurn {
 	return t
 }
 
-// server holds uses of server tools and their results together. asked is the type of the
-// result that each use waits for.
+// server holds uses of server tools and their results together. asked is the type of the result that each use waits for
+// that has to be answered in this message. One at the end, next to calls, may wait for the next message.
 func (c *anthropicCheck) server(line int, where, kind string, raw json.RawMessage, asked map[string]string) {
 	if kind == "tool_use" || kind == "tool_result" {
 		return
+	}
+	if !strings.HasSuffix(kind, "_tool_use") {
+		maps.Copy(asked, c.waiting)
+		clear(c.waiting)
 	}
 	var b struct {
 		ID        string `json:"id"`
@@ -141,7 +151,7 @@ func (c *anthropicCheck) server(line int, where, kind string, raw json.RawMessag
 		if json.Unmarshal(raw, &b) != nil || !anthropicServer.MatchString(b.ID) {
 			c.add(line, "id", "%s: %q", where, b.ID)
 		}
-		asked[b.ID] = anthropicAnswers(kind, b.Name)
+		c.waiting[b.ID] = anthropicAnswers(kind, b.Name)
 	case strings.HasSuffix(kind, "_tool_result"):
 		if json.Unmarshal(raw, &b) != nil || asked[b.ToolUseID] != kind {
 			c.add(line, "server tools", "%s: a result of nothing, or of another tool, %q", where, b.ToolUseID)

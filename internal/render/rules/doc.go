@@ -32,7 +32,8 @@
 //	               near doubles
 //	failure        a failed result has content, which is text
 //	thinking       reasoning has its signature or data, and something follows it
-//	server tools   the use of a server tool has its result, of its kind, in the same message
+//	server tools   the use of a server tool has its result, of its kind, in the same message; at the end
+//	               of it, next to calls, in the assistant's next one, or waits for it at the end of the request
 //	source         media are of the types that the API takes, or by HTTPS
 //	citations      documents have them all or none, and so have search results
 //	cache          at most four breakpoints, of five minutes or an hour, the longer first

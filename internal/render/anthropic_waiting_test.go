@@ -1,0 +1,94 @@
+package render_test
+
+import (
+	"bytes"
+	"testing"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/render/rules"
+)
+
+// TestServerToolsAcrossMessages: the use of a server tool goes out where the API is to answer it next, or did in the
+// assistant's next message; and its result with it.
+func TestServerToolsAcrossMessages(t *testing.T) {
+	const (
+		use, gave   = `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}`, `{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}`
+		more        = `{"type":"server_tool_use","id":"srvtoolu_2","name":"web_search","input":{}}`
+		code, coded = `{"type":"server_tool_use","id":"srvtoolu_1","name":"code_execution","input":{}}`, `{"type":"code_execution_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"code_execution_tool_result_error","error_code":"unavailable"}}`
+	)
+	own := func(json ...string) []eventlog.Block {
+		var out []eventlog.Block
+		for _, s := range json {
+			out = append(out, native("anthropic", s))
+		}
+		return out
+	}
+	said := func(blocks []eventlog.Block, more ...eventlog.Block) render.Message {
+		return by(claude, append(blocks, more...)...)
+	}
+	go1, ok := user(text("go")), result("a", "bash", text("ok"))
+	for _, c := range []struct {
+		name                string
+		messages            []render.Message
+		carried, notCarried []string
+	}{
+		{"a pause", []render.Message{go1, said(own(use))}, []string{use}, nil},
+		{"after a pause", []render.Message{go1, said(own(use)), said(own(gave), text("so ")), user(text("and?"))}, []string{use, gave}, nil},
+		{"an answer at the end", []render.Message{go1, said(own(use)), said(own(gave), text("so "))}, []string{use, gave}, nil},
+		{"beside a call", []render.Message{go1, said(own(use), run("a", `{}`)), ok}, []string{use}, nil},
+		{"before a call", []render.Message{go1, by(claude, run("a", `{}`), native("anthropic", use)), ok}, []string{use}, nil},
+		{"answered after a call", []render.Message{go1, said(own(use), run("a", `{}`)), ok, said(own(gave), text("so")), user(text("and?"))}, []string{use, gave}, nil},
+		{"one of two answered", []render.Message{go1, said(own(use, more), run("a", `{}`)), ok, said(own(gave), text("so"))}, nil, []string{use, gave, more}},
+		{"with a reminder", []render.Message{go1, said(own(use), run("a", `{}`)), ok, reminding(eventlog.RoleUser, "r")}, nil, []string{use}},
+		{"not answered", []render.Message{go1, said(own(use), run("a", `{}`)), ok, said(nil, text("so")), user(text("and?"))}, nil, []string{use}},
+		{"answered too late", []render.Message{go1, said(own(use), run("a", `{}`)), ok, said(nil, text("so")), user(text("and?")), said(own(gave), text("so"))}, nil, []string{use, gave}},
+		{"not at the end", []render.Message{go1, said(own(use), text("wait")), said(own(gave), text("so"))}, nil, []string{use, gave}},
+		{"without its use", []render.Message{go1, said(own(gave), text("so"))}, nil, []string{gave}},
+		{"code that calls", []render.Message{go1, said(own(code), run("a", `{}`)), ok, said(own(coded), text("so"))}, nil, []string{code, coded}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f, _ := render.FormatNamed("anthropic")
+			holdAnthropic(t, true, c.carried, c.messages...)
+			holdAnthropic(t, false, c.notCarried, c.messages...)
+			whole := joined(f, c.messages)
+			for n := range c.messages {
+				before := c.messages[:n]
+				if len(before) > 0 && before[n-1].Origin == render.Reminder || described(f, before) != described(f, c.messages) {
+					continue
+				}
+				for i, m := range joined(f, before) {
+					if i+1 < n && !bytes.Equal(m.JSON, whole[i].JSON) && i+1 < len(joined(f, before)) {
+						t.Errorf("message %d changed as the context grew:\n%s\n%s", i, m.JSON, whole[i].JSON)
+					}
+				}
+				if c.messages[n].Role == eventlog.RoleTool {
+					continue
+				}
+				for _, v := range rules.Of(f.Name)(linesOf(joined(f, before))) {
+					t.Errorf("of the first %d: %v", n, v)
+				}
+			}
+			var told []string
+			for _, m := range whole {
+				for _, x := range m.Conversions {
+					if x.Kind == render.Described {
+						told = append(told, x.What)
+					}
+				}
+			}
+			if len(told) != len(c.notCarried) {
+				t.Errorf("described: %q", told)
+			}
+		})
+	}
+}
+
+// described is the format's count of what is described in a context of these messages.
+func described(f *render.Format, messages []render.Message) int {
+	var fragments []render.Fragment
+	for _, m := range messages {
+		fragments = append(fragments, f.Fragments(m)...)
+	}
+	return f.Described(fragments)
+}
