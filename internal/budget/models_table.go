@@ -16,6 +16,9 @@ const (
 	// claudeMargin: recorded sessions with Claude Sonnet and Opus 4.x were billed
 	// 1.1 to 1.5 times the tokens of o200k_base for a tool result, 1.23 over all.
 	claudeMargin = 0.15
+	// claudeLaterMargin: the tokenizer of Claude Opus 4.7 and all later models makes about 1.3 times the tokens of the
+	// one before it, by its documentation.
+	claudeLaterMargin = 0.35
 )
 
 // defaultMargin is for an override that names another tokenizer.
@@ -37,6 +40,8 @@ var builtinModels = priced(slices.Concat(
 		"o1*": 200_000, "o1-mini*": 128_000, "o1-preview*": 128_000, "o3*": 200_000, "o4*": 200_000,
 		"codex-*": 200_000, "computer-use-preview*": 8_192,
 	}),
+	// A prompt may take so much of the window of 1,050,000. Their tokenizer is not known.
+	family("openai", TokenizerHeuristic, heuristicMargin, map[string]uint64{"gpt-6*": 922_000}),
 	family("openai", TokenizerCL100K, exactMargin, map[string]uint64{
 		"gpt-4": 8_192, "gpt-4-*": 8_192, "gpt-4-32k*": 32_768, "gpt-4-turbo*": 128_000,
 		"gpt-4-1106*": 128_000, "gpt-4-0125*": 128_000, "gpt-4-vision*": 128_000,
@@ -46,6 +51,11 @@ var builtinModels = priced(slices.Concat(
 		"claude-*": 200_000, "claude-2.0*": 100_000, "claude-instant*": 100_000,
 		"anthropic.claude-*": 200_000, "us.anthropic.claude-*": 200_000, "eu.anthropic.claude-*": 200_000,
 		"apac.anthropic.claude-*": 200_000, "global.anthropic.claude-*": 200_000,
+	}),
+	family("anthropic", TokenizerHeuristic, claudeLaterMargin, map[string]uint64{
+		"claude-opus-4-7*": 200_000, "claude-opus-4.7*": 200_000, "claude-opus-4-8*": 1_000_000, "claude-opus-4.8*": 1_000_000,
+		"claude-opus-5*": 1_000_000, "claude-sonnet-5*": 1_000_000, "claude-haiku-5*": 1_000_000,
+		"claude-fable-5*": 1_000_000, "claude-mythos-5*": 1_000_000,
 	}),
 	family("google", TokenizerHeuristic, heuristicMargin, map[string]uint64{
 		"gemini-*": 1_048_576, "gemini-1.5-pro*": 2_097_152, "gemini-1.0*": 32_760, "gemini-pro": 32_760,

@@ -23,14 +23,15 @@ var priceTable = []struct {
 		"claude-opus-4-5*": {5, 25, 4096}, "claude-opus-4.5*": {5, 25, 4096}, "claude-opus-4-6*": {5, 25, 4096}, "claude-opus-4.6*": {5, 25, 4096},
 		"claude-opus-4-7*": {5, 25, 2048}, "claude-opus-4.7*": {5, 25, 2048}, "claude-opus-4-8*": {5, 25, 1024}, "claude-opus-4.8*": {5, 25, 1024},
 		"claude-opus-5*": {5, 25, 512}, "claude-sonnet-4*": {3, 15, 1024}, "claude-sonnet-5*": {2, 10, 1024},
-		"claude-haiku-4*": {1, 5, 4096}, "claude-haiku-5*": {0.1, 0.5, 4096},
+		"claude-haiku-4*": {1, 5, 4096}, "claude-haiku-5*": {0.1, 0.5, 4096}, "claude-haiku-5-5*": {0.1, 0.5, 512}, "claude-haiku-5.5*": {0.1, 0.5, 512},
 		"claude-fable-5*": {10, 50, 512}, "claude-mythos-5*": {10, 50, 512},
 	}},
 	{0.05, 1.25, map[string]listPrice{
-		"claude-opus-5-5*": {4, 20, 512}, "claude-opus-5.5*": {4, 20, 512}, "claude-sonnet-5-5*": {2, 10, 1024}, "claude-sonnet-5.5*": {2, 10, 1024},
+		"claude-opus-5-5*": {4, 20, 512}, "claude-opus-5.5*": {4, 20, 512}, "claude-sonnet-5-5*": {2, 10, 512}, "claude-sonnet-5.5*": {2, 10, 512},
 	}},
 	{0.025, 1.25, map[string]listPrice{
 		"claude-fable-5-1*": {10, 50, 512}, "claude-fable-5.1*": {10, 50, 512}, "claude-mythos-5-1*": {10, 50, 512}, "claude-mythos-5.1*": {10, 50, 512},
+		"claude-fable-5-2*": {8, 40, 512}, "claude-fable-5.2*": {8, 40, 512},
 	}},
 	{0.1, 1, map[string]listPrice{ // https://developers.openai.com/api/docs/pricing
 		"gpt-5*": {0, 0, 1024}, "gpt-5": {1.25, 10, 1024}, "gpt-5-mini*": {0.25, 2, 1024}, "gpt-5-nano*": {0.05, 0.4, 1024},
@@ -42,6 +43,10 @@ var priceTable = []struct {
 	}},
 	{0.1, 1.25, map[string]listPrice{ // OpenAI charges for cache writes from this model on
 		"gpt-5.6*": {0, 0, 1024}, "gpt-5.6-sol*": {5, 30, 1024},
+		"gpt-6*": {0, 0, 1024}, "gpt-6-sol*": {2, 10, 1024}, "gpt-6-luna*": {0.1, 0.5, 1024},
+	}},
+	{0.05, 1.25, map[string]listPrice{
+		"gpt-6.1-sol*": {2, 10, 1024}, "gpt-6.2-sol*": {2, 10, 1024}, "gpt-6.2-astra*": {8, 40, 1024},
 	}},
 	{0.25, 1, map[string]listPrice{
 		"gpt-4.1*": {2, 8, 1024}, "gpt-4.1-mini*": {0.4, 1.6, 1024}, "gpt-4.1-nano*": {0.1, 0.4, 1024},
@@ -62,7 +67,11 @@ var priceTable = []struct {
 	{0.1, 1, map[string]listPrice{ // https://ai.google.dev/gemini-api/docs/pricing; caching is implicit
 		"gemini-*": {0, 0, 4096}, "gemini-3-flash*": {0.5, 3, 4096}, "gemini-3-pro*": {2, 12, 4096}, "gemini-3.1-pro*": {2, 12, 4096},
 		"gemini-3.1-flash-lite*": {0.25, 1.5, 4096}, "gemini-3.5-flash*": {1.5, 9, 4096}, "gemini-3.5-flash-lite*": {0.3, 2.5, 4096},
-		"gemini-2.5-pro*": {1.25, 10, 2048}, "gemini-2.5-flash*": {0.3, 2.5, 2048}, "gemini-2.5-flash-lite*": {0.1, 0.4, 2048},
+		"gemini-3.6-flash*": {1.5, 7.5, 4096},
+		"gemini-2.5-pro*":   {1.25, 10, 2048}, "gemini-2.5-flash*": {0.3, 2.5, 2048}, "gemini-2.5-flash-lite*": {0.1, 0.4, 2048},
+	}},
+	{0.05, 1, map[string]listPrice{
+		"gemini-4-neon*": {3, 15, 4096}, "gemini-4-hydrogen*": {1.5, 7.5, 4096},
 	}},
 	{0.25, 1, map[string]listPrice{
 		"gemini-2.0-flash*": {0.1, 0.4, 4096},
