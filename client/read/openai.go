@@ -138,6 +138,8 @@ func openaiResponse(v value) (*contextdv1.Event, error) {
 
 func responsesItem(v value) ([]*contextdv1.Event, error) {
 	switch kind := v.get("type").text(); {
+	case runtimeCalls[strings.TrimSuffix(kind, "_output")].name != "" && strings.HasSuffix(kind, "_output"):
+		return []*contextdv1.Event{message(contextdv1.Role_ROLE_TOOL, []*contextdv1.Block{runtimeResult(v)})}, nil
 	case kind == "function_call_output", kind == "custom_tool_call_output":
 		if err := withContent(v, "output"); err != nil {
 			return nil, err
@@ -176,8 +178,59 @@ func modelItem(v value) []*contextdv1.Block {
 	case "reasoning":
 		return reasoning(v)
 	default:
+		if tool, ok := runtimeCalls[v.get("type").text()]; ok && !strings.HasPrefix(v.get("environment").get("type").text(), "container") {
+			return []*contextdv1.Block{call(callOf(v), tool.name, tool.input(v))}
+		}
 		return []*contextdv1.Block{own(ofOpenAI, v)}
 	}
+}
+
+// runtimeTool is a tool of OpenAI's that the runtime runs: its name, and the members of a call of which one has the input.
+type runtimeTool struct {
+	name    string
+	members []string
+}
+
+// runtimeCalls are the items with calls of these tools. What answers one is the same with _output. A shell in a container
+// is OpenAI's to run.
+var runtimeCalls = map[string]runtimeTool{
+	"local_shell_call": {"local_shell", []string{"action"}},
+	"shell_call":       {"shell", []string{"action"}},
+	"apply_patch_call": {"apply_patch", []string{"operation"}},
+	"computer_call":    {"computer", []string{"action", "actions"}},
+}
+
+// input is the object with the call's input.
+func (t runtimeTool) input(v value) []byte {
+	for _, name := range t.members {
+		switch given := v.get(name); {
+		case given.isObject():
+			return given
+		case given != nil:
+			return []byte(`{"` + name + `":` + string(given) + `}`)
+		}
+	}
+	return nil
+}
+
+// callOf is the id of a call, which old items have as their own.
+func callOf(v value) string {
+	if id := v.get("call_id").text(); id != "" {
+		return id
+	}
+	return v.get("id").text()
+}
+
+// runtimeResult is the result of such a call: a text, a screenshot, or the JSON that it is.
+func runtimeResult(v value) *contextdv1.Block {
+	output := v.get("output")
+	content := plain(output)
+	if m := imageAt(output.get("image_url").text()); m != nil {
+		content = []*contextdv1.Block{media(m)}
+	} else if output.isObject() || output.isList() {
+		content = []*contextdv1.Block{text(string(output))}
+	}
+	return result(&contextdv1.ToolResult{CallId: callOf(v), Content: content, IsError: v.get("status").text() == "failed"})
 }
 
 // reasoning has a seal, which holds for the item as it came: id and texts. Without one nothing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -23,6 +24,59 @@ def test_empty_response() -> None:
     assert (event.event_id, event.custom.type) == ("m", "empty_response")
     assert events.custom("note", event_id="n").event_id == "n"
     assert events.reminder("Mind the gap.", event_id="r").event_id == "r"
+
+
+# Calls of OpenAI's tools that the runtime runs, with the tool, its input and the result.
+RUN_HERE: list[tuple[dict[str, Any], str, Any, dict[str, Any], str]] = [
+    (
+        {"type": "shell_call", "call_id": "c", "action": {"commands": ["ls"]}},
+        "shell",
+        {"commands": ["ls"]},
+        {"type": "shell_call_output", "call_id": "c", "output": [{"stdout": "a"}]},
+        '[{"stdout": "a"}]',
+    ),
+    (
+        {"type": "apply_patch_call", "call_id": "c", "operation": {"path": "a"}},
+        "apply_patch",
+        {"path": "a"},
+        {"type": "apply_patch_call_output", "call_id": "c", "status": "failed", "output": "no"},
+        "no",
+    ),
+    (
+        {"type": "computer_call", "call_id": "c", "actions": [{"type": "wait"}]},
+        "computer",
+        {"actions": [{"type": "wait"}]},
+        {"type": "computer_call_output", "call_id": "c", "output": {"image_url": "https://a/b"}},
+        "https://a/b",
+    ),
+    (
+        {"type": "local_shell_call", "id": "l", "call_id": "c", "action": {"command": ["ls"]}},
+        "local_shell",
+        {"command": ["ls"]},
+        {"type": "local_shell_call_output", "id": "c", "output": "a"},
+        "a",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "name", "arguments", "output", "shown"), RUN_HERE)
+def test_tools_of_openai(
+    call: dict[str, Any], name: str, arguments: Any, output: dict[str, Any], shown: str
+) -> None:
+    asked, answered = contextd_client.message_events([call, output], "openai_responses")
+    made = asked.message.blocks[0].tool_call
+    assert (made.call_id, made.name, json.loads(made.arguments_json)) == ("c", name, arguments)
+    result = answered.message.blocks[0].tool_result
+    (block,) = result.content
+    assert block.text.text or block.media.uri == shown
+    assert (result.call_id, result.is_error) == ("c", output.get("status") == "failed")
+
+
+def test_shell_in_a_container() -> None:
+    """A shell in a container is OpenAI's to run."""
+    call = {"type": "shell_call", "call_id": "c", "environment": {"type": "container_reference"}}
+    (event,) = contextd_client.message_events([call], "openai_responses")
+    assert event.message.blocks[0].HasField("provider")
 
 
 def test_wrong_content() -> None:

@@ -21,6 +21,7 @@ type item struct {
 	Arguments jsontext.Value `json:"arguments"`
 	Input     string         `json:"input"`
 	Action    jsontext.Value `json:"action"`
+	Operation jsontext.Value `json:"operation"`
 	Output    jsontext.Value `json:"output"`
 	Summary   []struct {
 		Text string `json:"text"`
@@ -32,6 +33,7 @@ type item struct {
 var itemTypes = map[string]bool{
 	"reasoning": true, "function_call": true, "custom_tool_call": true, "local_shell_call": true,
 	"function_call_output": true, "custom_tool_call_output": true, "local_shell_call_output": true,
+	"shell_call": true, "apply_patch_call": true, "shell_call_output": true, "apply_patch_call_output": true,
 	"web_search_call": true, "file_search_call": true, "code_interpreter_call": true, "image_generation_call": true,
 	"mcp_call": true, "mcp_list_tools": true,
 }
@@ -98,16 +100,21 @@ func (c *conversation) item(entry transcript.Entry, m *message) error {
 		block = eventlog.ToolCall{CallID: it.CallID, Name: it.Name, Arguments: c.out.Arguments(entry.Line, it.CallID, it.Arguments)}
 	case "custom_tool_call":
 		block = eventlog.ToolCall{CallID: it.CallID, Name: it.Name, Arguments: transcript.Wrap("input", it.Input)}
-	case "local_shell_call":
-		block = eventlog.ToolCall{CallID: cmp.Or(it.CallID, it.ID), Name: "local_shell", Arguments: transcript.Compact(it.Action)}
-	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
+	case "local_shell_call", "shell_call", "apply_patch_call":
+		block = eventlog.ToolCall{
+			CallID: cmp.Or(it.CallID, it.ID), Name: strings.TrimSuffix(m.Type, "_call"), Arguments: transcript.Compact([]byte(cmp.Or(string(it.Action), string(it.Operation)))),
+		}
+	case "shell_call_output": // a list of what each command wrote
+		it.Output = jsontext.Value(transcript.Quote(transcript.Compact(it.Output)))
+		fallthrough
+	case "function_call_output", "custom_tool_call_output", "local_shell_call_output", "apply_patch_call_output":
 		c.reply = ""
 		inner, err := content.ResultContent(it.Output)
 		if err != nil {
 			return err
 		}
 		entry.Body = &eventlog.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{
-			eventlog.ToolResult{CallID: cmp.Or(it.CallID, it.ID), Content: inner, IsError: m.failed()},
+			eventlog.ToolResult{CallID: cmp.Or(it.CallID, it.ID), Content: inner, IsError: m.failed() || m.Status == "failed"},
 		}}
 		c.session.Append(entry)
 		return nil

@@ -10,8 +10,8 @@ import type { ModelCall } from "../session.js";
 const api = "OpenAI's Responses";
 
 /**
- * The model's response, as one event to append. Items of tools that OpenAI ran itself are kept
- * unchanged. Reasoning keeps its item, since the provider requires it later.
+ * The model's response, as one event to append. Calls of OpenAI's tools that the runtime runs, such
+ * as its shell, are calls of tools of that name. Items of tools that OpenAI ran itself are kept unchanged. Reasoning keeps its item, since the provider requires it later.
  */
 export function responsesEvents(response: Response): EventInit[] {
   checkResponse(api, response, "output");
@@ -28,6 +28,15 @@ function item(i: ResponseOutputItem): BlockInit[] {
       return [toolCall(i.call_id, i.name, i.arguments ?? "")];
     case "custom_tool_call":
       return [toolCall(i.call_id, i.name, { input: i.input })];
+    case "local_shell_call":
+      return [toolCall(i.call_id, "local_shell", i.action)];
+    case "apply_patch_call":
+      return [toolCall(i.call_id, "apply_patch", i.operation)];
+    case "computer_call":
+      return [toolCall(i.call_id, "computer", i.action ?? { actions: i.actions })];
+    case "shell_call": // in a container it is OpenAI's to run
+      if (i.environment?.type === "container_reference") return [providerBlock("openai", i)];
+      return [toolCall(i.call_id, "shell", i.action)];
     default:
       return [providerBlock("openai", i)];
   }

@@ -28,13 +28,14 @@ def _part(raw: Raw) -> Block:
         image = raw.get("image_url")
         url = image.text() or image.string("url")
         detail = raw.string("detail") or image.string("detail")
-        found = _image(url) if detail in ("", "auto") else None
+        found = image(url) if detail in ("", "auto") else None
         if found is not None:
             return found
     return events.provider_block(PROVIDER, raw.data)
 
 
-def _image(url: str) -> Block | None:
+def image(url: str) -> Block | None:
+    """The image at an address, or in one; None where there is none."""
     if not url.startswith("data:"):
         return events.media(uri=url) if url else None
     mime_type, marked, encoded = url.removeprefix("data:").partition(";base64,")

@@ -10,7 +10,16 @@ from contextd_client._rawjson import Raw
 from contextd_client._read import openai_part
 from contextd_client.v1.event_pb2 import Block, Event, Thinking
 
-_OF_THE_RUNTIME = ("function_call_output", "custom_tool_call_output")
+# The items with calls of OpenAI's tools that the runtime runs: the tool's name, and the members of
+# which one has the input. What answers one is the same with _output.
+_RUN_HERE = {
+    "local_shell_call": ("local_shell", ("action",)),
+    "shell_call": ("shell", ("action",)),
+    "apply_patch_call": ("apply_patch", ("operation",)),
+    "computer_call": ("computer", ("action", "actions")),
+}
+_OUTPUTS_RUN_HERE = frozenset(f"{kind}_output" for kind in _RUN_HERE)
+_OF_THE_RUNTIME = _OUTPUTS_RUN_HERE | {"function_call_output", "custom_tool_call_output"}
 
 
 def response(raw: Raw) -> list[Event]:
@@ -42,6 +51,8 @@ def from_model(raw: Raw) -> bool:
 
 
 def _input(raw: Raw) -> Event:
+    if raw.string("type") in _OUTPUTS_RUN_HERE:
+        return _result(raw)
     if raw.string("type") in _OF_THE_RUNTIME:
         return events.tool_result(raw.string("call_id"), openai_part.content(raw.get("output")))
     blocks = openai_part.content(raw.get("content"))
@@ -64,7 +75,39 @@ def output(raw: Raw) -> list[Block]:
     if kind == "reasoning":
         thinking = _reasoning(raw)
         return [] if thinking is None else [Block(thinking=thinking)]
+    if kind in _RUN_HERE and not raw.get("environment").string("type").startswith("container"):
+        name, members = _RUN_HERE[kind]
+        return [events.tool_call(_call_id(raw), name, _arguments(raw, members))]
     return [events.provider_block(openai_part.PROVIDER, raw.data)]
+
+
+def _arguments(raw: Raw, members: tuple[str, ...]) -> bytes:
+    """The object with a call's input, which is in one of the members."""
+    for name in members:
+        given = raw.get(name)
+        if given.is_object:
+            return given.data
+        if given.present:
+            return b'{"%b":%b}' % (name.encode(), given.data)
+    return b""
+
+
+def _call_id(raw: Raw) -> str:
+    """The id of a call, which old items have as their own."""
+    return raw.string("call_id") or raw.string("id")
+
+
+def _result(raw: Raw) -> Event:
+    """The result of a tool of OpenAI's: a text, a screenshot, or the JSON that it is."""
+    output = raw.get("output")
+    picture = openai_part.image(output.string("image_url"))
+    content: list[Block] = [] if picture is None else [picture]
+    if not content and (output.is_object or output.is_list):
+        content = [events.text(output.json)]
+    elif output.text():
+        content = [events.text(output.text())]
+    failed = raw.string("status") == "failed"
+    return events.tool_result(_call_id(raw), content, is_error=failed)
 
 
 def _reasoning(raw: Raw) -> Thinking | None:
