@@ -36,7 +36,8 @@ var responsesForms = map[string]responsesForm{
 	},
 	"mcp_list_tools": {"mcpl_", []string{"type", "id", "server_label", "tools"}, []string{"error"}, nil},
 	"image_generation_call": {
-		"ig_", []string{"type", "id", "result", "status"}, nil,
+		"ig_", []string{"type", "id", "result", "status"},
+		[]string{"action", "background", "output_format", "quality", "revised_prompt", "size"},
 		[]string{"in_progress", "completed", "generating", "failed"},
 	},
 	"compaction": {"cmp_", []string{"type", "encrypted_content"}, []string{"id"}, nil},
@@ -188,16 +189,22 @@ func ownParts(kind string, m map[string]json.RawMessage) bool {
 	case "web_search_call":
 		return searchAction(string(m["action"]))
 	case "file_search_call":
-		return stringList(m["queries"]) && (m["results"] == nil || string(m["results"]) == "null")
+		return stringList(m["queries"]) && (empty(m["results"]) || listOf(m["results"], nil, []string{"attributes", "file_id", "filename", "score", "text"}, foundFile))
 	case "code_interpreter_call":
-		return (string(m["code"]) == "null" || m["code"][0] == '"') && (string(m["outputs"]) == "null" || string(m["outputs"]) == "[]")
+		return textOrNull(m["code"]) && (empty(m["outputs"]) || listOf(m["outputs"], []string{"type"}, []string{"logs", "url"}, codeOutput))
 	case "mcp_call":
-		return m["arguments"][0] == '"' && m["error"] == nil && (m["output"] == nil || string(m["output"]) == "null" || m["output"][0] == '"') &&
-			m["approval_request_id"] == nil
+		return isText(m["arguments"]) && empty(m["error"]) && textOrNull(m["output"]) && empty(m["approval_request_id"])
 	case "mcp_list_tools":
-		return string(m["tools"]) == "[]" && m["error"] == nil
+		return empty(m["error"]) && listOf(m["tools"], []string{"name", "input_schema"}, []string{"annotations", "description"}, func(m map[string]json.RawMessage) bool {
+			return !hollow(textIn(m["name"])) && textOrNull(m["description"])
+		})
 	case "image_generation_call":
-		return isBase64(textIn(m["result"]))
+		for name, choices := range imageChoices {
+			if !empty(m[name]) && !slices.Contains(choices, textIn(m[name])) {
+				return false
+			}
+		}
+		return isBase64(textIn(m["result"])) && textOrNull(m["revised_prompt"]) && textOrNull(m["size"])
 	case "message":
 		var parts []json.RawMessage
 		if textIn(m["role"]) != "assistant" || m["phase"] != nil || json.Unmarshal(m["content"], &parts) != nil || len(parts) == 0 {
@@ -206,6 +213,51 @@ func ownParts(kind string, m map[string]json.RawMessage) bool {
 		return !slices.ContainsFunc(parts, func(part json.RawMessage) bool { return !outputPart(string(part)) })
 	}
 	return true
+}
+
+// imageChoices are what members of an image may say.
+var imageChoices = map[string][]string{
+	"action": {"generate", "edit", "auto"}, "background": {"transparent", "opaque", "auto"},
+	"output_format": {"png", "webp", "jpeg", "gif", "svg"}, "quality": {"low", "medium", "high", "xhigh", "max", "auto"},
+}
+
+// empty reports whether a member is not there or null, as the API gives what it has nothing for.
+func empty(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
+// listOf reports whether a JSON text is a list of objects that have the required members, perhaps the optional ones, and
+// are sound.
+func listOf(raw json.RawMessage, required, optional []string, sound func(map[string]json.RawMessage) bool) bool {
+	var list []json.RawMessage
+	return json.Unmarshal(raw, &list) == nil && list != nil && !slices.ContainsFunc(list, func(raw json.RawMessage) bool {
+		m, ok := members(string(raw), required, optional)
+		return !ok || !sound(m)
+	})
+}
+
+func foundFile(m map[string]json.RawMessage) bool {
+	score, scored := m["score"]
+	for _, name := range []string{"file_id", "filename", "text"} {
+		if value, there := m[name]; there && !isText(value) {
+			return false
+		}
+	}
+	var attributes map[string]any
+	if !empty(m["attributes"]) && json.Unmarshal(m["attributes"], &attributes) != nil {
+		return false
+	}
+	for _, value := range attributes {
+		switch value.(type) {
+		case string, float64, bool:
+		default:
+			return false
+		}
+	}
+	return !scored || isNumber(score)
+}
+
+func codeOutput(m map[string]json.RawMessage) bool {
+	said := map[string]string{"logs": "logs", "image": "url"}[textIn(m["type"])]
+	return len(m) == 2 && said != "" && m[said] != nil && isText(m[said])
 }
 
 // searchAction reports whether an action is one of a web search.
@@ -219,7 +271,7 @@ func searchAction(raw string) bool {
 	var required, optional []string
 	switch of.Type {
 	case "search":
-		optional = []string{"query", "queries"}
+		optional = []string{"query", "queries", "sources"}
 	case "open_page":
 		optional = []string{"url"}
 	case "find_in_page":
@@ -231,6 +283,12 @@ func searchAction(raw string) bool {
 	if queries, there := m["queries"]; there {
 		ok = ok && stringList(queries)
 		delete(m, "queries")
+	}
+	if sources, there := m["sources"]; there {
+		ok = ok && listOf(sources, []string{"type", "url"}, nil, func(m map[string]json.RawMessage) bool {
+			return textIn(m["type"]) == "url" && isText(m["url"])
+		})
+		delete(m, "sources")
 	}
 	return ok && texts(m)
 }

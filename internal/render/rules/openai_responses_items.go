@@ -22,7 +22,8 @@ var provided = map[string]struct {
 		[]string{"in_progress", "interpreting", "completed", "incomplete", "failed"},
 	},
 	"image_generation_call": {
-		"ig_", []string{"type", "id", "status", "result"}, nil,
+		"ig_", []string{"type", "id", "status", "result"},
+		[]string{"action", "background", "error", "output_format", "quality", "revised_prompt", "size", "svg_usage"},
 		[]string{"in_progress", "generating", "completed", "failed"},
 	},
 	"mcp_call": {

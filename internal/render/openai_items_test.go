@@ -1,0 +1,48 @@
+package render_test
+
+import (
+	"bytes"
+	"testing"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/render"
+	"github.com/contextd/contextd/internal/render/rules"
+)
+
+// TestOpenAIsOwnItemsOfTheirForm: an item that OpenAI's servers made is sent as the API gave it, with what it left
+// empty, and otherwise a text in its place.
+func TestOpenAIsOwnItemsOfTheirForm(t *testing.T) {
+	f, _ := render.FormatNamed("openai_responses")
+	for _, c := range []struct {
+		carried bool
+		json    string
+	}{
+		{true, `{"id":"mcp_1","type":"mcp_call","status":"completed","approval_request_id":null,"arguments":"{}","error":null,"name":"n","output":"o","server_label":"s"}`},
+		{false, `{"id":"mcp_1","type":"mcp_call","approval_request_id":"mcpr_1","arguments":"{}","name":"n","output":null,"server_label":"s"}`},
+		{false, `{"id":"mcp_1","type":"mcp_call","approval_request_id":5,"arguments":"{}","name":"n","server_label":"s"}`},
+		{false, `{"id":"mcp_1","type":"mcp_call","arguments":"{}","error":"no","name":"n","server_label":"s"}`},
+		{true, `{"id":"mcpl_1","type":"mcp_list_tools","server_label":"s","tools":[{"name":"n","input_schema":{"type":"object"},"annotations":{"read_only":false},"description":"d"},{"name":"m","input_schema":{},"annotations":null,"description":null}],"error":null}`},
+		{false, `{"id":"mcpl_1","type":"mcp_list_tools","server_label":"s","tools":[{"name":"n"}]}`},
+		{false, `{"id":"mcpl_1","type":"mcp_list_tools","server_label":"s","tools":[{"name":"n","input_schema":{},"more":1}]}`},
+		{false, `{"id":"mcpl_1","type":"mcp_list_tools","server_label":"s","tools":null}`},
+		{true, `{"id":"ci_1","type":"code_interpreter_call","status":"completed","code":"1","container_id":"c","outputs":[{"type":"logs","logs":"1"},{"type":"image","url":"https://a/b"}]}`},
+		{true, `{"id":"ci_1","type":"code_interpreter_call","status":"completed","code":null,"container_id":"c","outputs":null}`},
+		{false, `{"id":"ci_1","type":"code_interpreter_call","status":"completed","code":"1","container_id":"c","outputs":[{"type":"files"}]}`},
+		{true, `{"id":"fs_1","type":"file_search_call","status":"completed","queries":["q"],"results":[{"file_id":"f","filename":"n","score":0.5,"text":"t","attributes":{"a":1}}]}`},
+		{false, `{"id":"fs_1","type":"file_search_call","status":"completed","queries":["q"],"results":[{"file_id":"f","vector_store_id":"v"}]}`},
+		{true, `{"id":"ws_1","type":"web_search_call","status":"completed","action":{"type":"search","query":"q","queries":["q"],"sources":[{"type":"url","url":"https://a/b"}]}}`},
+		{false, `{"id":"ws_1","type":"web_search_call","status":"completed","action":{"type":"search","query":"q","sources":[{"type":"api","name":"n"}]}}`},
+		{true, `{"id":"ig_1","type":"image_generation_call","status":"completed","action":"generate","background":"opaque","output_format":"png","quality":"high","result":"iVBORw0KGgo=","revised_prompt":"p","size":"1024x1024"}`},
+		{false, `{"id":"ig_1","type":"image_generation_call","status":"completed","background":"none","result":"iVBORw0KGgo="}`},
+		{false, `{"id":"ig_1","type":"image_generation_call","status":"failed","result":null}`},
+		{false, `{"id":"pg_1","type":"program","call_id":"c","code":"1","fingerprint":"f"}`},
+	} {
+		lines := linesOf(joined(f, []render.Message{user(text("go")), by("gpt-5", ownBlock("openai", c.json), eventlog.Text{Text: "so"})}))
+		for _, v := range rules.Of(f.Name)(lines) {
+			t.Errorf("%s: %v", c.json, v)
+		}
+		if bytes.Contains(bytes.Join(lines, nil), []byte(c.json)) != c.carried {
+			t.Errorf("carried is not %v: %s", c.carried, c.json)
+		}
+	}
+}
