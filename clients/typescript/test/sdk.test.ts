@@ -91,6 +91,26 @@ for (const [api, answer] of Object.entries(empty)) {
   });
 }
 
+test("calls of OpenAI's tools that the runtime runs are calls", () => {
+  const output = [
+    { type: "shell_call", call_id: "c1", action: { commands: ["ls"] }, environment: { type: "local" } },
+    { type: "apply_patch_call", call_id: "c2", operation: { type: "delete_file", path: "a" } },
+    { type: "computer_call", call_id: "c3", actions: [{ type: "wait" }] },
+    { type: "local_shell_call", call_id: "c4", action: { type: "exec" } },
+    { type: "shell_call", call_id: "c5", action: { commands: ["ls"] }, environment: { type: "container_reference" } },
+  ];
+  const [event] = responsesEvents({ id: "r", model: "gpt-5", output } as never);
+  const message = event!.kind!.value as { blocks: { kind: { case: string; value: { callId: string; name: string; argumentsJson: Uint8Array } } }[] };
+  const calls = message.blocks.slice(0, 4).map(({ kind: { value } }) => [value.callId, value.name, new TextDecoder().decode(value.argumentsJson)]);
+  assert.deepEqual(calls, [
+    ["c1", "shell", '{"commands":["ls"]}'],
+    ["c2", "apply_patch", '{"type":"delete_file","path":"a"}'],
+    ["c3", "computer", '{"actions":[{"type":"wait"}]}'],
+    ["c4", "local_shell", '{"type":"exec"}'],
+  ]);
+  assert.equal(message.blocks[4]!.kind.case, "provider");
+});
+
 const answers: Record<string, [RegExp, (response: never) => unknown]> = {
   "Anthropic's Messages": [/^the response is none of Anthropic's Messages: /, claude.events],
   "OpenAI's Chat Completions": [/^the response is none of OpenAI's Chat Completions: /, chatEvents],
