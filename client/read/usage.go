@@ -37,10 +37,18 @@ func Usage(body []byte) (*contextdv1.RecordModelCallRequest, error) {
 			StopReason: v.get("status").text(), Model: v.get("model").text(),
 		}, nil
 	}
-	// Anthropic counts what was read from and written to the cache separately.
-	read, written := count(used, "cache_read_input_tokens"), count(used, "cache_creation_input_tokens")
+	// Anthropic counts what was read from and written to the cache separately. Where its servers ran tools, it adds up the
+	// prompts of the model's calls, of which the first was sent.
+	prompt := used
+	for _, call := range used.get("iterations").elements() {
+		if call.get("type").text() == "message" {
+			prompt = call
+			break
+		}
+	}
+	read, written := count(prompt, "cache_read_input_tokens"), count(prompt, "cache_creation_input_tokens")
 	return &contextdv1.RecordModelCallRequest{
-		InputTokens: count(used, "input_tokens") + read + written, CacheReadTokens: read, CacheWriteTokens: written,
+		InputTokens: count(prompt, "input_tokens") + read + written, CacheReadTokens: read, CacheWriteTokens: written,
 		OutputTokens: count(used, "output_tokens"), StopReason: v.get("stop_reason").text(), Model: v.get("model").text(),
 	}, nil
 }

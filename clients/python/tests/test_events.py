@@ -26,6 +26,22 @@ def test_empty_response() -> None:
     assert events.reminder("Mind the gap.", event_id="r").event_id == "r"
 
 
+def test_usage_of_tools_of_servers() -> None:
+    """The prompt that was sent is the first of those that Anthropic adds up."""
+    first = {"type": "message", "input_tokens": 10, "cache_read_input_tokens": 100}
+    usage = {
+        "input_tokens": 30,
+        "cache_read_input_tokens": 210,
+        "output_tokens": 9,
+        "iterations": [first, {**first, "input_tokens": 20, "cache_read_input_tokens": 110}],
+    }
+    body = {"id": "m", "type": "message", "role": "assistant", "content": [], "usage": usage}
+    counted = contextd_client.usage_of(body)
+    assert counted.input_tokens == 110
+    assert counted.cache_read_tokens == 100
+    assert counted.output_tokens == 9
+
+
 # Calls of OpenAI's tools that the runtime runs, with the tool, its input and the result.
 RUN_HERE: list[tuple[dict[str, Any], str, Any, dict[str, Any], str]] = [
     (

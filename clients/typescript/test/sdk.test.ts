@@ -111,6 +111,15 @@ test("calls of OpenAI's tools that the runtime runs are calls", () => {
   assert.equal(message.blocks[4]!.kind.case, "provider");
 });
 
+test("a prompt is what was sent, with what was written to the cache", () => {
+  const first = { type: "message", input_tokens: 10, cache_read_input_tokens: 100, cache_creation_input_tokens: 5 };
+  const usage = { input_tokens: 30, cache_read_input_tokens: 215, cache_creation_input_tokens: 5, output_tokens: 9, iterations: [first, { ...first, input_tokens: 20 }] };
+  const { inputTokens, cacheReadTokens, outputTokens } = claude.usage({ ...said, usage } as never);
+  assert.deepEqual([inputTokens, cacheReadTokens, outputTokens], [115, 100, 9]);
+  const counted = { input_tokens: 9, output_tokens: 1, input_tokens_details: { cached_tokens: 0, cache_write_tokens: 7 } };
+  assert.equal(responsesUsage({ id: "r", model: "gpt-6", output: [], usage: counted } as never).cacheWriteTokens, 7);
+});
+
 const answers: Record<string, [RegExp, (response: never) => unknown]> = {
   "Anthropic's Messages": [/^the response is none of Anthropic's Messages: /, claude.events],
   "OpenAI's Chat Completions": [/^the response is none of OpenAI's Chat Completions: /, chatEvents],

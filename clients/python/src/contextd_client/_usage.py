@@ -52,11 +52,14 @@ def usage_of(response: Any) -> Usage:
         )
     if "usage" not in members:
         raise ValueError("response: is none of Anthropic's, OpenAI's or Gemini's")
-    # Anthropic's input_tokens do not include tokens read from or written to the cache.
-    read = _count(used, "cache_read_input_tokens")
-    written = _count(used, "cache_creation_input_tokens")
+    # Anthropic's input_tokens do not include tokens read from or written to the cache. Where its
+    # servers ran tools, it adds up the prompts of the model's calls, of which the first was sent.
+    calls = [c for c in used.get("iterations").elements() if c.string("type") == "message"]
+    prompt = (calls or [used])[0]
+    read = _count(prompt, "cache_read_input_tokens")
+    written = _count(prompt, "cache_creation_input_tokens")
     return Usage(
-        input_tokens=_count(used, "input_tokens") + read + written,
+        input_tokens=_count(prompt, "input_tokens") + read + written,
         cache_read_tokens=read,
         cache_write_tokens=written,
         output_tokens=_count(used, "output_tokens"),

@@ -34,11 +34,14 @@ function block(b: ContentBlock): BlockInit[] {
 export function usage(response: Message): ModelCall {
   checkResponse(api, response, "usage");
   const { usage, model, stop_reason } = response;
-  const read = usage.cache_read_input_tokens ?? 0;
-  const written = usage.cache_creation_input_tokens ?? 0;
+  // Where Anthropic's servers ran tools, it adds up the prompts of the model's calls, of which the first was sent.
+  const { iterations } = usage as { iterations?: (Partial<typeof usage> & { type: string })[] | null };
+  const prompt = iterations?.find(({ type }) => type === "message") ?? usage;
+  const read = prompt.cache_read_input_tokens ?? 0;
+  const written = prompt.cache_creation_input_tokens ?? 0;
   return {
     model,
-    inputTokens: usage.input_tokens + read + written,
+    inputTokens: (prompt.input_tokens ?? 0) + read + written,
     cacheReadTokens: read,
     cacheWriteTokens: written,
     outputTokens: usage.output_tokens,

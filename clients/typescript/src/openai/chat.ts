@@ -25,6 +25,7 @@ export function chatUsage(response: ChatCompletion): ModelCall {
     model: response.model,
     inputTokens: response.usage?.prompt_tokens ?? 0,
     cacheReadTokens: response.usage?.prompt_tokens_details?.cached_tokens ?? 0,
+    cacheWriteTokens: response.usage?.prompt_tokens_details?.cache_write_tokens ?? 0,
     outputTokens: response.usage?.completion_tokens ?? 0,
     stopReason: response.choices[0]?.finish_reason ?? "",
   };

@@ -69,6 +69,7 @@ export function responsesUsage(response: Response): ModelCall {
     model: response.model,
     inputTokens: response.usage?.input_tokens ?? 0,
     cacheReadTokens: response.usage?.input_tokens_details?.cached_tokens ?? 0,
+    cacheWriteTokens: response.usage?.input_tokens_details?.cache_write_tokens ?? 0,
     outputTokens: response.usage?.output_tokens ?? 0,
     stopReason: response.incomplete_details?.reason ?? response.status ?? "",
   };
