@@ -14,7 +14,10 @@ import (
 // them, as which JSON, and what of both a model alone says.
 var (
 	geminiKinds  = set("text", "inlineData", "fileData", "executableCode", "codeExecutionResult", "toolCall", "toolResponse")
-	geminiBeside = map[string]byte{"thoughtSignature": '"', "videoMetadata": '{', "mediaResolution": '{', "partMetadata": '{'}
+	geminiBeside = map[string]byte{
+		"thoughtSignature": '"', "videoMetadata": '{', "mediaResolution": '{', "partMetadata": '{',
+		"audioMetadata": '{', "documentMetadata": '{', "spreadsheetMetadata": '{', "speechMetadata": '{',
+	}
 	geminiModels = set("executableCode", "thoughtSignature", "toolCall", "toolResponse")
 )
 

@@ -17,6 +17,11 @@ func TestGooglesOwnPartsOfTheirForm(t *testing.T) {
 		user, model bool
 	}{
 		{`{"text":"t","partMetadata":{"a":1}}`, true, true},
+		{`{"text":"t","speechMetadata":{"speaker":"a"}}`, true, true},
+		{`{"fileData":{"mimeType":"application/pdf","fileUri":"gs://b/x"},"documentMetadata":{"startPage":2}}`, true, true},
+		{`{"fileData":{"mimeType":"audio/wav","fileUri":"gs://b/x"},"audioMetadata":{"startOffset":"1s"}}`, true, true},
+		{`{"fileData":{"mimeType":"video/mp4","fileUri":"gs://b/x"},"documentMetadata":"p"}`, false, false},
+		{`{"text":"t","audioTranscription":{"text":"t"}}`, false, false},
 		{`{"text":"t","thoughtSignature":"c2ln"}`, false, true},
 		{`{"text":"t","thoughtSignature":"no base64"}`, false, false},
 		{`{"text":"t","thoughtSignature":5}`, false, false},

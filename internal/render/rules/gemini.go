@@ -109,7 +109,12 @@ var geminiKinds = map[string]string{
 	"toolCall": "model", "toolResponse": "model",
 }
 
-var geminiBeside = []string{"thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"}
+var (
+	geminiBeside = append([]string{"thought", "thoughtSignature"}, geminiAbout...)
+	geminiAbout  = []string{
+		"videoMetadata", "mediaResolution", "partMetadata", "audioMetadata", "documentMetadata", "spreadsheetMetadata", "speechMetadata",
+	}
+)
 
 func (c *geminiCheck) part(line int, where string, raw json.RawMessage, t *geminiTurn) (kind string, thought bool) {
 	o, _ := c.open(line, where, raw)
@@ -180,7 +185,7 @@ func (c *geminiCheck) part(line int, where string, raw json.RawMessage, t *gemin
 
 // beside holds what is next to the data of a part to being objects.
 func (c *geminiCheck) beside(line int, where string, o object) {
-	for _, name := range []string{"videoMetadata", "mediaResolution", "partMetadata"} {
+	for _, name := range geminiAbout {
 		if raw, ok := o[name]; ok {
 			c.open(line, where+"."+name, raw)
 		}
