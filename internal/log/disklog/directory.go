@@ -216,7 +216,11 @@ func checkFormat(fs vfs.FS, dir string) (empty bool, err error) {
 	for _, name := range names {
 		// A store is encrypted only once it has its format.
 		if base := fs.PathBase(name); !isOwnName(base) || base == encryptionFile {
-			return false, &FormatError{Dir: dir, Reason: fmt.Sprintf("it is not empty (%s) and holds no event log", name)}
+			reason := fmt.Sprintf("it is not empty (%s) and holds no event log", name)
+			if holdsAnything(fs, dir) {
+				reason += fmt.Sprintf(", unless %s and %s are lost: contextd repair --data-dir %s --dry-run shows what is left of one", formatFile, inventoryFile, dir)
+			}
+			return false, &FormatError{Dir: dir, Reason: reason}
 		}
 	}
 	return true, nil

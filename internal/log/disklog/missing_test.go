@@ -261,6 +261,16 @@ func TestLostDatabase(t *testing.T) {
 	}
 }
 
+// TestLostFormatAndInventory leaves nothing that says what the database is of.
+func TestLostFormatAndInventory(t *testing.T) {
+	fs := left(t, true)
+	(files{t, fs}).remove(formatFile)
+	(files{t, fs}).remove(inventoryFile)
+	if _, refusal := outcome(t, fs, "neither"); refusal == nil || !strings.Contains(refusal.Error(), "contextd repair --data-dir log --dry-run") {
+		t.Errorf("without format and inventory: %v", refusal)
+	}
+}
+
 // A store of a program that kept no inventory opens, and one is made.
 func TestStoreWithoutInventory(t *testing.T) {
 	fs := left(t, true)
