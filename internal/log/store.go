@@ -15,7 +15,7 @@ type Reader interface {
 	// touches only what it yields, holds nothing of the store while the caller
 	// works, and stops after the first error: that of ctx comes at the next event.
 	// All that it yields is of one session: where that is deleted meanwhile, it may end with
-	// *NotFoundError.
+	// *NotFoundError, and where the medium is set back under a store without OneWriter, with *LostError.
 	Read(ctx context.Context, id string, from, to Seq) iter.Seq2[Event, error]
 }
 

@@ -1,7 +1,9 @@
 package pglog
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"iter"
 	"slices"
@@ -42,6 +44,14 @@ func (r storedEvent) decode(of *session) (eventlog.Event, *storagev1.Head, error
 	return e, head, nil
 }
 
+// follows reports whether the chain leads from that after the event before to this event.
+func (r storedEvent) follows(before []byte) bool {
+	var at [sha256.Size]byte
+	copy(at[:], before)
+	chain := chainOver(at, r.Record, r.Head)
+	return bytes.Equal(chain[:], r.Chain)
+}
+
 // Read yields events, page by page: it holds no connection while the caller works.
 func (s *Store) Read(ctx context.Context, id string, from, to eventlog.Seq) iter.Seq2[eventlog.Event, error] {
 	return func(yield func(eventlog.Event, error) bool) {
@@ -78,6 +88,7 @@ func (s *Store) eachEvent(ctx context.Context, of *session, from, to eventlog.Se
 		last = min(last, number(to))
 	}
 	_, l := s.looked(ctx, of.info.ID)
+	var chain []byte // after the event before
 	for limit := firstPage; next <= last; {
 		page := l.newsFrom(next, of.incarnation())
 		page = page[:min(int64(len(page)), last-next+1)]
@@ -87,15 +98,19 @@ func (s *Store) eachEvent(ctx context.Context, of *session, from, to eventlog.Se
 				return err
 			}
 		}
+		if chain != nil && page[0].Seq == next && !page[0].follows(chain) { // the database was set back since the page before
+			return s.missing(ctx, of, next, chainBreaks)
+		}
 		size := 0
 		for _, r := range page {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
 			if r.Seq != next {
-				return corruptEvent(of, eventlog.Seq(next), notThere)
+				return s.missing(ctx, of, next, notThere)
 			}
 			size += len(r.Record)
+			chain = r.Chain
 			next++
 			if more, err := f(r); err != nil || !more {
 				return err
@@ -109,15 +124,16 @@ func (s *Store) eachEvent(ctx context.Context, of *session, from, to eventlog.Se
 	return nil
 }
 
+const pageSQL = `SELECT e.seq, e.record, e.head, e.chain FROM contextd_shares h JOIN contextd_events e ON e.segment = h.segment AND e.seq <= h.up_to
+	WHERE h.incarnation = $1 AND e.seq >= $2 AND e.seq <= $3 ORDER BY e.seq`
+
 // eventPage returns the events from..to of a session that is still there.
 func (s *Store) eventPage(ctx context.Context, of *session, from, to int64) ([]storedEvent, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer s.leave()
-	const sql = `SELECT e.seq, e.record, e.head, e.chain FROM contextd_shares h JOIN contextd_events e ON e.segment = h.segment AND e.seq <= h.up_to
-		WHERE h.incarnation = $1 AND e.seq >= $2 AND e.seq <= $3 ORDER BY e.seq`
-	page, err := s.events(ctx, sql, of.incarnation(), from, to)
+	page, err := s.events(ctx, pageSQL, of.incarnation(), from, to)
 	if err == nil && len(page) == 0 {
 		err = s.missing(ctx, of, from, notThere)
 	}
@@ -136,21 +152,35 @@ func (s *Store) events(ctx context.Context, sql string, arguments ...any) ([]sto
 	return page, nil
 }
 
-// notThere is the fault of an event that should be there and is not.
-const notThere = "it is missing"
+// What may be wrong with an event.
+const (
+	notThere    = "it is missing"
+	chainBreaks = "the hash chain breaks: it, or an event before it, is not what was written"
+)
 
 // missing returns the error for an event that is not as it should be: *NotFoundError if the session was deleted
-// meanwhile, else *CorruptError with the reason.
+// meanwhile, *LostError if the database was set back, else *CorruptError with the reason.
 func (s *Store) missing(ctx context.Context, of *session, seq int64, reason string) error {
 	now, err := s.load(ctx, of.info.ID)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case now.info.Incarnation == of.info.Incarnation:
-		return corruptEvent(of, eventlog.Seq(seq), reason)
-	default:
-		return noSession(of.info.ID)
 	}
+	lost := &eventlog.LostError{Session: of.info.ID, Known: of.info.Head, Head: now.info.Head}
+	switch {
+	case now.info.Incarnation != of.info.Incarnation:
+		return noSession(of.info.ID)
+	case now.info.Head < of.info.Head:
+		return lost
+	case !now.same(of): // as after appends, too
+		at, err := s.events(ctx, pageSQL, of.incarnation(), int64(of.info.Head), int64(of.info.Head))
+		if err != nil {
+			return err
+		}
+		if lost.Rewritten = len(at) > 0 && !bytes.Equal(at[0].Chain, of.info.ChainHead); lost.Rewritten {
+			return lost
+		}
+	}
+	return corruptEvent(of, eventlog.Seq(seq), reason)
 }
 
 // ReadRuns implements eventlog.RunsReader: one query reads a page, however many runs it has.
@@ -263,7 +293,7 @@ func (s *Store) Verify(ctx context.Context, id string) error {
 		size := at.bytes + eventlog.Size(e)
 		chain := chainOver(at.chain, r.Record, r.Head)
 		if string(chain[:]) != string(r.Chain) {
-			return false, corruptEvent(of, e.Seq, "the hash chain breaks: it, or an event before it, is not what was written")
+			return false, corruptEvent(of, e.Seq, chainBreaks)
 		}
 		at.apply(e.Seq, stored, r.Chain)
 		if !sameHead(at.head, head) || at.bytes != size {

@@ -94,6 +94,11 @@ func (v view) failure(err error) error {
 	if conflict, ok := errors.AsType[*eventlog.ConflictError](err); ok {
 		return &eventlog.ConflictError{Session: v.local(conflict.Session), What: conflict.What}
 	}
+	if lost, ok := errors.AsType[*eventlog.LostError](err); ok {
+		out := *lost
+		out.Session = v.local(lost.Session)
+		return &out
+	}
 	if corrupt, ok := errors.AsType[*eventlog.CorruptError](err); ok {
 		return &eventlog.CorruptError{Session: v.local(corrupt.Session), What: corrupt.What, Reason: corrupt.Reason}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/contextd/contextd/cmd/contextd/internal/wire"
 	"github.com/contextd/contextd/internal/harness"
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/reduce"
@@ -32,7 +33,7 @@ func (s *Server) transcriptOf(ctx context.Context, all []eventlog.Session) (out 
 		if part.Envelopes, err = harness.Envelopes(ctx, s.store, session.ID, part.Events); err != nil {
 			return harness.Transcript{}, err
 		}
-		if err := s.stillThere(ctx, session, nil); err != nil {
+		if _, err := s.stillThere(ctx, session, wire.MarkToProto(session)); err != nil {
 			return harness.Transcript{}, err
 		}
 		out.Sessions = append(out.Sessions, part)

@@ -44,30 +44,29 @@ func (s *Server) ReadEvents(req *contextdv1.ReadEventsRequest, stream readStream
 	if err != nil {
 		return err
 	}
-	reading, head := &reading{of: session, sent: req.GetKnown()}, session.Head
+	sent := req.GetKnown() // the mark of the newest event that was sent, or else what the client knew before
 	for {
-		if err := s.sendRange(ctx, stream, reading, next, to); err != nil {
-			return followEnd(ctx, err)
+		// Up to its head, the log is compared with this state of it before anything is sent.
+		last := session.Head
+		if to != 0 {
+			last = min(last, to)
 		}
-		sent := eventlog.Seq(reading.sent.GetHeadSeq())
-		next = max(next, sent+1)
+		if next <= last {
+			if sent, err = s.sendRange(ctx, stream, session, next, last); err != nil {
+				return followEnd(ctx, err)
+			}
+			next = last + 1
+		}
 		if !req.GetFollow() || (to != 0 && next > to) {
 			return nil
 		}
-		if head, err = s.store.WaitPast(ctx, id, max(head, sent)); err != nil {
+		if _, err = s.store.WaitPast(ctx, id, session.Head); err == nil {
+			session, err = s.stillThere(ctx, session, sent)
+		}
+		if err != nil {
 			return followEnd(ctx, err)
 		}
-		if head < sent {
-			return &eventlog.LostError{Session: id, Known: sent, Head: head}
-		}
 	}
-}
-
-// reading is what the reader of a session's events has.
-type reading struct {
-	of eventlog.Session
-	// sent is the mark of the newest event that it was sent, or else what it knew before; it may be nil.
-	sent *contextdv1.LogMark
 }
 
 // followEnd reports a shutdown to a follower that it cuts off.
@@ -78,10 +77,10 @@ func followEnd(ctx context.Context, err error) error {
 	return err
 }
 
-// sendRange sends the events from..to that exist. If another session has the id by then, or other events are in the
-// place of those that were sent, it sends nothing of that.
-func (s *Server) sendRange(ctx context.Context, stream readStream, r *reading, from, to eventlog.Seq) error {
-	id, last := r.of.ID, eventlog.Seq(0)
+// sendRange sends the events from..to of a session, which has them, and returns the mark of the last. If another session
+// has the id by then, or the log has other events in their place, it sends nothing of that.
+func (s *Server) sendRange(ctx context.Context, stream readStream, of eventlog.Session, from, to eventlog.Seq) (sent *contextdv1.LogMark, err error) {
+	id, last := of.ID, eventlog.Seq(0)
 	out := &contextdv1.ReadEventsResponse{}
 	size := 0
 	flush := func() error {
@@ -92,12 +91,12 @@ func (s *Server) sendRange(ctx context.Context, stream readStream, r *reading, f
 		if err != nil {
 			return err
 		}
-		if err := s.stillThere(ctx, r.of, r.sent); err != nil {
+		if _, err := s.stillThere(ctx, of, wire.MarkToProto(of)); err != nil {
 			return err
 		}
-		out.ChainHead, out.Incarnation = wire.ChainHead(chain), r.of.IncarnationName()
+		out.ChainHead, out.Incarnation = wire.ChainHead(chain), of.IncarnationName()
 		err = stream.Send(out)
-		r.sent = &contextdv1.LogMark{Incarnation: out.GetIncarnation(), HeadSeq: uint64(last), ChainHead: out.GetChainHead()}
+		sent = &contextdv1.LogMark{Incarnation: out.GetIncarnation(), HeadSeq: uint64(last), ChainHead: out.GetChainHead()}
 		out, size = &contextdv1.ReadEventsResponse{}, 0
 		return err
 	}
@@ -110,21 +109,21 @@ func (s *Server) sendRange(ctx context.Context, stream readStream, r *reading, f
 		return err
 	}
 	if err := take(); err != nil {
-		return err
+		return nil, err
 	}
 	for e, err := range s.store.Read(ctx, id, from, to) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		converted := wire.EventToProto(e)
 		n := framed(proto.Size(converted)) + binary.MaxVarintLen32 // with its count
 		if size > 0 && size+n > chunkBytes {
 			held.Keep(uint64(size + n))
 			if err := flush(); err != nil {
-				return err
+				return nil, err
 			}
 			if err := take(); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		out.Events = append(out.Events, converted)
@@ -133,21 +132,21 @@ func (s *Server) sendRange(ctx context.Context, stream readStream, r *reading, f
 		last = e.Seq
 	}
 	held.Keep(uint64(size))
-	return flush()
+	return sent, flush()
 }
 
-// stillThere returns *eventlog.NotFoundError if a session is gone, even if another has its id. No incarnation comes
-// back, so if it is still there, what was read by the id since it was found is its own. It returns *eventlog.LostError
-// if the log has other events than those that were sent, which takes a store with other writers.
-func (s *Server) stillThere(ctx context.Context, of eventlog.Session, sent *contextdv1.LogMark) error {
+// stillThere returns a session as it is now, or *eventlog.NotFoundError if it is gone, even if another has its id. No
+// incarnation comes back, so if it is still there, what was read by the id since it was found is its own. It returns
+// *eventlog.LostError if the log has other events than those of the mark, which takes a store with other writers.
+func (s *Server) stillThere(ctx context.Context, of eventlog.Session, mark *contextdv1.LogMark) (eventlog.Session, error) {
 	now, err := s.store.Session(ctx, of.ID)
 	if err == nil && now.Incarnation != of.Incarnation {
 		err = &eventlog.NotFoundError{Kind: "session", Name: of.ID}
 	}
 	if err != nil || s.store.Capabilities().OneWriter {
-		return err
+		return now, err
 	}
-	return s.lost(ctx, of.ID, knownSession{session: now, exists: true}, sent)
+	return now, s.lost(ctx, of.ID, knownSession{session: now, exists: true}, mark)
 }
 
 // framed bounds the size of an embedded message with its tag and length.

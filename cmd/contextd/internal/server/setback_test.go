@@ -24,6 +24,7 @@ import (
 type rewindable struct {
 	open          func(t *testing.T) eventlog.Store
 	keep, putBack func(t *testing.T, state string)
+	openWith      func(t *testing.T, o pglog.Options) eventlog.Store // of a database alone
 }
 
 func rewindableDirectory(t *testing.T) rewindable {
@@ -71,14 +72,19 @@ func rewindableDatabase(t *testing.T) rewindable {
 		}
 		database.Exec(t, database.DSN(""), sql)
 	}
+	openWith := func(t *testing.T, o pglog.Options) eventlog.Store {
+		t.Helper()
+		store, err := pglog.Open(t.Context(), database.DSN(""), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
+	}
 	return rewindable{
+		openWith: openWith,
 		open: func(t *testing.T) eventlog.Store {
 			t.Helper()
-			store, err := pglog.Open(t.Context(), database.DSN(""), pglog.Options{Migrate: true, Poll: 10 * time.Millisecond})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return store
+			return openWith(t, pglog.Options{Migrate: true, Poll: 10 * time.Millisecond})
 		},
 		keep: func(t *testing.T, state string) {
 			t.Helper()
