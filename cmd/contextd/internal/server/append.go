@@ -219,7 +219,7 @@ func (s *Server) settle(ctx context.Context, p pendingAppend) (*contextdv1.Appen
 	bytes, known := uint64(0), uint64(0)
 	for i, r := range receipts {
 		out.Receipts[i] = &contextdv1.EventReceipt{
-			Seq: uint64(r.Seq), EventId: r.EventID, Duplicate: r.Duplicate, Tokens: uint32(r.Tokens.Total()),
+			Seq: uint64(r.Seq), EventId: r.EventID, Duplicate: r.Duplicate, Tokens: tokensOf(r.Tokens),
 		}
 		if r.Duplicate {
 			known += p.sizes[i]
@@ -240,6 +240,9 @@ func (s *Server) settle(ctx context.Context, p pendingAppend) (*contextdv1.Appen
 	out.Budget = s.estimate(ctx, p, fresh)
 	return out, nil
 }
+
+// tokensOf is an event's size in tokens. Media may claim more than its field holds.
+func tokensOf(c eventlog.TokenCounts) uint32 { return uint32(min(c.Total(), math.MaxUint32)) }
 
 // estimate is the budget after an append; nil if nothing is known. It must not fail the call: the events are durable,
 // and a client that saw an error and repeated the append with new ids would store them twice.

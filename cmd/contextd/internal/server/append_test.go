@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,23 @@ func TestAppendFillsIn(t *testing.T) {
 			t.Errorf("answer is %v", resp)
 		}
 	})
+}
+
+// TestAppendOfManyTokens: a count that is larger than its field is the largest there is.
+func TestAppendOfManyTokens(t *testing.T) {
+	a := serve(t, stores["memory"](t))
+	picture := &contextdv1.Block{Kind: &contextdv1.Block_Media{Media: &contextdv1.Media{MimeType: "image/png", Data: []byte("png"), Tokens: 1 << 31}}}
+	e := message(contextdv1.Role_ROLE_USER, picture, picture)
+	if r := a.append(t, "s", e).GetReceipts()[0]; r.GetTokens() != math.MaxUint32 {
+		t.Errorf("the receipt says %d tokens", r.GetTokens())
+	}
+	stream, err := a.ReadEvents(t.Context(), &contextdv1.ReadEventsRequest{SessionId: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if part, err := stream.Recv(); err != nil || part.GetTokens()[0] != math.MaxUint32 {
+		t.Errorf("read: %v, %v", part.GetTokens(), err)
+	}
 }
 
 func TestAppendAgain(t *testing.T) {

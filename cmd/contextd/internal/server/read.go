@@ -127,7 +127,7 @@ func (s *Server) sendRange(ctx context.Context, stream readStream, of eventlog.S
 			}
 		}
 		out.Events = append(out.Events, converted)
-		out.Tokens = append(out.Tokens, uint32(e.Tokens.Total()))
+		out.Tokens = append(out.Tokens, tokensOf(e.Tokens))
 		size += n
 		last = e.Seq
 	}
