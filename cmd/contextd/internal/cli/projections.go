@@ -22,7 +22,7 @@ func newProjections(c *client) *cobra.Command {
 }
 
 func (c *client) newListProjections() *cobra.Command {
-	limit := uint(0)
+	limit, brief := uint(0), false
 	cmd := &cobra.Command{
 		Use:     "list SESSION",
 		Aliases: []string{"ls"},
@@ -30,7 +30,7 @@ func (c *client) newListProjections() *cobra.Command {
 		Example: "  contextd projections list my-session --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: c.runReading(func(cmd *cobra.Command, api api, args []string) error {
-			req := &contextdv1.ListProjectionsRequest{SessionId: args[0], Brief: !c.output.structured()}
+			req := &contextdv1.ListProjectionsRequest{SessionId: args[0], Brief: brief || !c.output.structured()}
 			list := c.newListing(cmd, "PROJECTION", "AS OF", "KEPT", "SHORTENED", "DROPPED", "RECLAIMED", "TIME", "HASH")
 			n := uint(0)
 			return list.end(eachProjection(cmd.Context(), api, req, func(p *contextdv1.Projection) error {
@@ -43,6 +43,7 @@ func (c *client) newListProjections() *cobra.Command {
 		}),
 	}
 	cmd.Flags().UintVar(&limit, "limit", 0, "list at most so many `projections`; 0 for all")
+	cmd.Flags().BoolVar(&brief, "brief", false, "leave the lists of events and of pointers out of JSON and YAML: each is as long as the session")
 	return cmd
 }
 
