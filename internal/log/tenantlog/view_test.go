@@ -1,6 +1,7 @@
 package tenantlog_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -142,6 +143,34 @@ func TestValidName(t *testing.T) {
 	} {
 		if tenantlog.ValidName(name) != valid {
 			t.Errorf("%q: want valid %t", name, valid)
+		}
+	}
+}
+
+// failing is a store whose sessions cannot be looked at, as others' writes and damage make them.
+type failing struct {
+	eventlog.Store
+	err func(id string) error
+}
+
+func (f failing) Session(_ context.Context, id string) (eventlog.Session, error) {
+	return eventlog.Session{}, f.err(id)
+}
+
+// TestErrorsHaveTheViewsIDs: no error shows the id that a session has in the store.
+func TestErrorsHaveTheViewsIDs(t *testing.T) {
+	for _, err := range []func(id string) error{
+		func(id string) error { return &eventlog.NotFoundError{Kind: "session", Name: id} },
+		func(id string) error { return &eventlog.ExistsError{Kind: "session", Name: id} },
+		func(id string) error { return &eventlog.ConflictError{Session: id, What: "the batch"} },
+		func(id string) error { return &eventlog.LostError{Session: id, Known: 3, Head: 2} },
+		func(id string) error {
+			return &eventlog.CorruptError{Session: id, What: "event 1", Reason: "it is missing"}
+		},
+	} {
+		_, got := tenantlog.Of(failing{memlog.New(), err}, "t1").Session(t.Context(), "s")
+		if want := err("s"); got == nil || got.Error() != want.Error() {
+			t.Errorf("got %v, want %v", got, want)
 		}
 	}
 }
