@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -48,6 +49,7 @@ type reader struct {
 	session *transcript.SessionBuilder
 	chats   int
 	model   string
+	reply   []string // the words of the last reply, until the user's next prompt
 	// mark is the prefix of the lines of the current entry; "" for a reply.
 	mark  string
 	first int
@@ -127,7 +129,7 @@ func (r *reader) begin(started string) {
 	if r.chats++; r.chats > 1 {
 		suffix = strconv.Itoa(r.chats)
 	}
-	r.session, r.model = r.out.Session(suffix), ""
+	r.session, r.model, r.reply = r.out.Session(suffix), "", nil
 	r.session.Label(transcript.LabelHarness, Name)
 	r.session.Label(labelStarted, started)
 }
@@ -161,8 +163,13 @@ func (r *reader) flush() {
 		return
 	}
 	m := &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: text}}}
-	if mark == "" {
-		m.Role, m.Model = eventlog.RoleAssistant, r.model
+	if words := strings.Fields(text); mark == "" {
+		m.Role, m.Model, r.reply = eventlog.RoleAssistant, r.model, words
+	} else {
+		if slices.Equal(words, r.reply) { // the architect's plan, which aider gives the editor as a prompt
+			entry.Label(transcript.LabelInjected, "true")
+		}
+		r.reply = nil
 	}
 	entry.Body, entry.Native = m, transcript.Object("text", text)
 	r.session.Append(entry)
