@@ -142,9 +142,11 @@ func (r *reader) request(raw jsontext.Value, line int) {
 	r.injected(entry, "/context", joined(sent.Context))
 	r.contexts = append(r.contexts, r.messages[before:]...)
 	text := cmp.Or(joined(sent.User), rec.Message.Text)
-	if attached, asked, ok := transcript.Asked(text, "userRequest"); ok && attached != "" {
-		r.injected(entry, "/attached", attached)
-		text = asked
+	for _, element := range requestElements {
+		if attached, asked, ok := transcript.Asked(text, element); ok && attached != "" {
+			r.injected(entry, "/attached", attached)
+			text = asked
+		}
 	}
 	r.append(entry, "", &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: text}}})
 	if len(sent.Rounds) == 0 {
@@ -158,6 +160,9 @@ func (r *reader) request(raw jsontext.Value, line int) {
 		r.out.Warn(line, "%d results answer no call of their request and were not read", extra)
 	}
 }
+
+// requestElements are the elements around what the user typed, by the model that is asked.
+var requestElements = []string{"userRequest", "user_query"}
 
 // model is the model's name without the name of its vendor.
 func (r *request) model() string { return strings.TrimPrefix(string(r.Model), "copilot/") }
