@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/contextd/contextd/internal/harness/converted"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -186,6 +187,7 @@ func (r *run) step(entry transcript.Entry) {
 		said.Role = eventlog.RoleSystem
 	case "user":
 		said.Role = eventlog.RoleUser
+		converted.Injected(&entry, blocks)
 	case "agent":
 		said.Role, said.Model = eventlog.RoleAssistant, cmp.Or(string(s.Model), r.model)
 		said.Blocks = s.reply(blocks)

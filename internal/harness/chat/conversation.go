@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/content"
+	"github.com/contextd/contextd/internal/harness/converted"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -171,6 +172,9 @@ func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.R
 	}
 	if role == eventlog.RoleUser && c.kimi {
 		injectedByKimi(&entry, blocks)
+	}
+	if role == eventlog.RoleUser {
+		converted.Injected(&entry, blocks)
 	}
 	if m.ofGoose() {
 		entry.Label(transcript.LabelInjected, "true")

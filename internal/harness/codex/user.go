@@ -193,6 +193,13 @@ func (it *item) pictures() bool {
 		slices.ContainsFunc(parts, func(p part) bool { return p.Type == "input_image" || p.Type == "input_audio" })
 }
 
+// Wrote reports whether Codex wrote a text in the user's name, for readers of what programs make of its rollouts;
+// standing is the name under which the text holds until the next one, if it does.
+func Wrote(text string) (standing string, ok bool) {
+	about, ok := insertedText(text)
+	return strings.Join(slices.Compact(about), "+"), ok
+}
+
 // insertedText reports whether the harness wrote a text; about are the standing names of its elements.
 func insertedText(text string) (about []string, ok bool) {
 	text = strings.TrimSpace(text)
