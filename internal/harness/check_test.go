@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/contextd/contextd/internal/harness"
+	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -23,6 +24,9 @@ func checkTranscript(t reporter, tr harness.Transcript) {
 	t.Helper()
 	suffixes := map[string]bool{}
 	for i, s := range tr.Sessions {
+		if s.Labels[transcript.LabelHarness] == "" {
+			t.Errorf("session %q does not say which format it had", s.Suffix)
+		}
 		if suffixes[s.Suffix] {
 			t.Errorf("two sessions have the suffix %q", s.Suffix)
 		}

@@ -181,6 +181,7 @@ func (r *reader) element(raw jsontext.Value, line int) {
 				r.crush = map[string]*conversation{}
 			}
 			r.crush[id] = r.conversation()
+			r.crush[id].session.Label(transcript.LabelHarness, Name)
 			r.crush[id].session.Label(transcript.LabelSessionID, id)
 		}
 		r.crush[id].add(raw, line)
@@ -188,6 +189,7 @@ func (r *reader) element(raw jsontext.Value, line int) {
 	}
 	if r.loose == nil {
 		r.loose = r.conversation()
+		r.loose.session.Label(transcript.LabelHarness, Name)
 	}
 	r.loose.add(raw, line)
 }

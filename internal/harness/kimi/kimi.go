@@ -106,6 +106,7 @@ type reader struct {
 func read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name, in)
 	r := &reader{out: out, session: out.Session(""), edits: transcript.OpenEdits{}}
+	r.session.Label(transcript.LabelHarness, Name)
 	return out.Finish(transcript.ReadLines(in, out.Warn, r.record))
 }
 
