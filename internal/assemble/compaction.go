@@ -230,8 +230,7 @@ func (e *Engine) showCompacted(ctx context.Context, s *session, in decide.Inputs
 	if err != nil {
 		return err
 	}
-	record := Request{Policy: Policy{Reason: "compaction"}}.newRecord(in, p, e.opts.Clock())
-	made, messages, err := e.answer(ctx, s, p, Request{SessionID: s.id}, record)
+	p, made, messages, err := e.answerBound(ctx, s, &in, p, Request{SessionID: s.id, Policy: Policy{Reason: "compaction"}})
 	if err == nil {
 		err = e.record(ctx, s, p, made, messages, nil)
 	}

@@ -110,7 +110,7 @@ func (e *Engine) previewed(ctx context.Context, s *session, req Request) (r reco
 	if err != nil {
 		return r, p, err
 	}
-	p, err = in.Run()
+	p, err = runFirst(&in)
 	if err != nil {
 		return r, p, err
 	}

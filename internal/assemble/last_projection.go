@@ -3,6 +3,7 @@ package assemble
 import (
 	"context"
 
+	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 )
@@ -31,6 +32,10 @@ type CacheReport struct {
 	// BrokenBy is the reducer that rewrote the first differing message, "log" if a
 	// late result did; empty if the old prefix is unchanged.
 	BrokenBy string
+	// AsOf is the last event of the projection before. Whole says that it had no injections, and that all its
+	// messages are unchanged, its reminders too.
+	AsOf  eventlog.Seq
+	Whole bool
 }
 
 // compare reports how much of the projection recorded before is unchanged. If that one is not in memory, it
@@ -69,7 +74,7 @@ func (e *Engine) encodeAgain(ctx context.Context, s *session, r records.Projecti
 
 // compare reports how many leading messages of p are unchanged in a later projection of its stream.
 func (p lastProjection) compare(after encoding) CacheReport {
-	old, now, same, c := p.messages, after.messages, 0, CacheReport{}
+	old, now, same, c := p.messages, after.messages, 0, CacheReport{AsOf: p.record.AsOf}
 	if p.layout == after.layout && p.body <= after.body {
 		same, c.StableTokens = p.body, p.tokens
 	}
@@ -85,6 +90,7 @@ func (p lastProjection) compare(after encoding) CacheReport {
 	if c.StableMessages < end {
 		c.BrokenBy = breaker(now, c.StableMessages)
 	}
+	c.Whole = c.StableMessages == len(old) && p.record.Injected == 0
 	return c
 }
 

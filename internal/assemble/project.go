@@ -40,7 +40,7 @@ func (e *Engine) Project(ctx context.Context, events []eventlog.Event, req Reque
 	if in.Policy, err = s.projector(in.Projection.WithLive(conv), in.Reduction.Recall); err != nil {
 		return nil, err
 	}
-	p, err := in.Run()
+	p, err := runFirst(&in)
 	if err != nil {
 		return nil, err
 	}

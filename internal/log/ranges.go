@@ -41,6 +41,22 @@ func (all *Ranges) Add(seq Seq) {
 	*all = append(*all, Range{seq, seq})
 }
 
+// With returns a copy of the runs that also has the seqs of r.
+func (all Ranges) With(r Range) Ranges {
+	var out Ranges
+	for i, one := range all {
+		switch {
+		case one.To+1 < r.From:
+			out = append(out, one)
+		case r.To+1 < one.From:
+			return append(append(out, r), all[i:]...)
+		default:
+			r = Range{min(r.From, one.From), max(r.To, one.To)}
+		}
+	}
+	return append(out, r)
+}
+
 // Has reports whether a seq is in one of the runs.
 func (all Ranges) Has(seq Seq) bool { return all.Around(seq) != Range{} }
 

@@ -1,6 +1,7 @@
 package log_test
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -84,6 +85,30 @@ func TestWithoutAgainstASet(t *testing.T) {
 		}
 		if !slices.Equal(a, before) {
 			t.Errorf("%v was changed to %v", before, a)
+		}
+	})
+}
+
+func TestRangesWith(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		seq := rapid.Custom(func(t *rapid.T) eventlog.Seq { return eventlog.Seq(rapid.Uint64Range(1, 30).Draw(t, "seq")) })
+		var all eventlog.Ranges
+		want := map[eventlog.Seq]bool{}
+		for range rapid.IntRange(0, 6).Draw(t, "ranges") {
+			from := seq.Draw(t, "from")
+			r := eventlog.Range{From: from, To: from + eventlog.Seq(rapid.IntRange(0, 5).Draw(t, "more"))}
+			before := slices.Clone(all)
+			with := all.With(r)
+			if !slices.Equal(all, before) {
+				t.Fatalf("With changed %v to %v", before, all)
+			}
+			all = with
+			for s := r.From; s <= r.To; s++ {
+				want[s] = true
+			}
+		}
+		if got := slices.Sorted(maps.Keys(want)); !slices.Equal(all, eventlog.RangesOf(got)) {
+			t.Fatalf("%v, not those of %v", all, got)
 		}
 	})
 }

@@ -105,6 +105,31 @@ func ofWord(word string, first bool) Provider {
 	return Unknown
 }
 
+// Binds reports whether a model binds the reasoning that it seals to all that was before it: the provider
+// refuses or leaves out a block where the system prompt, the tools or an earlier message changed since. These
+// are Anthropic's models from version 5.1 on.
+func Binds(model string) bool {
+	if Of(model) != Anthropic {
+		return false
+	}
+	words := strings.FieldsFunc(strings.ToLower(model), separates)
+	words = words[slices.Index(words, "claude")+1:]
+	at := slices.IndexFunc(words, isNumber)
+	if at < 0 {
+		return false
+	}
+	major, minor := words[at], "0"
+	if at+1 < len(words) && isNumber(words[at+1]) {
+		minor = words[at+1]
+	}
+	return len(major) > 1 || major > "5" || major == "5" && minor > "0"
+}
+
+// isNumber reports whether a word of a model's name is a part of its version, and not a date.
+func isNumber(word string) bool {
+	return len(word) <= 2 && strings.Trim(word, "0123456789") == ""
+}
+
 // OfBlock returns who sealed a block of reasoning in a model's message: the model's provider, or without a
 // model's name the only provider that seals in this way. It is Unknown if the model's provider does not seal
 // in this way, or if the block is not sealed and the model is unknown.

@@ -37,6 +37,31 @@ func TestOf(t *testing.T) {
 	}
 }
 
+func TestBinds(t *testing.T) {
+	for model, want := range map[string]bool{
+		"claude-fable-5-1":                            true,
+		"claude-mythos-5-2-20261015":                  true,
+		"claude-opus-5-5":                             true,
+		"anthropic/claude-sonnet-5.5":                 true,
+		"us.anthropic.claude-haiku-5-5-20261001-v1:0": true,
+		"Claude Opus 6":                               true,
+		"claude-opus-12":                              true,
+		"claude-fable-5":                              false,
+		"claude-opus-5-20260901":                      false,
+		"claude-opus-4-8":                             false,
+		"claude-3-5-sonnet-20241022":                  false,
+		"us.anthropic.claude-opus-4-1-v1:0":           false,
+		"claude-mythos-preview":                       false,
+		"claude-sonnet-latest":                        false,
+		"gpt-5.5":                                     false,
+		"":                                            false,
+	} {
+		if got := provider.Binds(model); got != want {
+			t.Errorf("%q binds: %v", model, got)
+		}
+	}
+}
+
 func TestOfBlock(t *testing.T) {
 	signed := eventlog.Thinking{Text: "hm", Signature: "s"}
 	redacted := eventlog.Thinking{RedactedData: "r"}

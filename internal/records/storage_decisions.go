@@ -22,7 +22,7 @@ func storeReductionState(s reduce.State) *storagev1.ReductionState {
 		StubbedThrough: uint64(s.Through(toolResults)), CollapsedThrough: uint64(s.CollapsedThrough), CollapsedFor: s.CollapsedFor, LateAfter: uint64(s.LateAfter),
 		Summary: s.Summary, ClipTokens: s.ClipTokens, Clips: storeClips(s.Clips), TextClips: storeClips(s.TextClips), MediaClips: storeClips(s.MediaClips),
 		AnchorTokens: s.AnchorTokens, SystemTextTokens: s.SystemTextTokens, SummaryTokens: s.SummaryTokens,
-		Rooted: storePlaces(s.Rooted), Released: uint64(s.Released),
+		Rooted: storePlaces(s.Rooted), Released: uint64(s.Released), Unbound: storeRanges(s.Unbound),
 	}
 	out.Freed = make(map[string]uint64, len(s.Freed))
 	for reducer, through := range s.Freed {
@@ -38,7 +38,7 @@ func (r *reader) reduction(m *storagev1.ReductionState) reduce.State {
 		CollapsedThrough: eventlog.Seq(m.GetCollapsedThrough()), CollapsedFor: m.GetCollapsedFor(), LateAfter: eventlog.Seq(m.GetLateAfter()),
 		Summary: m.GetSummary(), ClipTokens: m.GetClipTokens(), Clips: readClips(m.GetClips()), TextClips: readClips(m.GetTextClips()), MediaClips: readClips(m.GetMediaClips()),
 		AnchorTokens: m.GetAnchorTokens(), SystemTextTokens: m.GetSystemTextTokens(), SummaryTokens: m.GetSummaryTokens(),
-		Rooted: r.places(m.GetRooted()), Released: eventlog.Seq(m.GetReleased()),
+		Rooted: r.places(m.GetRooted()), Released: eventlog.Seq(m.GetReleased()), Unbound: r.ranges(m.GetUnbound()),
 	}
 	if through := m.GetStubbedThrough(); through > 0 {
 		out.Freed = map[string]eventlog.Seq{toolResults: eventlog.Seq(through)}
@@ -137,11 +137,11 @@ func readRetention(m *storagev1.Retention) reduce.Retention {
 }
 
 func storeAsk(a reduce.Ask) *storagev1.Ask {
-	return &storagev1.Ask{Reserved: a.Reserved, Goal: a.Goal, Strategy: string(a.Strategy), KeepLastTurns: a.KeepLastTurns, Rejected: a.Rejected}
+	return &storagev1.Ask{Reserved: a.Reserved, Goal: a.Goal, Strategy: string(a.Strategy), KeepLastTurns: a.KeepLastTurns, Rejected: a.Rejected, Unbind: storeRanges(a.Unbind)}
 }
 
-func readAsk(m *storagev1.Ask) reduce.Ask {
-	return reduce.Ask{Reserved: m.GetReserved(), Goal: m.GetGoal(), Strategy: reduce.Strategy(m.GetStrategy()), KeepLastTurns: m.GetKeepLastTurns(), Rejected: m.GetRejected()}
+func (r *reader) ask(m *storagev1.Ask) reduce.Ask {
+	return reduce.Ask{Reserved: m.GetReserved(), Goal: m.GetGoal(), Strategy: reduce.Strategy(m.GetStrategy()), KeepLastTurns: m.GetKeepLastTurns(), Rejected: m.GetRejected(), Unbind: r.ranges(m.GetUnbind())}
 }
 
 func storeBudget(b budget.Budget) *storagev1.Budget {

@@ -45,6 +45,7 @@ type Conversation struct {
 	begun   *begun
 	missing bool
 	names   []usedName
+	bound   bool // see Bound
 
 	// What is cached for the next reduction.
 
@@ -246,6 +247,7 @@ func (c *Conversation) appendAssistant(e eventlog.Event, m *eventlog.Message, bl
 				g.Sealed = g.Sealed || b.Sealed()
 			}
 		}
+		c.bound = c.bound || g.Messages[at].bound
 	})
 	return i
 }

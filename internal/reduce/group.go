@@ -96,8 +96,8 @@ type Message struct {
 	Seqs   []eventlog.Seq
 	Tokens uint64
 	Chars  int
-	// thinks is set when a block is reasoning.
-	thinks bool
+	// thinks is set when a block is reasoning, and bound when its provider binds it to what was before it.
+	thinks, bound bool
 }
 
 // answers reports whether the message is a model's or a tool's. Such messages belong together and are only
@@ -117,7 +117,7 @@ func (m *Message) measure(blocks []Block) {
 	for _, b := range blocks {
 		m.Tokens += b.Tokens
 		m.Chars += Chars(b.Block)
-		m.thinks = m.thinks || isThinking(b)
+		m.thinks, m.bound = m.thinks || isThinking(b), m.bound || m.isBound(b)
 	}
 }
 

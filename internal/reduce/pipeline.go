@@ -96,6 +96,9 @@ type Ask struct {
 	// long; 0 is none. The next one takes at most four fifths of it, but may always take 500 tokens and
 	// what cannot be reduced.
 	Rejected uint64
+	// Unbind are events whose bound reasoning is not shown from now on, because something before it changed
+	// since a model wrote it.
+	Unbind eventlog.Ranges
 }
 
 // Strategy is a way to free tokens.

@@ -58,6 +58,9 @@ type State struct {
 	// SystemTextTokens is the size above which single texts of the system prompt are
 	// clipped; 0 if it is in full.
 	SystemTextTokens uint64
+	// Unbound are the events whose bound reasoning is not shown, because something before it changed since
+	// a model wrote it.
+	Unbound eventlog.Ranges
 }
 
 // Through is the event up to which a reducer has freed, under pressure, all that it may; 0 if it was

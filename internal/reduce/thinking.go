@@ -2,19 +2,35 @@ package reduce
 
 import "fmt"
 
-// thinking omits reasoning that is old enough as of the last batch. Sealed reasoning is omitted only where
-// its provider allows it, and then the whole of a message or nothing: Anthropic lets a request omit the
-// thinking of turns before the last user message, as they are in no open tool-use loop.
+// thinking omits reasoning that is old enough as of the last batch, and bound reasoning that no longer follows
+// what it followed. Sealed reasoning is omitted for its age only where its provider allows it, and then the
+// whole of a message or nothing: Anthropic lets a request omit the thinking of turns before the last user
+// message, as they are in no open tool-use loop.
 type thinking struct{ policy Thinking }
 
 func (thinking) Name() string { return "thinking" }
 
 func (t thinking) Reduce(v View, s State) (View, Step) {
-	if t.policy.KeepTurns == nil || s.EvictedAsOf == 0 {
-		return v, Step{Note: "nothing was due"}
+	e, note := v.Editor(), "nothing was due"
+	if t.policy.KeepTurns != nil && s.EvictedAsOf > 0 {
+		note = t.omitOld(e, v, s)
 	}
+	if len(s.Unbound) > 0 {
+		old := e.Touched()
+		for i := range v.Len() {
+			if v.Ended() != nil {
+				break
+			}
+			e.OmitBound(i, s, t.Name(), "its provider takes it only after what the model saw before it, and that has changed")
+		}
+		note += fmt.Sprintf("; omitted %d that no longer follow what they followed", e.Touched()-old)
+	}
+	return e.View(), Step{Touched: e.Touched(), Note: note}
+}
+
+// omitOld omits reasoning by its age, and says how much.
+func (t thinking) omitOld(e *Editor, v View, s State) string {
 	loop := v.loopStart(s.EvictedAsOf)
-	e := v.Editor()
 	sealed, reason := 0, fmt.Sprintf("older than %d turns", *t.policy.KeepTurns)
 	for i := range v.Len() {
 		if v.Ended() != nil {
@@ -31,8 +47,5 @@ func (t thinking) Reduce(v View, s State) (View, Step) {
 		}
 		e.OmitThinking(i, t.Name(), reason)
 	}
-	return e.View(), Step{
-		Touched: e.Touched(),
-		Note:    fmt.Sprintf("omitted %d thinking blocks as of event %d; kept those of %d turns that their provider signs", e.Touched(), s.EvictedAsOf, sealed),
-	}
+	return fmt.Sprintf("omitted %d thinking blocks as of event %d; kept those of %d turns that their provider signs", e.Touched(), s.EvictedAsOf, sealed)
 }

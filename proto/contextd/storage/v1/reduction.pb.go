@@ -62,7 +62,10 @@ type ReductionState struct {
 	// Limits on media and providers' own blocks of users.
 	MediaClips []*Clip `protobuf:"bytes,17,rep,name=media_clips,json=mediaClips,proto3" json:"media_clips,omitempty"`
 	// The event after which late results keep the groups of their calls. 0: none do.
-	LateAfter     uint64 `protobuf:"varint,18,opt,name=late_after,json=lateAfter,proto3" json:"late_after,omitempty"`
+	LateAfter uint64 `protobuf:"varint,18,opt,name=late_after,json=lateAfter,proto3" json:"late_after,omitempty"`
+	// Events whose bound reasoning is not shown, as runs: for each the distance from the end of the
+	// run before to its first event, and how many more events it has.
+	Unbound       []uint64 `protobuf:"varint,19,rep,packed,name=unbound,proto3" json:"unbound,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -221,6 +224,13 @@ func (x *ReductionState) GetLateAfter() uint64 {
 		return x.LateAfter
 	}
 	return 0
+}
+
+func (x *ReductionState) GetUnbound() []uint64 {
+	if x != nil {
+		return x.Unbound
+	}
+	return nil
 }
 
 // A limit on bodies in a range of events.
@@ -877,7 +887,9 @@ type Ask struct {
 	KeepLastTurns uint32 `protobuf:"varint,4,opt,name=keep_last_turns,json=keepLastTurns,proto3" json:"keep_last_turns,omitempty"`
 	// The size of the context that the model's provider refused as too long, in tokens. 0:
 	// none was, or a build before this was kept made the record.
-	Rejected      uint64 `protobuf:"varint,5,opt,name=rejected,proto3" json:"rejected,omitempty"`
+	Rejected uint64 `protobuf:"varint,5,opt,name=rejected,proto3" json:"rejected,omitempty"`
+	// Events whose bound reasoning is not shown from this context on, as runs.
+	Unbind        []uint64 `protobuf:"varint,6,rep,packed,name=unbind,proto3" json:"unbind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -947,11 +959,18 @@ func (x *Ask) GetRejected() uint64 {
 	return 0
 }
 
+func (x *Ask) GetUnbind() []uint64 {
+	if x != nil {
+		return x.Unbind
+	}
+	return nil
+}
+
 var File_contextd_storage_v1_reduction_proto protoreflect.FileDescriptor
 
 const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\n" +
-	"#contextd/storage/v1/reduction.proto\x12\x13contextd.storage.v1\"\xa1\x06\n" +
+	"#contextd/storage/v1/reduction.proto\x12\x13contextd.storage.v1\"\xbb\x06\n" +
 	"\x0eReductionState\x12\"\n" +
 	"\revicted_as_of\x18\x01 \x01(\x04R\vevictedAsOf\x12!\n" +
 	"\fevicted_turn\x18\x02 \x01(\rR\vevictedTurn\x12\x1e\n" +
@@ -975,7 +994,8 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\vmedia_clips\x18\x11 \x03(\v2\x19.contextd.storage.v1.ClipR\n" +
 	"mediaClips\x12\x1d\n" +
 	"\n" +
-	"late_after\x18\x12 \x01(\x04R\tlateAfter\x1a8\n" +
+	"late_after\x18\x12 \x01(\x04R\tlateAfter\x12\x18\n" +
+	"\aunbound\x18\x13 \x03(\x04R\aunbound\x1a8\n" +
 	"\n" +
 	"FreedEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -1049,13 +1069,14 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"min_tokens\x18\x04 \x01(\x04R\tminTokens\"a\n" +
 	"\rToolRetention\x12\x12\n" +
 	"\x04tool\x18\x01 \x01(\tR\x04tool\x12<\n" +
-	"\tretention\x18\x02 \x01(\v2\x1e.contextd.storage.v1.RetentionR\tretention\"\x95\x01\n" +
+	"\tretention\x18\x02 \x01(\v2\x1e.contextd.storage.v1.RetentionR\tretention\"\xad\x01\n" +
 	"\x03Ask\x12\x1a\n" +
 	"\breserved\x18\x01 \x01(\x04R\breserved\x12\x12\n" +
 	"\x04goal\x18\x02 \x01(\x04R\x04goal\x12\x1a\n" +
 	"\bstrategy\x18\x03 \x01(\tR\bstrategy\x12&\n" +
 	"\x0fkeep_last_turns\x18\x04 \x01(\rR\rkeepLastTurns\x12\x1a\n" +
-	"\brejected\x18\x05 \x01(\x04R\brejectedBBZ@github.com/contextd/contextd/proto/contextd/storage/v1;storagev1b\x06proto3"
+	"\brejected\x18\x05 \x01(\x04R\brejected\x12\x16\n" +
+	"\x06unbind\x18\x06 \x03(\x04R\x06unbindBBZ@github.com/contextd/contextd/proto/contextd/storage/v1;storagev1b\x06proto3"
 
 var (
 	file_contextd_storage_v1_reduction_proto_rawDescOnce sync.Once
