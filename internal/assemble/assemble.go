@@ -88,7 +88,7 @@ func (e *Engine) attempt(ctx context.Context, s *session, in decide.Inputs, req 
 			return nil, due, nil
 		}
 	}
-	p, out, laid, err := e.answerBound(ctx, s, &in, p, req)
+	p, out, laid, err := e.answerBound(ctx, s, in, p, req)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -11,9 +11,9 @@ import (
 // answerBound is answer for a context that is being decided, without bound reasoning that its provider would
 // refuse: before that, something changed since the model wrote it. It is omitted for good, and where that
 // changes more of the context, so is what follows.
-func (e *Engine) answerBound(ctx context.Context, s *session, in *decide.Inputs, p decide.Projected, req Request) (decide.Projected, *Context, encoding, error) {
+func (e *Engine) answerBound(ctx context.Context, s *session, in decide.Inputs, p decide.Projected, req Request) (decide.Projected, *Context, encoding, error) {
 	for {
-		out, laid, err := e.answer(ctx, s, p, req, req.newRecord(*in, p, e.opts.Clock()))
+		out, laid, err := e.answer(ctx, s, p, req, req.newRecord(in, p, e.opts.Clock()))
 		if err != nil || !p.Conversation.Bound() {
 			return p, out, laid, err
 		}

@@ -230,7 +230,7 @@ func (e *Engine) showCompacted(ctx context.Context, s *session, in decide.Inputs
 	if err != nil {
 		return err
 	}
-	p, made, messages, err := e.answerBound(ctx, s, &in, p, Request{SessionID: s.id, Policy: Policy{Reason: "compaction"}})
+	p, made, messages, err := e.answerBound(ctx, s, in, p, Request{SessionID: s.id, Policy: Policy{Reason: "compaction"}})
 	if err == nil {
 		err = e.record(ctx, s, p, made, messages, nil)
 	}

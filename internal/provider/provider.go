@@ -109,20 +109,20 @@ func ofWord(word string, first bool) Provider {
 // refuses or leaves out a block where the system prompt, the tools or an earlier message changed since. These
 // are Anthropic's models from version 5.1 on.
 func Binds(model string) bool {
-	if Of(model) != Anthropic {
-		return false
+	named, version, n := false, [2]string{}, 0
+	for word := range strings.FieldsFuncSeq(strings.ToLower(model), separates) {
+		named = named || word == "claude"
+		if n == len(version) || n > 0 && !isNumber(word) {
+			break
+		}
+		if named && isNumber(word) {
+			version[n] = word
+			n++
+		}
 	}
-	words := strings.FieldsFunc(strings.ToLower(model), separates)
-	words = words[slices.Index(words, "claude")+1:]
-	at := slices.IndexFunc(words, isNumber)
-	if at < 0 {
-		return false
-	}
-	major, minor := words[at], "0"
-	if at+1 < len(words) && isNumber(words[at+1]) {
-		minor = words[at+1]
-	}
-	return len(major) > 1 || major > "5" || major == "5" && minor > "0"
+	major, minor := version[0], version[1]
+	later := len(major) > 1 || major > "5" || major == "5" && minor > "0"
+	return later && Of(model) == Anthropic
 }
 
 // isNumber reports whether a word of a model's name is a part of its version, and not a date.

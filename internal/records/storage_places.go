@@ -94,6 +94,9 @@ func (r *reader) block(n uint64) int {
 
 func (r *reader) ranges(numbers []uint64) eventlog.Ranges {
 	var out eventlog.Ranges
+	if len(numbers) == 0 {
+		return nil // the loop below would allocate
+	}
 	before := eventlog.Seq(0)
 	for n := range r.entries(numbers, 2) {
 		from := before + eventlog.Seq(n[0])

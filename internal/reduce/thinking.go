@@ -11,8 +11,12 @@ type thinking struct{ policy Thinking }
 func (thinking) Name() string { return "thinking" }
 
 func (t thinking) Reduce(v View, s State) (View, Step) {
-	e, note := v.Editor(), "nothing was due"
-	if t.policy.KeepTurns != nil && s.EvictedAsOf > 0 {
+	due, note := t.policy.KeepTurns != nil && s.EvictedAsOf > 0, "nothing was due"
+	if !due && len(s.Unbound) == 0 {
+		return v, Step{Note: note}
+	}
+	e := v.Editor()
+	if due {
 		note = t.omitOld(e, v, s)
 	}
 	if len(s.Unbound) > 0 {
