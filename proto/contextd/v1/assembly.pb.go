@@ -28,12 +28,12 @@ type MessageForm int32
 const (
 	// As JSON.
 	MessageForm_MESSAGE_FORM_UNSPECIFIED MessageForm = 0
-	// As the bytes that the provider is sent. This is the default, since hashes and have are
-	// about these bytes, and most clients only pass them on.
+	// As the bytes to send to the provider. This is the default: hashes and have are about these
+	// bytes, and most clients only pass them on.
 	MessageForm_MESSAGE_FORM_JSON MessageForm = 1
-	// As values, for those who read messages and hold none.
+	// As values, for clients that read the messages and need no bytes.
 	MessageForm_MESSAGE_FORM_VALUE MessageForm = 2
-	// As both, which is about twice as much.
+	// As both, which is about twice the size.
 	MessageForm_MESSAGE_FORM_BOTH MessageForm = 3
 )
 
@@ -94,7 +94,7 @@ const (
 	Origin_ORIGIN_CLIPPED Origin = 3
 	// From the log, with at least one body redacted by the projection policy.
 	Origin_ORIGIN_REDACTED Origin = 4
-	// What contextd writes in place of collapsed events: a summary, a ledger, an index of names,
+	// Written by contextd in place of collapsed events: a summary, the ledger, the index of names,
 	// parts of files.
 	Origin_ORIGIN_SUMMARY Origin = 5
 	// A reminder of the log.
@@ -162,8 +162,8 @@ type Injection struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Text, media and provider blocks, at least one.
 	Blocks []*Block `protobuf:"bytes,2,rep,name=blocks,proto3" json:"blocks,omitempty"`
-	// Most tokens that it may take; more is an error that names it. 0: what remains of
-	// the budget's injection_reserve.
+	// The most tokens that it may have. If it has more, the request is refused with an error that
+	// names it. 0: what the injections before it leave of the budget's injection_reserve.
 	ReserveTokens uint64 `protobuf:"varint,3,opt,name=reserve_tokens,json=reserveTokens,proto3" json:"reserve_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -225,9 +225,9 @@ type Have struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The number of leading messages. 0: none.
 	MessageCount uint32 `protobuf:"varint,1,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
-	// "sha256:" and 64 hex digits: the hash of those messages, computed as
-	// ContextHeader.prefix_hash is. Where it differs, everything is sent. Ignored where
-	// message_count is 0.
+	// "sha256:" and 64 hex digits: the hash of those messages, computed as ContextHeader.prefix_hash
+	// is. If they are no longer the beginning of the context, the answer says so in
+	// ContextHeader.have_broken. Ignored if message_count is 0.
 	PrefixHash    string `protobuf:"bytes,2,opt,name=prefix_hash,json=prefixHash,proto3" json:"prefix_hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -282,34 +282,32 @@ type AssembleContextRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// Only events up to and including this one. Absent: all. A seq beyond the newest is
-	// refused.
+	// Assemble from the events up to and including this one. Absent: from all. A seq beyond the
+	// newest is refused.
 	AsOfSeq *uint64 `protobuf:"varint,2,opt,name=as_of_seq,json=asOfSeq,proto3,oneof" json:"as_of_seq,omitempty"`
 	// Absent: the session's, or the daemon's default.
 	Budget *Budget `protobuf:"bytes,3,opt,name=budget,proto3" json:"budget,omitempty"`
-	// Absent: the session's, or the daemon's default.
+	// Absent: the session's, or the daemon's default; see Policy.
 	Policy *Policy `protobuf:"bytes,4,opt,name=policy,proto3" json:"policy,omitempty"`
 	// How to render. Unspecified: contextd's own messages.
 	Format Format `protobuf:"varint,5,opt,name=format,proto3,enum=contextd.v1.Format" json:"format,omitempty"`
 	// What to add after the newest message, in this order; at most 64, with unique names.
 	Injections []*Injection `protobuf:"bytes,6,rep,name=injections,proto3" json:"injections,omitempty"`
-	// What the caller already has: only what comes after it is sent. Absent: nothing.
+	// What the caller already has: the answer has only the messages after that. Absent: nothing.
 	Have *Have `protobuf:"bytes,7,opt,name=have,proto3" json:"have,omitempty"`
-	// Record nothing: no projection, no state. The result is the same.
+	// Record nothing: no projection, no state. The context is the same.
 	Preview bool `protobuf:"varint,8,opt,name=preview,proto3" json:"preview,omitempty"`
-	// At most 256 characters. A repeated request with the same key returns the recorded
-	// projection again, even if the log has grown. It is the same request if as_of_seq,
-	// budget, policy, format and injections are equal; any other with the key is refused
-	// as ALREADY_EXISTS, IDEMPOTENCY_KEY_CONFLICT. have, known, brief, message_form and
-	// preview may differ. A key is known as long as its session is. Empty: every request is a new
-	// one.
+	// At most 256 characters. A repeated request with the same key returns the recorded projection
+	// again, even if the log has grown. Requests with one key must have equal as_of_seq, budget,
+	// policy, format and injections: any other is refused as ALREADY_EXISTS with the reason
+	// IDEMPOTENCY_KEY_CONFLICT. They may differ in have, known, brief, message_form and preview. The
+	// daemon knows a key as long as its session exists. Empty: every request is a new one.
 	IdempotencyKey string `protobuf:"bytes,9,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	// Omit from the answer what grows with the session though nothing is new: the
-	// header's session_id, its projection (see ListProjections) and the tokens by tier. With
-	// have, the size of the answer is then proportional to what is new.
+	// Omit from the header session_id, projection (see ListProjections) and the budget's tier_tokens.
+	// With have, the size of the answer then depends only on how much is new.
 	Brief bool `protobuf:"varint,10,opt,name=brief,proto3" json:"brief,omitempty"`
-	// Assemble only from the log that the client knows; see AppendEventsRequest. Absent:
-	// from the current log.
+	// Assemble only from the log that the client knows. If that log is lost, the call fails as
+	// AppendEvents does; see AppendEventsRequest.known. Absent: from the current log.
 	Known *LogMark `protobuf:"bytes,11,opt,name=known,proto3" json:"known,omitempty"`
 	// Whether messages are sent as JSON, as values, or both. Unspecified: as JSON.
 	MessageForm   MessageForm `protobuf:"varint,12,opt,name=message_form,json=messageForm,proto3,enum=contextd.v1.MessageForm" json:"message_form,omitempty"`
@@ -542,12 +540,12 @@ type ContextHeader struct {
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The last event that the context covers. 0: the log was empty.
 	AsOfSeq uint64 `protobuf:"varint,2,opt,name=as_of_seq,json=asOfSeq,proto3" json:"as_of_seq,omitempty"`
-	// Id of the recorded decision. Empty where nothing was recorded.
+	// Id of the recorded projection. Empty: none was recorded.
 	ProjectionId string `protobuf:"bytes,3,opt,name=projection_id,json=projectionId,proto3" json:"projection_id,omitempty"`
-	// "sha256:" and 64 hex digits over the projected messages as JSON Lines:
-	// each message's json, then "\n". Injections are not part of it.
+	// "sha256:" and 64 hex digits: SHA-256 of the projected messages as JSON Lines, each message's
+	// json followed by "\n". It does not cover injections.
 	PrefixHash string `protobuf:"bytes,4,opt,name=prefix_hash,json=prefixHash,proto3" json:"prefix_hash,omitempty"`
-	// The same over the whole context, including injections.
+	// The same for the whole context, including injections.
 	ContextHash string `protobuf:"bytes,5,opt,name=context_hash,json=contextHash,proto3" json:"context_hash,omitempty"`
 	// Messages in the whole context, including injections and skipped ones.
 	MessageCount uint32 `protobuf:"varint,6,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
@@ -557,24 +555,25 @@ type ContextHeader struct {
 	Projection *Projection `protobuf:"bytes,8,opt,name=projection,proto3" json:"projection,omitempty"`
 	// The size of the context.
 	Budget *BudgetReport `protobuf:"bytes,9,opt,name=budget,proto3" json:"budget,omitempty"`
-	// How much of the prefix is unchanged. Absent before the first recorded projection,
-	// and for ProjectTranscript.
+	// How much of the prefix is the same as in the previous recorded projection. Absent before the
+	// first recorded projection, and for ProjectTranscript.
 	Cache *CacheReport `protobuf:"bytes,10,opt,name=cache,proto3" json:"cache,omitempty"`
-	// A summary of everything up to this event is being written in the background, for
-	// the next cut. 0: none is.
+	// The last event of the span that is being summarised in the background for the next cut. 0: no
+	// summary is being written.
 	SummarizingThroughSeq uint64 `protobuf:"varint,11,opt,name=summarizing_through_seq,json=summarizingThroughSeq,proto3" json:"summarizing_through_seq,omitempty"`
-	// Where the caller's messages stopped being a prefix of this context. The messages
-	// from skipped_messages on are sent and replace the caller's. Absent: the caller has
-	// nothing, or its prefix is still valid.
+	// Where the context differs from the caller's messages. The messages from skipped_messages on are
+	// sent and replace the caller's. Absent: the caller has no messages, or the context begins with
+	// all of them.
 	HaveBroken *PrefixBreak `protobuf:"bytes,12,opt,name=have_broken,json=haveBroken,proto3" json:"have_broken,omitempty"`
-	// What the format could not carry unchanged, in the messages that are sent. Empty:
-	// nothing, or the format is contextd's own.
+	// What the format could not carry unchanged, in the messages that are sent. Empty: nothing, or
+	// the format is contextd's own.
 	Conversions []*Conversion `protobuf:"bytes,13,rep,name=conversions,proto3" json:"conversions,omitempty"`
-	// Leading messages that have the same bytes without the request's injections: have
-	// should not name more than these, as the others change next time. Without injections, all of them.
+	// Number of leading messages that do not depend on the request's injections. The next request
+	// should not name more in have, since the other messages will be different. Without injections:
+	// all messages.
 	PrefixMessages uint32 `protobuf:"varint,14,opt,name=prefix_messages,json=prefixMessages,proto3" json:"prefix_messages,omitempty"`
-	// Where to put the provider's cache marks, at most four, ascending. Empty: the
-	// format has none.
+	// Where to put the provider's cache marks: at most four, in ascending order. Empty: the format
+	// has none.
 	CacheBreakpoints []*CacheBreakpoint `protobuf:"bytes,15,rep,name=cache_breakpoints,json=cacheBreakpoints,proto3" json:"cache_breakpoints,omitempty"`
 	// For the request's prompt_cache_key (OpenAI): the same for all requests of a
 	// session. Empty: the format has no such key.
@@ -728,14 +727,17 @@ func (x *ContextHeader) GetPromptCacheKey() string {
 // Where the caller's messages and the context differ.
 type PrefixBreak struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The first message that differs, from 0.
+	// Index of the first message that differs, from 0. 0 if reducer is "unknown".
 	Index uint32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// What rewrote it: a reducer, a projection policy, "reminders" or "injections" where
-	// one was replaced by newer messages, "log" where an event was, "media_limits" where media
-	// beyond the provider's limits were described, or "unknown" where no recorded projection
-	// begins with the caller's messages.
+	// What changed that message:
+	//   - the name of a reducer or of a projection policy;
+	//   - "reminders" or "injections": the caller's message was one, and is replaced by newer
+	//     messages;
+	//   - "log": a later event changed it;
+	//   - "media_limits": media beyond the provider's limits are described;
+	//   - "unknown": no recorded projection begins with the caller's messages.
 	Reducer string `protobuf:"bytes,2,opt,name=reducer,proto3" json:"reducer,omitempty"`
-	// The same as a sentence, for a log.
+	// The same as a sentence, for log files.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -795,16 +797,16 @@ func (x *PrefixBreak) GetReason() string {
 // Something that a provider's format could not carry unchanged.
 type Conversion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The event that it comes from. 0: none.
+	// The event that it comes from. 0: it comes from no event.
 	SourceSeq uint64 `protobuf:"varint,1,opt,name=source_seq,json=sourceSeq,proto3" json:"source_seq,omitempty"`
 	// The index of its block in the event's message.
 	SourceBlock uint32 `protobuf:"varint,2,opt,name=source_block,json=sourceBlock,proto3" json:"source_block,omitempty"`
 	// What was done: described (a text says what it was), left_out, renamed, moved or
 	// wrapped.
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
-	// What it was, in a few words.
+	// What was converted, in a few words.
 	What string `protobuf:"bytes,4,opt,name=what,proto3" json:"what,omitempty"`
-	// Resolves to the block; see ResolvePointer. Empty: it comes from no event.
+	// Resolves to the block; see ResolvePointer. Empty: the block is of no event.
 	Pointer       string `protobuf:"bytes,5,opt,name=pointer,proto3" json:"pointer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -878,10 +880,10 @@ func (x *Conversion) GetPointer() string {
 // Where to put a cache mark (Anthropic: cache_control).
 type CacheBreakpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The message, from 0.
+	// Index of the message in the whole context, from 0.
 	MessageIndex uint32 `protobuf:"varint,1,opt,name=message_index,json=messageIndex,proto3" json:"message_index,omitempty"`
-	// The item of its content, from 0, where later items of the message will not be there
-	// next time. Absent: the last.
+	// Index, from 0, of the item of the message's content that gets the mark: the items after it will
+	// not be there next time. Absent: the last item.
 	ContentIndex  *uint32 `protobuf:"varint,2,opt,name=content_index,json=contentIndex,proto3,oneof" json:"content_index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -982,28 +984,28 @@ type RenderedMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its index in the whole context, from 0.
 	Index uint32 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// The message in the requested format: canonical bytes, one line, without the
-	// newline. Empty where only values were asked for.
+	// The message in the requested format: canonical bytes on one line, without the newline at its
+	// end. Empty: only values were requested.
 	Json []byte `protobuf:"bytes,2,opt,name=json,proto3" json:"json,omitempty"`
-	// The message as a value, before the format's own rules; messages that the format joins
-	// have the role of their first part. Absent unless values were asked for.
+	// The message as a value, before the format's own rules are applied. If the format joins several
+	// messages into one, its role is that of the first. Absent: values were not requested.
 	Message *Message `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// Where it comes from.
 	Origin Origin `protobuf:"varint,4,opt,name=origin,proto3,enum=contextd.v1.Origin" json:"origin,omitempty"`
-	// The events it was rendered from. Empty for injections.
+	// The events that it was rendered from. Empty: it is an injection.
 	SourceSeqs []uint64 `protobuf:"varint,5,rep,packed,name=source_seqs,json=sourceSeqs,proto3" json:"source_seqs,omitempty"`
 	// Its size in tokens.
 	Tokens uint32 `protobuf:"varint,6,opt,name=tokens,proto3" json:"tokens,omitempty"`
-	// Never set: cache_breakpoints in the header has the places, since they move while a
-	// message stays.
+	// Never set: marks move while messages stay the same, so ContextHeader.cache_breakpoints lists
+	// their places.
 	//
 	// Deprecated: Marked as deprecated in contextd/v1/assembly.proto.
 	CacheBreakpoint bool `protobuf:"varint,7,opt,name=cache_breakpoint,json=cacheBreakpoint,proto3" json:"cache_breakpoint,omitempty"`
 	// The reducer or projection policy that changed it last. Empty: none did.
 	Cause string `protobuf:"bytes,8,opt,name=cause,proto3" json:"cause,omitempty"`
-	// It is the system prompt. Only the first message can be. For Anthropic and Gemini,
-	// which take it outside the messages, it is an object whose one member belongs in the
-	// request's body; for OpenAI it is a message like any other.
+	// This is the system prompt, which can only be the first message. Anthropic and Gemini take it
+	// outside the messages: for these it is an object whose one member belongs in the request's body.
+	// For OpenAI it is a message like any other.
 	System        bool `protobuf:"varint,9,opt,name=system,proto3" json:"system,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1358,11 +1360,11 @@ func (*ProjectTranscriptResponse_Trailer) isProjectTranscriptResponse_Part() {}
 // fit its budget.
 type BudgetExceeded struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the messages may hold, in tokens.
+	// The most tokens that the messages may have.
 	TargetTokens uint64 `protobuf:"varint,1,opt,name=target_tokens,json=targetTokens,proto3" json:"target_tokens,omitempty"`
-	// What they need at least, in tokens.
+	// The fewest tokens that they can be reduced to.
 	NeededTokens uint64 `protobuf:"varint,2,opt,name=needed_tokens,json=neededTokens,proto3" json:"needed_tokens,omitempty"`
-	// What cannot be reduced, largest first. Not necessarily all of it.
+	// What cannot be reduced, largest first. The list need not be complete.
 	Parts         []*IrreduciblePart `protobuf:"bytes,3,rep,name=parts,proto3" json:"parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

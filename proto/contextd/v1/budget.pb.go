@@ -79,33 +79,34 @@ func (BudgetState) EnumDescriptor() ([]byte, []int) {
 	return file_contextd_v1_budget_proto_rawDescGZIP(), []int{0}
 }
 
-// The size limit of a context, in tokens. The target of the messages is (max_tokens -
-// output_reserve - injection_reserve - overhead_tokens) * (1 - safety_margin). Token
+// The size limit of a context, in tokens. Its target is the most that the messages may have:
+// (max_tokens - output_reserve - injection_reserve - overhead_tokens) * (1 - safety_margin). Token
 // numbers are at most 10^9.
 type Budget struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The model, as its provider names it. Picks window, tokenizer and margin
-	// where they are not given. Empty: max_tokens says the window.
+	// The model, as its provider names it. It gives window, tokenizer and margin if they are not set
+	// here. Empty, with no tokenizer either: model and tokenizer of the session's budget, or else of
+	// the daemon's default budget. If these name none either, or the daemon does not know the model,
+	// it is the entry "default".
 	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
-	// Hard ceiling: the model's window. 0: that of the model.
+	// The model's window, which input and output together must not exceed. 0: that of the model.
 	MaxTokens uint64 `protobuf:"varint,2,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
-	// Reserved for what the model writes. 0: nothing.
+	// Reserved for the model's output. 0: nothing.
 	OutputReserve uint64 `protobuf:"varint,3,opt,name=output_reserve,json=outputReserve,proto3" json:"output_reserve,omitempty"`
 	// Reserved for the injections of a request. 0: the sum of the injections' own
 	// reserves.
 	InjectionReserve uint64 `protobuf:"varint,4,opt,name=injection_reserve,json=injectionReserve,proto3" json:"injection_reserve,omitempty"`
-	// Tool schemas and whatever else the caller sends with the messages. 0: nothing.
+	// Reserved for tool schemas and whatever else the caller sends beside the messages. 0: nothing.
 	OverheadTokens uint64 `protobuf:"varint,5,opt,name=overhead_tokens,json=overheadTokens,proto3" json:"overhead_tokens,omitempty"`
-	// Fraction of the rest that is kept free because counts are estimates: at least 0,
-	// below 1. Absent: that of the model's tokenizer. 0: none.
+	// Fraction of what remains after these reserves that is kept free, because counts are estimates:
+	// at least 0, below 1. Absent: that of the model. 0: none.
 	SafetyMargin *float64 `protobuf:"fixed64,6,opt,name=safety_margin,json=safetyMargin,proto3,oneof" json:"safety_margin,omitempty"`
 	// Fraction of the target at which the state turns yellow. 0: 0.7.
 	YellowAt float64 `protobuf:"fixed64,7,opt,name=yellow_at,json=yellowAt,proto3" json:"yellow_at,omitempty"`
 	// Fraction of the target at which the state turns red. 0: 0.9.
 	RedAt float64 `protobuf:"fixed64,8,opt,name=red_at,json=redAt,proto3" json:"red_at,omitempty"`
-	// Most that a tier may take, as a fraction of the target, greater than 0; tiers are
-	// tool_results, dialogue, summary and system. A tier that is not named has
-	// no cap of its own.
+	// The most that a tier may have, as a fraction of the target, greater than 0. Tiers are
+	// tool_results, dialogue, summary and system. A tier without an entry has no cap of its own.
 	TierCaps map[string]float64 `protobuf:"bytes,9,rep,name=tier_caps,json=tierCaps,proto3" json:"tier_caps,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
 	// o200k_base, cl100k_base or heuristic. Empty: that of the model.
 	Tokenizer     string `protobuf:"bytes,10,opt,name=tokenizer,proto3" json:"tokenizer,omitempty"`
@@ -218,11 +219,11 @@ type BudgetReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How full the reduced context is.
 	State BudgetState `protobuf:"varint,1,opt,name=state,proto3,enum=contextd.v1.BudgetState" json:"state,omitempty"`
-	// What the messages may hold after reserves, overhead and margin.
+	// The most that the messages may have, after reserves, overhead and margin.
 	TargetTokens uint64 `protobuf:"varint,2,opt,name=target_tokens,json=targetTokens,proto3" json:"target_tokens,omitempty"`
-	// The whole log, unreduced.
+	// Size of the whole log, unreduced.
 	RawTokens uint64 `protobuf:"varint,3,opt,name=raw_tokens,json=rawTokens,proto3" json:"raw_tokens,omitempty"`
-	// The reduced context, without injections.
+	// Size of the reduced context, without injections.
 	ProjectedTokens uint64 `protobuf:"varint,4,opt,name=projected_tokens,json=projectedTokens,proto3" json:"projected_tokens,omitempty"`
 	// projected_tokens by tier: tool_results, dialogue, summary, system.
 	TierTokens map[string]uint64 `protobuf:"bytes,5,rep,name=tier_tokens,json=tierTokens,proto3" json:"tier_tokens,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
@@ -231,9 +232,9 @@ type BudgetReport struct {
 	// Real tokens / estimated tokens, learnt from RecordModelCall. The counts here are
 	// already multiplied by it. 1: nothing learnt.
 	Calibration float64 `protobuf:"fixed64,7,opt,name=calibration,proto3" json:"calibration,omitempty"`
-	// The budget's model, where the daemon knows none of that name: what the budget leaves
-	// open, and the prices, are those of the entry "default". Empty: it is known, none was
-	// named, or the report is not in a ContextHeader.
+	// The budget's model, if the daemon does not know it. What the budget does not set, and the
+	// prices, are then those of the entry "default". Empty: the daemon knows the model, the budget
+	// names none, or this report is not in a ContextHeader.
 	UnknownModel  string `protobuf:"bytes,8,opt,name=unknown_model,json=unknownModel,proto3" json:"unknown_model,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -34,31 +34,32 @@ type CompactSessionRequest struct {
 	// Who asks: manual, host, auto, workflow, worker or resume_digest. Empty:
 	// manual.
 	Mode string `protobuf:"bytes,2,opt,name=mode,proto3" json:"mode,omitempty"`
-	// Newest turns that stay as they are. 0: the policy's, and at least one.
+	// Newest turns that stay as they are. 0: as many as the policy says, but at least one.
 	KeepLastTurns uint32 `protobuf:"varint,3,opt,name=keep_last_turns,json=keepLastTurns,proto3" json:"keep_last_turns,omitempty"`
-	// What the context may hold afterwards, in tokens. Where that is not reached, the
-	// answer says by how much and why. 0: with a strategy or a summary from the caller,
-	// as little as these allow; otherwise the policy's collapse_to.
+	// The most tokens that the context may have afterwards. If it has more, the answer says by how
+	// many and why. 0 with a strategy, or with a summary from the caller: as few as these allow. 0
+	// otherwise: the share of the target that remains after one of the policy's cuts that pay; 0.2 by
+	// default, or collapse_to if the policy changes it.
 	TargetTokens uint64 `protobuf:"varint,4,opt,name=target_tokens,json=targetTokens,proto3" json:"target_tokens,omitempty"`
-	// mask, window or summarize. Empty: the cheapest that suffices.
+	// mask, window or summarize. Empty: the cheapest that reaches target_tokens.
 	Strategy string `protobuf:"bytes,5,opt,name=strategy,proto3" json:"strategy,omitempty"`
-	// The caller's own summary: no model is asked. It replaces everything before the last
-	// turns that may be dropped. Allowed only with the strategy summarize, or none.
+	// The caller's own summary, so that no model is asked for one. It replaces everything before the
+	// last turns that may be dropped. Allowed only with the strategy summarize or without a strategy.
 	// Empty: none.
 	Summary string `protobuf:"bytes,6,opt,name=summary,proto3" json:"summary,omitempty"`
 	// Instructions for the summarizer, at most 16384 characters. Refused where no model
 	// is asked: with mask, window or a summary from the caller. Empty: the policy's.
 	Instructions string `protobuf:"bytes,7,opt,name=instructions,proto3" json:"instructions,omitempty"`
-	// What set it off. Unspecified: threshold in the modes auto, workflow and worker,
-	// manual in the others.
+	// What triggered it. Unspecified: threshold in the modes auto, workflow and worker, manual in the
+	// others.
 	Trigger CompactionTrigger `protobuf:"varint,8,opt,name=trigger,proto3,enum=contextd.v1.CompactionTrigger" json:"trigger,omitempty"`
 	// extend: instructions follow the daemon's own prompt. replace: they replace it.
 	// Empty: extend.
 	InstructionsMode string `protobuf:"bytes,9,opt,name=instructions_mode,json=instructionsMode,proto3" json:"instructions_mode,omitempty"`
-	// The budget by which the context is measured, as in AssembleContextRequest. The
-	// decision applies under every other as well. Absent: the session's or the daemon's
-	// default where policy is set, and otherwise that of the newest projection, if there
-	// is one.
+	// The budget by which the context is measured, as in AssembleContextRequest. The decision applies
+	// under every other budget as well. Absent, with policy: the session's or the daemon's default.
+	// Absent, without policy: that of the newest projection if there is one, and otherwise the
+	// session's or the daemon's default.
 	Budget *Budget `protobuf:"bytes,10,opt,name=budget,proto3" json:"budget,omitempty"`
 	// The policy that says how the context is measured and what may be dropped, as in
 	// AssembleContextRequest. Absent: as for budget.
@@ -195,12 +196,12 @@ type CompactSessionResponse struct {
 	Reminders *ReminderReport `protobuf:"bytes,8,opt,name=reminders,proto3" json:"reminders,omitempty"`
 	// The Compaction event that holds the decision. 0: none was appended.
 	CompactionSeq uint64 `protobuf:"varint,9,opt,name=compaction_seq,json=compactionSeq,proto3" json:"compaction_seq,omitempty"`
-	// The most that the context was to hold, in tokens. 0: as little as possible.
+	// The most tokens that the context was to have. 0: as few as possible.
 	TargetTokens uint64 `protobuf:"varint,10,opt,name=target_tokens,json=targetTokens,proto3" json:"target_tokens,omitempty"`
 	// By how many tokens the context is over target_tokens. 0: it was reached.
 	OverTargetTokens uint64 `protobuf:"varint,11,opt,name=over_target_tokens,json=overTargetTokens,proto3" json:"over_target_tokens,omitempty"`
-	// Where it was not reached: what remains of the context, as the request does not allow
-	// to drop it, and what replaces the rest, largest first.
+	// If target_tokens was not reached: what remains because the request does not allow dropping it,
+	// and what replaces the rest, largest first.
 	InTheWay      []*IrreduciblePart `protobuf:"bytes,12,rep,name=in_the_way,json=inTheWay,proto3" json:"in_the_way,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -325,8 +326,9 @@ type UndoCompactionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The Compaction event to revert, with every later one in effect. Refused where it is
-	// not a compaction or not in effect. 0: the newest in effect.
+	// The Compaction event to revert, together with every later one in effect. Refused if it is not a
+	// compaction or not in effect. 0: the newest in effect. Do not repeat a call with 0 whose answer
+	// was lost: it might revert the compaction before as well.
 	CompactionSeq uint64 `protobuf:"varint,2,opt,name=compaction_seq,json=compactionSeq,proto3" json:"compaction_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -376,7 +378,7 @@ func (x *UndoCompactionRequest) GetCompactionSeq() uint64 {
 	return 0
 }
 
-// What came of it.
+// What was reverted.
 type UndoCompactionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// undone or nothing_to_do.
@@ -449,18 +451,19 @@ func (x *UndoCompactionResponse) GetUndoSeq() uint64 {
 	return 0
 }
 
-// What a compaction did to reminders, by their dedupe key or event id.
+// What a compaction did to reminders, each named by its dedupe key or event id. Reminders that an
+// earlier compaction reported as gone are not listed again.
 type ReminderReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Their ttl_turns were over.
+	// Those whose ttl_turns are over.
 	Expired []string `protobuf:"bytes,1,rep,name=expired,proto3" json:"expired,omitempty"`
-	// A later one replaced them.
+	// Those that a later one replaced.
 	Deduped []string `protobuf:"bytes,2,rep,name=deduped,proto3" json:"deduped,omitempty"`
-	// They were dropped with their turns.
+	// Those that were dropped with the turns around them.
 	Compacted []string `protobuf:"bytes,3,rep,name=compacted,proto3" json:"compacted,omitempty"`
-	// They survived it.
+	// Those whose turns were dropped, and which remain because of preserve_on_compact.
 	Preserved []string `protobuf:"bytes,4,rep,name=preserved,proto3" json:"preserved,omitempty"`
-	// How many stay and have fewer remaining turns than at first.
+	// How many of those that remain have fewer turns to live than at first.
 	Decremented   uint32 `protobuf:"varint,5,opt,name=decremented,proto3" json:"decremented,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -546,7 +549,7 @@ type Summary struct {
 	ToolLedger string `protobuf:"bytes,5,opt,name=tool_ledger,json=toolLedger,proto3" json:"tool_ledger,omitempty"`
 	// The model or caller that wrote the text.
 	Summarizer string `protobuf:"bytes,6,opt,name=summarizer,proto3" json:"summarizer,omitempty"`
-	// Hash over the instructions it was written by.
+	// Hash of the instructions for the model.
 	InstructionsFingerprint string `protobuf:"bytes,7,opt,name=instructions_fingerprint,json=instructionsFingerprint,proto3" json:"instructions_fingerprint,omitempty"`
 	// Tokens that the summarizer read. 0: no model was asked.
 	InputTokens uint64 `protobuf:"varint,8,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
@@ -554,7 +557,7 @@ type Summary struct {
 	OutputTokens uint64 `protobuf:"varint,9,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
 	// When it was written.
 	CreateTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
-	// Version of the rules it was written by.
+	// Version of the rules by which it was written.
 	Version uint32 `protobuf:"varint,11,opt,name=version,proto3" json:"version,omitempty"`
 	// The index of names: paths, symbols, ids and URLs of the span, written by contextd from
 	// the log, never by a model.
@@ -682,7 +685,7 @@ type ListSummariesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// How many at most, up to 1000. 0: 100. A page holds fewer where it would exceed 1 MiB.
+	// The most to return, up to 1000. 0: 100. A page has fewer if it would exceed 1 MiB.
 	PageSize uint32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the page before. Empty: the first page.
 	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -811,8 +814,8 @@ type SummarizerState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name in the configuration.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// closed: it is asked. open: it is not, since it failed several times in a row. half_open:
-	// one request tries it again.
+	// Whether it is asked. closed: yes. open: no, since it failed several times in a row. half_open:
+	// one request tries whether it works again.
 	Breaker string `protobuf:"bytes,2,opt,name=breaker,proto3" json:"breaker,omitempty"`
 	// Failures since it last succeeded.
 	ConsecutiveFailures uint32 `protobuf:"varint,3,opt,name=consecutive_failures,json=consecutiveFailures,proto3" json:"consecutive_failures,omitempty"`
@@ -980,13 +983,13 @@ func (x *SummaryTask) GetLeaseExpireTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// Asks for tasks as they come up. The stream stays open.
+// Asks for tasks as they arise. The stream stays open.
 type LeaseSummaryTasksRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The worker's own name, 1 to 256 characters; failures that it reports are said to be
-	// its own.
+	// The worker's own name, 1 to 256 characters. Failures that it reports are attributed to that
+	// name.
 	WorkerId string `protobuf:"bytes,1,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
-	// Only tasks of these sessions, at most 1000. Empty: of all.
+	// Only tasks of these sessions, at most 1000. Empty: of all sessions.
 	SessionIds []string `protobuf:"bytes,2,rep,name=session_ids,json=sessionIds,proto3" json:"session_ids,omitempty"`
 	// How long a task is exclusive to this worker, at most an hour. Positive. Absent: the
 	// daemon's default.
@@ -1186,7 +1189,8 @@ func (x *CompleteSummaryTaskRequest) GetModel() string {
 // The task is done.
 type CompleteSummaryTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The summary as it was stored. Absent where the task failed.
+	// The summary as it was stored. Absent: the worker reported an error, or the span is too long for
+	// one request and other parts of it follow.
 	Summary       *Summary `protobuf:"bytes,1,opt,name=summary,proto3" json:"summary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -48,7 +48,7 @@ type CompactionServiceClient interface {
 	// Calls the runtime before a compaction (pre_compact), which it may block or modify, and
 	// after it (post_compact).
 	ServeHooks(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ServeHooksRequest, ServeHooksResponse], error)
-	// Streams what happens to sessions, as it happens.
+	// Streams what happens to sessions: what happened after a cursor, and what happens from now on.
 	WatchLifecycle(ctx context.Context, in *WatchLifecycleRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchLifecycleResponse], error)
 }
 
@@ -171,7 +171,7 @@ type CompactionServiceServer interface {
 	// Calls the runtime before a compaction (pre_compact), which it may block or modify, and
 	// after it (post_compact).
 	ServeHooks(grpc.BidiStreamingServer[ServeHooksRequest, ServeHooksResponse]) error
-	// Streams what happens to sessions, as it happens.
+	// Streams what happens to sessions: what happened after a cursor, and what happens from now on.
 	WatchLifecycle(*WatchLifecycleRequest, grpc.ServerStreamingServer[WatchLifecycleResponse]) error
 	mustEmbedUnimplementedCompactionServiceServer()
 }

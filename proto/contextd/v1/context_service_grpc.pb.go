@@ -62,11 +62,12 @@ type ContextServiceClient interface {
 	// Deletes a session and everything derived from it; forks are not affected. ABORTED where
 	// expected_head differs from the head.
 	DeleteSession(ctx context.Context, in *DeleteSessionRequest, opts ...grpc.CallOption) (*DeleteSessionResponse, error)
-	// Appends a batch, whole or not at all. An answer means that it is durable
-	// where the store is. ABORTED where expected_head differs from the head.
+	// Appends a batch, whole or not at all. When the call returns, the batch is durable, unless the
+	// daemon keeps its data in memory only. ABORTED where expected_head differs from the head.
 	AppendEvents(ctx context.Context, in *AppendEventsRequest, opts ...grpc.CallOption) (*AppendEventsResponse, error)
-	// The same, pipelined: one response per request, in order. The first error ends the
-	// stream; later requests were not appended.
+	// The same for many batches on one stream: one response per request, in order, without waiting
+	// for a response before the next request. The first error ends the stream, and later requests are
+	// not appended.
 	AppendEventStream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[AppendEventStreamRequest, AppendEventStreamResponse], error)
 	// Reads the raw log, always as it was appended. follow keeps the stream open.
 	ReadEvents(ctx context.Context, in *ReadEventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadEventsResponse], error)
@@ -90,12 +91,12 @@ type ContextServiceClient interface {
 	// Sends the messages of a recorded projection, rebuilt from the log, and says whether
 	// they are those that were sent then.
 	RenderProjection(ctx context.Context, in *RenderProjectionRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[RenderProjectionResponse], error)
-	// Returns the raw body of what a pointer in a context or in a record names.
+	// Returns the raw body that a pointer in a context or in a record names.
 	ResolvePointer(ctx context.Context, in *ResolvePointerRequest, opts ...grpc.CallOption) (*ResolvePointerResponse, error)
 	// Lists the tools by which a model reads the log of its own session.
 	ListRecallTools(ctx context.Context, in *ListRecallToolsRequest, opts ...grpc.CallOption) (*ListRecallToolsResponse, error)
-	// Runs a model's call of such a tool. What the model did wrong is in the answer; errors
-	// are those of the caller and the daemon.
+	// Runs a model's call of such a tool. Mistakes of the model are described in the answer; an error
+	// is always one of the caller or of the daemon.
 	CallRecallTool(ctx context.Context, in *CallRecallToolRequest, opts ...grpc.CallOption) (*CallRecallToolResponse, error)
 	// Returns the size of a text or a message in tokens.
 	CountTokens(ctx context.Context, in *CountTokensRequest, opts ...grpc.CallOption) (*CountTokensResponse, error)
@@ -369,11 +370,12 @@ type ContextServiceServer interface {
 	// Deletes a session and everything derived from it; forks are not affected. ABORTED where
 	// expected_head differs from the head.
 	DeleteSession(context.Context, *DeleteSessionRequest) (*DeleteSessionResponse, error)
-	// Appends a batch, whole or not at all. An answer means that it is durable
-	// where the store is. ABORTED where expected_head differs from the head.
+	// Appends a batch, whole or not at all. When the call returns, the batch is durable, unless the
+	// daemon keeps its data in memory only. ABORTED where expected_head differs from the head.
 	AppendEvents(context.Context, *AppendEventsRequest) (*AppendEventsResponse, error)
-	// The same, pipelined: one response per request, in order. The first error ends the
-	// stream; later requests were not appended.
+	// The same for many batches on one stream: one response per request, in order, without waiting
+	// for a response before the next request. The first error ends the stream, and later requests are
+	// not appended.
 	AppendEventStream(grpc.BidiStreamingServer[AppendEventStreamRequest, AppendEventStreamResponse]) error
 	// Reads the raw log, always as it was appended. follow keeps the stream open.
 	ReadEvents(*ReadEventsRequest, grpc.ServerStreamingServer[ReadEventsResponse]) error
@@ -397,12 +399,12 @@ type ContextServiceServer interface {
 	// Sends the messages of a recorded projection, rebuilt from the log, and says whether
 	// they are those that were sent then.
 	RenderProjection(*RenderProjectionRequest, grpc.ServerStreamingServer[RenderProjectionResponse]) error
-	// Returns the raw body of what a pointer in a context or in a record names.
+	// Returns the raw body that a pointer in a context or in a record names.
 	ResolvePointer(context.Context, *ResolvePointerRequest) (*ResolvePointerResponse, error)
 	// Lists the tools by which a model reads the log of its own session.
 	ListRecallTools(context.Context, *ListRecallToolsRequest) (*ListRecallToolsResponse, error)
-	// Runs a model's call of such a tool. What the model did wrong is in the answer; errors
-	// are those of the caller and the daemon.
+	// Runs a model's call of such a tool. Mistakes of the model are described in the answer; an error
+	// is always one of the caller or of the daemon.
 	CallRecallTool(context.Context, *CallRecallToolRequest) (*CallRecallToolResponse, error)
 	// Returns the size of a text or a message in tokens.
 	CountTokens(context.Context, *CountTokensRequest) (*CountTokensResponse, error)

@@ -146,29 +146,30 @@ type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Position in the log, from 1 without gaps. Set by the log; ignored in requests.
 	Seq uint64 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
-	// The client's idempotency key, unique within the session, at most 256
-	// characters without control characters. Empty: the daemon sets a UUIDv7. An id seen
-	// before with the same content is answered with the first receipt; with other content
-	// it is refused.
+	// The client's idempotency key, unique within the session, at most 256 characters without control
+	// characters. An event whose id and content the log already has is not appended again: the answer
+	// has its first receipt. An id that the log has with other content is refused. Empty: the daemon
+	// sets a UUIDv7.
 	EventId string `protobuf:"bytes,2,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"`
 	// When it happened. Absent: the daemon's clock on arrival. Ages of provider caches
 	// are computed from these times, never from a clock.
 	Time *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
-	// Derived by the log, ignored in requests: how many model calls (runs of
-	// assistant messages) had begun up to and including this event. 0: none yet.
+	// How many model calls (runs of assistant messages) had begun up to and including this event. 0:
+	// none yet. Set by the log; ignored in requests.
 	Turn uint32 `protobuf:"varint,4,opt,name=turn,proto3" json:"turn,omitempty"`
-	// The client's own labels. Never rendered. At most 64 pairs; keys of 1 to 128
-	// characters, values of at most 1024. They are stored, and custom projection policies
-	// can read them. Three have a meaning on messages of the system and of users:
+	// The client's own labels. Never rendered. At most 64 pairs; keys of 1 to 128 characters, values
+	// of at most 1024. They are stored, and custom projection policies can read them. Three have a
+	// meaning on messages of the system and of users:
 	//
-	//   - "harness.injected": "true" says that the runtime added the message and no human
-	//     wrote it. What humans wrote has priority over it.
-	//   - "harness.injected_blocks" lists the blocks of a human's message that the runtime
-	//     added beside the human's words, by their indexes: "1,2". Digests do not quote them.
-	//   - "harness.standing", beside harness.injected, is the name of what the message is
-	//     about, such as "AGENTS.md": it is valid until a newer one of that name. Without
-	//     it the message is a notification. The names "plan" and "scratchpad" mark what
-	//     the agent works by, on reminders and custom events, too; see docs/policies.md.
+	//   - "harness.injected": "true" says that the runtime added the message and no human wrote it.
+	//     What humans wrote has priority over it.
+	//   - "harness.injected_blocks" lists blocks of a human's message that the runtime added beside
+	//     the human's words, by their indexes from 0: "1,2". Digests do not quote them.
+	//   - "harness.standing", beside harness.injected, names what the message is about, such as
+	//     "AGENTS.md". The message is valid until a newer one with the same name. Without this label
+	//     an injected message is a notification. The names "plan" and "scratchpad" mark the agent's
+	//     plan and its notes; these two may also be on reminders and custom events; see
+	//     docs/policies.md.
 	Labels map[string]string `protobuf:"bytes,5,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// What happened. Exactly one is set.
 	//
@@ -334,8 +335,8 @@ type Message struct {
 	// message is not empty: providers refuse empty text. A turn that was
 	// interrupted before it said anything is a CustomEvent, not a message.
 	Blocks []*Block `protobuf:"bytes,2,rep,name=blocks,proto3" json:"blocks,omitempty"`
-	// Entries that are one API message share it: they are one atomic group.
-	// Empty: the message is alone (tool results still join their calls).
+	// Parts of one API message have the same group_id: they are one group, which nothing splits.
+	// Empty: the message is a group of its own (tool results still join their calls).
 	GroupId string `protobuf:"bytes,3,opt,name=group_id,json=groupId,proto3" json:"group_id,omitempty"`
 	// The model that wrote an assistant message, as the provider names it.
 	// Empty: unknown. Says whose signatures the message carries.
@@ -694,11 +695,11 @@ type ToolCall struct {
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// The tool's name, 1 to 512 characters.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The arguments as the model wrote them, in UTF-8: a JSON object, kept without
-	// reordering or re-escaping, or whatever it wrote instead. Invalid JSON, for example
-	// where the model was cut off, is kept byte for byte too, and shown to the model
-	// again: as a string, or as {"raw_arguments":"…"} where a provider accepts only an
-	// object. Empty: the call has no arguments.
+	// The arguments as the model wrote them, in UTF-8: a JSON object, whose bytes are kept without
+	// reordering or re-escaping, or whatever the model wrote instead. Invalid JSON, for example where
+	// the model was cut off, is kept byte for byte too, and shown to the model again: as a string, or
+	// as {"raw_arguments":"…"} where a provider accepts only an object. Empty: the call has no
+	// arguments.
 	ArgumentsJson []byte `protobuf:"bytes,3,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -835,10 +836,10 @@ type Media struct {
 	MimeType string `protobuf:"bytes,1,opt,name=mime_type,json=mimeType,proto3" json:"mime_type,omitempty"`
 	// The content itself. Empty where uri is set.
 	Data []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
-	// Where the content is, as the provider is to receive it. Empty where data is set.
-	// The daemon never fetches it.
+	// Where the content is, in the form that the provider accepts. Empty where data is set. The
+	// daemon never fetches it.
 	Uri string `protobuf:"bytes,3,opt,name=uri,proto3" json:"uri,omitempty"`
-	// What the provider counts for it, in tokens. 0: unknown, estimated.
+	// Its size in tokens, as the provider counts it. 0: unknown, so it is estimated.
 	Tokens        uint32 `protobuf:"varint,4,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -962,7 +963,7 @@ func (x *ProviderBlock) GetJson() []byte {
 // can be cached.
 type Reminder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The text. Required.
+	// The text. Must not be empty.
 	Body string `protobuf:"bytes,1,opt,name=body,proto3" json:"body,omitempty"`
 	// For how many turns from this one on it is rendered; 1: in the next model call only.
 	// Absent: until a later reminder with its dedupe_key replaces it. 0 is refused.
@@ -971,7 +972,7 @@ type Reminder struct {
 	DedupeKey string `protobuf:"bytes,3,opt,name=dedupe_key,json=dedupeKey,proto3" json:"dedupe_key,omitempty"`
 	// Survives a compaction of the turns around it.
 	PreserveOnCompact bool `protobuf:"varint,4,opt,name=preserve_on_compact,json=preserveOnCompact,proto3" json:"preserve_on_compact,omitempty"`
-	// As whom to render it. Unspecified: user.
+	// The role to render it with. Unspecified: user.
 	RoleHint Role `protobuf:"varint,5,opt,name=role_hint,json=roleHint,proto3,enum=contextd.v1.Role" json:"role_hint,omitempty"`
 	// The runtime's own tags, at most 64 of at most 128 characters.
 	Tags []string `protobuf:"bytes,6,rep,name=tags,proto3" json:"tags,omitempty"`
@@ -1081,9 +1082,9 @@ type Compaction struct {
 	Strategy string `protobuf:"bytes,7,opt,name=strategy,proto3" json:"strategy,omitempty"`
 	// The harness's own marker byte for byte: valid JSON. Empty: none.
 	NativeJson []byte `protobuf:"bytes,8,opt,name=native_json,json=nativeJson,proto3" json:"native_json,omitempty"`
-	// What contexts no longer show from here on, or show again. CompactSession and
-	// UndoCompaction write it. Absent: the compaction was a harness's, and changes
-	// contexts only under harness_view.
+	// What contexts no longer show from this event on, or show again. Written by CompactSession and
+	// UndoCompaction. Absent: a harness did the compaction, which changes contexts only under the
+	// projection policy harness_view.
 	Decision      *CompactionDecision `protobuf:"bytes,9,opt,name=decision,proto3" json:"decision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1187,32 +1188,32 @@ func (x *Compaction) GetDecision() *CompactionDecision {
 // policy, until a later event reverts it. It includes what earlier compactions decided.
 type CompactionDecision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Groups that begin up to this event were dropped, except the system prompt, the
-	// first message of a human and what is pinned. 0: none were. What is not before the
-	// compaction itself is not affected.
+	// Groups that begin up to this event were dropped, except the system prompt, the first message of
+	// a human and what is pinned. Only events before the compaction itself are affected. 0: no groups
+	// were dropped.
 	ThroughSeq uint64 `protobuf:"varint,1,opt,name=through_seq,json=throughSeq,proto3" json:"through_seq,omitempty"`
-	// The size, in tokens, whose shares limit the digest that replaces them; see
-	// docs/policies.md. Not 0 where groups were dropped.
+	// A size in tokens. The parts of the digest that replaces the groups are limited to shares of it;
+	// see docs/policies.md. Not 0 where groups were dropped.
 	DigestTokens uint64 `protobuf:"varint,2,opt,name=digest_tokens,json=digestTokens,proto3" json:"digest_tokens,omitempty"`
-	// First events of those of the groups that are kept nevertheless: the newest messages
-	// of the user.
+	// The first events of groups that are kept although they begin up to through_seq: the newest
+	// messages of the user.
 	KeptSeqs []uint64 `protobuf:"varint,3,rep,packed,name=kept_seqs,json=keptSeqs,proto3" json:"kept_seqs,omitempty"`
-	// Results that are shown as their pointers. What is no result of an event before the
-	// compaction is ignored.
+	// Results that are shown as their pointers. An entry that is not a result before the compaction
+	// is ignored.
 	Masked []*BlockPlace `protobuf:"bytes,4,rep,name=masked,proto3" json:"masked,omitempty"`
-	// The summary that replaces the groups; its text is Compaction.summary. Empty: none
-	// does.
+	// The summary that replaces the groups; its text is Compaction.summary. Empty: there is none.
 	SummaryId string `protobuf:"bytes,5,opt,name=summary_id,json=summaryId,proto3" json:"summary_id,omitempty"`
 	// The last event that the summary covers. 0: there is none.
 	SummaryThroughSeq uint64 `protobuf:"varint,6,opt,name=summary_through_seq,json=summaryThroughSeq,proto3" json:"summary_through_seq,omitempty"`
 	// Who wrote the summary. Empty: there is none.
 	SummaryBy string `protobuf:"bytes,7,opt,name=summary_by,json=summaryBy,proto3" json:"summary_by,omitempty"`
-	// The compaction that is reverted, with every later one. Nothing else is set then. 0:
-	// none is.
+	// The compaction that this one reverts, together with every later one; all other fields are then
+	// empty. 0: it reverts none.
 	UndoesSeq uint64 `protobuf:"varint,8,opt,name=undoes_seq,json=undoesSeq,proto3" json:"undoes_seq,omitempty"`
-	// Results that came after this event keep the dropped groups of their calls, if a later
-	// model call had begun before they came: the model may not have seen them yet. An event
-	// that is not before the compaction counts as the one before it. 0: no result does.
+	// A result is late if it came after a later model call had begun, so that the model may not have
+	// seen it yet. Late results after this event keep the groups of their calls, which would be
+	// dropped otherwise. A seq that is not before the compaction counts as the one before it. 0: no
+	// result keeps its group.
 	LateAfterSeq  uint64 `protobuf:"varint,9,opt,name=late_after_seq,json=lateAfterSeq,proto3" json:"late_after_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

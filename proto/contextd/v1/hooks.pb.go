@@ -119,9 +119,9 @@ type HookSubscription struct {
 	PreCompact bool `protobuf:"varint,2,opt,name=pre_compact,json=preCompact,proto3" json:"pre_compact,omitempty"`
 	// Calls after a compaction.
 	PostCompact bool `protobuf:"varint,3,opt,name=post_compact,json=postCompact,proto3" json:"post_compact,omitempty"`
-	// How long the daemon waits for a reply, at most a minute. Positive. Absent:
-	// its default. After that its configuration says whether the compaction goes
-	// on.
+	// How long the daemon waits for a reply: positive, at most a minute. Absent: the daemon's
+	// default. If there is no reply in time, the daemon's configuration decides whether the
+	// compaction goes on.
 	Deadline      *durationpb.Duration `protobuf:"bytes,4,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -192,15 +192,15 @@ type HookReply struct {
 	CallId string `protobuf:"bytes,1,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
 	// allow, block or modify. Empty: allow.
 	Decision string `protobuf:"bytes,2,opt,name=decision,proto3" json:"decision,omitempty"`
-	// block and modify: why, for CompactSessionResponse.detail. Ignored with allow. Empty: not
+	// With block and modify: why, for CompactSessionResponse.detail. Ignored with allow. Empty: not
 	// given.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// modify: newest turns that stay as they are. Absent: unchanged. 0: the
-	// policy's.
+	// With modify: newest turns that stay as they are. Absent: unchanged. 0: as many as the policy
+	// says.
 	KeepLastTurns *uint32 `protobuf:"varint,4,opt,name=keep_last_turns,json=keepLastTurns,proto3,oneof" json:"keep_last_turns,omitempty"`
-	// modify: what the context may hold afterwards, in tokens. Absent: unchanged.
+	// With modify: the most tokens that the context may have afterwards. Absent: unchanged.
 	TargetTokens *uint64 `protobuf:"varint,5,opt,name=target_tokens,json=targetTokens,proto3,oneof" json:"target_tokens,omitempty"`
-	// modify: mask, window or summarize. Empty: unchanged.
+	// With modify: mask, window or summarize. Empty: unchanged.
 	Strategy      string `protobuf:"bytes,6,opt,name=strategy,proto3" json:"strategy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -341,7 +341,7 @@ type HookCall struct {
 	Strategy string `protobuf:"bytes,6,opt,name=strategy,proto3" json:"strategy,omitempty"`
 	// Newest turns that stay as they are.
 	KeepLastTurns uint32 `protobuf:"varint,7,opt,name=keep_last_turns,json=keepLastTurns,proto3" json:"keep_last_turns,omitempty"`
-	// What the context may hold afterwards, in tokens.
+	// The most tokens that the context may have afterwards.
 	TargetTokens uint64 `protobuf:"varint,8,opt,name=target_tokens,json=targetTokens,proto3" json:"target_tokens,omitempty"`
 	// Messages in the context before.
 	MessageCount uint32 `protobuf:"varint,9,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
@@ -359,8 +359,7 @@ type HookCall struct {
 	Reminders *ReminderReport `protobuf:"bytes,15,opt,name=reminders,proto3" json:"reminders,omitempty"`
 	// The projection policy by which the context is measured.
 	Policy string `protobuf:"bytes,16,opt,name=policy,proto3" json:"policy,omitempty"`
-	// Who gave the summarizer instructions: request or policy. Empty: nobody, it has the
-	// daemon's own.
+	// Whose instructions the summarizer gets: request or policy. Empty: the daemon's own only.
 	InstructionsSource string `protobuf:"bytes,17,opt,name=instructions_source,json=instructionsSource,proto3" json:"instructions_source,omitempty"`
 	// Whether these extend or replace the daemon's own: extend or replace. Empty: there are
 	// none.

@@ -29,8 +29,8 @@ type WatchLifecycleRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Only these sessions, at most 1000. Empty: all.
 	SessionIds []string `protobuf:"bytes,1,rep,name=session_ids,json=sessionIds,proto3" json:"session_ids,omitempty"`
-	// Where to start in these sessions, at most one each and 1000 in all; each must be
-	// among those watched. A session without one starts now.
+	// Where to start: at most one cursor per session and 1000 in all, each of a session that is
+	// watched. A session without a cursor starts with what happens from now on.
 	After         []*LifecycleCursor `protobuf:"bytes,2,rep,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -85,17 +85,17 @@ type LifecycleCursor struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session. It need not exist yet if number is 0.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The number of the newest event that the watcher has; it is sent those after it.
-	// 0: it has none. A number that the session has not reached is INVALID_ARGUMENT, or
-	// LOG_LOST with an incarnation: its id was used before by a session that was deleted, or
-	// its store was set back.
+	// The number of the newest event that the watcher has; the stream sends those after it. 0: it has
+	// none. If the session has not reached this number, the call returns INVALID_ARGUMENT; or, with
+	// an incarnation, FAILED_PRECONDITION with the reason LOG_LOST, since a backup of the store was
+	// restored.
 	Number uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
-	// The session's incarnation when the watcher had that event; see Session. If the session
-	// is gone, or another has its id, the call returns FAILED_PRECONDITION with the reason
-	// LOG_LOST. Empty: whichever session has the id, which may have as many events of its own.
+	// The session's incarnation when the watcher had that event; see Session. If the session is gone,
+	// or another has its id, the call returns FAILED_PRECONDITION with the reason LOG_LOST. Empty:
+	// whichever session has the id. The number may then be that of another session's event.
 	Incarnation string `protobuf:"bytes,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// When that event happened; see LifecycleEvent. If the event of this number happened at
-	// another time, because the store was set back and others happened since, the call returns
+	// When that event happened; see LifecycleEvent. If a backup of the store was restored and other
+	// events have happened since, the event of this number has another time: the call then returns
 	// FAILED_PRECONDITION with the reason LOG_LOST. Absent: not compared.
 	Time          *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -206,12 +206,14 @@ func (x *WatchLifecycleResponse) GetEvent() *LifecycleEvent {
 	return nil
 }
 
-// Something that happened. What happens to a session is stored with it, in one write with
-// what it reports, and is deleted with it. A stream sends the events of a session that
-// the request names, in session_ids or after, by number, each once and without gaps,
-// however slow its reader is. Of sessions that it does not name it sends what happens as
-// it happens; a reader that is too slow gets events_lost in the place of some, and can
-// read those again from the numbers that it has.
+// Something that happened. An event of a session is stored in one write with what it reports, and
+// is deleted with the session. What a stream sends depends on whether the request names the
+// session, in session_ids or in after:
+//
+//   - If it does: each event once, in the order of the numbers and without gaps, however slow the
+//     reader is.
+//   - If it does not: events as they happen. A reader that is too slow gets events_lost in place of
+//     some, and can read those again from the numbers that it has.
 type LifecycleEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session. Empty: it happened to none, such as breaker_open.
@@ -219,13 +221,13 @@ type LifecycleEvent struct {
 	// projected, compacted, summary_ready, reminder_expired and others, which
 	// docs/compaction.md lists with their attributes; ignore unknown types.
 	Type string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
-	// When it happened. With number and incarnation it is the cursor of a watcher that goes on
-	// after this event.
+	// When it happened. Number, incarnation and time together are the cursor from which a watcher
+	// continues after this event.
 	Time *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
-	// More about it, by type. Values are cut to 1024 bytes. Empty: nothing more.
+	// More about it, depending on type. Values are cut to 1024 bytes. Empty: nothing more.
 	Attributes map[string]string `protobuf:"bytes,4,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Counts the events of the session from 1, without gaps. A fork counts its own, from 1;
-	// so does a session that has the id of a deleted one. 0: the event is of no session, and
+	// Position among the events of the session, from 1 without gaps. A fork has a sequence of its own
+	// from 1, and so has a session with the id of a deleted one. 0: the event is of no session and is
 	// not stored.
 	Number uint64 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`
 	// The session's incarnation; see Session. Empty: the event is of no session.

@@ -33,9 +33,10 @@ type AppendEventsRequest struct {
 	// Append only if the newest seq is this one; 0: only if the session is empty.
 	// Absent: append whatever the head is.
 	ExpectedHead *uint64 `protobuf:"varint,3,opt,name=expected_head,json=expectedHead,proto3,oneof" json:"expected_head,omitempty"`
-	// Append only to the log that the client knows, however much others appended to it
-	// since. Where the log is another one, shorter, or has other events there,
-	// FAILED_PRECONDITION with the reason LOG_LOST. Absent: append to the current log, or to a new one.
+	// Append only to the log that the client knows, however much others appended to it since. If the
+	// log is another one, is shorter, or has other events with the seqs that the client knows,
+	// nothing is appended and the call returns FAILED_PRECONDITION with the reason LOG_LOST. Absent:
+	// append to the current log, or to a new one.
 	Known         *LogMark `protobuf:"bytes,4,opt,name=known,proto3" json:"known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -99,7 +100,7 @@ func (x *AppendEventsRequest) GetKnown() *LogMark {
 	return nil
 }
 
-// The batch is in the log, and durable where the store is.
+// The batch is in the log, and durable unless the daemon keeps its data in memory only.
 type AppendEventsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Seq of the first new event. 0: all events were duplicates.
@@ -108,12 +109,12 @@ type AppendEventsResponse struct {
 	LastSeq uint64 `protobuf:"varint,2,opt,name=last_seq,json=lastSeq,proto3" json:"last_seq,omitempty"`
 	// One per event, in the order of the request.
 	Receipts []*EventReceipt `protobuf:"bytes,3,rep,name=receipts,proto3" json:"receipts,omitempty"`
-	// Estimate under the budget of the last assembly. Absent before the first, and where
-	// it would delay the answer: while the session is being assembled, or where much of
-	// its log would have to be read again.
+	// An estimate of the context's size, under the budget of the last assembly. Absent before the
+	// first assembly, and where the estimate would delay the answer: while the session is being
+	// assembled, or where much of its log would have to be read again.
 	Budget *BudgetReport `protobuf:"bytes,4,opt,name=budget,proto3" json:"budget,omitempty"`
-	// The log as it is now, to send as known next time. Absent: the session was deleted
-	// meanwhile.
+	// The log after this append, to send as known next time. Absent: the session was deleted in the
+	// meantime.
 	Mark          *LogMark `protobuf:"bytes,5,opt,name=mark,proto3" json:"mark,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -358,13 +359,14 @@ type ReadEventsRequest struct {
 	FromSeq uint64 `protobuf:"varint,2,opt,name=from_seq,json=fromSeq,proto3" json:"from_seq,omitempty"`
 	// The last event, inclusive. 0: the newest, or no end with follow.
 	ToSeq uint64 `protobuf:"varint,3,opt,name=to_seq,json=toSeq,proto3" json:"to_seq,omitempty"`
-	// Keep the stream open and send what is appended later, up to to_seq. Where other events
-	// take the place of some that were sent, as in a database that is set back,
-	// FAILED_PRECONDITION with the reason LOG_LOST.
+	// Keep the stream open and send what is appended later, up to to_seq. If a backup of the store is
+	// restored, so that other events have the seqs of some that were sent, the stream ends with
+	// FAILED_PRECONDITION and the reason LOG_LOST.
 	Follow bool `protobuf:"varint,4,opt,name=follow,proto3" json:"follow,omitempty"`
-	// Read only from the log that the client knows; see AppendEventsRequest. Whoever reads on
-	// after an event gives the mark of that event: incarnation and chain_head of the answer
-	// that it was last in, and its seq. Absent: from the current log.
+	// Read only from the log that the client knows. If that log is lost, the call fails as
+	// AppendEvents does; see AppendEventsRequest.known. To continue after an event, send its mark:
+	// its seq, and incarnation and chain_head of the response that ended with it. Absent: from the
+	// current log.
 	Known         *LogMark `protobuf:"bytes,5,opt,name=known,proto3" json:"known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -440,19 +442,19 @@ type ReadEventsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The events, in the order of their seq.
 	Events []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
-	// "sha256:" and 64 hex digits: the hash of the last of these events as it is
-	// stored, chained to that of the event before, and so to all before it. It is
-	// the same whenever the event is read, and in forks that share the event.
-	// Whoever keeps a copy elsewhere can later prove that nothing up to there was
-	// changed, dropped or added. It covers the store's own encoding, so a copy of the
-	// events in another session has another. Empty: the daemon's store, such as that in
-	// memory, keeps no chain.
+	// "sha256:" and 64 hex digits: the hash of the last of these events as it is stored, chained to
+	// the hash of the event before, and so to all before it. It is the same whenever the event is
+	// read, and in forks that share the event. A client that keeps a copy of the hash can later prove
+	// that nothing up to there was changed, dropped or added. The hash covers the store's own
+	// encoding, so the same events in another session have other hashes. Empty: the daemon's store
+	// keeps no chain, as the one in memory.
 	ChainHead string `protobuf:"bytes,2,opt,name=chain_head,json=chainHead,proto3" json:"chain_head,omitempty"`
-	// The size of each of these events in tokens, in their order, as it was counted when the event was
-	// appended; see EventReceipt. 0: it was not counted, as what no model sees is not.
+	// The size of each of these events in tokens, in the same order, as it was counted when the event
+	// was appended; see EventReceipt. 0: the event was not counted, for example because no model sees
+	// it.
 	Tokens []uint32 `protobuf:"varint,3,rep,packed,name=tokens,proto3" json:"tokens,omitempty"`
-	// The session's; see Session. With the seq of the last of these events and chain_head it is
-	// the mark of what was read.
+	// The session's incarnation; see Session. With chain_head and the seq of the last of these events
+	// it is the mark of what was read.
 	Incarnation   string `protobuf:"bytes,4,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -23,19 +23,22 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// How a context is reduced. Each part that is present replaces the same part of the
-// named policy as a whole; an absent part is taken from the named policy. A field that
-// the rest of its part leaves without effect is refused.
+// How a context is reduced; docs/policies.md has the rules. A part that is present replaces the
+// same part of the named policy as a whole; an absent part is taken from the named policy. Where a
+// comment below says "the default", it is the value of the built-in policy that lies under the
+// named one; docs/policies.md lists these. A field that has no effect beside the others of its part
+// is refused.
 type Policy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A policy of the daemon's configuration, at most 128 characters. Empty: the
-	// session's policy, or the daemon's default.
+	// A built-in policy or one of the daemon's configuration, at most 128 characters. The session's
+	// policy is then not used, except for recall_tool. Empty: the session's policy, or the daemon's
+	// default.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Which old tool results are replaced by pointers.
 	ToolResults *ToolResultRetention `protobuf:"bytes,2,opt,name=tool_results,json=toolResults,proto3" json:"tool_results,omitempty"`
 	// What to do with a result that a later identical call returned again.
 	Duplicates *DuplicateResults `protobuf:"bytes,3,opt,name=duplicates,proto3" json:"duplicates,omitempty"`
-	// How huge single results are cut.
+	// How large single results are cut.
 	Clipping *ResultClipping `protobuf:"bytes,4,opt,name=clipping,proto3" json:"clipping,omitempty"`
 	// How long reasoning stays.
 	Thinking *ThinkingRetention `protobuf:"bytes,5,opt,name=thinking,proto3" json:"thinking,omitempty"`
@@ -47,11 +50,11 @@ type Policy struct {
 	Projection *ProjectionPolicy `protobuf:"bytes,8,opt,name=projection,proto3" json:"projection,omitempty"`
 	// When the cached prefix may be rewritten.
 	Cache *CacheDiscipline `protobuf:"bytes,9,opt,name=cache,proto3" json:"cache,omitempty"`
-	// The tool by which the model gets back what a pointer replaces, at most 64 characters:
-	// letters, digits and _ . : -, the first a letter, a digit or _. Texts that take the place of
-	// something name it and how to call it: with one argument, pointer. The runtime answers its
-	// calls with CallRecallTool, or ResolvePointer. Empty: the model has no such tool. Absent: that
-	// of the session, also where name is set, or else of the named policy.
+	// The tool with which the model gets back what a pointer replaces, at most 64 characters:
+	// letters, digits and _ . : -, the first a letter, a digit or _. Texts that replace something say
+	// how to call it: with one argument, pointer. The runtime answers its calls with CallRecallTool
+	// or ResolvePointer. Empty: the model has no such tool. Absent: that of the session, even if name
+	// is set, or else of the named policy.
 	RecallTool    *string `protobuf:"bytes,10,opt,name=recall_tool,json=recallTool,proto3,oneof" json:"recall_tool,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -160,10 +163,10 @@ func (x *Policy) GetRecallTool() string {
 // Which tool results stay whole. The others are replaced by a one-line pointer.
 type ToolResultRetention struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// For tools that by_tool does not name. Absent: the daemon's default.
+	// For tools that by_tool does not name. Absent: the default.
 	Default *Retention `protobuf:"bytes,1,opt,name=default,proto3" json:"default,omitempty"`
-	// By the tool's name, or a glob over names (*, ?, [a-z]). The exact name
-	// goes before globs, the longer glob before the shorter. At most 256 entries.
+	// By the tool's name, or by a glob over names (*, ?, [a-z]). An exact name has priority over
+	// globs, and a longer glob over a shorter one. At most 256 entries.
 	ByTool map[string]*Retention `protobuf:"bytes,2,rep,name=by_tool,json=byTool,proto3" json:"by_tool,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Evict failed results as well. False: failures stay, so that the model does
 	// not repeat them.
@@ -171,9 +174,8 @@ type ToolResultRetention struct {
 	// How many tokens of its most informative lines an evicted result keeps with its
 	// pointer. 0: none.
 	OutlineTokens uint32 `protobuf:"varint,4,opt,name=outline_tokens,json=outlineTokens,proto3" json:"outline_tokens,omitempty"`
-	// Apply turns and last at every assembly, exactly, whatever that rewrites: the provider
-	// reads again what follows the oldest result that is replaced. False: in batches, as
-	// CacheDiscipline says.
+	// Apply turns and last exactly, at every assembly, although the provider must then read again
+	// what follows the oldest result that is replaced. False: in batches, as CacheDiscipline says.
 	Strict        bool `protobuf:"varint,5,opt,name=strict,proto3" json:"strict,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -338,19 +340,19 @@ type isRetention_Keep interface {
 }
 
 type Retention_Turns struct {
-	// This many turns (model calls) after the result's own. 0: until the
-	// model has seen it once.
+	// For this many turns (model calls) after the result's own. 0: until the model has seen it
+	// once.
 	Turns uint32 `protobuf:"varint,1,opt,name=turns,proto3,oneof"`
 }
 
 type Retention_Last struct {
-	// The last so many results of this tool. 0: none.
+	// The newest results of this tool, this many. 0: each until the model has seen it once.
 	Last uint32 `protobuf:"varint,2,opt,name=last,proto3,oneof"`
 }
 
 type Retention_NeverEvict struct {
-	// Always: no reducer and no projection policy takes them before the last resort. In
-	// ToolResultRetention.default it only switches eviction by age off. Only true has a meaning.
+	// Always: only the last resort (docs/policies.md) takes them. In ToolResultRetention.default it
+	// only switches off eviction by age. Must be true.
 	NeverEvict bool `protobuf:"varint,3,opt,name=never_evict,json=neverEvict,proto3,oneof"`
 }
 
@@ -406,21 +408,21 @@ func (x *DuplicateResults) GetEnabled() bool {
 	return false
 }
 
-// How a single result that is too large is cut: head and tail stay, at whole
-// lines where possible, with a pointer between them, and names that are in neither. Absent: at
-// 12,000 tokens, or at a share of the target where that is less (0.085 by default), but under
-// small targets at no less than 1,600 tokens, or two and a half times the share where that is
-// less than these.
+// How a single result that is too large is cut: its head and tail stay, cut between lines where
+// possible. Between them are a pointer, and names that occur in neither. If this part is absent,
+// the limit is the default share of the target, 0.085 in the policy balanced, but at most 12,000
+// tokens. Where that share is less than 1,600 tokens, the limit is 1,600, or two and a half times
+// the share if that is less.
 type ResultClipping struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Results larger than this many tokens are cut, whatever the target. 0: only where the
-	// newest results alone would not fit.
+	// Results larger than this many tokens are cut, whatever the target. 0: results are cut only if
+	// the newest ones alone would not fit.
 	MaxTokens uint32 `protobuf:"varint,1,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
-	// Tokens that stay of the head. 0 with tail_tokens 0: two thirds of max_tokens, less what
-	// the names take: at most 150 tokens, and an eighth of it. Otherwise there are no names.
+	// Tokens of the head that stay. 0, with tail_tokens 0: two thirds of max_tokens, less the tokens
+	// of the names, which are at most 150 and at most an eighth of max_tokens. If head_tokens or
+	// tail_tokens is set, there are no names.
 	HeadTokens uint32 `protobuf:"varint,2,opt,name=head_tokens,json=headTokens,proto3" json:"head_tokens,omitempty"`
-	// Tokens that stay of the tail. 0 with head_tokens 0: one third of
-	// max_tokens.
+	// Tokens of the tail that stay. 0, with head_tokens 0: one third of max_tokens.
 	TailTokens    uint32 `protobuf:"varint,3,opt,name=tail_tokens,json=tailTokens,proto3" json:"tail_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -477,11 +479,11 @@ func (x *ResultClipping) GetTailTokens() uint32 {
 	return 0
 }
 
-// How long reasoning stays, where its provider allows dropping it.
+// How long reasoning stays, if its provider allows dropping it.
 type ThinkingRetention struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Turns (model calls) after its own. 0: dropped when its turn is over.
-	// Absent: never dropped.
+	// For this many turns (model calls) after its own. 0: it is dropped when its turn is over.
+	// Absent: it is never dropped.
 	KeepTurns     *uint32 `protobuf:"varint,1,opt,name=keep_turns,json=keepTurns,proto3,oneof" json:"keep_turns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -524,19 +526,20 @@ func (x *ThinkingRetention) GetKeepTurns() uint32 {
 	return 0
 }
 
-// How much of the dialogue stays. The oldest groups are dropped whole; the system
-// prompt, the first and the newest message of a human, and pinned messages stay, and
-// the calls of dropped groups are listed in the ledger. A cut that a limit forces leaves
-// at least half of it, and the newest turns that no summary takes.
+// A limit of its own for the dialogue. Where the dialogue exceeds it, the oldest groups are dropped
+// whole until half of the limit remains, and the ledger lists their calls. These stay: the system
+// prompt, the first and the newest message of a human, pinned messages, turns with protected
+// results, and the newest Summarization.keep_last_turns turns.
 type DialogueWindow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Turns (model calls) at most. 0: no limit but the budget.
+	// The most turns (model calls). 0: no limit but the budget.
 	MaxTurns uint32 `protobuf:"varint,1,opt,name=max_turns,json=maxTurns,proto3" json:"max_turns,omitempty"`
-	// Tokens of dialogue at most: of all groups but the anchor, what is pinned, and what
-	// stays in place of dropped groups. 0: no limit but the budget.
+	// The most tokens of dialogue: of all groups except the system prompt, the first message of a
+	// human, what is pinned or protected, and what replaces dropped groups. 0: no limit but the
+	// budget.
 	MaxTokens uint32 `protobuf:"varint,2,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
-	// Refuse rather than clip a first human message that alone takes more than
-	// half of the target, or a system prompt that leaves no room.
+	// Refuse the request instead of clipping a first human message that alone takes more than half of
+	// the target, or a system prompt that leaves no room.
 	StrictAnchor  bool `protobuf:"varint,3,opt,name=strict_anchor,json=strictAnchor,proto3" json:"strict_anchor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -593,42 +596,43 @@ func (x *DialogueWindow) GetStrictAnchor() bool {
 	return false
 }
 
-// How the oldest span is summarised, ahead of need and in the background. Fractions are
-// of the budget's target.
+// What is dropped when the budget forces it, what replaces it, and how the oldest span is
+// summarised ahead of need, in the background. Fractions are of the budget's target.
 type Summarization struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether spans are summarised at all. Where this is false, CompactSession still goes by
-	// summarizer, max_input_tokens, instructions and instructions_mode, while start_at and
-	// wait are refused.
+	// Summarise spans ahead of need. If false, start_at and wait are refused, and summarizer,
+	// max_input_tokens, instructions and instructions_mode apply to CompactSession only.
 	Enabled bool `protobuf:"varint,1,opt,name=enabled,proto3" json:"enabled,omitempty"`
 	// A summarizer of the daemon's configuration. Empty: its default.
 	Summarizer string `protobuf:"bytes,2,opt,name=summarizer,proto3" json:"summarizer,omitempty"`
-	// Fraction at which a span is summarised ahead of need. 0: the default.
+	// Size of the context, as a fraction, from which on a span is summarised ahead of need. 0: the
+	// default.
 	StartAt float64 `protobuf:"fixed64,3,opt,name=start_at,json=startAt,proto3" json:"start_at,omitempty"`
-	// Fraction to which a collapse reduces the context. 0: the default.
+	// Fraction that remains after a collapse. 0: the default.
 	CollapseTo float64 `protobuf:"fixed64,4,opt,name=collapse_to,json=collapseTo,proto3" json:"collapse_to,omitempty"`
-	// Newest turns that are never summarised. 0: the default.
+	// Newest turns that are not summarised, and that are not dropped as long as the context fits with
+	// them. 0: the default.
 	KeepLastTurns uint32 `protobuf:"varint,5,opt,name=keep_last_turns,json=keepLastTurns,proto3" json:"keep_last_turns,omitempty"`
-	// Most tokens that a summarizer reads at once. 0: its own limit.
+	// The most tokens that a summarizer reads at once. 0: its own limit.
 	MaxInputTokens uint32 `protobuf:"varint,6,opt,name=max_input_tokens,json=maxInputTokens,proto3" json:"max_input_tokens,omitempty"`
 	// Instructions for the summarizer, at most 16384 characters. Empty: the default
 	// instructions.
 	Instructions string `protobuf:"bytes,7,opt,name=instructions,proto3" json:"instructions,omitempty"`
-	// How long an assembly over budget may wait for a summary, at most ten
-	// minutes. Absent or 0: not at all.
+	// How long an assembly over budget may wait for a summary, at most ten minutes. Absent or 0: it
+	// does not wait.
 	Wait *durationpb.Duration `protobuf:"bytes,8,opt,name=wait,proto3" json:"wait,omitempty"`
-	// Fraction for the ledger of collapsed calls. 0: the default.
+	// The most that the ledger of collapsed calls may have, as a fraction. 0: the default.
 	LedgerShare float64 `protobuf:"fixed64,9,opt,name=ledger_share,json=ledgerShare,proto3" json:"ledger_share,omitempty"`
-	// Fraction for the index of names of collapsed spans: paths, symbols, ids and URLs. 0: the
-	// default.
+	// The most that the index of names may have, as a fraction: paths, symbols, ids and URLs of
+	// collapsed spans. 0: the default.
 	IndexShare float64 `protobuf:"fixed64,10,opt,name=index_share,json=indexShare,proto3" json:"index_share,omitempty"`
-	// Fraction for the text of the summary. 0: the default.
+	// The most that the text of the summary may have, as a fraction. 0: the default.
 	SummaryShare float64 `protobuf:"fixed64,11,opt,name=summary_share,json=summaryShare,proto3" json:"summary_share,omitempty"`
 	// extend: instructions follow the daemon's own prompt. replace: they replace it.
 	// Empty: extend.
 	InstructionsMode string `protobuf:"bytes,12,opt,name=instructions_mode,json=instructionsMode,proto3" json:"instructions_mode,omitempty"`
-	// Fraction for the parts of the files in work that stay verbatim beside the ledger, as the
-	// calls that were dropped showed, wrote and changed them. 0: the default.
+	// The most that the files in work may have, as a fraction: lines of files that stay verbatim
+	// beside the ledger, as the dropped calls showed, wrote or changed them. 0: the default.
 	WorkingSetShare float64 `protobuf:"fixed64,13,opt,name=working_set_share,json=workingSetShare,proto3" json:"working_set_share,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -755,62 +759,62 @@ func (x *Summarization) GetWorkingSetShare() float64 {
 	return 0
 }
 
-// What of the reduced context is shown to the model.
+// What of the reduced context is shown to the model; see docs/projections.md.
 type ProjectionPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// raw, full, clean_tool_repair, squash_failed_calls, summary_prefix,
 	// reachability_gc, custom or harness_view. Empty: raw.
 	Policy string `protobuf:"bytes,1,opt,name=policy,proto3" json:"policy,omitempty"`
-	// Allow dropping groups with a provider's signatures even where the provider would
-	// refuse the rest. An assistant message is never sent in part. Refused by the policies
-	// that drop nothing: raw, full and harness_view.
+	// Allow dropping groups with a provider's signatures even where the provider would refuse the
+	// rest. An assistant message is never sent in part. Refused with the policies that drop nothing:
+	// raw, full and harness_view.
 	IgnoreProviderSignatures bool `protobuf:"varint,2,opt,name=ignore_provider_signatures,json=ignoreProviderSignatures,proto3" json:"ignore_provider_signatures,omitempty"`
 	// Why the caller chose it, for the record. Empty: not given.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Newest groups that the policy does not change. 0: the policy's default. Refused by raw,
-	// full and harness_view.
+	// Newest groups that the policy does not change. 0: the policy's default. Refused with raw, full
+	// and harness_view.
 	KeepLast uint32 `protobuf:"varint,4,opt,name=keep_last,json=keepLast,proto3" json:"keep_last,omitempty"`
 	// summary_prefix: the caller's own text. Empty: the latest summary.
 	Summary string `protobuf:"bytes,5,opt,name=summary,proto3" json:"summary,omitempty"`
-	// reachability_gc: how many of the newest groups are roots. Absent: the
-	// policy's default. 0: none are.
+	// reachability_gc: how many of the newest groups are roots. Absent: 8. 0: none.
 	RootWindow *uint32 `protobuf:"varint,6,opt,name=root_window,json=rootWindow,proto3,oneof" json:"root_window,omitempty"`
-	// reachability_gc: bodies of fewer characters are not changed. Absent: the policy's default. 0: none
-	// are too small.
+	// reachability_gc: results with fewer characters are not changed. Absent: 500. 0: no result is
+	// too small.
 	MinChars *uint32 `protobuf:"varint,7,opt,name=min_chars,json=minChars,proto3,oneof" json:"min_chars,omitempty"`
-	// reachability_gc: texts whose identifiers are roots. What roots name and is still in
-	// full no reducer takes before the last resort. Empty: none.
+	// reachability_gc: texts whose names are roots. A result that they name and that is still shown
+	// in full stays so; only the last resort takes it. Empty: none.
 	Roots []string `protobuf:"bytes,8,rep,name=roots,proto3" json:"roots,omitempty"`
-	// reachability_gc: the agent's plan; its identifiers are roots. Empty: the newest event
-	// with the label "harness.standing": "plan", if there is one.
+	// reachability_gc: the agent's plan; the names in it are roots. Empty: the newest event with the
+	// label "harness.standing": "plan", if there is one.
 	ActivePlan string `protobuf:"bytes,9,opt,name=active_plan,json=activePlan,proto3" json:"active_plan,omitempty"`
-	// reachability_gc: the agent's notes; likewise, with "scratchpad".
+	// reachability_gc: the agent's notes; the names in them are roots. Empty: the newest event with
+	// the label "harness.standing": "scratchpad", if there is one.
 	Scratchpad string `protobuf:"bytes,10,opt,name=scratchpad,proto3" json:"scratchpad,omitempty"`
-	// reachability_gc: arguments of calls that are being made; likewise.
+	// reachability_gc: arguments of calls that are being made; the names in them are roots. Empty:
+	// none.
 	PendingToolArgs []string `protobuf:"bytes,11,rep,name=pending_tool_args,json=pendingToolArgs,proto3" json:"pending_tool_args,omitempty"`
-	// reachability_gc: findings still open; likewise.
+	// reachability_gc: findings that are still open; the names in them are roots. Empty: none.
 	UnresolvedFindings []string `protobuf:"bytes,12,rep,name=unresolved_findings,json=unresolvedFindings,proto3" json:"unresolved_findings,omitempty"`
-	// reachability_gc: redact a body only where a later write shows that it was used.
+	// reachability_gc: redact a result only if something was written after it, so that it was
+	// probably used: by a call that writes, or as a stored plan or scratchpad.
 	RequireWriteBarrier bool `protobuf:"varint,13,opt,name=require_write_barrier,json=requireWriteBarrier,proto3" json:"require_write_barrier,omitempty"`
-	// References that count as such a write. Empty: those in the log only, to which a stored
-	// plan or scratchpad belongs. Refused without
+	// Writes that the log does not show, named in any way. If there is one, require_write_barrier is
+	// met for every result. Empty: only what the log shows counts. Refused without
 	// require_write_barrier.
 	WriteBarrierRefs []string `protobuf:"bytes,14,rep,name=write_barrier_refs,json=writeBarrierRefs,proto3" json:"write_barrier_refs,omitempty"`
 	// custom: a CEL expression over each atomic group. True or "keep" shows it, false or
 	// "drop" drops it, "stub" and "clip" shorten its results. At most 8192 characters.
 	// Required by custom, empty elsewhere.
 	Expression string `protobuf:"bytes,15,opt,name=expression,proto3" json:"expression,omitempty"`
-	// Show the whole reduced context where signatures prevent any of the policy's
-	// changes. False: only what is affected stays. Refused by raw, full and
-	// harness_view.
+	// If signatures prevent any of the policy's changes, show the whole reduced context. False: only
+	// the groups that are affected stay unchanged. Refused with raw, full and harness_view.
 	RawFallback bool `protobuf:"varint,16,opt,name=raw_fallback,json=rawFallback,proto3" json:"raw_fallback,omitempty"`
-	// reachability_gc: the least that a batch redacts, in tokens, unless the last batch
-	// is long ago. Absent: the policy's default. 0: every result is redacted as soon as
-	// it may be.
+	// reachability_gc: the fewest tokens that a batch of redactions must free, unless 20 turns have
+	// passed since the last batch. Absent: 10,000. 0: every result is redacted as soon as it may be.
 	ClearAtLeastTokens *uint32 `protobuf:"varint,17,opt,name=clear_at_least_tokens,json=clearAtLeastTokens,proto3,oneof" json:"clear_at_least_tokens,omitempty"`
-	// Replace credentials in the log before anything is made of it, by the daemon's rules
-	// and scrub_patterns. Messages of the assistant that a provider sealed a part of stay as
-	// they are, as do injections and what the request itself brings. False: the log is read
+	// Replace credentials in the log before anything else is done with it, by the daemon's built-in
+	// rules and its setting scrub_patterns. Not changed are messages of the assistant of which a
+	// provider sealed a part, injections, and what the request itself brings. False: the log is used
 	// as it is.
 	Scrub         bool `protobuf:"varint,18,opt,name=scrub,proto3" json:"scrub,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -977,21 +981,19 @@ func (x *ProjectionPolicy) GetScrub() bool {
 // forces is always done; these rules delay everything else.
 type CacheDiscipline struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A batch may be evicted when this many turns have passed since the last. 0: the
-	// default.
+	// A batch may be evicted when this many turns have passed since the last one. 0: the default.
 	EvictEveryTurns uint32 `protobuf:"varint,1,opt,name=evict_every_turns,json=evictEveryTurns,proto3" json:"evict_every_turns,omitempty"`
-	// A batch may be evicted when it frees at least this many tokens. 0: the default.
+	// A batch may also be evicted when it frees at least this many tokens. 0: the default.
 	ClearAtLeastTokens uint32 `protobuf:"varint,2,opt,name=clear_at_least_tokens,json=clearAtLeastTokens,proto3" json:"clear_at_least_tokens,omitempty"`
-	// The provider forgets a prefix that was idle this long, so rewriting it is
-	// free. Positive. Absent: the default.
+	// For how long the provider caches a prefix that is not used. After an idle time of this length,
+	// a rewrite of the prefix is free. Positive. Absent: the default.
 	CacheTtl *durationpb.Duration `protobuf:"bytes,3,opt,name=cache_ttl,json=cacheTtl,proto3" json:"cache_ttl,omitempty"`
-	// An eviction that nothing forces is done only when the tokens it frees,
-	// re-read at the cached price, pay within this many turns for the tail that
-	// the provider must write again. 0: only what is forced is evicted or cut, and the
-	// other fields are refused. Absent: the default.
+	// A batch that nothing forces is evicted only if it pays within this many turns: if reading the
+	// tokens that it frees, at the cached price and once per turn, would cost more than writing the
+	// tail to the provider's cache again. 0: only what is forced is evicted or cut, and the other
+	// fields are refused. Absent: the default.
 	PaybackTurns *uint32 `protobuf:"varint,4,opt,name=payback_turns,json=paybackTurns,proto3,oneof" json:"payback_turns,omitempty"`
-	// What tokens of the prompt cost, by which it is decided whether a rewrite pays. Absent:
-	// the prices of the budget's model.
+	// The prices by which it is decided whether a rewrite pays. Absent: those of the budget's model.
 	Prices        *CachePrices `protobuf:"bytes,5,opt,name=prices,proto3" json:"prices,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1062,15 +1064,16 @@ func (x *CacheDiscipline) GetPrices() *CachePrices {
 	return nil
 }
 
-// What tokens of the prompt cost, relative to a new one that no cache takes.
+// Prices of prompt tokens, relative to a token that is neither read from a cache nor written to
+// one.
 type CachePrices struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One that the provider reads from its cache. 0: reading is free.
+	// A token that the provider reads from its cache. 0: reading is free.
 	CacheRead float64 `protobuf:"fixed64,1,opt,name=cache_read,json=cacheRead,proto3" json:"cache_read,omitempty"`
-	// One that is written to the cache, 1 to 10. 1: writing costs nothing more.
+	// A token that the provider writes to its cache, 1 to 10. 1: writing costs nothing extra.
 	CacheWrite float64 `protobuf:"fixed64,2,opt,name=cache_write,json=cacheWrite,proto3" json:"cache_write,omitempty"`
-	// The least length of a prefix that the provider caches, in tokens, with what is sent
-	// beside the messages. 0: any.
+	// The shortest prefix that the provider caches, in tokens, including what is sent beside the
+	// messages. 0: any length.
 	MinCachedTokens uint32 `protobuf:"varint,3,opt,name=min_cached_tokens,json=minCachedTokens,proto3" json:"min_cached_tokens,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

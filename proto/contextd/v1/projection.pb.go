@@ -30,17 +30,17 @@ type Projection struct {
 	ProjectionId string `protobuf:"bytes,1,opt,name=projection_id,json=projectionId,proto3" json:"projection_id,omitempty"`
 	// The projection policy's name.
 	Policy string `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`
-	// Why the policy did not do all that was asked, where it did not: a word such as
-	// provider_safety_blocked or summary_prefix_noop_short_history, and perhaps more
-	// after a colon. Otherwise why the caller chose it. Empty: neither is known.
+	// If the policy did not do all that was asked: why, as a word such as provider_safety_blocked or
+	// summary_prefix_noop_short_history, with more after a colon where there is more. Otherwise: why
+	// the caller chose the policy. Empty: neither is known.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The hash of the projected messages; see ContextHeader.
 	PrefixHash string `protobuf:"bytes,4,opt,name=prefix_hash,json=prefixHash,proto3" json:"prefix_hash,omitempty"`
 	// The last event that it covers.
 	AsOfSeq uint64 `protobuf:"varint,5,opt,name=as_of_seq,json=asOfSeq,proto3" json:"as_of_seq,omitempty"`
-	// Events of which at least a part is shown, in order: messages, and reminders.
+	// Messages and reminders of which at least a part is shown, in order.
 	KeptSeqs []uint64 `protobuf:"varint,6,rep,packed,name=kept_seqs,json=keptSeqs,proto3" json:"kept_seqs,omitempty"`
-	// Events of which nothing is shown, in order, likewise. Other events are in neither.
+	// Messages and reminders of which nothing is shown, in order. Other events are in neither list.
 	DroppedSeqs []uint64 `protobuf:"varint,7,rep,packed,name=dropped_seqs,json=droppedSeqs,proto3" json:"dropped_seqs,omitempty"`
 	// Kept events of which a body was replaced or cut, in order.
 	RedactedSeqs []uint64 `protobuf:"varint,8,rep,packed,name=redacted_seqs,json=redactedSeqs,proto3" json:"redacted_seqs,omitempty"`
@@ -50,18 +50,18 @@ type Projection struct {
 	DroppedCount uint32 `protobuf:"varint,10,opt,name=dropped_count,json=droppedCount,proto3" json:"dropped_count,omitempty"`
 	// Number of redacted events.
 	RedactedCount uint32 `protobuf:"varint,11,opt,name=redacted_count,json=redactedCount,proto3" json:"redacted_count,omitempty"`
-	// Tokens saved against the whole log. Negative where pointers and ledgers are larger
-	// than what they replace.
+	// Tokens saved compared with the whole log. Negative where pointers and ledgers are larger than
+	// what they replace.
 	ReclaimedTokens int64 `protobuf:"varint,12,opt,name=reclaimed_tokens,json=reclaimedTokens,proto3" json:"reclaimed_tokens,omitempty"`
-	// Characters (Unicode code points) saved, likewise.
+	// Characters (Unicode code points) saved in the same way.
 	ReclaimedChars int64 `protobuf:"varint,13,opt,name=reclaimed_chars,json=reclaimedChars,proto3" json:"reclaimed_chars,omitempty"`
 	// The roots that the policy consulted. Empty: it has none.
 	RootsConsulted []string `protobuf:"bytes,14,rep,name=roots_consulted,json=rootsConsulted,proto3" json:"roots_consulted,omitempty"`
 	// One per replaced or cut body.
 	RedactionPointers []*RedactionPointer `protobuf:"bytes,15,rep,name=redaction_pointers,json=redactionPointers,proto3" json:"redaction_pointers,omitempty"`
-	// Whether signed groups were left unchanged.
+	// False: ProjectionPolicy.ignore_provider_signatures was set.
 	RespectsProviderSignatures bool `protobuf:"varint,16,opt,name=respects_provider_signatures,json=respectsProviderSignatures,proto3" json:"respects_provider_signatures,omitempty"`
-	// Whether a signature kept the policy from doing what it would have done.
+	// A provider's signature prevented a change that the policy would have made.
 	ProviderSafetyBlocked bool `protobuf:"varint,17,opt,name=provider_safety_blocked,json=providerSafetyBlocked,proto3" json:"provider_safety_blocked,omitempty"`
 	// What each reducer did, in the order they ran.
 	Steps []*ReducerStep `protobuf:"bytes,18,rep,name=steps,proto3" json:"steps,omitempty"`
@@ -75,13 +75,16 @@ type Projection struct {
 	Format Format `protobuf:"varint,22,opt,name=format,proto3,enum=contextd.v1.Format" json:"format,omitempty"`
 	// The size of the context when it was recorded. Absent in a ContextHeader, which has it itself.
 	Budget *BudgetReport `protobuf:"bytes,23,opt,name=budget,proto3" json:"budget,omitempty"`
-	// How much of the prefix was unchanged. Absent before the first recorded projection, where it was
-	// recorded before this was kept, and in a ContextHeader, which has it itself.
+	// How much of the prefix was the same as in the previous recorded projection. Absent before the
+	// first recorded projection, in records of earlier versions of the daemon, and in a
+	// ContextHeader, which has this itself.
 	Cache *CacheReport `protobuf:"bytes,24,opt,name=cache,proto3" json:"cache,omitempty"`
-	// Messages that prefix_hash covers. 0 in a ContextHeader, which has their number itself.
+	// Number of messages that prefix_hash covers. 0 in a ContextHeader, which has a number of its
+	// own.
 	MessageCount uint32 `protobuf:"varint,25,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
-	// What the daemon's shadow policy would have sent in its place. Absent: there is no such policy, it is
-	// the one in use, it was not computed (yet), or this is a ContextHeader, which is sent before.
+	// What the daemon's shadow policy would have sent instead. Absent: the daemon has none, it is the
+	// policy in use, this was not computed (yet), or this is a ContextHeader, which is sent before it
+	// is.
 	Shadow        *ShadowProjection `protobuf:"bytes,26,opt,name=shadow,proto3" json:"shadow,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -308,12 +311,12 @@ type ShadowProjection struct {
 	Tokens uint64 `protobuf:"varint,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	// Number of its messages. 0 with over_budget.
 	MessageCount uint32 `protobuf:"varint,3,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`
-	// Tokens at its beginning that are as in the shadow before it: what the provider's cache
-	// would have had. 0 where there was none before.
+	// Leading tokens that are the same as in the shadow before it, and would have been in the
+	// provider's cache. 0: none, or there was no shadow before.
 	StableTokens uint64 `protobuf:"varint,4,opt,name=stable_tokens,json=stableTokens,proto3" json:"stable_tokens,omitempty"`
-	// The reducer that changed the prefix of the shadow before it. Empty: nothing did.
+	// The reducer that changed the prefix of the shadow before it. Empty: none did.
 	BrokenBy string `protobuf:"bytes,5,opt,name=broken_by,json=brokenBy,proto3" json:"broken_by,omitempty"`
-	// Whether it would have been refused, because what may not be changed does not fit.
+	// The context would have been refused, because what may not be changed does not fit.
 	OverBudget    bool `protobuf:"varint,6,opt,name=over_budget,json=overBudget,proto3" json:"over_budget,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -391,7 +394,7 @@ func (x *ShadowProjection) GetOverBudget() bool {
 	return false
 }
 
-// A body that is not shown as it is in the log, and how to get it.
+// A body that is not shown as it is in the log, and how to get it back.
 type RedactionPointer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What ResolvePointer takes.
@@ -406,7 +409,7 @@ type RedactionPointer struct {
 	ContentHash string `protobuf:"bytes,5,opt,name=content_hash,json=contentHash,proto3" json:"content_hash,omitempty"`
 	// Size of the body in characters (Unicode code points).
 	ContentChars uint64 `protobuf:"varint,6,opt,name=content_chars,json=contentChars,proto3" json:"content_chars,omitempty"`
-	// Tokens saved by it.
+	// Tokens that this saved.
 	ReclaimedTokens uint64 `protobuf:"varint,7,opt,name=reclaimed_tokens,json=reclaimedTokens,proto3" json:"reclaimed_tokens,omitempty"`
 	// The call whose result it is. Empty: it is no result.
 	CallId string `protobuf:"bytes,8,opt,name=call_id,json=callId,proto3" json:"call_id,omitempty"`
@@ -538,7 +541,7 @@ type ReducerStep struct {
 	TokensAfter uint64 `protobuf:"varint,3,opt,name=tokens_after,json=tokensAfter,proto3" json:"tokens_after,omitempty"`
 	// How many blocks or groups it touched.
 	Touched uint32 `protobuf:"varint,4,opt,name=touched,proto3" json:"touched,omitempty"`
-	// What it left unchanged and why, in words. Empty: nothing to say.
+	// What it left unchanged and why, in words. Empty: nothing.
 	Note          string `protobuf:"bytes,5,opt,name=note,proto3" json:"note,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -616,9 +619,8 @@ type CacheReport struct {
 	StableMessages uint32 `protobuf:"varint,1,opt,name=stable_messages,json=stableMessages,proto3" json:"stable_messages,omitempty"`
 	// Their size in tokens.
 	StableTokens uint64 `protobuf:"varint,2,opt,name=stable_tokens,json=stableTokens,proto3" json:"stable_tokens,omitempty"`
-	// What rewrote the first message that differs: a reducer, a projection policy,
-	// "media_limits", or "log" where a later event did. Empty: nothing did; there are only new
-	// messages.
+	// What changed the first message that differs: a reducer, a projection policy, "media_limits", or
+	// "log" if a later event did. Empty: nothing did; there are only new messages.
 	BrokenBy      string `protobuf:"bytes,3,opt,name=broken_by,json=brokenBy,proto3" json:"broken_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -680,12 +682,12 @@ type ListProjectionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// How many at most, up to 1000. 0: 100. A page holds fewer where it would exceed 1 MiB.
+	// The most to return, up to 1000. 0: 100. A page has fewer if it would exceed 1 MiB.
 	PageSize uint32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the page before. Empty: the first page.
 	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// Omit what grows with the session: the lists of events, whose counts are there, and the
-	// pointers. Many then fit a page, and listing them reads nothing of the log.
+	// Omit what grows with the session: the lists of events, but not their counts, and the pointers.
+	// More projections then fit a page, and the log is not read.
 	Brief         bool `protobuf:"varint,4,opt,name=brief,proto3" json:"brief,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -933,8 +935,8 @@ func (x *ReplayProjectionResponse) GetDifference() string {
 	return ""
 }
 
-// Asks for the raw body of what a pointer names: of a stub, a clip, a redaction, or a line
-// of the ledger.
+// Asks for the raw body that a pointer names. Stubs, clips, redactions and lines of the ledger have
+// pointers.
 type ResolvePointerRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.

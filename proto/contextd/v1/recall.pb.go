@@ -29,8 +29,8 @@ type ListRecallToolsRequest struct {
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The provider's format that tools_json is in. Unspecified: tools_json is empty.
 	Format Format `protobuf:"varint,2,opt,name=format,proto3,enum=contextd.v1.Format" json:"format,omitempty"`
-	// The name of the tool that returns what a pointer replaces, as Policy.recall_tool has
-	// it. Absent or empty: that of the session's policy, or else recall.
+	// The name of the tool that returns what a pointer replaces; see Policy.recall_tool. Absent or
+	// empty: that of the session's policy, or else "recall".
 	RecallTool    *string `protobuf:"bytes,3,opt,name=recall_tool,json=recallTool,proto3,oneof" json:"recall_tool,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -90,10 +90,10 @@ func (x *ListRecallToolsRequest) GetRecallTool() string {
 // The tools.
 type ListRecallToolsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One for each of: a pointer's body, a search of the log, what the model saw.
+	// Three tools: to get a pointer's body, to search the log, and to explain what the model saw.
 	Tools []*RecallTool `protobuf:"bytes,1,rep,name=tools,proto3" json:"tools,omitempty"`
-	// The same as the format's requests carry them in their member tools: a JSON array.
-	// Empty: no format was asked for.
+	// The same tools as a JSON array, as the format's requests have them in their member tools.
+	// Empty: no format was requested.
 	ToolsJson     []byte `protobuf:"bytes,2,opt,name=tools_json,json=toolsJson,proto3" json:"tools_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -212,11 +212,11 @@ type CallRecallToolRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The tool, as ListRecallTools named it; recall is always one.
+	// The tool, by its name in ListRecallTools; "recall" is always accepted.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// What the model wrote: JSON, unless it made a mistake. At most 64 KiB. Empty: {}.
 	ArgumentsJson []byte `protobuf:"bytes,3,opt,name=arguments_json,json=argumentsJson,proto3" json:"arguments_json,omitempty"`
-	// recall_tool of ListRecallToolsRequest, where that named one. Absent or empty: as there.
+	// The recall_tool with which ListRecallTools was called. Absent or empty: it was called without.
 	RecallTool    *string `protobuf:"bytes,4,opt,name=recall_tool,json=recallTool,proto3,oneof" json:"recall_tool,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -283,10 +283,10 @@ func (x *CallRecallToolRequest) GetRecallTool() string {
 // The result of the call.
 type CallRecallToolResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The content of the tool result. Its first line says where the rest is from. What the
-	// model did wrong is said here as well, in a sentence that it can act on.
+	// The content of the tool result. Its first line says where the rest is from. A mistake of the
+	// model is described here as well, so that the model can correct it.
 	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
-	// The call failed: the text is about that.
+	// The call failed, and text says why.
 	IsError       bool `protobuf:"varint,2,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -27,8 +27,8 @@ type RenderProjectionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The recorded projection, at most 256 characters. Empty: the newest, that is the
-	// last recorded of those with the greatest as_of_seq.
+	// The recorded projection, at most 256 characters. Empty: the newest, that is the last recorded
+	// one of those with the greatest as_of_seq.
 	ProjectionId string `protobuf:"bytes,2,opt,name=projection_id,json=projectionId,proto3" json:"projection_id,omitempty"`
 	// Whether messages are sent as JSON, as values, or both. Unspecified: as JSON.
 	MessageForm   MessageForm `protobuf:"varint,3,opt,name=message_form,json=messageForm,proto3,enum=contextd.v1.MessageForm" json:"message_form,omitempty"`

@@ -23,21 +23,21 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// How sessions are ordered; where they are equal, by session_id.
+// How sessions are ordered. Those that are equal are ordered by session_id.
 type SessionOrder int32
 
 const (
 	// By session_id.
 	SessionOrder_SESSION_ORDER_UNSPECIFIED SessionOrder = 0
-	// The last appended to first.
+	// By update_time, the newest first.
 	SessionOrder_SESSION_ORDER_UPDATE_TIME SessionOrder = 1
-	// The last created first.
+	// By create_time, the newest first.
 	SessionOrder_SESSION_ORDER_CREATE_TIME SessionOrder = 2
-	// The one with the most events first.
+	// By number of events, the most first.
 	SessionOrder_SESSION_ORDER_HEAD_SEQ SessionOrder = 3
-	// The one with the most model calls first.
+	// By number of model calls, the most first.
 	SessionOrder_SESSION_ORDER_TURNS SessionOrder = 4
-	// The largest first.
+	// By size of the log, the largest first.
 	SessionOrder_SESSION_ORDER_LOG_BYTES SessionOrder = 5
 )
 
@@ -108,7 +108,8 @@ type Session struct {
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	// The client's own labels, by which ListSessions filters.
 	Labels map[string]string `protobuf:"bytes,6,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Used where a request has none. Absent: the daemon's default policy.
+	// The policy for requests without one, and for the parts that a request's policy omits; see
+	// Policy. Absent: the daemon's default policy.
 	Policy *Policy `protobuf:"bytes,7,opt,name=policy,proto3" json:"policy,omitempty"`
 	// The session it was forked from. Empty: it was not.
 	ParentSessionId string `protobuf:"bytes,8,opt,name=parent_session_id,json=parentSessionId,proto3" json:"parent_session_id,omitempty"`
@@ -116,9 +117,9 @@ type Session struct {
 	ForkSeq uint64 `protobuf:"varint,9,opt,name=fork_seq,json=forkSeq,proto3" json:"fork_seq,omitempty"`
 	// Size of the stored events in bytes, including those shared with a parent.
 	LogBytes uint64 `protobuf:"varint,10,opt,name=log_bytes,json=logBytes,proto3" json:"log_bytes,omitempty"`
-	// Used where a request has none. Absent: the daemon's default budget.
+	// The budget for requests without one. Absent: the daemon's default budget.
 	Budget *Budget `protobuf:"bytes,11,opt,name=budget,proto3" json:"budget,omitempty"`
-	// "sha256:" and 64 hex digits: the chain up to head_seq; see
+	// "sha256:" and 64 hex digits: the hash of the event at head_seq, chained to all before it; see
 	// ReadEventsResponse. Empty: the log is empty, or the daemon's store keeps no chain.
 	ChainHead string `protobuf:"bytes,12,opt,name=chain_head,json=chainHead,proto3" json:"chain_head,omitempty"`
 	// The store cannot read all of the session: calls for it return DATA_LOSS. Set only
@@ -261,20 +262,20 @@ func (x *Session) GetIncarnation() string {
 	return ""
 }
 
-// What a client knows of a log because it appended to it, or read it. A daemon that keeps its data
-// in memory loses logs when it ends, sessions are deleted, backups are restored: a
-// client that sends its newest mark then gets an error, instead of continuing in a log
-// that lacks what came before.
+// What a client knows of a log because it appended to it or read it. A log can be lost: a daemon
+// that keeps its data in memory ends, a session is deleted, a backup is restored. A client that
+// sends its newest mark then gets an error, instead of continuing in a log that lacks what came
+// before.
 type LogMark struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session's; see Session.
+	// The session's incarnation; see Session.
 	Incarnation string `protobuf:"bytes,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	// The log has this event, and all before it. 0: the client knows of none.
 	HeadSeq uint64 `protobuf:"varint,2,opt,name=head_seq,json=headSeq,proto3" json:"head_seq,omitempty"`
-	// The chain up to head_seq; see Session. The log must have the same: where its store was set
-	// back and others appended since, the incarnation stays and other events have these seqs.
-	// Empty: only incarnation and head_seq are compared, as where the log is empty or the daemon's
-	// store keeps no chain.
+	// The log's chain_head at head_seq; see Session. It shows whether the log has other events with
+	// the same seqs, because a backup of the store was restored and others appended since; the
+	// incarnation is then the same. Empty: only incarnation and head_seq are compared; the log is
+	// empty, or the daemon's store keeps no chain.
 	ChainHead     string `protobuf:"bytes,3,opt,name=chain_head,json=chainHead,proto3" json:"chain_head,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -337,12 +338,12 @@ type CreateSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the new session; see Session. An existing name is refused.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// Policy where a request has none. Absent: the daemon's default.
+	// The policy for requests without one; see Session. Absent: the daemon's default.
 	Policy *Policy `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`
 	// The client's own labels. At most 64 pairs; keys of 1 to 128 characters, values of
 	// at most 1024.
 	Labels map[string]string `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Budget where a request has none. Absent: the daemon's default.
+	// The budget for requests without one. Absent: the daemon's default.
 	Budget        *Budget `protobuf:"bytes,4,opt,name=budget,proto3" json:"budget,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -553,11 +554,11 @@ type ListSessionsRequest struct {
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Only sessions that carry all of these labels. Empty: all sessions.
 	Labels map[string]string `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Only sessions that hold this text in their id, a label's key or its value; small and capital
-	// letters are the same. At most 256 characters. Empty: all sessions.
+	// Only sessions whose id, or the key or value of one of whose labels, contains this text; upper
+	// and lower case are the same. At most 256 characters. Empty: all sessions.
 	Query string `protobuf:"bytes,4,opt,name=query,proto3" json:"query,omitempty"`
-	// In which order. In another than that of ids, and with query, each page looks at all
-	// sessions, and shows them as they are then.
+	// The order. In any order except that of ids, and with query, the daemon looks at all sessions
+	// for each page, and each page has the sessions as they are at that moment.
 	Order         SessionOrder `protobuf:"varint,5,opt,name=order,proto3,enum=contextd.v1.SessionOrder" json:"order,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -794,23 +795,23 @@ func (x *ForkSessionResponse) GetSession() *Session {
 	return nil
 }
 
-// Deletes a session, its events and everything derived from them. Forks of it
-// keep what they share. A session that is damaged is deleted as well.
+// Deletes a session, its events and everything derived from them. Its forks keep what they share. A
+// damaged session is deleted as well.
 type DeleteSessionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its name; see Session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// Answer once the session's bytes are gone from the disk as well. DATA_LOSS where damage next to
-	// them keeps them there: the session is gone nevertheless. False: answer once the session is gone
-	// for good; its bytes follow in the background, also after a restart.
+	// Answer only when the session's bytes are erased from the disk. DATA_LOSS if damage next to them
+	// prevents that; the session is deleted all the same. False: answer as soon as the deletion is
+	// durable; the bytes are erased in the background, also after a restart.
 	WaitUntilErased bool `protobuf:"varint,2,opt,name=wait_until_erased,json=waitUntilErased,proto3" json:"wait_until_erased,omitempty"`
-	// Delete only if the newest seq is this one; 0: only if the session is empty. ABORTED with the
-	// reason HEAD_MISMATCH where it is not, and DATA_LOSS where damage hides which it is: nothing is
-	// deleted. Absent: delete whatever the head is.
+	// Delete only if the newest seq is this one; 0: only if the session is empty. Otherwise nothing
+	// is deleted: ABORTED with the reason HEAD_MISMATCH, or DATA_LOSS if the newest seq cannot be
+	// read because of damage. Absent: delete whatever the head is.
 	ExpectedHead *uint64 `protobuf:"varint,3,opt,name=expected_head,json=expectedHead,proto3,oneof" json:"expected_head,omitempty"`
-	// Delete only the log that the client knows, however much others appended to it since. Where
-	// the log is another one, shorter, or has other events there, FAILED_PRECONDITION with the
-	// reason LOG_LOST. Absent: delete the log that the name has now.
+	// Delete only the log that the client knows, however much others appended to it since. If that
+	// log is lost, nothing is deleted and the call fails as AppendEvents does; see
+	// AppendEventsRequest.known. Absent: delete the log that now has this name.
 	Known         *LogMark `protobuf:"bytes,4,opt,name=known,proto3" json:"known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -874,12 +875,14 @@ func (x *DeleteSessionRequest) GetKnown() *LogMark {
 	return nil
 }
 
-// The session is gone, also after a crash, and its name is free. If the store is encrypted, its key is
-// destroyed, so that nothing of it can be read any more, once no fork shares its events.
+// The session is deleted, which is durable, and its name is free. If the store is encrypted, the
+// session's key is destroyed once no fork shares its events; then none of its data can be read any
+// more.
 type DeleteSessionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Nothing of the session is left on the disk. False without wait_until_erased: that is not known, and the
-	// metric contextd.disk.erasing says of how many sessions something may be left.
+	// The session's bytes are erased from the disk. False: this is not known, since the request did
+	// not set wait_until_erased; the metric contextd.disk.erasing counts the sessions of which
+	// something may remain.
 	Erased        bool `protobuf:"varint,1,opt,name=erased,proto3" json:"erased,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

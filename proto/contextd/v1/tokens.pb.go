@@ -29,16 +29,16 @@ type RecordModelCallRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The projection that was sent. Empty: none, so no estimate is corrected.
+	// The projection that was sent. Empty: not given, so no estimate is corrected.
 	ProjectionId string `protobuf:"bytes,2,opt,name=projection_id,json=projectionId,proto3" json:"projection_id,omitempty"`
 	// The model, as its provider names it. Empty: that of the projection's budget.
 	Model string `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
 	// All tokens of the prompt, including cached ones. At most 10^9, as all below. 0: not
 	// reported.
 	InputTokens uint64 `protobuf:"varint,4,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
-	// Of these, read from the provider's cache.
+	// Those of input_tokens that were read from the provider's cache.
 	CacheReadTokens uint64 `protobuf:"varint,5,opt,name=cache_read_tokens,json=cacheReadTokens,proto3" json:"cache_read_tokens,omitempty"`
-	// Of these, written to the provider's cache.
+	// Those of input_tokens that were written to the provider's cache.
 	CacheWriteTokens uint64 `protobuf:"varint,6,opt,name=cache_write_tokens,json=cacheWriteTokens,proto3" json:"cache_write_tokens,omitempty"`
 	// Tokens that the model wrote.
 	OutputTokens uint64 `protobuf:"varint,7,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
@@ -46,11 +46,11 @@ type RecordModelCallRequest struct {
 	StopReason string `protobuf:"bytes,8,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
 	// The provider refused the prompt as too long.
 	RejectedOverBudget bool `protobuf:"varint,9,opt,name=rejected_over_budget,json=rejectedOverBudget,proto3" json:"rejected_over_budget,omitempty"`
-	// At most 256 characters. A repeated request with the same key stores nothing, and is
-	// answered as the first was. It is the same request if all other fields are equal, where
-	// model may be left out or be that of the projection's budget; any other with the key is
-	// refused as ALREADY_EXISTS, IDEMPOTENCY_KEY_CONFLICT. A key is known as long as its
-	// session is, and is not one of AssembleContext. Empty: every request is a new call.
+	// At most 256 characters. A repeated request with the same key stores nothing, and gets the first
+	// answer again. Requests with one key must be equal in all other fields, except that model may be
+	// empty or that of the projection's budget: any other is refused as ALREADY_EXISTS with the
+	// reason IDEMPOTENCY_KEY_CONFLICT. The daemon knows a key as long as its session exists; keys of
+	// AssembleContext are separate. Empty: every request is a new call.
 	IdempotencyKey string `protobuf:"bytes,10,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -208,15 +208,15 @@ type ExplainCallRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session; see Session.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// The call, counted from 1 in the order of RecordModelCall. 0: the newest. Where no call
-	// is recorded, the newest projection; where there is none, the context that the session's
-	// own budget and policy would give now.
+	// The call, counted from 1 in the order of RecordModelCall. 0: the newest. If no call is
+	// recorded, the newest projection is explained; if there is none either, the context that the
+	// session's own budget and policy would give now.
 	Call uint32 `protobuf:"varint,2,opt,name=call,proto3" json:"call,omitempty"`
 	// The exact text to look for, or a pointer. Empty: none, only the call is described.
 	// At most 4096 characters.
 	Text string `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
-	// The recorded projection that is meant, whether a call is recorded of it or not; call is
-	// ignored then. At most 256 characters. Empty: call says what is meant.
+	// Explain this recorded projection, whether or not a call of it is recorded, and ignore call. At
+	// most 256 characters. Empty: call says what to explain.
 	ProjectionId  string `protobuf:"bytes,4,opt,name=projection_id,json=projectionId,proto3" json:"projection_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -283,13 +283,13 @@ func (x *ExplainCallRequest) GetProjectionId() string {
 // What the model saw.
 type ExplainCallResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The call as it was recorded. Absent: none is, or the request names a projection.
+	// The call as it was recorded. Absent: no call is recorded, or the request names a projection.
 	Call *ModelCall `protobuf:"bytes,1,opt,name=call,proto3" json:"call,omitempty"`
-	// The projection that was sent. Absent where the call named none. Its projection_id is
-	// empty where it is not recorded.
+	// The projection that was sent. Absent: the call named none. Its projection_id is empty if it is
+	// not recorded.
 	Projection *Projection `protobuf:"bytes,2,opt,name=projection,proto3" json:"projection,omitempty"`
-	// The text was readable in the context that was sent, in its format: what is
-	// encrypted or binary is not text.
+	// The text was readable in the context that was sent, in that context's format. What is encrypted
+	// or binary is not text.
 	Seen bool `protobuf:"varint,3,opt,name=seen,proto3" json:"seen,omitempty"`
 	// Where the text occurs in the log or in what contextd wrote, in order, at most 100.
 	Sightings     []*Sighting `protobuf:"bytes,4,rep,name=sightings,proto3" json:"sightings,omitempty"`
@@ -366,9 +366,9 @@ type ModelCall struct {
 	Model string `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
 	// All tokens of the prompt, as the provider counted. 0: not reported.
 	InputTokens uint64 `protobuf:"varint,4,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
-	// Of these, read from the provider's cache.
+	// Those of input_tokens that were read from the provider's cache.
 	CacheReadTokens uint64 `protobuf:"varint,5,opt,name=cache_read_tokens,json=cacheReadTokens,proto3" json:"cache_read_tokens,omitempty"`
-	// Of these, written to the provider's cache.
+	// Those of input_tokens that were written to the provider's cache.
 	CacheWriteTokens uint64 `protobuf:"varint,6,opt,name=cache_write_tokens,json=cacheWriteTokens,proto3" json:"cache_write_tokens,omitempty"`
 	// Tokens that the model wrote.
 	OutputTokens uint64 `protobuf:"varint,7,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
@@ -384,9 +384,9 @@ type ModelCall struct {
 	SummaryId string `protobuf:"bytes,12,opt,name=summary_id,json=summaryId,proto3" json:"summary_id,omitempty"`
 	// Version of the rules of that summary. 0: none.
 	SummaryVersion uint32 `protobuf:"varint,13,opt,name=summary_version,json=summaryVersion,proto3" json:"summary_version,omitempty"`
-	// The event through which messages had been collapsed. 0: none had.
+	// The event through which messages had been collapsed. 0: none had been.
 	CollapsedThroughSeq uint64 `protobuf:"varint,14,opt,name=collapsed_through_seq,json=collapsedThroughSeq,proto3" json:"collapsed_through_seq,omitempty"`
-	// The event at which results were last evicted by age. 0: none were.
+	// The newest event when results were last evicted by age. 0: none had been.
 	EvictedAsOfSeq uint64 `protobuf:"varint,15,opt,name=evicted_as_of_seq,json=evictedAsOfSeq,proto3" json:"evicted_as_of_seq,omitempty"`
 	// When it was reported.
 	Time          *timestamppb.Timestamp `protobuf:"bytes,16,opt,name=time,proto3" json:"time,omitempty"`
@@ -668,9 +668,9 @@ type Sighting struct {
 	Shown string `protobuf:"bytes,3,opt,name=shown,proto3" json:"shown,omitempty"`
 	// Whether the text itself was readable there.
 	Seen bool `protobuf:"varint,4,opt,name=seen,proto3" json:"seen,omitempty"`
-	// Why it was not, or what changed it. Empty: nothing changed it.
+	// Why the text was not readable, or what changed this place. Empty: nothing changed it.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
-	// What ResolvePointer takes for it. Empty: it is in no block of the log.
+	// The pointer to it, for ResolvePointer. Empty: it is in no block of the log.
 	Pointer       string `protobuf:"bytes,6,opt,name=pointer,proto3" json:"pointer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -751,22 +751,21 @@ func (x *Sighting) GetPointer() string {
 // Asks for the size of a text or a message, not both.
 type CountTokensRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Plain text, counted without a message's overhead. Empty where message is
-	// set; empty without a message counts as 0.
+	// Plain text, counted without a message's overhead. Empty: message is counted, or 0 without one.
 	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
 	// A message, counted with its overhead. Absent: text is counted.
 	Message *Message `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	// o200k_base, cl100k_base or heuristic. Empty: that of the model.
 	Tokenizer string `protobuf:"bytes,3,opt,name=tokenizer,proto3" json:"tokenizer,omitempty"`
-	// The model, as its provider names it, which picks the tokenizer; ignored where tokenizer
-	// is set. Empty: the daemon's default tokenizer.
+	// The model, as its provider names it, whose tokenizer counts. Ignored if tokenizer is set.
+	// Empty: the daemon's default tokenizer.
 	Model string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
-	// Whose framing is counted around a message and around tools; ignored where there is
-	// neither. Unspecified: that of contextd's own messages.
+	// The provider's format, whose overhead for a message and for tools is counted. Ignored without
+	// either. Unspecified: contextd's own messages.
 	Format Format `protobuf:"varint,5,opt,name=format,proto3,enum=contextd.v1.Format" json:"format,omitempty"`
-	// Tool schemas as the request will carry them: a JSON array. Counted in addition to
-	// text or message, by the provider's documented formula where there is one; use the
-	// result as Budget.overhead_tokens. Empty: none.
+	// Tool schemas as the request will have them: a JSON array. Counted in addition to text or
+	// message, by the provider's documented formula if there is one; use the result as
+	// Budget.overhead_tokens. Empty: none.
 	ToolsJson     []byte `protobuf:"bytes,6,opt,name=tools_json,json=toolsJson,proto3" json:"tools_json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -853,8 +852,9 @@ type CountTokensResponse struct {
 	Tokenizer string `protobuf:"bytes,2,opt,name=tokenizer,proto3" json:"tokenizer,omitempty"`
 	// The count is the tokenizer's own. False: an estimate.
 	Exact bool `protobuf:"varint,3,opt,name=exact,proto3" json:"exact,omitempty"`
-	// The request's model, where it picked the tokenizer and the daemon knows none of that name: the
-	// tokenizer is that of the entry "default". Empty: it is known, or was not asked for.
+	// The request's model, if its tokenizer was needed and the daemon does not know the model; the
+	// tokenizer is then that of the entry "default". Empty: the daemon knows the model, or did not
+	// need it.
 	UnknownModel  string `protobuf:"bytes,4,opt,name=unknown_model,json=unknownModel,proto3" json:"unknown_model,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -112,8 +112,8 @@ func (*ImportTranscriptRequest_Data) isImportTranscriptRequest_Part() {}
 // What a transcript is and where it goes.
 type ImportHeader struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session to append to; see Session. An unknown one is created, and one that
-	// holds anything but an earlier state of the transcript is refused.
+	// The session to append to; see Session. It is created if it does not exist. It is refused if it
+	// has anything but an earlier state of the transcript.
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The harness that wrote it, by one of its names in docs/harness. Empty: detected
 	// from the content. Databases are not accepted; their rows as JSON are.
@@ -265,20 +265,20 @@ type ExportTranscriptRequest struct {
 	SessionId string `protobuf:"bytes,1,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// The harness to write for, 1 to 64 characters, by one of its names in docs/harness.
 	Harness string `protobuf:"bytes,2,opt,name=harness,proto3" json:"harness,omitempty"`
-	// Appends one compaction: the summary, ledger and index that replace what is dropped
-	// from the context under the budget, and the messages that stay. The harness then
-	// resumes from these. What stays is complete: results are not replaced in place.
-	// Where everything fits, nothing is added and a warning says so.
+	// Append one compaction: the summary, ledger and index that replace what is dropped from the
+	// context under the budget, and the messages that stay. The harness then resumes from these. What
+	// stays is complete: results are not replaced in place. If everything fits, nothing is appended
+	// and a warning says so.
 	AsCompacted bool `protobuf:"varint,3,opt,name=as_compacted,json=asCompacted,proto3" json:"as_compacted,omitempty"`
 	// The budget of as_compacted only; absent: the session's, then the daemon's.
 	Budget *Budget `protobuf:"bytes,4,opt,name=budget,proto3" json:"budget,omitempty"`
 	// The policy of as_compacted only; absent: the session's. Its tool_results, duplicates,
 	// clipping and thinking are ignored, since what stays is complete.
 	Policy *Policy `protobuf:"bytes,5,opt,name=policy,proto3" json:"policy,omitempty"`
-	// The id of the session in the file. Empty: the one that it had in its harness, or
-	// one derived from its events.
+	// The id of the session in the file. Empty: the one that it had in its harness, or one derived
+	// from its events.
 	HarnessSessionId string `protobuf:"bytes,6,opt,name=harness_session_id,json=harnessSessionId,proto3" json:"harness_session_id,omitempty"`
-	// The working directory for the file where the session does not know it. Empty: "/".
+	// The working directory for the file if the session does not have one. Empty: "/".
 	WorkingDirectory string `protobuf:"bytes,7,opt,name=working_directory,json=workingDirectory,proto3" json:"working_directory,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
