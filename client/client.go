@@ -1,14 +1,17 @@
 // Package client is the Go client of contextd, a daemon that assembles the contexts of LLM
 // agents from an immutable event log.
 //
-// A [Client] is every service of the API (it has the methods of the generated stubs) and does
-// what a loop around a model needs in addition: it repeats calls for as long as its patience
-// lasts, holds the newest context of each session and format so that only what is new is
-// sent, checks every context against the daemon's hash, and notices where a log that it
-// appended to was lost.
+// A [Client] has the methods of all services of the API, and does what a loop around a model needs
+// in addition:
 //
-// The example is an agent's loop. Kinds of errors, such as [ErrBudgetExceeded], are for errors.Is,
-// and what they say is in [Error].
+//   - it repeats calls that fail for a while, as long as its patience lasts;
+//   - it keeps the newest context of each session and format, so that the daemon sends only what
+//     is new;
+//   - it checks every context against the daemon's hash;
+//   - it notices if a log that it appended to was lost.
+//
+// The example is an agent's loop. To find out the kind of an error, use errors.Is with a value such
+// as [ErrBudgetExceeded]; its details are in [Error].
 package client
 
 import (
@@ -27,47 +30,47 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// Where a daemon is looked for.
+// The daemon's address.
 const (
-	// AddressEnv is the variable that says where the daemon is.
+	// AddressEnv is the variable with the daemon's address.
 	AddressEnv = "CONTEXTD_ADDR"
-	// DefaultAddress is where a daemon listens if nobody says otherwise.
+	// DefaultAddress is where a daemon listens by default.
 	DefaultAddress = "127.0.0.1:7171"
 )
 
-// How long a call waits for a daemon that is starting, busy or not there.
+// For how long a call is repeated if the daemon is starting, busy or not running.
 const (
-	// PatienceEnv is the variable that says how long: seconds, or a duration such as 1m30s.
+	// PatienceEnv is the variable with that time: seconds, or a duration such as 1m30s.
 	PatienceEnv = "CONTEXTD_PATIENCE"
-	// DefaultPatience is how long if nobody says otherwise.
+	// DefaultPatience is that time by default.
 	DefaultPatience = 30 * time.Second
 )
 
-// Options are what a client may be given. The zero value is a client of the daemon at
-// [AddressEnv] or else at [DefaultAddress].
+// Options configure a client. The zero value is for the daemon at [AddressEnv], or else at
+// [DefaultAddress].
 type Options struct {
 	// Address is host:port, unix:///path or the path of a socket.
 	Address string
-	// Credentials prove who calls, and how the daemon is known. The zero value: those of the
-	// variables CONTEXTD_CA, CONTEXTD_CERT, CONTEXTD_KEY and CONTEXTD_TOKEN_FILE.
+	// Credentials prove who calls, and verify the daemon. The zero value: those of the variables
+	// CONTEXTD_CA, CONTEXTD_CERT, CONTEXTD_KEY and CONTEXTD_TOKEN_FILE.
 	Credentials Credentials
-	// Patience is how long a call is repeated where the daemon says when to come back, or
-	// where none answers. 0: as PatienceEnv says, or else DefaultPatience. Negative: calls are
-	// not repeated.
+	// Patience is for how long a call is repeated if the daemon asks for another try, or if no
+	// daemon answers. 0: the time in PatienceEnv, or else DefaultPatience. Negative: calls are not
+	// repeated.
 	Patience time.Duration
-	// HeldContexts is how many contexts are held at most. 0: 256.
+	// HeldContexts is the most contexts that are kept. 0: 256.
 	HeldContexts int
-	// DialOptions are given to grpc.NewClient after the client's own.
+	// DialOptions are passed to grpc.NewClient after the client's own.
 	DialOptions []grpc.DialOption
-	// Conn is used instead of an own connection. Closing it stays with the caller; Address
-	// then only names it in errors, and Credentials and DialOptions must not be set.
+	// Conn is used instead of a connection of the client's own. The caller must close it. Address
+	// then only names the daemon in errors, and Credentials and DialOptions must not be set.
 	Conn grpc.ClientConnInterface
 }
 
 // Client is a client of a daemon. It may be used by several goroutines.
 //
-// The methods of the embedded services are those of the API as they are; those of Client
-// itself add to them. Errors of calls are [*Error].
+// The methods of the embedded services are the plain calls of the API. Methods of Client itself
+// do more, and replace those of the same name. Errors of calls are [*Error].
 type Client struct {
 	contextdv1.ContextServiceClient
 	contextdv1.CompactionServiceClient
@@ -79,7 +82,7 @@ type Client struct {
 	logs     *knownLogs
 }
 
-// New returns a client. It connects with the first call.
+// New returns a client. It connects at the first call.
 func New(o Options) (*Client, error) {
 	address := cmp.Or(o.Address, os.Getenv(AddressEnv), DefaultAddress)
 	if o.Patience == 0 {
@@ -113,7 +116,7 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// Close closes the connection, unless it was given.
+// Close closes the connection, unless it is Options.Conn.
 func (c *Client) Close() error {
 	if c.own == nil {
 		return nil
@@ -121,8 +124,8 @@ func (c *Client) Close() error {
 	return c.own.Close()
 }
 
-// Dial returns a connection to a daemon as a Client makes it: it looks again for a daemon that
-// is gone within a second, and takes messages of any size.
+// Dial returns a connection to a daemon like that of a Client: if the daemon is gone it tries to
+// connect again at least every second, and it receives messages of any size.
 func Dial(address string, of Credentials, options ...grpc.DialOption) (*grpc.ClientConn, error) {
 	target := address
 	if strings.HasPrefix(address, "/") {
@@ -145,8 +148,8 @@ func Dial(address string, of Credentials, options ...grpc.DialOption) (*grpc.Cli
 	), options...)...)
 }
 
-// Fixed windows: beside its daemon a client has no bandwidth to find out, and gRPC would find it
-// by a ping with every call.
+// The flow control windows are fixed: a client is near its daemon, and gRPC would otherwise measure
+// the bandwidth with a ping at every call.
 const (
 	streamWindow = 1 << 20
 	connWindow   = 8 << 20

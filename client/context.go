@@ -19,7 +19,7 @@ import (
 )
 
 // Context is the context of one model call. Its bytes were checked against the daemon's hash.
-// It must not be changed: what the next assembly skips is taken from it.
+// Do not change it: the next assembly takes from it the messages that the daemon does not send.
 type Context struct {
 	// SessionID is the session.
 	SessionID string
@@ -29,7 +29,7 @@ type Context struct {
 	Header *contextdv1.ContextHeader
 	// Messages are all messages of the context, with the bytes that the hash covers.
 	Messages []*contextdv1.RenderedMessage
-	// Sent is how many of them came with this answer; the others were held.
+	// Sent is how many of them came with this answer; the client had the others.
 	Sent int
 }
 
@@ -38,13 +38,13 @@ type heldKey struct {
 	format  contextdv1.Format
 }
 
-// Assemble returns the context of the next model call. Only what is new since the newest
-// context of the same session and format is sent. The error is ErrBudgetExceeded where the
-// context cannot be made to fit, ErrLogLost where the log lacks what this client appended, and
-// ErrIntegrity where what came is not what was sent.
+// Assemble returns the context of the next model call. The daemon sends only what is new since the
+// newest context of the same session and format. The error is ErrBudgetExceeded if the context
+// cannot be made to fit, ErrLogLost if the log lacks what this client appended, and ErrIntegrity if
+// the received messages do not have the daemon's hash.
 //
-// have, known and message_form of the request are the client's. Set brief where nobody reads
-// header.projection, which grows with the session.
+// The client sets have and message_form of the request, and known if it is not set. Set brief if
+// you do not read header.projection, which grows with the session.
 func (c *Client) Assemble(ctx context.Context, req *contextdv1.AssembleContextRequest) (*Context, error) {
 	req = cmp.Or(req, &contextdv1.AssembleContextRequest{})
 	key := heldKey{req.GetSessionId(), req.GetFormat()}
@@ -72,8 +72,8 @@ func (c *Client) Assemble(ctx context.Context, req *contextdv1.AssembleContextRe
 	return made, nil
 }
 
-// Project returns the context of events that are in no log, as Assemble makes it of a log. Nothing
-// is stored. message_form of the request is the client's.
+// Project returns the context of events that are in no log, as Assemble does for a log. Nothing is
+// stored. The client sets message_form of the request.
 func (c *Client) Project(ctx context.Context, req *contextdv1.ProjectTranscriptRequest) (*Context, error) {
 	own := proto.CloneOf(cmp.Or(req, &contextdv1.ProjectTranscriptRequest{}))
 	own.MessageForm = contextdv1.MessageForm_MESSAGE_FORM_JSON
@@ -91,7 +91,7 @@ func (c *Client) Project(ctx context.Context, req *contextdv1.ProjectTranscriptR
 	return made, nil
 }
 
-// all returns what a stream sends, whole.
+// all returns everything that a stream sends. A stream that breaks is opened again from the start.
 func all[T any](ctx context.Context, patience patience, open func(context.Context) (grpc.ServerStreamingClient[T], error)) (parts []*T, err error) {
 	err = patience.repeat(ctx, (*Error).mayPass, func() error {
 		parts = nil
@@ -104,8 +104,9 @@ func all[T any](ctx context.Context, patience patience, open func(context.Contex
 	return parts, err
 }
 
-// WithTools returns a copy of a budget that leaves room for tools: schemas as the request to the
-// provider will carry them, which are written as a JSON array, or are one as json.RawMessage or []byte.
+// WithTools returns a copy of a budget with room for tools. These are the schemas as the request to
+// the provider will have them: a value that encoding/json writes as an array, or the array itself as
+// json.RawMessage or []byte.
 func (c *Client) WithTools(ctx context.Context, budget *contextdv1.Budget, format contextdv1.Format, tools any) (*contextdv1.Budget, error) {
 	data, err := json.Marshal(asJSON(tools))
 	if err != nil {
@@ -123,7 +124,7 @@ func (c *Client) WithTools(ctx context.Context, budget *contextdv1.Budget, forma
 	return wider, nil
 }
 
-// asJSON takes bytes for JSON, which encoding/json would write as base64.
+// asJSON makes bytes a json.RawMessage, since encoding/json would write them as base64.
 func asJSON(v any) any {
 	if data, ok := v.([]byte); ok {
 		return json.RawMessage(data)
@@ -131,7 +132,7 @@ func asJSON(v any) any {
 	return v
 }
 
-// have is the prefix of the messages that need not be sent again. Messages after prefix_messages may be gone next
+// have returns the prefix of the messages that need not be sent again. Messages after prefix_messages may be gone next
 // time, or merged with others.
 func (c *Context) have() *contextdv1.Have {
 	if c == nil || c.Header.GetPrefixMessages() == 0 {
@@ -141,7 +142,7 @@ func (c *Context) have() *contextdv1.Have {
 	return &contextdv1.Have{MessageCount: n, PrefixHash: hashOf(c.Messages[:n])}
 }
 
-// part is one message of the response stream that carries a context.
+// part is one message of a response stream with a context.
 type part interface {
 	GetHeader() *contextdv1.ContextHeader
 	GetChunk() *contextdv1.MessageChunk
@@ -196,7 +197,7 @@ func (c *Context) check(trailer *contextdv1.ContextTrailer) error {
 	return nil
 }
 
-// hashOf is contextd's hash of messages, over the JSON of each and a newline.
+// hashOf returns contextd's hash of messages, over the JSON of each and a newline.
 func hashOf(messages []*contextdv1.RenderedMessage) string {
 	h := sha256.New()
 	for _, m := range messages {
@@ -215,11 +216,11 @@ var members = map[contextdv1.Format]string{
 	contextdv1.Format_FORMAT_GEMINI:           "contents",
 }
 
-// Body is the body of the provider's request: params, which is written as a JSON object (model,
-// tools and so on; nil for nothing), and what the context adds: the messages, the system prompt
-// where the format has it outside of them, prompt_cache_key, and the provider's cache marks
-// where the daemon says that they pay. The context's values have the bytes that were sent: an
-// SDK that parses and writes them again may change numbers and repeated members of arguments.
+// Body returns the body of the provider's request. It has the members of params (model, tools and so
+// on; written as a JSON object, nil for none) and what the context adds: the messages, the system
+// prompt if the format has it outside the messages, prompt_cache_key, and the provider's cache marks
+// where the daemon says that they pay. The context's values have the bytes that the daemon sent. An
+// SDK that parses and writes them again may change numbers, and repeated members of arguments.
 func (c *Context) Body(params any) ([]byte, error) {
 	body, err := openObject(params)
 	if err != nil {
@@ -236,7 +237,7 @@ func (c *Context) Body(params any) ([]byte, error) {
 		return nil, err
 	}
 	if len(lines) > 0 && c.Messages[0].GetSystem() {
-		// An object with one member, which belongs in the request itself.
+		// An object whose one member belongs in the request itself.
 		add(lines[0][1 : len(lines[0])-1])
 		lines = lines[1:]
 	}
@@ -251,7 +252,7 @@ func (c *Context) Body(params any) ([]byte, error) {
 	return append(body, '}'), nil
 }
 
-// openObject writes a JSON object without its end.
+// openObject writes a JSON object without its closing brace.
 func openObject(params any) ([]byte, error) {
 	if params == nil {
 		return []byte("{"), nil
@@ -269,7 +270,7 @@ func openObject(params any) ([]byte, error) {
 	return object, nil
 }
 
-// marked returns the messages' bytes; those that get the provider's cache marks are copies.
+// marked returns the messages' bytes with the provider's cache marks. Messages that get a mark are copies.
 func (c *Context) marked() ([][]byte, error) {
 	lines := make([][]byte, len(c.Messages))
 	for i, m := range c.Messages {
@@ -289,8 +290,8 @@ func (c *Context) marked() ([][]byte, error) {
 	return lines, nil
 }
 
-// mark puts cache_control on the item that a breakpoint names, or on the last. Of Anthropic's
-// messages the content, or the system prompt, is the last member.
+// mark puts cache_control on the item that a breakpoint names, or on the last one. The content or the
+// system prompt is the last member of contextd's messages for Anthropic.
 func mark(line []byte, b *contextdv1.CacheBreakpoint) ([]byte, error) {
 	var message struct {
 		Content []json.RawMessage `json:"content"`

@@ -20,20 +20,19 @@ import (
 // SystemCA as Credentials.CA trusts the system's certificate authorities.
 const SystemCA = "system"
 
-// Credentials prove who calls, and say how the daemon is known. The zero value is a
-// connection without TLS on which nobody proves anything, as to a socket or a daemon on
-// loopback that asks for nothing. Files are read again for each connection, so that what is
-// renewed in place needs no new client.
+// Credentials prove who calls, and verify the daemon. The zero value is a connection without TLS and
+// without proof, for a socket or a daemon on loopback that asks for none. Files are read again for each
+// connection, so that a renewed certificate needs no new client.
 type Credentials struct {
 	// CA is a PEM file with the authority of the daemon's certificate, or SystemCA. Empty: no TLS.
 	CA string
-	// Certificate and Key are PEM files with the own certificate and its key. Both or none.
+	// Certificate and Key are PEM files with the caller's certificate and its key. Both or none.
 	Certificate, Key string
-	// TokenFile has the bearer token of calls. It is read at every call.
+	// TokenFile is a file with the bearer token. It is read at every call.
 	TokenFile string
 }
 
-// credentialsFromEnv are those that the environment names, as for the command line.
+// credentialsFromEnv returns the credentials that the environment names, as the command line uses them.
 func credentialsFromEnv() Credentials {
 	return Credentials{
 		CA: os.Getenv("CONTEXTD_CA"), Certificate: os.Getenv("CONTEXTD_CERT"), Key: os.Getenv("CONTEXTD_KEY"),
@@ -41,7 +40,7 @@ func credentialsFromEnv() Credentials {
 	}
 }
 
-// dialOptions are those of a connection to a target.
+// dialOptions returns the options of a connection to a target.
 func (c Credentials) dialOptions(target string) ([]grpc.DialOption, error) {
 	if c.CA != "" && strings.HasPrefix(target, "unix:") {
 		return nil, fmt.Errorf("a CA must not be set for %s: there is no TLS on a socket", target)
@@ -80,7 +79,7 @@ func (c Credentials) transport() (credentials.TransportCredentials, error) {
 	return r, nil
 }
 
-// tls is TLS with the files as they are now.
+// tls returns TLS credentials from the files as they are now.
 func (c Credentials) tls() (credentials.TransportCredentials, error) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS13}
 	if c.CA != SystemCA {
@@ -103,16 +102,16 @@ func (c Credentials) tls() (credentials.TransportCredentials, error) {
 		}
 		conf.Certificates = []tls.Certificate{own}
 		if c.TokenFile == "" {
-			// By itself crypto/tls sends no certificate of an authority that the daemon does not name, and the daemon
-			// could not say what is wrong with it. With a token it is not needed.
+			// By itself crypto/tls sends no certificate if the daemon does not accept its authority, and the daemon
+			// then cannot say what is wrong with it. With a token the certificate is not needed.
 			conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &own, nil }
 		}
 	}
 	return credentials.NewTLS(conf), nil
 }
 
-// reread is TLS that reads its files again for each handshake. While they do not fit each other, for instance during
-// a renewal, the last ones that did are used.
+// reread reads the files of TLS again for each handshake. If they cannot be used, for instance because only one
+// of them has been renewed yet, it uses the last ones that could.
 type reread struct {
 	credentials.TransportCredentials
 	of   Credentials
@@ -131,8 +130,8 @@ func (r *reread) ClientHandshake(ctx context.Context, authority string, conn net
 	return refusable{secured}, info, nil
 }
 
-// refusable is a connection whose daemon may refuse the client's certificate: in TLS 1.3 it does so after the client's
-// handshake has ended. What is written then fails, as the connection is closed, and only reading shows why.
+// refusable is a connection whose daemon may refuse the client's certificate. In TLS 1.3 it does so after the client's
+// handshake has ended: writing then fails because the connection is closed, and only reading shows why.
 type refusable struct{ net.Conn }
 
 // refusalWait bounds the wait for an answer that came before the connection was closed.
@@ -151,7 +150,7 @@ func (r refusable) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// remoteAlert is how crypto/tls begins an error that the other side reported.
+// remoteAlert is how an error of crypto/tls begins that the other side reported.
 const remoteAlert = "remote error: tls: "
 
 // Clone implements credentials.TransportCredentials.
@@ -161,7 +160,7 @@ func (r *reread) Clone() credentials.TransportCredentials {
 	return c
 }
 
-// local reports whether a target is reached without a network that others could read.
+// local reports whether a target is on this machine, so that nobody on the network can read what is sent.
 func local(target string) bool {
 	if strings.HasPrefix(target, "unix:") {
 		return true
@@ -178,7 +177,7 @@ type bearer struct {
 }
 
 // GetRequestMetadata implements credentials.PerRPCCredentials. A file that is being written is
-// empty for a moment: the token before counts until there is another.
+// empty for a moment: then it uses the token that it read before.
 func (b *bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
 	text, err := os.ReadFile(b.file)
 	if err != nil {

@@ -23,13 +23,13 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrAlreadyExists: the session's id is taken, or an event's id by another event.
 	ErrAlreadyExists = errors.New("already exists")
-	// ErrHeadMismatch: expected_head is not the newest seq, which is Error.Number("head_seq").
+	// ErrHeadMismatch: the newest seq is not expected_head but Error.Number("head_seq").
 	ErrHeadMismatch = errors.New("another head")
-	// ErrLogLost: the log is not, or no longer, the one that this client appended to: it is
-	// gone, another session has its id, or it is shorter. Nothing was appended. Whoever has the
-	// whole conversation calls Client.Forget and appends all of it again.
+	// ErrLogLost: the log is no longer the one that this client appended to or read. It is gone, another
+	// session has its id, it is shorter, or it has other events in their place. Nothing was appended.
+	// A client that has the whole conversation calls Client.Forget and appends all of it again.
 	ErrLogLost = errors.New("the log was lost")
-	// ErrBudgetExceeded: the context cannot be made to fit; Error.Exceeded says what is in the way.
+	// ErrBudgetExceeded: the context cannot be made to fit; Error.Exceeded lists what cannot be reduced.
 	ErrBudgetExceeded = errors.New("budget exceeded")
 	// ErrLimit: the request is beyond a limit of the daemon.
 	ErrLimit = errors.New("limit exceeded")
@@ -37,12 +37,12 @@ var (
 	ErrUnavailable = errors.New("unavailable")
 	// ErrDenied: the daemon does not know the caller, or the caller may not do this.
 	ErrDenied = errors.New("denied")
-	// ErrDataLoss: what the disk gave back is not what was written.
+	// ErrDataLoss: the daemon read other data from its disk than it had written.
 	ErrDataLoss = errors.New("data loss")
 )
 
-// ErrIntegrity is a context whose bytes are not those that the daemon says it sent, or whose
-// stream ended early. What was held of it is forgotten; the next assembly asks for all of it.
+// ErrIntegrity: the bytes of a context do not have the daemon's hash, or the stream ended early. The
+// client drops what it kept of this context, so that the next assembly asks for all of it.
 var ErrIntegrity = errors.New("the context is not what was sent")
 
 var kindsOfReasons = map[string]error{
@@ -71,17 +71,18 @@ type Error struct {
 	Code    codes.Code
 	Message string
 	// Reason is the API's stable word, such as INVALID_FIELD; docs/api-errors.md lists them.
-	// Empty where gRPC itself failed the call.
+	// Empty: the error is gRPC's own.
 	Reason string
 	// Metadata are the reason's details, such as setting, limit and actual.
 	Metadata map[string]string
-	// Violations are the fields at fault.
+	// Violations are the fields that break a rule.
 	Violations []Violation
-	// Resource is the name of what was not found, or exists already. Empty: none is named.
+	// Resource is the name of what was not found or exists already. Empty: none.
 	Resource string
-	// RetryAfter is when another try may succeed. 0: waiting does not help, or nobody knows.
+	// RetryAfter is after which time another try may succeed. 0: waiting does not help, or it is
+	// unknown how long.
 	RetryAfter time.Duration
-	// Exceeded says what keeps a context above its budget. nil: that is not the fault.
+	// Exceeded says what keeps a context above its budget. nil: the error is another one.
 	Exceeded *contextdv1.BudgetExceeded
 
 	status *status.Status
@@ -95,8 +96,8 @@ type Violation struct {
 	Description string
 }
 
-// AsError makes an *Error of the status that a call of a daemon at an address failed with, where
-// it was made by the stubs. What is no status stays as it is.
+// AsError converts the error of a call that was made with the generated stubs into an *Error. address
+// is the daemon's. An error without a gRPC status is returned unchanged.
 func AsError(err error, address string) error {
 	st, ok := status.FromError(err)
 	if !ok {
@@ -125,7 +126,7 @@ func AsError(err error, address string) error {
 	return e
 }
 
-// unansweredMessage says why no daemon answered at an address, and what helps.
+// unansweredMessage says why no daemon answered at an address, and what to do.
 func unansweredMessage(address, cause string) string {
 	if strings.HasPrefix(address, "unix:") && strings.Contains(strings.ToLower(cause), "permission denied") {
 		return fmt.Sprintf("no permission to connect to %s (%s): call as the socket's owner, or have the daemon admit others by unix_socket_mode", address, cause)
@@ -139,7 +140,7 @@ func unansweredMessage(address, cause string) string {
 	return fmt.Sprintf("no daemon answers at %s (%s): start one with \"contextd serve\", or set %s", address, cause, AddressEnv)
 }
 
-// dialCause is why a connection failed, without the layers of gRPC around it.
+// dialCause returns why a connection failed, without the prefixes that gRPC adds.
 func dialCause(message string) string {
 	message = strings.TrimSuffix(message, `"`)
 	for _, layer := range []string{`connection error: desc = "`, "transport: ", "Error while dialing: "} {
@@ -151,7 +152,7 @@ func dialCause(message string) string {
 // Error implements error.
 func (e *Error) Error() string { return e.Code.String() + ": " + e.Message }
 
-// GRPCStatus is the status as it came, for status.FromError.
+// GRPCStatus returns the original status, for status.FromError.
 func (e *Error) GRPCStatus() *status.Status { return e.status }
 
 // Is reports whether target is the kind of the error.
@@ -160,7 +161,7 @@ func (e *Error) Is(target error) bool {
 	return ok && target == kind || target != nil && target == kindsOfCodes[e.Code]
 }
 
-// Field is the first field at fault. Empty: none is named.
+// Field returns the first field that breaks a rule; empty if none is named.
 func (e *Error) Field() string {
 	if len(e.Violations) == 0 {
 		return ""
@@ -168,7 +169,7 @@ func (e *Error) Field() string {
 	return e.Violations[0].Field
 }
 
-// Number is a number among the metadata, such as head_seq. 0: it is not there.
+// Number returns a number of the metadata, such as head_seq; 0 if there is none.
 func (e *Error) Number(name string) uint64 {
 	n, err := strconv.ParseUint(e.Metadata[name], 10, 64)
 	if err != nil {
@@ -177,7 +178,7 @@ func (e *Error) Number(name string) uint64 {
 	return n
 }
 
-// unanswered reports whether no daemon answered, which would have given a reason.
+// unanswered reports whether no daemon answered: a daemon's error has a reason.
 func (e *Error) unanswered() bool { return e.Code == codes.Unavailable && e.Reason == "" }
 
 // mayPass reports whether the same call may succeed a little later.

@@ -16,21 +16,22 @@ import (
 
 // Hooks are what a runtime does before and after compactions.
 type Hooks struct {
-	// SessionIDs are the sessions that are meant, at most 1000. Empty: all.
+	// SessionIDs are the sessions to serve, at most 1000. Empty: all.
 	SessionIDs []string
-	// Deadline is how long the daemon waits for a reply, at most a minute. 0: its default.
+	// Deadline is how long the daemon waits for a reply, at most a minute. 0: the daemon's default.
 	Deadline time.Duration
-	// PreCompact decides on a compaction. A nil reply allows it. nil: not called.
+	// PreCompact is called before a compaction, and decides on it; a nil reply allows it. nil: the
+	// daemon does not ask.
 	PreCompact func(context.Context, *contextdv1.HookCall) (*contextdv1.HookReply, error)
-	// PostCompact is called after a compaction. nil: not called.
+	// PostCompact is called after a compaction. nil: the daemon does not report it.
 	PostCompact func(context.Context, *contextdv1.HookCall) error
 }
 
 type hookStream = grpc.BidiStreamingClient[contextdv1.ServeHooksRequest, contextdv1.ServeHooksResponse]
 
-// RunHooks serves hooks until ctx ends, the daemon refuses, or a hook returns an error, after
-// which the daemon decides by its configuration. Where the connection breaks it subscribes
-// again. Calls of several sessions run side by side.
+// RunHooks serves hooks until ctx ends, the daemon refuses the subscription, or a hook returns an
+// error. If the connection breaks, it subscribes again. Calls of several sessions run concurrently.
+// RunHooks unsubscribes when it returns: compactions then go on without these hooks.
 func (c *Client) RunHooks(ctx context.Context, h Hooks) error {
 	subscription := &contextdv1.HookSubscription{
 		SessionIds: h.SessionIDs, PreCompact: h.PreCompact != nil, PostCompact: h.PostCompact != nil,
@@ -50,7 +51,7 @@ func (c *Client) RunHooks(ctx context.Context, h Hooks) error {
 			if stream, err = c.ServeHooks(ctx); err != nil {
 				return nil, err
 			}
-			// What is wrong with the stream is what receiving from it says.
+			// If sending fails, receiving returns the reason.
 			_ = stream.Send(&contextdv1.ServeHooksRequest{Part: &contextdv1.ServeHooksRequest_Subscribe{Subscribe: subscription}})
 			return stream, nil
 		}, func(part *contextdv1.ServeHooksResponse) bool {
@@ -88,9 +89,9 @@ func (h *Hooks) call(ctx context.Context, call *contextdv1.HookCall) (*contextdv
 	return reply, nil
 }
 
-// RunSummaries writes the summaries that the daemon asks for, one after another, until ctx ends
-// or the daemon refuses. An error of write is reported to the daemon as the task's. Where the
-// connection breaks it leases again.
+// RunSummaries writes the summaries that the daemon asks for, one after another, until ctx ends or
+// the daemon refuses a call. An error of write is reported to the daemon as that of the task. If the
+// connection breaks, it asks for tasks again.
 func (c *Client) RunSummaries(ctx context.Context, req *contextdv1.LeaseSummaryTasksRequest, write func(context.Context, *contextdv1.SummaryTask) (*contextdv1.CompleteSummaryTaskRequest, error)) (failed error) {
 	if write == nil {
 		return errors.New("the function that writes summaries must not be nil")

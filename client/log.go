@@ -13,11 +13,11 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// knownSessions is of how many sessions the newest mark is known.
+// knownSessions is for how many sessions the newest mark is kept.
 const knownSessions = 1 << 16
 
-// knownLogs is what a client knows of the logs that it appended to, so that one that was lost
-// is noticed.
+// knownLogs keeps the newest mark of each log that a client appended to, so that the daemon notices
+// if the log was lost.
 type knownLogs struct {
 	marks *recent[string, *contextdv1.LogMark]
 }
@@ -26,10 +26,10 @@ func newKnownLogs() *knownLogs {
 	return &knownLogs{newRecent[string, *contextdv1.LogMark](knownSessions)}
 }
 
-// of returns what is known of a log; nil: nothing.
+// of returns the newest mark of a log; nil if there is none.
 func (k *knownLogs) of(sessionID string) *contextdv1.LogMark { return k.marks.get(sessionID) }
 
-// learn takes a mark from an answer. Answers may overtake each other.
+// learn keeps the mark of an answer, unless an answer that arrived before it has a newer one.
 func (k *knownLogs) learn(sessionID string, mark *contextdv1.LogMark) {
 	if mark.GetIncarnation() == "" {
 		return
@@ -46,16 +46,17 @@ func (k *knownLogs) made(s *contextdv1.Session) {
 	k.learn(s.GetSessionId(), &contextdv1.LogMark{Incarnation: s.GetIncarnation(), HeadSeq: s.GetHeadSeq(), ChainHead: s.GetChainHead()})
 }
 
-// Append appends events, whole or not at all. On return they are durable where the store is.
+// Append appends all of the events or none. On return they are durable, unless the daemon keeps its
+// data in memory only.
 //
-// Events without an id are given one, in copies, so that a repetition appends nothing twice.
-// The error is ErrLogLost where the log lacks what this client appended before.
+// Events without an id get one, in copies, so that a repetition appends nothing twice. The error is
+// ErrLogLost if the log lacks what this client appended before.
 func (c *Client) Append(ctx context.Context, sessionID string, events ...*contextdv1.Event) (*contextdv1.AppendEventsResponse, error) {
 	return c.AppendEvents(ctx, &contextdv1.AppendEventsRequest{SessionId: sessionID, Events: events})
 }
 
-// AppendEvents is Append for those who set more, such as expected_head. A known mark that is
-// set is sent instead of the client's own.
+// AppendEvents is Append with all fields of the request, such as expected_head. If known is set, it
+// is sent instead of the client's own mark.
 func (c *Client) AppendEvents(ctx context.Context, req *contextdv1.AppendEventsRequest, opts ...grpc.CallOption) (*contextdv1.AppendEventsResponse, error) {
 	req = cmp.Or(req, &contextdv1.AppendEventsRequest{})
 	own := &contextdv1.AppendEventsRequest{
@@ -79,7 +80,7 @@ func (c *Client) AppendEvents(ctx context.Context, req *contextdv1.AppendEventsR
 	return resp, err
 }
 
-// CreateSession makes a session with settings of its own. Appending makes one with the defaults.
+// CreateSession makes a session with settings of its own. Append makes one with the defaults.
 func (c *Client) CreateSession(ctx context.Context, req *contextdv1.CreateSessionRequest, opts ...grpc.CallOption) (*contextdv1.CreateSessionResponse, error) {
 	resp, err := c.ContextServiceClient.CreateSession(ctx, req, opts...)
 	if err == nil {
@@ -122,7 +123,7 @@ func (c *Client) Recall(ctx context.Context, sessionID, pointer string) (string,
 	return textOf(resp.GetBlock()), nil
 }
 
-// textOf is the text of a block; those of a result are joined by newlines.
+// textOf returns the text of a block. The texts of a result are joined by newlines.
 func textOf(b *contextdv1.Block) string {
 	switch kind := b.GetKind().(type) {
 	case *contextdv1.Block_Text:
@@ -142,8 +143,8 @@ func textOf(b *contextdv1.Block) string {
 	}
 }
 
-// RecordModelCall says what the provider counted. A report without an idempotency key is given
-// one, in a copy, so that a repetition counts nothing twice.
+// RecordModelCall reports what the provider counted. A report without an idempotency key gets one,
+// in a copy, so that a repetition counts nothing twice.
 func (c *Client) RecordModelCall(ctx context.Context, req *contextdv1.RecordModelCallRequest, opts ...grpc.CallOption) (*contextdv1.RecordModelCallResponse, error) {
 	if req.GetIdempotencyKey() == "" {
 		req = proto.CloneOf(cmp.Or(req, &contextdv1.RecordModelCallRequest{}))
@@ -152,8 +153,8 @@ func (c *Client) RecordModelCall(ctx context.Context, req *contextdv1.RecordMode
 	return c.ContextServiceClient.RecordModelCall(ctx, req, opts...)
 }
 
-// Record says what the provider counted for the call that a context was made for: counted has
-// the numbers, and perhaps the model. The answer is real tokens / estimated tokens from now on.
+// Record reports what the provider counted for the call with a context: counted has the numbers, and
+// perhaps the model. calibration is real tokens / estimated tokens, as estimates use it from now on.
 func (c *Client) Record(ctx context.Context, of *Context, counted *contextdv1.RecordModelCallRequest) (calibration float64, err error) {
 	if of == nil {
 		return 0, errors.New("the context that the model was called with must not be nil")

@@ -16,17 +16,17 @@ import (
 
 var errNoContext = errors.New("ctx must not be nil")
 
-// Pauses between two tries where nobody says how long.
+// Pauses between two tries if the daemon names none.
 const (
 	firstPause   = 100 * time.Millisecond
 	longestPause = 2 * time.Second
 )
 
-// patientConn repeats calls that the daemon asks to repeat or that no daemon answered. A call may be repeated
-// since events have ids and reports of model calls have keys; other calls only read, or are refused the
-// second time. To revert the newest compaction is the exception: if only the answer was lost, a second call
-// would revert the one before. It is repeated only where the daemon asks for it. Streams are repeated by
-// what reads them.
+// patientConn repeats calls that the daemon asks to repeat or that no daemon answered. Calls can be repeated
+// because events have ids and reports of model calls have keys; other calls only read, or are refused the
+// second time. The exception is a call that reverts the newest compaction: if only its answer was lost, a
+// second call would revert the compaction before as well. So it is repeated only if the daemon asks for it.
+// Streams are repeated by the code that reads them.
 type patientConn struct {
 	conn     grpc.ClientConnInterface
 	address  string
@@ -59,7 +59,7 @@ func (p *patientConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, meth
 	return &stream{ClientStream: s, of: p}, nil
 }
 
-// converted is an error of the client for one of gRPC; sent is the message that it is about, if any.
+// converted returns the client's error for one of gRPC. sent is the message that was sent, if any.
 func (p *patientConn) converted(err error, sent any) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
@@ -67,7 +67,7 @@ func (p *patientConn) converted(err error, sent any) error {
 	return AsError(namingText(err, sent), p.address)
 }
 
-// stream is a stream whose errors are the client's.
+// stream converts the errors of a stream.
 type stream struct {
 	grpc.ClientStream
 	of *patientConn
@@ -79,7 +79,7 @@ func (s *stream) RecvMsg(m any) error { return s.of.converted(s.ClientStream.Rec
 // SendMsg implements grpc.ClientStream.
 func (s *stream) SendMsg(m any) error { return s.of.converted(s.ClientStream.SendMsg(m), m) }
 
-// patience is how long a call is repeated. Negative: not at all.
+// patience is for how long a call is repeated. Negative: it is not repeated.
 type patience time.Duration
 
 // patienceFromEnv reads PatienceEnv: 0 means no repetition, and an empty variable the default.
@@ -101,9 +101,8 @@ func patienceFromEnv() (time.Duration, error) {
 	return d, nil
 }
 
-// repeat calls until there is an answer, an error after which another try is of no use by again, or waiting
-// for the next try would take longer than the rest of the patience. The error is that of the last try, and the
-// context's where that ended the wait.
+// repeat calls until there is an answer, again returns false for the error, or the next try would come after
+// the patience has ended. The error is that of the last try; if ctx ended the wait, it wraps ctx's error, too.
 func (p patience) repeat(ctx context.Context, again func(*Error) bool, call func() error) error {
 	var last error
 	pauses := backoff.NewExponentialBackOff()

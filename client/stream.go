@@ -13,10 +13,9 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// Events returns the events of a log as they were appended. Where the connection breaks it
-// goes on after the newest event that it has; the error is ErrLogLost where the log lacks that
-// by then. With follow in the request it waits for more until ctx ends. After an error there
-// are no more events.
+// Events returns the events of a log as they were appended. If the connection breaks, it continues
+// after the newest event that it has; the error is ErrLogLost if the log no longer has that event.
+// With follow in the request it waits for more events until ctx ends. It ends after an error.
 func (c *Client) Events(ctx context.Context, req *contextdv1.ReadEventsRequest) iter.Seq2[*contextdv1.Event, error] {
 	return func(yield func(*contextdv1.Event, error) bool) {
 		rest := proto.CloneOf(cmp.Or(req, &contextdv1.ReadEventsRequest{}))
@@ -37,7 +36,7 @@ func (c *Client) Events(ctx context.Context, req *contextdv1.ReadEventsRequest) 
 	}
 }
 
-// markOf is the mark of what was read; nil: the daemon gives none.
+// markOf returns the mark of what was read; nil if the response has no incarnation or no events.
 func markOf(part *contextdv1.ReadEventsResponse) *contextdv1.LogMark {
 	if part.GetIncarnation() == "" || len(part.GetEvents()) == 0 {
 		return nil
@@ -46,9 +45,9 @@ func markOf(part *contextdv1.ReadEventsResponse) *contextdv1.LogMark {
 	return &contextdv1.LogMark{Incarnation: part.GetIncarnation(), HeadSeq: last.GetSeq(), ChainHead: part.GetChainHead()}
 }
 
-// Watch returns what happens to sessions. Where the connection breaks it goes on after the
-// newest event that it has of each session that the request names; of others it goes on with
-// what happens from then on. It ends with ctx, or after an error.
+// Watch returns what happens to sessions. If the connection breaks, it continues after the newest
+// event that it has of each session that the request names; events of other sessions that happened
+// in the meantime are missing. It ends with ctx, or after an error.
 func (c *Client) Watch(ctx context.Context, req *contextdv1.WatchLifecycleRequest) iter.Seq2[*contextdv1.LifecycleEvent, error] {
 	return func(yield func(*contextdv1.LifecycleEvent, error) bool) {
 		rest := proto.CloneOf(cmp.Or(req, &contextdv1.WatchLifecycleRequest{}))
@@ -108,7 +107,7 @@ func resuming[T any](ctx context.Context, patience patience, open func(context.C
 	}
 }
 
-// receive reads a stream to its end. again says that it broke after parts had come.
+// receive reads a stream to its end. again is true if it broke after parts had arrived.
 func receive[T any](ctx context.Context, open func(context.Context) (grpc.ServerStreamingClient[T], error), take func(*T) bool) (again bool, err error) {
 	if ctx == nil {
 		return false, errNoContext
@@ -133,7 +132,7 @@ func receive[T any](ctx context.Context, open func(context.Context) (grpc.Server
 	}
 }
 
-// Sessions returns all sessions, page by page; the request's page_token is where it begins.
+// Sessions returns all sessions, page by page, beginning at the request's page_token.
 func (c *Client) Sessions(ctx context.Context, req *contextdv1.ListSessionsRequest) iter.Seq2[*contextdv1.Session, error] {
 	return pages(proto.CloneOf(cmp.Or(req, &contextdv1.ListSessionsRequest{})), func(req *contextdv1.ListSessionsRequest) ([]*contextdv1.Session, string, error) {
 		resp, err := c.ListSessions(ctx, req)
@@ -157,7 +156,7 @@ func (c *Client) ModelCalls(ctx context.Context, req *contextdv1.ListModelCallsR
 	}, func(req *contextdv1.ListModelCallsRequest, token string) { req.PageToken = token })
 }
 
-// pages gives the items of all pages. After an error there are no more.
+// pages returns the items of all pages. It ends after an error.
 func pages[Req, Item any](req Req, list func(Req) ([]Item, string, error), turn func(Req, string)) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		for {

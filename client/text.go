@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/reflect/protorange"
 )
 
-// namingText returns the error of a message that gRPC could not write because of a text that is not UTF-8, such as
-// an id, with the name of its field, as the daemon would have refused it. Other errors stay as they are.
+// namingText converts gRPC's error for a message with a text that is not UTF-8, such as an id: the new error names
+// the field, as the daemon's error would. Other errors are returned unchanged.
 func namingText(err error, sent any) error {
 	m, ok := sent.(proto.Message)
 	if !ok || status.Code(err) != codes.Internal {

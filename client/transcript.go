@@ -9,10 +9,10 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// uploadBytes is how much of a transcript one message holds.
+// uploadBytes is how much of a transcript one message has.
 const uploadBytes = 256 << 10
 
-// checkGiven refuses a context, a reader or a writer that is nil, or holds a nil pointer.
+// checkGiven refuses a context, a reader or a writer that is nil or is a nil pointer.
 func checkGiven(ctx context.Context, ends ...any) error {
 	if ctx == nil {
 		return errNoContext
@@ -25,8 +25,8 @@ func checkGiven(ctx context.Context, ends ...any) error {
 	return nil
 }
 
-// Import makes events of a harness's transcript. It is not repeated where it fails, since the
-// transcript has been read by then; importing the same again appends nothing twice.
+// Import reads a harness's transcript into a session. It is not repeated if it fails, since the reader
+// cannot be read again. You can import the same transcript again: that appends nothing twice.
 func (c *Client) Import(ctx context.Context, header *contextdv1.ImportHeader, transcript io.Reader) (*contextdv1.ImportTranscriptResponse, error) {
 	if err := checkGiven(ctx, transcript); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func upload(from io.Reader, send func([]byte) error) error {
 		part := make([]byte, uploadBytes)
 		var n, idle int
 		var err error
-		for n < len(part) && err == nil { // io.ReadFull would take a cut file, which gzip says is one, for the end
+		for n < len(part) && err == nil { // io.ReadFull would hide io.ErrUnexpectedEOF, by which gzip reports a cut file
 			var more int
 			more, err = from.Read(part[n:])
 			n += more
@@ -81,8 +81,8 @@ func upload(from io.Reader, send func([]byte) error) error {
 	}
 }
 
-// Export writes a session as the transcript that a harness resumes from. It is not repeated
-// where it fails, since a part of it may have been written.
+// Export writes a session as a transcript from which a harness can resume. It is not repeated if it
+// fails, since a part of it may have been written.
 func (c *Client) Export(ctx context.Context, req *contextdv1.ExportTranscriptRequest, to io.Writer) (*contextdv1.ExportReport, error) {
 	if err := checkGiven(ctx, to); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (c *Client) Export(ctx context.Context, req *contextdv1.ExportTranscriptReq
 	return download(stream.Recv, to)
 }
 
-// Convert writes a transcript of one harness as one of another, and stores nothing.
+// Convert converts a transcript of one harness into one of another, and stores nothing.
 func (c *Client) Convert(ctx context.Context, header *contextdv1.ConvertHeader, from io.Reader, to io.Writer) (*contextdv1.ExportReport, error) {
 	if err := checkGiven(ctx, from, to); err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (c *Client) Convert(ctx context.Context, header *contextdv1.ConvertHeader, 
 	return download(stream.Recv, to)
 }
 
-// download writes the data of a stream; the report comes last.
+// download writes the data of a stream, and returns the report at its end.
 func download[T interface {
 	GetData() []byte
 	GetReport() *contextdv1.ExportReport

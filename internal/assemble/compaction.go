@@ -25,8 +25,8 @@ type Compaction struct {
 	Measured bool
 	// Strategy is empty for the cheapest strategy that reaches the target.
 	Strategy reduce.Strategy
-	// KeepLastTurns 0 takes the policy's value. TargetTokens 0 means the target to which the policy
-	// collapses or, with a Strategy or a Summary, as few tokens as that reaches.
+	// KeepLastTurns 0 takes the policy's value. TargetTokens 0 means the depth of the policy's cuts that pay
+	// or, with a Strategy or a Summary, as few tokens as that reaches.
 	KeepLastTurns uint32
 	TargetTokens  uint64
 	// Summary is the caller's own text; empty if it brings none.
