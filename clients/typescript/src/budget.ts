@@ -4,17 +4,17 @@ import { checkMembers, checkObject, wrong } from "./members.js";
 
 /** The budget of a context, in tokens; see Budget. */
 export interface BudgetInit {
-  /** The model, whose window, tokenizer and margin apply where they are not given. */
+  /** The model, whose window, tokenizer and margin apply if they are not set here. Absent: that of the session's budget. */
   model?: string;
-  /** Hard ceiling. Absent: the model's window. */
+  /** The model's window. Absent: that of the model. */
   maxTokens?: number;
   /** Reserved for the model's output. */
   outputReserve?: number;
   /** Reserved for injections. Absent: the sum of their own reserves. */
   injectionReserve?: number;
-  /** The size of tool schemas, and of what else is sent with the messages. */
+  /** Reserved for tool schemas, and for what else is sent beside the messages. */
   overheadTokens?: number;
-  /** Fraction that is not used, since counts are estimates. Absent: the tokenizer's own. */
+  /** Fraction of the rest that is kept free, because counts are estimates. Absent: that of the model. */
   safetyMargin?: number;
   yellowAt?: number;
   redAt?: number;
@@ -22,7 +22,7 @@ export interface BudgetInit {
   tokenizer?: string;
 }
 
-/** The budget as the API has it. */
+/** The budget as a message of the API. */
 export function budget(init: BudgetInit): Budget {
   checkMembers(BudgetSchema, checkObject("budget", init), "budget");
   const { maxTokens = 0, outputReserve = 0, injectionReserve = 0, overheadTokens = 0, ...rest } = init;

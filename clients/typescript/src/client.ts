@@ -22,7 +22,7 @@ import { type Cursor, type Following, type Hooks, runHooks, runSummaries, type S
 import { type CallControl, pages, type Services, services } from "./services.js";
 import { bytesOf, gathered, type Transcript, type TranscriptSource, upload } from "./transcripts.js";
 
-/** Where a daemon listens by default. */
+/** The daemon's default address. */
 export const defaultAddress = "127.0.0.1:7171";
 
 /** How a client calls the daemon. */
@@ -38,7 +38,7 @@ export class Client {
   readonly #patience: Patience;
 
   /**
-   * Connects with the first call. The address is host:port or unix:///path; the default is
+   * Connects at the first call. The address is host:port or unix:///path; the default is
    * CONTEXTD_ADDR, or else the daemon's default. Absent credentials are taken from the
    * environment.
    */

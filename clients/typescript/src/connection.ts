@@ -3,15 +3,15 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { Http2SessionManager } from "@connectrpc/connect-node";
 
 /**
- * The connection of a client. A daemon that stops says so with GOAWAY, whereupon Connect destroys the
- * session with an error, which Node emits later. A request that comes in between takes Connect's
- * listeners off, and an error that nobody listens to ends the process.
+ * The connection of a client. A daemon that stops sends GOAWAY. Connect then destroys the session with
+ * an error, which Node emits later. A request in between removes Connect's listeners, and an error
+ * without a listener would end the process.
  */
 export class Connection extends Http2SessionManager {
   readonly #heard = new WeakSet<ClientHttp2Session>();
   #closed = false;
 
-  /** Ends what is open, and refuses what is called later, which would connect again and keep the process. */
+  /** Ends open calls, and refuses later ones, which would connect again and keep the process running. */
   close(): void {
     this.#closed = true;
     this.abort();

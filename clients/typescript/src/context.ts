@@ -24,7 +24,7 @@ export class Context<Message, System, Params> {
     return this.header.contextHash;
   }
 
-  /** How many messages the daemon sent; the others were held. */
+  /** How many messages the daemon sent; the client had the others. */
   get sent(): number {
     return this.#received.sent;
   }
@@ -48,8 +48,8 @@ export class Context<Message, System, Params> {
   }
 
   /**
-   * The context as parameters of the SDK, to be spread into them: messages, system prompt, and
-   * cache marks or keys for the provider. `cache: false` omits the last.
+   * The context as parameters of the SDK, to spread into yours: messages, system prompt, and
+   * cache marks or keys for the provider. `cache: false` omits these marks and keys.
    */
   requestParams(options: { cache?: boolean } = {}): Params {
     const cache = withCache(options);
@@ -62,8 +62,8 @@ export class Context<Message, System, Params> {
 
   /**
    * The body of a request over HTTP: the members of `rest` and the context, whose messages
-   * keep their bytes. JSON.parse and JSON.stringify change some
-   * numbers and objects in the arguments of calls (see inexact); this does not.
+   * keep their bytes. JSON.parse and JSON.stringify would change some numbers and objects in the
+   * arguments of calls; see inexact.
    */
   requestBody(rest: Record<string, unknown> = {}, options: { cache?: boolean } = {}): Uint8Array<ArrayBuffer> {
     const cache = withCache(options);
@@ -103,7 +103,7 @@ export class Context<Message, System, Params> {
     return span && (JSON.parse(text!.slice(span.start, span.end)) as System);
   }
 
-  /** A message as text; if marked, with the provider's cache marks that it should have. */
+  /** A message as text; if marked, with the provider's cache marks. */
   #text(line: Uint8Array, index: number, marked: boolean): string {
     const text = decode(line);
     if (!marked || !this.#format.mark) return text;

@@ -6,7 +6,7 @@ import { checkNone, checkObject, wrong } from "./members.js";
 
 /**
  * How a client verifies the daemon, and authenticates itself; all are names of files. Without
- * any, there is neither TLS nor authentication, as for a socket or loopback.
+ * any there is neither TLS nor authentication, for a socket or loopback.
  */
 export interface Credentials {
   /** The authority of the daemon's certificate, in PEM, or "system" for Node's own. Absent: no TLS. */
@@ -15,7 +15,7 @@ export interface Credentials {
   cert?: string;
   /** The key of cert, in PEM. */
   key?: string;
-  /** The bearer token of calls. It is read at each call, so it may be renewed. */
+  /** The bearer token. The file is read at each call, so the token may be renewed. */
   tokenFile?: string;
 }
 
@@ -70,7 +70,7 @@ const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8);
 loopback.addAddress("::1", "ipv6");
 
-/** Whether nobody else can read what is sent to an address. */
+/** Whether an address is on this machine, so that nobody on the network can read the calls. */
 function isLocal(address: string): boolean {
   const host = address.replace(/:\d+$/, "").replace(/^\[(.*)\]$/, "$1");
   return address.startsWith("unix:") || host === "localhost" || (isIP(host) > 0 && loopback.check(host, isIP(host) === 6 ? "ipv6" : "ipv4"));

@@ -7,16 +7,15 @@ export interface Received {
   header: ContextHeader;
   /** The bytes of each message, which the hashes cover. Never changed. */
   lines: readonly Uint8Array[];
-  /** Whether the first line is a system prompt outside of the messages. */
+  /** Whether the first line is a system prompt that the request has outside the messages. */
   system: boolean;
-  /** How many messages came with this answer; the others were held. */
+  /** How many messages came with this answer; the client had the others. */
   sent: number;
 }
 
 /**
- * The context that is held between requests, so that only new messages are sent. An answer
- * replaces it only if it is complete and its hash is right. An incomplete answer changes
- * nothing.
+ * Keeps the newest context between requests, so that the daemon sends only new messages. A new
+ * context replaces it only if the answer is complete and its hash is right.
  */
 export class Delta {
   #lines: readonly Uint8Array[] = [];

@@ -18,12 +18,12 @@ export interface FieldViolation {
 export interface ErrorDetails {
   /** The gRPC status, such as FAILED_PRECONDITION. */
   code: string;
-  /** One of the documented reasons, which never change their meaning; TRANSPORT where gRPC itself failed. */
+  /** One of the documented reasons, which never change their meaning; TRANSPORT for gRPC's own errors. */
   reason: string;
   metadata: Readonly<Record<string, string>>;
   violations: readonly FieldViolation[];
   resource: { type: string; name: string } | undefined;
-  /** How long to wait before the next try, where waiting helps. */
+  /** How long to wait before the next try. Absent: waiting does not help, or the time is unknown. */
   retryAfterMs: number | undefined;
 }
 
@@ -64,7 +64,7 @@ export class InvalidArgumentError extends ContextdError {}
 /** NOT_FOUND: resource says what does not exist. */
 export class NotFoundError extends ContextdError {}
 
-/** ALREADY_EXISTS: a session's id is taken, or an event's belongs to other content. */
+/** ALREADY_EXISTS: a session's id is taken, or an event's id belongs to an event with other content. */
 export class AlreadyExistsError extends ContextdError {}
 
 /** ABORTED: somebody appended in between; read the log up to headSeq and append again. */
@@ -76,10 +76,10 @@ export class HeadMismatchError extends ContextdError {
 }
 
 /**
- * FAILED_PRECONDITION: the log is not, or no longer, the one that was appended to. It is gone,
- * shorter, or of another session with the same id: the daemon's store was lost or restored, or
- * somebody deleted the session. Nothing was appended. If you have the whole conversation, call
- * Session.forget and append all of it again.
+ * FAILED_PRECONDITION: the log is no longer the one that was appended to or read. It is gone,
+ * shorter, of another session with the same id, or has other events in their place: the daemon's
+ * store was lost or restored, or somebody deleted the session. Nothing was appended. If you have
+ * the whole conversation, call Session.forget and append all of it again.
  */
 export class LogLostError extends ContextdError {
   /** The newest event that the client knows of. */
@@ -97,9 +97,9 @@ export class BudgetExceededError extends ContextdError {
   constructor(
     message: string,
     details: ErrorDetails,
-    /** What the messages may hold, in tokens. */
+    /** The most tokens that the messages may have. */
     readonly targetTokens: bigint,
-    /** What they need at least, in tokens. */
+    /** The fewest tokens that they can be reduced to. */
     readonly neededTokens: bigint,
     /** What cannot be reduced, largest first. */
     readonly parts: readonly Pick<IrreduciblePart, "what" | "seq" | "tokens">[],
@@ -149,8 +149,8 @@ function codeName(code: Code): string {
 }
 
 /**
- * Whether there was no connection, or it broke, or it takes no more calls because the daemon stops.
- * Connect reports a broken one as a cancelled call, the others as internal errors.
+ * Whether there was no connection, or it broke, or it accepts no more calls because the daemon stops.
+ * Connect reports a broken connection as a cancelled call, and the others as internal errors.
  */
 function broken({ code, rawMessage }: ConnectError): boolean {
   return code === Code.Aborted || (code === Code.Canceled && rawMessage.startsWith("http/2 stream closed")) || rawMessage.endsWith("NGHTTP2_REFUSED_STREAM") || /^connect E[A-Z]+ /.test(rawMessage);
@@ -184,7 +184,7 @@ export function toError(cause: unknown, address: string): unknown {
   return new (classOf(details, code))(message, details, { cause });
 }
 
-/** Whether only one side uses TLS, or does not trust the other's certificate. */
+/** Whether only one side uses TLS, or one does not trust the other's certificate. */
 function oneSideOfTLS({ code, rawMessage }: ConnectError): boolean {
   if (rawMessage.startsWith("http/2 stream closed")) return true;
   return (code === Code.Internal || code === Code.Unknown) && /certificate|SSL routines/.test(rawMessage);

@@ -3,7 +3,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type BlockSchema, type EventSchema, Role } from "./gen/contextd/v1/event_pb.js";
 import { checkOptions, wrong } from "./members.js";
 
-/** An event to append. Without an eventId the client gives one; without a time, the daemon its own. */
+/** An event to append. Without an eventId the client sets one; without a time, the daemon sets its own. */
 export type EventInit = MessageInitShape<typeof EventSchema>;
 
 /** A part of a message. */
@@ -11,11 +11,11 @@ export type BlockInit = MessageInitShape<typeof BlockSchema>;
 
 /** The properties of a message besides its content. */
 export interface MessageOptions {
-  /** Makes an append that is sent again a duplicate instead of a second event. */
+  /** The id by which the daemon recognises an append that is sent again, and appends it once. */
   eventId?: string;
-  /** Events of one API message share it. */
+  /** Events that are parts of one API message have the same. */
   groupId?: string;
-  /** The model that wrote it: whose signatures it carries. */
+  /** The model that wrote it, and made its signatures. */
   model?: string;
   /** Every context has it verbatim. */
   pinned?: boolean;
@@ -31,8 +31,8 @@ export function text(value: string): BlockInit {
 }
 
 /**
- * A call of a tool. The arguments are kept byte for byte where they are given as the text
- * that the model wrote; an object is written as JSON.stringify does.
+ * A call of a tool. Arguments that are the text that the model wrote are kept byte for byte; an
+ * object is written by JSON.stringify.
  */
 export function toolCall(callId: string, name: string, args: string | Uint8Array | object): BlockInit {
   const argumentsJson = args instanceof Uint8Array ? args : textOrJson("args", args);
@@ -83,7 +83,7 @@ export function toolResult(
   );
 }
 
-/** Content that is rendered for some turns after everything that can be cached. */
+/** Content that contexts have for some turns, after everything that can be cached. */
 export function reminder(
   body: string,
   options: { ttlTurns?: number; dedupeKey?: string; eventId?: string } = {},
@@ -98,7 +98,7 @@ export function answered(id: string, model: string, said: BlockInit[]): EventIni
   return [{ eventId: id, kind: { case: "custom", value: { type: "empty_response", json: jsonBytes({ id, model }) } } }];
 }
 
-/** Throws if a caller without types passed something else than a response of an API, which has this member. */
+/** Throws if the value is not a response of an API, which has this member: callers may have no types. */
 export function checkResponse(api: string, response: object, ...members: string[]): void {
   const has = (name: string) => typeof response === "object" && response !== null && name in response;
   if (!members.some(has)) throw new TypeError(`the response is none of ${api}: ${inspect(response, { depth: 1 })}`);

@@ -1,8 +1,8 @@
-// Work on JSON as text: parsing and writing it in JavaScript can change it (1.0, 1e400, 2^63,
-// repeated members, members named by numbers). All functions here require valid JSON without
-// whitespace between tokens, as contextd renders it.
+// Functions for JSON as text, since parsing and writing it in JavaScript can change it (1.0, 1e400,
+// 2^63, repeated members, members named by numbers). They require valid JSON without whitespace
+// between tokens, as contextd renders it.
 
-/** Where a value is in a text: text.slice(start, end). */
+/** The range of a value in a text: text.slice(start, end). */
 export interface Span {
   start: number;
   end: number;
@@ -17,7 +17,7 @@ function endOfString(text: string, at: number): number {
   throw new SyntaxError("a string does not end");
 }
 
-/** Where the value that begins at a place ends. */
+/** The end of the value that begins at a place. */
 function endOfValue(text: string, at: number): number {
   let depth = 0;
   for (let i = at; i < text.length; ) {
@@ -50,7 +50,7 @@ export function items(text: string, at = 0): Span[] {
   return found;
 }
 
-/** The value of an object's member, the last of that name; undefined where it has none. */
+/** The value of an object's last member of that name; undefined if it has none. */
 export function member(text: string, name: string, at = 0): Span | undefined {
   let found: Span | undefined;
   if (text[at] !== "{") return found;

@@ -54,7 +54,7 @@ interface Bits {
   most: bigint;
 }
 
-/** The integers of the API's messages, by their type. */
+/** Ranges of the integers in the API's messages, by their type. */
 const integers = new Map<ScalarType | undefined, Bits>([
   [ScalarType.INT32, { least: -(2n ** 31n), most: 2n ** 31n - 1n }],
   [ScalarType.UINT32, { least: 0n, most: 2n ** 32n - 1n }],
@@ -68,13 +68,13 @@ function fits(value: unknown, { least, most }: Bits): boolean {
   return exact >= least && exact <= most;
 }
 
-/** The error about an argument of another type. */
+/** The error for an argument of the wrong type. */
 export function wrong(path: string, wanted: string, value: unknown): TypeError {
   const shown = typeof value === "string" ? JSON.stringify(value) : inspect(value, { depth: 1, breakLength: Infinity });
   return new TypeError(`${path} must be ${wanted}, not ${shown}`);
 }
 
-/** Returns the object. Throws a TypeError if it is none, since its members would be ignored. */
+/** Returns the value. Throws a TypeError if it is not an object, since it would then be ignored. */
 export function checkObject<T extends object>(path: string, value: T): T {
   if (!isObject(value)) throw wrong(path, "an object", value);
   return value;
@@ -84,22 +84,22 @@ export function checkOptions<T extends object>(options: T): T {
   return checkObject("options", options);
 }
 
-/** Throws a TypeError if there are options that `what` does not have, since they would be ignored. */
+/** Throws a TypeError for options that `what` does not have, since they would be ignored. */
 export function checkNone(what: string, others: object): void {
   for (const name of Object.keys(others)) throw new TypeError(`${what} has no option ${name}`);
 }
 
-/** Throws a TypeError if a value of the options is not a function, where there is one. */
+/** Throws a TypeError if an option is set and is not a function. */
 export function checkFunctions(functions: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(functions)) {
     if (value !== undefined && typeof value !== "function") throw wrong(name, "a function", value);
   }
 }
 
-/** A timer of a longer time fires at once. */
+/** Timers with a longer time fire at once. */
 const longestMs = 2 ** 31 - 1;
 
-/** Throws a TypeError if a call's options are not such as the transport takes. It would take some for others. */
+/** Throws a TypeError if a call's options have wrong types, which the transport would misread. */
 export function checkControl(options: object | undefined): void {
   if (options === undefined) return;
   const { timeoutMs, signal, headers: _, onHeader: __, onTrailer: ___, contextValues: ____, ...others } = checkOptions(options) as CallOptions;

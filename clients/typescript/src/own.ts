@@ -2,7 +2,7 @@ import { Format } from "./gen/contextd/v1/format_pb.js";
 import type { Context } from "./context.js";
 import type { MessageFormat } from "./format.js";
 
-/** A block of contextd's own format. One member says what it is. Arguments that are not JSON are in arguments_text. */
+/** A block of contextd's own format. It has one member, which says what it is. Arguments that are not JSON are in arguments_text. */
 export type OwnBlock =
   | { text: { text: string } }
   | { thinking: { text?: string; signature?: string; redacted_data?: string; encrypted_content?: string } }

@@ -9,7 +9,7 @@ export interface RetryOptions {
    * 0: never. Absent: CONTEXTD_PATIENCE, or 30,000.
    */
   patienceMs?: number;
-  /** Waits between two tries; ends early with the signal. A timer if absent. */
+  /** Waits between two tries; ends early with the signal. Absent: a timer. */
   sleep?: (ms: number, signal?: AbortSignal) => Promise<void>;
 }
 
@@ -19,8 +19,8 @@ const longest = 2000;
 
 /**
  * Retries calls. That is safe: events have ids, and reports of model calls have keys. Other calls
- * only read, or are refused the second time. The exception is to revert the newest compaction: if
- * only the answer was lost, a retry would revert the one before.
+ * only read, or are refused the second time. The exception is a call that reverts the newest
+ * compaction: if only its answer was lost, a retry would revert the compaction before as well.
  */
 export class Patience {
   readonly #ms: number;
@@ -28,7 +28,7 @@ export class Patience {
   readonly #sleep: NonNullable<RetryOptions["sleep"]>;
   #ended = false;
 
-  /** The address is what errors name. */
+  /** Errors name the address. */
   constructor(address: string, { patienceMs = patienceOfEnvironment(), sleep = pause, ...others }: RetryOptions = {}) {
     checkNone("a client", others);
     if (typeof patienceMs !== "number" || !(patienceMs >= 0)) throw wrong("patienceMs", "milliseconds, 0 or more", patienceMs);

@@ -11,9 +11,9 @@ export interface RecallResult {
 
 /** The tools by which a model reads the log of its own session. */
 export interface RecallTools<Tool> {
-  /** The tools as the provider's request has them: add them to those of `tools`. */
+  /** The tools in the form of the provider's request: add them to its tools. */
   readonly schemas: Tool[];
-  /** What the model calls them. */
+  /** Their names, as the model calls them. */
   readonly names: readonly string[];
   /** Whether a call is one of theirs. */
   has(name: string): boolean;

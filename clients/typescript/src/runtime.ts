@@ -14,16 +14,16 @@ export interface Following {
   signal?: AbortSignal;
 }
 
-/** Where a watch starts in a session: after the event with this number, of this incarnation, which happened then. */
+/** Where a watch starts in a session: after the event with this number, incarnation and time; see LifecycleCursor. */
 export type Cursor = Pick<LifecycleCursor, "sessionId" | "number" | "time"> & { incarnation?: string };
 
 /** What a runtime does before and after compactions. */
 export interface Hooks extends Following {
-  /** How long the daemon waits for a reply. Absent: its default. */
+  /** How long the daemon waits for a reply. Absent: the daemon's default. */
   deadlineMs?: number;
-  /** Decides on a compaction; nothing allows it. */
+  /** Is called before a compaction, and decides on it; returning nothing allows it. */
   preCompact?: (call: HookCall) => HookDecision | void | Promise<HookDecision | void>;
-  /** Is called after one. */
+  /** Is called after a compaction. */
   postCompact?: (call: HookCall) => void | Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export interface SummaryWorker extends Following {
 
 const control = (signal: AbortSignal | undefined) => (signal === undefined ? {} : { signal });
 
-/** The duration, for a message. Its range is the daemon's affair. */
+/** The duration, for a message. The daemon checks its range. */
 function duration(name: string, ms: number): Duration {
   if (typeof ms !== "number" || !Number.isFinite(ms)) throw wrong(name, "milliseconds", ms);
   return durationFromMs(Math.round(ms));
@@ -128,7 +128,7 @@ export async function runSummaries(services: Services, patience: Patience, worke
   }
 }
 
-/** Items that are sent as they come. */
+/** Items that a stream sends as soon as they are pushed. */
 class Queue<T> {
   readonly #items: T[] = [];
   #wake: () => void = () => {};

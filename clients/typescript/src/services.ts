@@ -5,7 +5,7 @@ import { ContextService } from "./gen/contextd/v1/context_service_pb.js";
 import { TranscriptService } from "./gen/contextd/v1/transcript_service_pb.js";
 import { checkControl, checkMembers } from "./members.js";
 
-/** How to end a call early: by a signal, or by a timeout of each try. */
+/** How to end a call early: by a signal, or by a timeout for each try. */
 export type CallControl = Pick<CallOptions, "signal" | "timeoutMs">;
 
 /** The plain stubs of all services of contextd.v1. */
@@ -23,7 +23,7 @@ export function services(transport: Transport): Services {
   };
 }
 
-/** A stub that refuses what a request or a call's options do not have. The parts of streamed requests are checked where they are made. */
+/** A stub that refuses unknown members of a request or of a call's options. Parts of streamed requests are checked where they are made. */
 function stub<S extends DescService>(service: S, transport: Transport): Stub<S> {
   const calls = createClient(service, transport) as Record<string, (request: object, options?: CallOptions) => unknown>;
   for (const { localName, methodKind, input } of service.methods) {

@@ -26,11 +26,11 @@ export interface ProjectOptions extends CallControl {
   policy?: MessageInitShape<typeof PolicySchema>;
   /** Content for this call only, after the newest message. */
   injections?: MessageInitShape<typeof InjectionSchema>[];
-  /** The tool schemas of the request; the budget, which must be given then, leaves room for them. */
+  /** The tool schemas of the request. The budget, which must then be set, leaves room for them. */
   tools?: readonly unknown[];
 }
 
-/** Options of an assembly besides the format. Absent ones have the session's or the daemon's defaults. */
+/** Options of an assembly besides the format. Those that are absent are the session's or the daemon's defaults. */
 export interface AssembleOptions extends ProjectOptions {
   /** Only events up to this one. */
   asOfSeq?: bigint;
@@ -69,7 +69,7 @@ export interface ModelCall {
 }
 
 /**
- * One session of the daemon. It holds the newest context in each format, so keep the object
+ * One session of the daemon. The object keeps the newest context in each format, so use one object
  * for the whole conversation. Several objects with the same id do no harm.
  */
 export class Session {
@@ -107,7 +107,7 @@ export class Session {
   }
 
   /**
-   * Appends all events or none. When it returns, they are durable, if the daemon's store is.
+   * Appends all events or none. When it returns, they are durable, unless the daemon's store is in memory.
    * With expectedHead, only if that is the newest seq. Events without an id get one, so that a
    * retry appends nothing twice. Throws a LogLostError if the log lacks events that were
    * appended here before.
@@ -130,9 +130,9 @@ export class Session {
   }
 
   /**
-   * The context of the next model call. Only messages that are not held in this format are
-   * requested; the hash of the whole is compared with the daemon's. Calls wait for one
-   * another.
+   * The context of the next model call. Only messages that this object does not have in this format
+   * are requested; the hash of the whole context is compared with the daemon's. Concurrent calls
+   * run one after another.
    */
   async assemble<Message, System, Params>(
     format: MessageFormat<Message, System, Params>,
@@ -208,8 +208,8 @@ export class Session {
   }
 
   /**
-   * Reads the log as it was appended. Ends with the newest event. A stream that breaks continues
-   * after the last event; throws a LogLostError if the log lacks that by then.
+   * Reads the log as it was appended, and ends with the newest event. A stream that breaks continues
+   * after the last event; it throws a LogLostError if the log no longer has that event.
    */
   async *events(range: { fromSeq?: bigint; toSeq?: bigint } = {}, options?: CallControl): AsyncGenerator<Event> {
     const { fromSeq = 0n, toSeq = 0n } = checkObject("range", range);
@@ -269,7 +269,7 @@ export class Session {
 
   /**
    * Reverts a compaction and all later ones, by default the newest. Without its seq a call that
-   * got no answer is not repeated: it may have been done.
+   * got no answer is not repeated: the daemon may have done it.
    */
   async undoCompaction(compactionSeq = 0n, options?: CallControl): Promise<UndoCompactionResponse> {
     const request = { sessionId: this.id, compactionSeq };

@@ -5,9 +5,9 @@ import { checkNone, checkOptions, wrong } from "./members.js";
 
 /** A daemon started by this process. */
 export interface Sidecar {
-  /** Where it listens, for Client. */
+  /** Its address, for Client. */
   readonly address: string;
-  /** Stops the daemon, if it was started here, and waits until it has ended in order. */
+  /** Stops the daemon, if it was started here, and waits for its orderly end. */
   stop(): Promise<void>;
 }
 
@@ -46,7 +46,7 @@ export async function startSidecar(options: SidecarOptions = {}): Promise<Sideca
   };
 }
 
-/** Reads the daemon's log up to the line that says where it listens. */
+/** Reads the daemon's log up to the line with the address. */
 function listening(child: ChildProcess, binary: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const said: string[] = [];

@@ -9,20 +9,20 @@ export type TranscriptSource = string | URL | Uint8Array;
 /** A transcript that the daemon wrote. */
 export interface Transcript {
   data: Uint8Array;
-  /** How much it holds, and what the harness cannot represent. */
+  /** How many entries and compactions it has, and what the harness cannot represent. */
   report: ExportReport | undefined;
 }
 
 const pieceBytes = 256 << 10;
 
-/** The bytes of a transcript; in memory, so that an upload can be retried. */
+/** The bytes of a transcript. They are kept in memory, so that an upload can be retried. */
 export async function bytesOf(source: TranscriptSource): Promise<Uint8Array> {
   if (source instanceof Uint8Array) return source;
   if (typeof source === "string" || source instanceof URL) return await readFile(source);
   throw wrong("source", "the path of a transcript or its bytes", source);
 }
 
-/** A function that gives the messages of an upload, for each try: a header, then the bytes. */
+/** A function that returns the messages of an upload, for each try: a header, then the bytes. */
 export function upload<Header extends object>(schema: DescMessage, header: Header, data: Uint8Array) {
   checkMembers(schema, header);
   return () => parts(header, data);

@@ -1,7 +1,7 @@
-"""What ADK adds to the contents of single requests, besides the history.
+"""Contents that ADK adds to a single request, besides the history.
 
-An instruction beside a static one, `model_input_context`, memories, and artifacts that a tool loads
-are in one request only. In the log they would edit the history each time.
+These are an instruction beside a static one, `model_input_context`, memories, and artifacts that a
+tool loads. They are not appended to the log, since the history would then differ each time.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from google.adk.models.llm_request import LlmRequest
 
 _OTHER_AGENT = "For context:"
-"""How contents begin that ADK makes of what other agents said."""
+"""The beginning of contents that ADK makes from messages of other agents."""
 
 Beside = list[tuple[types.Content, int | None]]
-"""Contents of one request, each with how many of the history follow it; None: all do."""
+"""Contents of one request, each with how many of the history's come after it; None: all."""
 
 
 def parted(request: LlmRequest, at: InvocationContext) -> tuple[list[types.Content], Beside]:
@@ -29,7 +29,7 @@ def parted(request: LlmRequest, at: InvocationContext) -> tuple[list[types.Conte
     ADK's session is for this request.
     """
     contents, events = request.contents, at.session.events
-    # With a static instruction that is no text, all instructions come first.
+    # With a static instruction that is not a text, all instructions come first.
     first: int = getattr(request, "_static_instruction_prefix_end_index", None) or 0
     known = getattr(at.run_config, "model_input_context", None) or ()
     begin = _newest(contents)
@@ -58,12 +58,12 @@ def joined(shown: list[types.Content], beside: Beside) -> list[types.Content]:
 
 
 def text_of(beside: Beside) -> str:
-    """The texts, whose tokens the context leaves room for."""
+    """The texts, so that the context leaves room for their tokens."""
     return "\n".join(p.text for content, _ in beside for p in content.parts or [] if p.text)
 
 
 def _newest(contents: Sequence[types.Content]) -> int:
-    """Where the newest of what users said begins, after what the model and its tools did."""
+    """Where the newest messages of users begin, after those of the model and its tools."""
     place = len(contents)
     while place and not _of_model(contents[place - 1]):
         place -= 1

@@ -32,7 +32,7 @@ class Held:
     """A cache of the newest context of each session and format, so that only new messages are sent.
 
     Safe for use by several threads. Beyond `limit` contexts, the least recently used one is
-    evicted; the next time it is sent whole.
+    evicted; its next assembly requests all messages.
     """
 
     def __init__(self, limit: int) -> None:
@@ -93,7 +93,7 @@ class Assembly:
         projection: bool,
         known: LogMark | None,
     ) -> Assembly:
-        """An assembly that requests only the messages that the store does not hold."""
+        """An assembly that requests only the messages that are not in `store`."""
         if not isinstance(projection, bool):
             raise TypeError(f"projection: must be bool, not {projection!r:.60}")
         request = checked(

@@ -1,4 +1,4 @@
-"""What the sync and the asyncio client have in common: the address and the requests."""
+"""The address and the requests, for both the sync and the asyncio client."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ DEFAULT_ADDRESS = "127.0.0.1:7171"
 
 
 def address_or_default(address: str | None) -> str:
-    """The address, or else CONTEXTD_ADDR, or else where the daemon listens by default."""
+    """The address, or else CONTEXTD_ADDR, or else the daemon's default address."""
     if address is not None and not isinstance(address, str):
         raise TypeError(f"address: must be str, not {address!r:.60}")
     return address or os.environ.get("CONTEXTD_ADDR") or DEFAULT_ADDRESS
 
 
 def not_a(kind: str, name: str, value: object) -> TypeError:
-    """The error about an argument that is none of a kind."""
+    """The error for an argument of another type than `kind`."""
     return TypeError(f"{name}: must be a {kind}, not {value!r:.60}")
 
 
@@ -126,7 +126,7 @@ def completed(
 def subscription(
     pre_compact: object, post_compact: object, session_ids: Iterable[str], deadline: float | None
 ) -> ServeHooksRequest:
-    """The request that says which hooks are served."""
+    """The request to subscribe to hooks."""
     for name, hook in (("pre_compact", pre_compact), ("post_compact", post_compact)):
         if hook is not None and not callable(hook):
             raise not_a("function", name, hook)
@@ -194,7 +194,7 @@ def export_request(
 
 
 def text_of(block: Block) -> str:
-    """The text of a block; those of a result are joined by newlines."""
+    """The text of a block. The texts of a result are joined by newlines."""
     if block.HasField("tool_call"):
         return block.tool_call.arguments_json.decode(errors="replace")
     if block.HasField("tool_result"):

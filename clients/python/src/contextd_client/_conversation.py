@@ -1,4 +1,4 @@
-"""A conversation that a framework holds whole, kept in the log of a session."""
+"""A conversation of which the framework has the whole history, kept in a session's log."""
 
 from __future__ import annotations
 
@@ -85,14 +85,14 @@ class Versions:
 
 
 class _Log:
-    """What the log of one version has of a history."""
+    """The part of a history that the log of one version has."""
 
     def __init__(self) -> None:
         self.known: list[tuple[str, int]] = []  # id and seq of each event of the history
         self.head = 0
 
     def shared(self, history: Sequence[Event]) -> int:
-        """How many events of a history it begins with."""
+        """How many leading events of a history the log has."""
         same = 0
         for (known, _seq), event in zip(self.known, history, strict=False):
             if known != event.event_id:

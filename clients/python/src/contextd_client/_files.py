@@ -22,7 +22,7 @@ class Transcript(NamedTuple):
 
     data: bytes
     report: ExportReport
-    """How much it holds, and what the harness cannot represent."""
+    """How many entries and compactions it has, and what the harness cannot represent."""
 
 
 class _Part(Protocol):
@@ -33,7 +33,7 @@ class _Part(Protocol):
 
 
 def read(source: Source) -> bytes:
-    """The bytes of a transcript; in memory, so that an upload can be retried."""
+    """The bytes of a transcript. They are kept in memory, so that an upload can be retried."""
     if isinstance(source, bytes):
         return source
     if isinstance(source, str | os.PathLike):

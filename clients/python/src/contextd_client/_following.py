@@ -13,7 +13,7 @@ from contextd_client.v1.lifecycle_pb2 import (
 
 
 class Following:
-    """A watch. If its stream breaks, it continues after the last event of each named session."""
+    """A watch. If its stream breaks, it continues after the newest event of each named session."""
 
     def __init__(self, session_ids: Iterable[str], after: Iterable[LifecycleCursor]) -> None:
         self.request = checked(WatchLifecycleRequest, session_ids=session_ids, after=after)

@@ -1,4 +1,4 @@
-"""The formats by name, and where a provider's request has the parts of a context."""
+"""The formats by name, and the members of a provider's request for the parts of a context."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NUMBERS: dict[FormatName, Format.ValueType] = {
 
 
 def number(format: FormatName) -> Format.ValueType:
-    """The format as the API has it."""
+    """The API's value for a format."""
     if format not in tuple(NUMBERS):
         raise ValueError(f"format: {format!r} is none of {', '.join(NUMBERS)}")
     return NUMBERS[format]
@@ -40,7 +40,7 @@ SYSTEM_BESIDE: tuple[FormatName, ...] = ("anthropic", "gemini")
 
 
 def with_bytes(content: Any) -> Any:
-    """A Gemini content in which base64 is decoded where the SDK expects bytes."""
+    """A Gemini content with base64 decoded, for members of which the SDK expects bytes."""
     for part in content.get("parts", ()):
         _decode(part, "thoughtSignature")
         if "inlineData" in part:

@@ -12,7 +12,7 @@ _SESSIONS = 1 << 16
 
 
 def check_id(session_id: str) -> None:
-    """Raises TypeError if it is not a string. Not each value could be looked up."""
+    """Raises TypeError if it is not a string, since other values may not be hashable."""
     if not isinstance(session_id, str):
         raise TypeError(f"session_id: must be str, not {session_id!r:.60}")
 

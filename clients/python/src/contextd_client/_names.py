@@ -1,4 +1,4 @@
-"""The sessions of a framework's conversation: their names, and when there is a further one."""
+"""The sessions of a framework's conversation: their names, and when the next one begins."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from typing import Any, Literal
 from contextd_client.v1.session_pb2 import Session
 
 Diverged = Literal["raise", "fork"]
-"""What to do where a history does not continue the log: raise HistoryDivergedError, or go on
-in a fork of the session, which shares the log up to there, or in an earlier fork that the history
-continues."""
+"""What to do if a history does not continue the log: raise HistoryDivergedError, or continue in a
+fork. That is an earlier fork that the history continues, or else a new one that shares the log up
+to the first difference."""
 
 WRITERS = 8
-"""How often to look again where another writer was faster."""
+"""How many times to try again if another writer was faster."""
 
 SEARCHED = 16
-"""How many forks, from the newest, may be continued."""
+"""How many of the newest forks are searched for one that a history continues."""
 
 
 class OvertakenError(Exception):
-    """Another writer was faster: look again."""
+    """Another writer was faster: read the log again."""
 
 
 _ALLOWED = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:@-]*(/[A-Za-z0-9_][A-Za-z0-9._:@-]*)*")
 _REFUSED = re.compile(r"[^A-Za-z0-9._:@/-]+|(?:^|(?<=/))(?=[^A-Za-z0-9_])|/$")
 _MADE = re.compile(r".*:[0-9a-f]{16}", re.DOTALL)
 _LONGEST = 240
-"""The daemon takes 256; a successor's number needs some."""
+"""The daemon accepts 256 characters; a successor's number needs some of them."""
 
 
 def session_name(given: str) -> str:
-    """A session's id as it is, where the daemon takes it; else a readable one with a hash.
+    """The id unchanged if the daemon accepts it; else a readable name with a hash of the id.
 
     Different ids have different names.
     """

@@ -11,7 +11,7 @@ import grpc
 from contextd_client.errors import from_rpc
 
 DEFAULT = 30.0
-"""Seconds that a client waits if nobody says otherwise."""
+"""For how many seconds a client retries by default."""
 
 _VARIABLE = "CONTEXTD_PATIENCE"
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:h|ms|m|s))+")
@@ -19,10 +19,10 @@ _PART = re.compile(r"([\d.]+)([a-z]+)")
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 _LONGEST_TIMEOUT = 1e9
-"""With more, gRPC's deadline would be in the past."""
+"""With a longer timeout gRPC's deadline overflows, and is in the past."""
 
 _FIRST, _LONGEST = 0.1, 2.0
-"""Seconds to wait where nobody says how long."""
+"""Seconds to wait if the daemon names none: the first, doubled up to the second."""
 
 
 def patience_or_default(given: float | None) -> float:
@@ -59,8 +59,8 @@ class Patience:
     """The time that one call may still spend on retries.
 
     Retries are safe: events have ids, and reports of model calls have keys. Other calls only
-    read, or are refused the second time. The exception is to revert the newest compaction: if
-    only the answer was lost, a retry would revert the one before.
+    read, or are refused the second time. The exception is a call that reverts the newest
+    compaction: if only its answer was lost, a retry would revert the compaction before as well.
     """
 
     def __init__(self, seconds: float, address: str, *, unanswered: bool = True) -> None:

@@ -12,7 +12,7 @@ from contextd_client.v1.log_pb2 import ReadEventsRequest, ReadEventsResponse
 class Reading:
     """A read of a range of a log. If its stream breaks, it continues after the last event.
 
-    By then the log must still have the events that were read.
+    The daemon refuses that if the log no longer has the events that were read.
     """
 
     def __init__(self, session_id: str, from_seq: int, to_seq: int) -> None:

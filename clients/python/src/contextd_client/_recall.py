@@ -39,9 +39,9 @@ class Tools:
     """The tools of a session, without I/O."""
 
     schemas: list[Any]
-    """The tools as the provider's request has them: add them to those of `tools`."""
+    """The tools in the form of the provider's request: add them to its tools."""
     names: tuple[str, ...]
-    """What the model calls them."""
+    """Their names, as the model calls them."""
 
     def __init__(self, request: ListRecallToolsRequest, listed: ListRecallToolsResponse) -> None:
         self._request = request

@@ -26,7 +26,7 @@ _WRITTEN = {"body", "error", "instructions", "summary", "text"}
 
 
 def checked(kind: type[M], **fields: Any) -> M:
-    """A message with these fields. TypeError or ValueError names an invalid one."""
+    """A message with these fields. Raises TypeError or ValueError, which names an invalid field."""
     for name, value in fields.items():
         if name in _WRITTEN and isinstance(value, str):
             fields[name] = value = mended(value)

@@ -51,7 +51,7 @@ class _Log:
             self._digests[event.event_id] = _digest(event)
 
     def find(self, events: Sequence[Event]) -> tuple[bool, int, int]:
-        """Whether a state continues the log, from which of its events, and after which seq.
+        """Whether a state continues the log, up to which event it does, and the seq of that event.
 
         The state may lack old messages, but not the newest.
         """
@@ -117,7 +117,7 @@ class Threads:
         self._lock = threading.Lock()
 
     def follow(self, name: str, events: Sequence[Event], then: Callable[[str], T]) -> T:
-        """Append what the log lacks, and return what `then` makes of the session."""
+        """Append what the log lacks, and return the result of `then` for the session."""
         thread = self._thread(name)
         with thread.lock:
             try:
@@ -149,7 +149,7 @@ class Threads:
         raise RuntimeError(f"{thread.session}: other writers append faster than this one")
 
     def _find(self, thread: _Thread, events: Sequence[Event]) -> tuple[bool, int, int]:
-        """Choose the version that a state continues; else that with the most of it."""
+        """Choose the version that a state continues, or else the one with the most of the state."""
         if thread.version in thread.logs:
             found = thread.log.find(events)
             if found[0]:

@@ -1,4 +1,4 @@
-"""Tool schemas, which take tokens in a request besides the messages."""
+"""The tokens of tool schemas, which a request has besides the messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ToolSizes:
         self._sizes: dict[bytes, int] = {}
 
     def get(self, request: CountTokensRequest) -> int | None:
-        """The size; None: it is not known yet."""
+        """The size; None if it is not known yet."""
         return self._sizes.get(request.SerializeToString(deterministic=True))
 
     def put(self, request: CountTokensRequest, tokens: int) -> int:
@@ -53,7 +53,7 @@ def count_request(
 
 
 def with_overhead(budget: Budget | None, tokens: int) -> Budget:
-    """A budget that leaves room for that many tokens more."""
+    """A copy of a budget with room for that many tokens more."""
     wider = Budget()
     if budget is not None:
         wider.CopyFrom(budget)
@@ -62,7 +62,7 @@ def with_overhead(budget: Budget | None, tokens: int) -> Budget:
 
 
 def _schema(tool: Any) -> Any:
-    """A tool of an SDK's type as a JSON value."""
+    """A tool as a JSON value; it may have a type of an SDK."""
     if hasattr(tool, "model_dump"):
         return tool.model_dump(mode="json", by_alias=True, exclude_none=True)
     return tool

@@ -41,7 +41,7 @@ from contextd_client.v1.tokens_pb2 import CountTokensRequest
 class Client(Compactions, Records, Transcripts):
     """A client of a daemon. Safe for use by several threads.
 
-    It holds the newest context of each session and format, requests only new messages, and
+    It keeps the newest context of each session and format, requests only new messages, and
     checks every context against the daemon's hash. Failed calls raise ApiError.
     """
 
@@ -62,8 +62,8 @@ class Client(Compactions, Records, Transcripts):
         credentials: for TLS and authentication; by default Credentials.from_environment().
         channel: used instead of both; the caller closes it.
         timeout: seconds for each try of a call. None: no limit.
-        held_contexts: how many contexts to hold at most.
-        patience: seconds for which a call is retried if the daemon asks for that or does not
+        held_contexts: the most contexts to keep.
+        patience: for how many seconds a call is retried if the daemon asks for that or does not
             answer. 0: never. None: CONTEXTD_PATIENCE, or 30.
         sleep: called to wait between two tries, with a number of seconds.
         """
@@ -148,7 +148,7 @@ class Client(Compactions, Records, Transcripts):
     def append(
         self, session_id: str, *events: Event, expected_head: int | None = None
     ) -> AppendEventsResponse:
-        """Append all events or none. On return they are durable, if the daemon's store is.
+        """Append all events or none. On return they are durable, unless the store is in memory.
 
         Events without an id get one, so that a retry appends nothing twice. Raises LogLostError
         if the log lacks events that this client appended before.
@@ -175,7 +175,7 @@ class Client(Compactions, Records, Transcripts):
         """Append messages that are in the form of a provider's API.
 
         Signed reasoning goes back only to the provider of the model that wrote it, so
-        name the model where the messages do not.
+        name the model if the messages do not.
         """
         return self.append(session_id, *_read.message_events(messages, format, model))
 

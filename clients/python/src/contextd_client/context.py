@@ -33,13 +33,13 @@ class Context:
     session_id: str
     format: FormatName
     header: ContextHeader
-    """What was decided. Its session_id and projection are left out unless projection=True."""
+    """What was decided. Without projection=True, session_id and projection are not set."""
     lines: tuple[bytes, ...]
     """The messages as the bytes that the hash covers, without the newlines."""
     sent: int
-    """How many of them came with this answer; the others were held."""
+    """How many of them came with this answer; the client had the others."""
     system_first: bool
-    """The first line is the system prompt, which the request takes outside the messages."""
+    """Whether the first line is a system prompt that the request has outside the messages."""
 
     @property
     def context_hash(self) -> str:
@@ -48,7 +48,7 @@ class Context:
 
     @property
     def projection_id(self) -> str:
-        """Id of the recorded decision; empty for a preview."""
+        """Id of the recorded projection; empty for a preview."""
         return self.header.projection_id
 
     @property
@@ -131,7 +131,7 @@ class Rendering(NamedTuple):
     """The messages of a recorded projection, without its injections, which are not recorded."""
 
     replay: ReplayProjectionResponse
-    """Whether they are the same as those that were sent then."""
+    """Whether they are the messages that were originally sent."""
     lines: tuple[bytes, ...]
     """The messages as contextd's own JSON."""
 

@@ -10,21 +10,21 @@ from pathlib import Path
 import grpc
 
 SYSTEM_CA = "system"
-"""The `ca` of those who trust what gRPC trusts by default."""
+"""As `ca`: trust the authorities that gRPC trusts by default."""
 
 
 @dataclass(frozen=True)
 class Credentials:
-    """Without any, there is neither TLS nor authentication, as for a socket or loopback."""
+    """Files for TLS and authentication. Without any there is neither, for a socket or loopback."""
 
     ca: str = ""
     """PEM file with the authority of the daemon's certificate, or SYSTEM_CA. Empty: no TLS."""
     cert: str = ""
-    """PEM file with the own certificate."""
+    """PEM file with the client's certificate."""
     key: str = ""
     """PEM file with the key of cert."""
     token_file: str = ""
-    """File with the bearer token of calls. It is read at each call, so it may be renewed."""
+    """File with the bearer token. It is read at each call, so it may be renewed."""
 
     @classmethod
     def from_environment(cls) -> Credentials:
@@ -55,7 +55,7 @@ class Credentials:
 
 
 def read_file(name: str, path: str) -> bytes:
-    """A file's bytes. ValueError says what it was to be."""
+    """A file's bytes. Raises ValueError, which names the setting, if it cannot be read."""
     try:
         return Path(path).read_bytes()
     except (OSError, ValueError) as error:
@@ -63,7 +63,7 @@ def read_file(name: str, path: str) -> bytes:
 
 
 def _local(address: str) -> bool:
-    """Whether nobody else can read what is sent to an address."""
+    """Whether an address is on this machine, so that nobody on the network can read the calls."""
     host = address.rpartition(":")[0].strip("[]")
     if address.startswith("unix:") or host == "localhost":
         return True

@@ -50,8 +50,8 @@ class StreamError(ContextdError):
 class HistoryDivergedError(ContextdError):
     """A framework's history does not continue the session's log.
 
-    A part of it that the log has was edited, dropped or rewound. A log is never edited: fork the
-    session at `seq` (0: begin another session), or let the adapter do so.
+    A part that the log already has was edited, dropped or rewound in the history. A log is never
+    edited: fork the session at `seq` (0: begin another session), or let the adapter do so.
     """
 
     def __init__(self, session_id: str, index: int, seq: int) -> None:
@@ -75,13 +75,13 @@ class ApiError(ContextdError):
     code: grpc.StatusCode
     message: str
     reason: str = ""
-    """ErrorInfo's word, such as INVALID_FIELD; empty where gRPC itself failed the call."""
+    """ErrorInfo's word, such as INVALID_FIELD; empty if the error is gRPC's own."""
     metadata: dict[str, str] = field(default_factory=dict)
     violations: tuple[FieldViolation, ...] = ()
     resource_type: str = ""
     resource_name: str = ""
     retry_after: float | None = None
-    """Seconds after which trying again helps; None where it does not, or nobody knows."""
+    """Seconds after which trying again may help; None if it does not, or the time is unknown."""
 
     def __str__(self) -> str:
         return f"{self.code.name}: {self.message}"
@@ -132,11 +132,12 @@ class FailedPreconditionError(ApiError):
 
 
 class LogLostError(FailedPreconditionError):
-    """The log is not, or no longer, the one that this client appended to.
+    """The log is no longer the one that this client appended to or read.
 
-    It is gone, shorter, or of another session with the same id: the daemon's store was lost or
-    restored, or somebody deleted the session. Nothing was appended. If you have the whole
-    conversation, call the client's `forget_session` and append all of it again.
+    It is gone, shorter, of another session with the same id, or has other events in their place:
+    the daemon's store was lost or restored, or somebody deleted the session. Nothing was appended.
+    If you have the whole conversation, call the client's `forget_session` and append all of it
+    again.
     """
 
     @property
@@ -238,8 +239,8 @@ def unanswered_message(address: str, cause: str) -> str:
             "CONTEXTD_CA must name the authority of its certificate; "
             "if it does not, it must be empty"
         )
-    # The daemon refuses a certificate once the handshake has ended for the client; why, gRPC only
-    # writes to stderr.
+    # The daemon refuses a certificate after the client's handshake has ended. gRPC writes the
+    # reason to stderr only.
     if "Unwrap failed" in cause:
         return (
             f"no connection with {address} ({cause}): CONTEXTD_CERT and CONTEXTD_KEY must be a "

@@ -90,7 +90,7 @@ def reminder(
     source: str = "",
     event_id: str = "",
 ) -> Event:
-    """A text that contexts repeat at their end for some turns."""
+    """A text at the end of contexts, for ttl_turns turns; None: until it is replaced."""
     made = checked(Reminder, body=body, ttl_turns=ttl_turns, dedupe_key=dedupe_key, source=source)
     return checked(Event, event_id=event_id, reminder=made)
 
@@ -122,7 +122,7 @@ def tool_call(call_id: str, name: str, arguments: bytes | str | Mapping[str, Any
 def result_block(
     call_id: str, content: str | Iterable[Content], *, is_error: bool = False, tool_name: str = ""
 ) -> Block:
-    """The result of a call as a block; a tool's message may hold several."""
+    """The result of a call as a block; a tool's message may have several."""
     result = checked(
         ToolResult,
         call_id=call_id,

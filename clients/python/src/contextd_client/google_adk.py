@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _CONVERSATIONS = 1024
 _MADE = "contextd_"
-"""How the ids of calls begin that have none in ADK's requests."""
+"""The beginning of ids for calls that have none in ADK's requests."""
 
 _UNSIGNED = base64.urlsafe_b64decode("skip_thought_signature_validator")
 
@@ -40,8 +40,8 @@ _UNSIGNED = base64.urlsafe_b64decode("skip_thought_signature_validator")
 def session_of(context: CallbackContext) -> str:
     """The session for an agent: each agent of ADK's session has its own history.
 
-    So has it in each task that another agent gave it, and in each branch of a workflow. What the
-    daemon does not take as a name is replaced; see session_name.
+    It also has one in each task that another agent gave it, and in each branch of a workflow. A
+    name that the daemon does not accept is replaced; see session_name.
     """
     at = context._invocation_context
     name = f"{context.session.id}/{context.agent_name}"
@@ -157,7 +157,7 @@ def _blank(block: Block) -> bool:
 
 
 def _identify(contents: Sequence[Any]) -> None:
-    """Give each call without an id one, and its result the same.
+    """Give an id to each call without one, and to its result.
 
     ADK removes its own ids from requests, since Gemini's API does not need them. A result
     without an id answers the first open call of its tool.
@@ -180,7 +180,7 @@ def _identify(contents: Sequence[Any]) -> None:
 
 
 def _sign(shown: Sequence[Any], contents: Sequence[types.Content], gemini: bool) -> None:
-    """Give signatures that came with thoughts back to these, where models of others need them.
+    """Put signatures back on the thoughts that they came with, for models of other providers.
 
     The daemon shows them with the next part, as Gemini does, and signs unsigned calls, which Gemini
     alone needs.

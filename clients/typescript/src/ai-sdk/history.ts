@@ -4,18 +4,18 @@ import type { Session } from "../session.js";
 import { idsOf, isOfPrompt } from "./ids.js";
 import { toEvent } from "./to-events.js";
 
-/** What to do where a prompt does not continue the session's log; see MiddlewareOptions. */
+/** What to do if a prompt does not continue the session's log; see MiddlewareOptions. */
 export type Diverged = "throw" | "fork";
 
-/** How often to look again where another writer was faster. */
+/** How many times to try again if another writer was faster. */
 const writers = 8;
 
-/** How many forks, from the newest, may be continued. */
+/** How many of the newest forks are searched for one that a prompt continues. */
 const searched = 16;
 
 /**
  * A prompt does not continue the session's log: a message that the log has was edited,
- * dropped or pruned. The log is never edited; fork the session, or use another one.
+ * dropped or pruned in the prompt. The log is never edited: fork the session, or use another one.
  */
 export class PromptDivergedError extends Error {
   override readonly name = "PromptDivergedError";
@@ -36,7 +36,7 @@ export class PromptDivergedError extends Error {
   }
 }
 
-/** What the log of a session has of the prompts. */
+/** The messages of prompts that the log of a session has. */
 class Log {
   ids: string[] = [];
   seqs: bigint[] = [];
@@ -44,7 +44,7 @@ class Log {
 
   constructor(readonly session: Session) {}
 
-  /** Reads the log. Returns the ids of all its events, of which others may have appended some. */
+  /** Reads the log. Returns the ids of all its events, including those that others appended. */
   async read(signal: AbortSignal | undefined): Promise<string[]> {
     const all: string[] = [];
     [this.ids, this.seqs, this.head] = [[], [], 0n];
@@ -62,7 +62,7 @@ class Log {
     return all;
   }
 
-  /** How many messages of a prompt it begins with. */
+  /** How many leading messages of a prompt the log has. */
   shared(prompt: LanguageModelV3Prompt): number {
     const ids = idsOf(prompt, this.ids);
     const differs = this.ids.findIndex((id, i) => id !== ids[i]);
@@ -85,8 +85,8 @@ async function exists(session: Session, signal: AbortSignal | undefined): Promis
 }
 
 /**
- * The messages of prompts that are in the log, by ids that a new process with the same history gives them, too.
- * Forks of the session are named after it, with /v2, /v3 and so on; a prompt goes on in the one that it continues.
+ * The messages of prompts that are in the log. Their ids are the same in a new process with the same history.
+ * Forks of the session are named after it, with /v2, /v3 and so on. A prompt is appended to the fork that it continues.
  */
 export class History {
   readonly #first: Session;
@@ -101,7 +101,7 @@ export class History {
     this.#diverged = diverged;
   }
 
-  /** Records a call's arguments as the model wrote them; prompts have them parsed, if at all. */
+  /** Records a call's arguments as the model wrote them; prompts have at most the parsed value. */
   wrote(callId: string, args: string): void {
     this.#written.set(callId, args);
   }
@@ -144,7 +144,7 @@ export class History {
     throw new Error(`${this.#first.id}: other writers append faster than this one`);
   }
 
-  /** The log that a prompt continues, else the one with the most of it, and how much that is. */
+  /** The log that a prompt continues, or else the one with the most of it; and how many of its messages that has. */
   async #find(prompt: LanguageModelV3Prompt, signal: AbortSignal | undefined): Promise<{ log: Log; same: number }> {
     const current = this.#logs.get(this.#version);
     if (current && current.shared(prompt) === current.ids.length) return { log: current, same: current.ids.length };

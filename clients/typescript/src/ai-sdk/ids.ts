@@ -13,10 +13,10 @@ export function isOfPrompt(eventId: string): boolean {
 }
 
 /**
- * The ids of the events for a prompt's messages, of which the first are in the log by the ids `known`. Each is a
- * hash of its message and all before it. That of a tool message also has a set of bits: which results had failed when
- * it was appended. Later prompts have other words for these, such as "An error occurred." in UI messages, or, from
- * Mastra, the same as the text of a success.
+ * The ids of the events for a prompt's messages. `known` are those of the leading messages that the log has. An id is
+ * a hash of its message and all before it. The id of a tool message also has a set of bits: which results had failed
+ * when it was appended. Later prompts show failures otherwise, such as "An error occurred." in UI messages, or, from
+ * Mastra, as the text of a success.
  */
 export function idsOf(prompt: LanguageModelV3Prompt, known: readonly string[]): string[] {
   let before = "";
@@ -35,7 +35,7 @@ export function idsOf(prompt: LanguageModelV3Prompt, known: readonly string[]): 
   });
 }
 
-/** The SDK lists results as they come, and those of UI messages in the order of the calls. */
+/** The SDK lists results in the order in which they arrive, and those of UI messages in the order of the calls. */
 function byCall(a: Result, b: Result): number {
   const [x, y] = [a, b].map((p) => (p.type === "tool-result" ? p.toolCallId : ""));
   return x! < y! ? -1 : x! > y! ? 1 : 0;

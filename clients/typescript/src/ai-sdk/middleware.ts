@@ -14,11 +14,11 @@ export interface MiddlewareOptions extends Pick<AssembleOptions, "budget" | "pol
   /** Sets Anthropic's cache marks: after the system prompt, and after the prefix that the next prompt will share. */
   anthropicCache?: boolean;
   /**
-   * What to do where a prompt does not continue the session's log: throw a PromptDivergedError, which is the default,
-   * or go on in a fork, `<id>/v2` and so on, which shares the log up to there.
+   * What to do if a prompt does not continue the session's log: throw a PromptDivergedError, which is the default,
+   * or continue in a fork, `<id>/v2` and so on, which shares the log up to the first difference.
    */
   diverged?: Diverged;
-  /** Called if the token counts could not be recorded, which fails no model call. */
+  /** Called if the token counts could not be recorded. The model call does not fail because of that. */
   onRecordError?: (error: unknown) => void;
 }
 
@@ -112,7 +112,7 @@ export function contextdMiddleware(options: MiddlewareOptions): LanguageModelV3M
   };
 }
 
-/** A call's tools as in its request; the provider's own tools as they are given here. */
+/** A call's tools in the form of its request; the provider's own tools unchanged. */
 function schemas(tools: LanguageModelV3CallOptions["tools"]): unknown[] {
   return (tools ?? []).map((t) => {
     if (t.type !== "function") return t;

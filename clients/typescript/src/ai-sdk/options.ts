@@ -6,7 +6,7 @@ import { providerBlock } from "../events.js";
 export const provider = "ai-sdk";
 
 /**
- * The data of a part that its block in the log cannot hold, as a separate block right after
+ * The data of a part for which its block in the log has no field, as a separate block right after
  * it. `of` and `ref` identify the part, since a context may have dropped it.
  */
 export interface Beside {

@@ -99,7 +99,7 @@ function toParts(blocks: readonly OwnBlock[]): Part[] {
   }
   // A stored item must not be referred to by its id without the reasoning before it.
   if (missing) for (const p of parts) for (const of of Object.values(p.providerOptions ?? {})) delete of["itemId"];
-  // Anthropic refuses a blank text. Other providers may need one that has an id of theirs.
+  // Anthropic refuses a blank text. Another provider may need one that has an id of its own.
   return parts.filter((p) => p.type !== "text" || p.providerOptions || p.text.trim() !== "");
 }
 

@@ -2,7 +2,7 @@ import type { GenerateContentResponse, Part } from "@google/genai";
 import { answered, type BlockInit, checkResponse, type EventInit, media, providerBlock, text, toolCall } from "../events.js";
 import type { ModelCall } from "../session.js";
 
-/** Throws if it is no response. One that was blocked has no candidates. */
+/** Throws if it is not a response. A response that was blocked has no candidates. */
 function check(response: GenerateContentResponse): void {
   checkResponse("Gemini's", response, "candidates", "promptFeedback", "usageMetadata", "responseId");
 }

@@ -86,9 +86,9 @@ def _call(raw: Raw) -> Block:
 
 
 def _media(raw: Raw) -> Block | None:
-    """What the log has as media: no texts, which Gemini alone takes as files.
+    """The media of a part. Files that are texts are not media: only Gemini accepts these as files.
 
-    The SDK writes base64 in the alphabet for URLs; the API takes both.
+    The SDK writes base64 in the alphabet for URLs; the API accepts both.
     """
     mime = raw.string("mimeType")
     data = raw.string("data").replace("-", "+").replace("_", "/")

@@ -28,7 +28,7 @@ _ANTHROPIC = ("thinking", "redacted_thinking", "document", "search_result")
 _OPENAI = ("image_url", "input_image", "input_audio")
 # The calls of a message are taken from tool_calls, not from its content.
 _NO_NAME = "unknown_tool"
-"""The tool of a call that names none."""
+"""The tool's name for a call that names none."""
 _CALLS = ("tool_use", "tool_call", "function_call", "input_json_delta", "tool_call_chunk")
 
 
@@ -38,7 +38,7 @@ class Placed:
 
     message: BaseMessage
     event_id: str
-    """The message's id, so that one message is one event, or one made of what it says."""
+    """The message's id, so that one message is one event; or an id made from its content."""
     calls: tuple[str, ...] = ()
     """Of a message of the model: the ids of its calls, the invalid ones last."""
     answers: str = ""
@@ -226,7 +226,7 @@ def messages(context: Context) -> list[BaseMessage]:
 
 
 def _chat(message: dict[str, Any]) -> BaseMessage:
-    """LangChain keeps calls whose arguments are no object apart, and sends them unchanged."""
+    """The message. Calls whose arguments are not an object are invalid calls, sent unchanged."""
     valid: list[Any] = []
     invalid: list[InvalidToolCall] = []
     for call in message.get("tool_calls", ()):

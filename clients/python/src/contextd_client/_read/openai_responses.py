@@ -116,7 +116,7 @@ def _reasoning(raw: Raw) -> Thinking | None:
     sealed = raw.string("encrypted_content")
     item_id = raw.string("id")
     if not sealed:
-        # Without a seal the item cannot be sent again; at most the provider has it by its id.
+        # Without a seal the item cannot be sent again; the provider may still know it by its id.
         return Thinking(text="\n\n".join(texts)) if any(texts) else None
     members = raw.members()
     plain = len(texts) <= 1 and not any(

@@ -29,7 +29,7 @@ from contextd_client import _rawjson, _sdk_json, events
 from contextd_client.v1.event_pb2 import Block, Event, Role, Thinking
 
 PROVIDER = "pydantic-ai"
-"""Whose blocks are what the log has no word for."""
+"""The provider of blocks for parts that the log has no kind of block for."""
 
 _NO_NAME = "unknown_tool"
 _ANY: TypeAdapter[Any] = TypeAdapter(Any)
@@ -41,7 +41,7 @@ class History:
     """A conversation as events, and its contexts as messages.
 
     A part that a context shows unchanged is the original object, with what the log does not
-    hold: provider's details, metadata, times. Two things are not part of the conversation: a
+    have: provider's details, metadata, times. Two things are not part of the conversation: a
     response that the provider interrupted and will continue, and prompts for a single request.
     """
 
@@ -146,7 +146,7 @@ def _response(
 
 
 def _blank(part: Any) -> bool:
-    """A text that Anthropic refuses. Other providers may need one that has an id of theirs."""
+    """Whether it is a blank text, which Anthropic refuses. With an id, a provider may need it."""
     return isinstance(part, TextPart) and not part.content.strip() and not part.id
 
 

@@ -105,10 +105,10 @@ class Caller:
         return await self._repeat(read)
 
     async def _upload(self, call: Callable[[TranscriptServiceStub], Answer]) -> Answer:
-        """What a call answers that sends a stream.
+        """The answer of a call that sends a stream.
 
-        In a thread and over a connection of its own: where the daemon refuses before it has
-        read everything, asyncio's gRPC may report INTERNAL in the place of the reason.
+        It runs in a thread and over a connection of its own: if the daemon refuses before it has
+        read everything, asyncio's gRPC may report INTERNAL instead of the reason.
         """
 
         def upload() -> Answer:
