@@ -24,18 +24,18 @@ type appendStream = grpc.BidiStreamingServer[contextdv1.AppendEventStreamRequest
 // windowBytes bounds the memory of one stream's appends that wait to be durable.
 const windowBytes = 64 << 20
 
-// inFlight is an append on its way, or the error that ends the stream.
+// inFlight is an append that was admitted and not answered, or the error that ends the stream.
 type inFlight struct {
 	pending pendingAppend
 	weight  int64
-	// request is the request's share of the memory budget.
+	// request is the memory that the request has of the budget.
 	request *memory.Grant
 	err     error
 }
 
-// AppendEventStream appends batches as they come, many of them on their way to
-// the disk at once. Answers go out in order; the first error ends the stream
-// after the answers before it, and nothing after it was appended.
+// AppendEventStream appends batches as they arrive; many may wait for the disk at once. Answers are
+// sent in order. The first error ends the stream after the answers before it, and no later batch is
+// appended.
 func (s *Server) AppendEventStream(stream appendStream) error {
 	p := &appendPipeline{
 		server: s,
@@ -43,8 +43,8 @@ func (s *Server) AppendEventStream(stream appendStream) error {
 		window: make(chan inFlight, s.limits.StreamWindow),
 		room:   semaphore.NewWeighted(windowBytes),
 	}
-	// The reader ends at the latest when this handler has returned and gRPC
-	// cancels the stream's context: nothing else wakes it from Recv.
+	// The reader ends at the latest when this handler has returned: gRPC then cancels the stream's
+	// context, which ends Recv. Nothing else does.
 	go p.read()
 	for {
 		select {
@@ -71,7 +71,7 @@ type appendPipeline struct {
 	taken atomic.Int64
 }
 
-// answer waits until an append is durable and says so.
+// answer waits until an append is durable, and sends the answer.
 func (p *appendPipeline) answer(next inFlight) error {
 	defer p.taken.Add(-1)
 	if next.err != nil {

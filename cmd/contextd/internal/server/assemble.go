@@ -128,7 +128,7 @@ func (s *Server) ProjectTranscript(req *contextdv1.ProjectTranscriptRequest, str
 		return err
 	}
 	for i := range events {
-		// Nothing is stored, so the index serves as an id, and the result depends on the request alone.
+		// Nothing is stored, so the index can be the id. The result then depends only on the request.
 		if events[i].ID == "" {
 			events[i].ID = fmt.Sprintf("#%d", i+1)
 		}
@@ -169,7 +169,7 @@ func (s *Server) ProjectTranscript(req *contextdv1.ProjectTranscriptRequest, str
 	})
 }
 
-// timed reports an assembly's duration to the meter. Nothing else reads this clock.
+// timed reports an assembly's duration to the meter. Contexts do not depend on the time that it reads.
 func (s *Server) timed(ctx context.Context, f func() (*assemble.Context, error)) (*assemble.Context, error) {
 	start := s.clock()
 	made, err := f()
@@ -181,15 +181,15 @@ func (s *Server) timed(ctx context.Context, f func() (*assemble.Context, error))
 type contextParts struct {
 	brief bool
 	form  contextdv1.MessageForm
-	// summarizing is the last event of which a summary is being made; 0 if none is.
+	// summarizing is the last event of the span that is being summarised; 0 if none is.
 	summarizing eventlog.Seq
 	header      func(*contextdv1.ContextHeader) error
 	chunk       func(*contextdv1.MessageChunk) error
 	trailer     func(*contextdv1.ContextTrailer) error
 }
 
-// sendContext sends header, chunks and trailer. Send blocks while the client
-// does not read, and fails when it has gone.
+// sendContext sends header, chunks and trailer. Sending blocks while the client does not read, and
+// fails if it has disconnected.
 func (s *Server) sendContext(c *assemble.Context, parts contextParts) error {
 	header := wire.HeaderToProto(c)
 	header.GetBudget().UnknownModel = s.unknownModel(c.Projection.Budget.Model)
@@ -206,7 +206,8 @@ func (s *Server) sendContext(c *assemble.Context, parts contextParts) error {
 	return parts.trailer(wire.TrailerToProto(c))
 }
 
-// sendMessages sends messages of a context, of which the first is at a place.
+// sendMessages sends messages of a context in chunks. first is the index of the first message in the
+// whole context.
 func sendMessages(first int, messages []assemble.Message, form contextdv1.MessageForm, send func(*contextdv1.MessageChunk) error) error {
 	chunk, size := &contextdv1.MessageChunk{}, 0
 	for i, m := range messages {

@@ -8,8 +8,8 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// restoreCallIDs gives results the log's call ids where the runtime took an id from a provider's format, which had to
-// rewrite it. It changes copies of the events.
+// restoreCallIDs replaces call ids that a provider's format had to rewrite, and that a runtime then used in results,
+// by the log's own. It changes copies of the events.
 func (s *Server) restoreCallIDs(ctx context.Context, id, tokenizer string, events []eventlog.Event) error {
 	made := map[string]bool{} // by calls of the batch itself
 	for i := range events {

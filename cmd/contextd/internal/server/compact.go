@@ -56,7 +56,7 @@ func (c *compactions) CompactSession(ctx context.Context, req *contextdv1.Compac
 	return outcomeToProto(out), nil
 }
 
-// UndoCompaction takes compactions back.
+// UndoCompaction reverts compactions.
 func (c *compactions) UndoCompaction(ctx context.Context, req *contextdv1.UndoCompactionRequest) (*contextdv1.UndoCompactionResponse, error) {
 	if err := c.server.refuseDraining(); err != nil {
 		return nil, err

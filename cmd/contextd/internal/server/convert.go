@@ -10,7 +10,7 @@ import (
 
 type convertStream = grpc.BidiStreamingServer[contextdv1.ConvertTranscriptRequest, contextdv1.ConvertTranscriptResponse]
 
-// ConvertTranscript rewrites a transcript for another harness and keeps nothing.
+// ConvertTranscript converts a transcript for another harness, and stores nothing.
 func (t *transcripts) ConvertTranscript(stream convertStream) error {
 	s := t.server
 	if err := s.refuseDraining(); err != nil {
@@ -32,7 +32,7 @@ func (t *transcripts) ConvertTranscript(stream convertStream) error {
 	if err != nil {
 		return err
 	}
-	// What is written is made of copies.
+	// The writer makes copies, which take as much memory as what was read.
 	if err := account.Retain(account.Retained()); err != nil {
 		return err
 	}

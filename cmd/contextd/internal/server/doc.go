@@ -1,4 +1,3 @@
-// Package server serves the API over a store and an assembly engine: it checks
-// limits, fills in what the edge must fill in (ids, times, token counts) and
-// converts. It holds no rule of the log or of reduction.
+// Package server serves the API over a store and an assembly engine. It checks limits, sets ids, times
+// and token counts of new events, and converts messages. It has no rules of the log or of reduction.
 package server

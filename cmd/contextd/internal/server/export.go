@@ -74,7 +74,7 @@ const (
 	exportEvent  = 1 << 10
 )
 
-// exportWork is how many bytes of memory it takes to export sessions.
+// exportWork is how many bytes of memory the export of sessions takes.
 func (s *Server) exportWork(ctx context.Context, all []eventlog.Session) (work uint64, err error) {
 	for _, session := range all {
 		besides, err := harness.EnvelopeBytes(ctx, s.store, session.ID)
@@ -111,7 +111,7 @@ func refusedHarness(field string, err error) error {
 type transcriptWriter struct {
 	send  func(data []byte, report *contextdv1.ExportReport) error
 	piece []byte
-	// turn is held while the writer computes, and not while it sends.
+	// turn is the processor's; the writer has it while it computes, but not while it sends.
 	turn fair.Turn
 	ctx  context.Context
 }
@@ -134,7 +134,7 @@ func (w *transcriptWriter) writeTranscript(t harness.Transcript, name string, wa
 	})
 }
 
-// Write keeps nothing of p.
+// Write implements io.Writer. It copies p.
 func (w *transcriptWriter) Write(p []byte) (int, error) {
 	written := len(p)
 	for len(p) > 0 {
@@ -149,7 +149,7 @@ func (w *transcriptWriter) Write(p []byte) (int, error) {
 			w.piece = nil
 		}
 		if w.piece == nil {
-			// gRPC keeps what it is given until it is sent: a new piece each time.
+			// gRPC keeps a piece until it is sent, so each needs memory of its own.
 			w.piece = make([]byte, 0, chunkBytes)
 		}
 		n := min(len(p), chunkBytes-len(w.piece))

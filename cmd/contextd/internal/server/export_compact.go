@@ -21,8 +21,8 @@ const (
 	exportStrategy = "contextd"
 )
 
-// compactTranscript adds to the first session a compaction with the same effect as its context under the request's
-// budget and policy. Warnings say what the harness will show in another way. Nothing is recorded.
+// compactTranscript adds a compaction to the first session, after which the harness shows what the session's context
+// under the request's budget and policy has. Warnings name the differences. Nothing is recorded.
 func (s *Server) compactTranscript(ctx context.Context, req *contextdv1.ExportTranscriptRequest, sessions []harness.Session, head eventlog.Seq) (warnings []string, err error) {
 	session, err := s.existing(ctx, req.GetSessionId())
 	if err != nil {
@@ -53,8 +53,8 @@ func (s *Server) compactTranscript(ctx context.Context, req *contextdv1.ExportTr
 	return warnings, nil
 }
 
-// inFull changes a policy to drop whole groups and to edit no message if it can: a harness keeps a message whole or
-// not at all.
+// inFull changes a policy so that it drops whole groups, and edits messages only if it must: a harness has a message
+// whole or not at all.
 func inFull(p reduce.Policy) reduce.Policy {
 	p.ToolResults = reduce.ToolResults{Default: reduce.Retention{Never: true}}
 	p.Duplicates = false
@@ -63,8 +63,8 @@ func inFull(p reduce.Policy) reduce.Policy {
 	return p
 }
 
-// boundaryOf makes the compaction event for what a context collapsed; false if it collapsed nothing. The events are
-// those of the log up to the context's head, in order.
+// boundaryOf makes the compaction event for the groups that a context collapsed; false if there are none. events are
+// all events of the log up to the context's head.
 func boundaryOf(c *assemble.Context, events []eventlog.Event) (eventlog.Event, bool) {
 	var texts []string
 	for i := range c.Messages {
@@ -101,7 +101,7 @@ func boundaryOf(c *assemble.Context, events []eventlog.Event) (eventlog.Event, b
 	}, true
 }
 
-// newest is the last time that an event states.
+// newest returns the latest time of the events.
 func newest(events []eventlog.Event) (at time.Time) {
 	for _, e := range events {
 		if e.Time.After(at) {

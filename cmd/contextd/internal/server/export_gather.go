@@ -16,8 +16,8 @@ import (
 // listPage is how many sessions are listed at once to find those of subagents.
 const listPage = 256
 
-// transcriptOf reads a session, and after it the subagents' sessions that were imported with it, in the form in which
-// the harness's reader made them.
+// transcriptOf reads a session and the subagents' sessions that were imported with it, and restores the form in which
+// the harness's reader had made them.
 func (s *Server) transcriptOf(ctx context.Context, all []eventlog.Session) (out harness.Transcript, err error) {
 	id := all[0].ID
 	for _, session := range all {
@@ -81,7 +81,7 @@ func belongs(session eventlog.Session, id string) bool {
 // stem is an id without the number at its end.
 func stem(id string) string { return strings.TrimRight(id, "0123456789") }
 
-// asRead reads a session's events without what the log and the import added to them.
+// asRead reads a session's events, and removes what the log and the import added to them.
 func (s *Server) asRead(ctx context.Context, session eventlog.Session) ([]eventlog.Event, error) {
 	events := make([]eventlog.Event, 0, session.Head)
 	for e, err := range s.store.Read(ctx, session.ID, 1, session.Head) {
@@ -94,7 +94,7 @@ func (s *Server) asRead(ctx context.Context, session eventlog.Session) ([]eventl
 	return events, nil
 }
 
-// standing drops compactions that were undone from a whole log: a harness would go on as if they held.
+// standing removes compactions that were reverted from the events of a whole log: a harness would apply them.
 func standing(events []eventlog.Event) []eventlog.Event {
 	var compactions reduce.Compactions
 	for i, e := range events {

@@ -52,8 +52,8 @@ func (c *compactions) ServeHooks(stream hookStream) error {
 	if err := stream.SendHeader(nil); err != nil {
 		return err
 	}
-	// The reader ends at the latest when this handler has returned and gRPC
-	// cancels the stream's context: nothing else wakes it from Recv.
+	// The reader ends at the latest when this handler has returned: gRPC then cancels the stream's
+	// context, which ends Recv. Nothing else does.
 	go func() {
 		end(guard.Run(c.server.logger, "replies of hooks", func() error { return takeReplies(stream, s) }))
 	}()
@@ -98,7 +98,7 @@ func receiveSubscription(stream hookStream) (lifecycle.Subscription, error) {
 	}, nil
 }
 
-// takeReplies hands replies over until the stream ends or one is wrong.
+// takeReplies passes replies to the subscriber until the stream ends or a reply is invalid.
 func takeReplies(stream hookStream, s *lifecycle.Subscriber) error {
 	for {
 		req, err := stream.Recv()

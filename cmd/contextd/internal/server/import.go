@@ -22,9 +22,9 @@ type transcripts struct {
 
 type importStream = grpc.ClientStreamingServer[contextdv1.ImportTranscriptRequest, contextdv1.ImportTranscriptResponse]
 
-// ImportTranscript reads a transcript into a session. Conversations of subagents
-// become forks of it that share nothing, named after it. It may be repeated: what is in
-// the log already is not appended again.
+// ImportTranscript reads a transcript into a session. Conversations of subagents become forks that
+// are named after the session and share no events with it. It may be repeated: events that the log
+// already has are not appended again.
 func (t *transcripts) ImportTranscript(stream importStream) error {
 	s := t.server
 	if err := s.refuseDraining(); err != nil {
@@ -39,7 +39,7 @@ func (t *transcripts) ImportTranscript(stream importStream) error {
 		return err
 	}
 	defer account.Close()
-	// What a re-export needs is made of the file, so the file itself is scrubbed.
+	// The envelopes for a later export have parts of the file, so the file itself is scrubbed.
 	body.scrub = s.scrub
 	read, err := body.transcript("header.harness", header.GetHarness(), account)
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *Server) checkImport(ctx context.Context, id string, part importPart) er
 	return s.checkTarget(ctx, target, part)
 }
 
-// checkPart refuses to add a subagent's conversation to a session of something else.
+// checkPart refuses to add a subagent's conversation to a session that is not of the same subagent.
 func (s *Server) checkPart(ctx context.Context, id, target string) error {
 	session, err := s.store.Session(ctx, target)
 	if _, ok := errors.AsType[*eventlog.NotFoundError](err); ok {
@@ -135,7 +135,7 @@ func (s *Server) checkPart(ctx context.Context, id, target string) error {
 }
 
 // beginPart makes the session of a part. A subagent's session is a fork of the session that started it, which must
-// exist; it shares no events with it and has its settings.
+// exist. The fork has the settings of that session, and shares no events with it.
 func (s *Server) beginPart(ctx context.Context, id string, part harness.Session, labels map[string]string) error {
 	target, parent := partID(id, part.Suffix), ""
 	if part.Suffix == "" {
@@ -170,7 +170,7 @@ func (s *Server) importSession(ctx context.Context, id string, begin func() erro
 			return err
 		}
 	}
-	// All batches must go to one incarnation: in another, the transcript would begin in the middle.
+	// All batches must go to one incarnation: a later one would not have the beginning of the transcript.
 	whole := part.besides[""]
 	for events := part.Events; len(events) > 0; {
 		n := part.batch(s.limits, events)
@@ -215,7 +215,7 @@ func (s *Server) importBatch(ctx context.Context, id string, session eventlog.Se
 	return nil
 }
 
-// importPart is one session of a transcript. Its envelopes are by event id; those of the session itself are under "".
+// importPart is one session of a transcript. Its envelopes are listed by event id; those of the session itself are under "".
 type importPart struct {
 	harness.Session
 	besides map[string][]harness.Envelope
@@ -232,7 +232,7 @@ func partOf(s harness.Session) importPart {
 // size is the size of an event with its envelopes.
 func (p importPart) size(e eventlog.Event) uint64 { return eventlog.Size(e) + p.sizeBesides(e.ID) }
 
-// sizeBesides is the size of the envelopes of an event, or, for "", of the session.
+// sizeBesides returns the size of the envelopes of an event, or for "" of those of the session.
 func (p importPart) sizeBesides(event string) (n uint64) {
 	for _, one := range p.besides[event] {
 		n += uint64(len(one.Difference))
@@ -240,11 +240,10 @@ func (p importPart) sizeBesides(event string) (n uint64) {
 	return n
 }
 
-// importBatchBytes keeps batches of an import small enough to leave room for
-// others.
+// importBatchBytes limits a batch of an import, so that other writers have their turns in between.
 const importBatchBytes = 1 << 20
 
-// batch is how many of the events go into the next batch: at least one.
+// batch returns how many of the events go into the next batch: at least one.
 func (p importPart) batch(l limit.Limits, events []eventlog.Event) int {
 	var total uint64
 	for i, e := range events {

@@ -11,7 +11,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Labels that an import adds to the harness's own, so that an export can restore what they record.
+// Labels that an import adds to the harness's own. An export needs them to restore the transcript.
 const (
 	// labelParentSession is the id of the session with which this subagent's session was imported.
 	labelParentSession = "harness.parent_session"
@@ -22,8 +22,8 @@ const (
 	labelUntimed = "harness.untimed"
 )
 
-// partLabels are the labels of a session that is imported into id; warn gets what is left
-// out.
+// partLabels returns the labels of a session that is imported into id. warn is called for each that is
+// omitted.
 func partLabels(id string, part harness.Session, warn func(string)) map[string]string {
 	if part.Suffix == "" {
 		return part.Labels

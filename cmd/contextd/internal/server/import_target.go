@@ -11,8 +11,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// checkTarget refuses to import a part into a session that holds something else, or that
-// has no room for it.
+// checkTarget refuses to import a part into a session that has something else, or no room for the part.
 func (s *Server) checkTarget(ctx context.Context, id string, part importPart) error {
 	session, err := s.store.Session(ctx, id)
 	var missing *eventlog.NotFoundError
@@ -37,7 +36,8 @@ func (s *Server) checkTarget(ctx context.Context, id string, part importPart) er
 	return s.checkImportRoom(ctx, session, part, known)
 }
 
-// checkNewest refuses a part in which an unknown event comes before a known one: appended, it would come after it.
+// checkNewest refuses a part in which an event that the log lacks comes before one that it has: appended, it would
+// come after that.
 func checkNewest(id string, events []eventlog.Event, known map[string]bool) error {
 	missing := ""
 	for _, e := range events {
@@ -62,8 +62,8 @@ func changedTranscript(id string, err error) error {
 	return fmt.Errorf("import into session %q: %w", id, err)
 }
 
-// checkSame refuses a part whose conversation is not the session's, however long each is. The harness's session id
-// decides; if one of them has none, the first event does.
+// checkSame refuses a part that is another conversation than the session's. The harness's session ids are compared;
+// if one of them has none, the first events are.
 func (s *Server) checkSame(ctx context.Context, session eventlog.Session, part harness.Session) error {
 	have, want := session.Labels[transcript.LabelSessionID], part.Labels[transcript.LabelSessionID]
 	if have != "" && want != "" {

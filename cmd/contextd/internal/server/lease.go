@@ -13,11 +13,11 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// errNoPull is for workers that have nothing to wait for.
+// errNoPull refuses workers for which there will be no tasks.
 var errNoPull = &apierr.NotConfiguredError{Setting: "summarizers", Reason: "no summarizer of type pull is configured"}
 
-// LeaseSummaryTasks sends tasks as they come up. One that the worker does not
-// complete goes to somebody else when its lease is over.
+// LeaseSummaryTasks sends tasks as they arise. A task that the worker does not complete before its
+// lease ends is offered to any worker again.
 func (c *compactions) LeaseSummaryTasks(req *contextdv1.LeaseSummaryTasksRequest, stream grpc.ServerStreamingServer[contextdv1.LeaseSummaryTasksResponse]) error {
 	if c.tasks == nil {
 		return errNoPull
@@ -38,8 +38,8 @@ func (c *compactions) LeaseSummaryTasks(req *contextdv1.LeaseSummaryTasksRequest
 	}
 }
 
-// CompleteSummaryTask takes a text back. It goes on while the daemon drains: what
-// a model was paid for is stored if it can be.
+// CompleteSummaryTask stores the text of a task. It is also accepted while the daemon drains, since a
+// model was paid for the text.
 func (c *compactions) CompleteSummaryTask(ctx context.Context, req *contextdv1.CompleteSummaryTaskRequest) (*contextdv1.CompleteSummaryTaskResponse, error) {
 	if c.tasks == nil {
 		return nil, errNoPull

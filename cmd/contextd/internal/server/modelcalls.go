@@ -11,8 +11,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// RecordModelCall keeps what the provider counted, and answers with what was
-// learnt.
+// RecordModelCall stores what the provider counted, and answers with the calibration learnt from it.
 func (s *Server) RecordModelCall(ctx context.Context, req *contextdv1.RecordModelCallRequest) (*contextdv1.RecordModelCallResponse, error) {
 	if err := s.refuseDraining(); err != nil {
 		return nil, err
@@ -63,8 +62,8 @@ func (s *Server) ListModelCalls(ctx context.Context, req *contextdv1.ListModelCa
 	return out, nil
 }
 
-// ExplainCall says what the model saw in a recorded call, or would see where none is
-// recorded. It computes the projection again, and changes nothing.
+// ExplainCall says what the model saw in a recorded call, or would see now if no call is recorded. It
+// computes the projection again, and changes nothing.
 func (s *Server) ExplainCall(ctx context.Context, req *contextdv1.ExplainCallRequest) (*contextdv1.ExplainCallResponse, error) {
 	preview, err := s.preview(ctx, req.GetSessionId())
 	if err != nil {

@@ -37,8 +37,8 @@ const (
 	smallPolicy  = 32 << 10
 )
 
-// takePolicy checks a request's policy and budget against the limit. Before anybody decodes them it takes memory for
-// them, and for those of the session, if one is named.
+// takePolicy checks a request's policy and budget against the limit, and takes the memory for decoding them; if a
+// session is named, also that for the session's.
 func (s *Server) takePolicy(ctx context.Context, session string, policy *contextdv1.Policy, b *contextdv1.Budget) (*memory.Grant, error) {
 	if err := s.limits.CheckPolicy(policy, b); err != nil {
 		return nil, err

@@ -69,8 +69,8 @@ func listedProjection(ctx context.Context, r records.Projection, facts *pointers
 	return wire.RecordedToProto(r, completed), nil
 }
 
-// A page of what may be large stays below 1 MiB, its token and frame included; an entry has a tag
-// and a length.
+// A page of entries that may be large stays below 1 MiB, with its token and frame. An entry has a tag and
+// a length.
 const (
 	maxPageBytes  = 1<<20 - 4<<10
 	entryOverhead = 8
@@ -112,7 +112,7 @@ func (s *Server) replay(ctx context.Context, sessionID, projectionID string) (as
 	}, nil
 }
 
-// RenderProjection sends what a recorded projection is made of.
+// RenderProjection sends the messages of a recorded projection.
 func (s *Server) RenderProjection(req *contextdv1.RenderProjectionRequest, stream grpc.ServerStreamingServer[contextdv1.RenderProjectionResponse]) error {
 	replay, out, err := s.replay(stream.Context(), req.GetSessionId(), req.GetProjectionId())
 	if err != nil {
@@ -138,7 +138,7 @@ func (s *Server) projection(ctx context.Context, sessionID string, r records.Pro
 	return out, err
 }
 
-// ResolvePointer gives back the raw body of a pointer.
+// ResolvePointer returns the raw body of a pointer.
 func (s *Server) ResolvePointer(ctx context.Context, req *contextdv1.ResolvePointerRequest) (*contextdv1.ResolvePointerResponse, error) {
 	if _, err := s.existing(ctx, req.GetSessionId()); err != nil {
 		return nil, err

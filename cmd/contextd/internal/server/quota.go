@@ -16,7 +16,7 @@ type Quota struct {
 	store           eventlog.Log
 	sessions, bytes bound
 	clock           func() time.Time
-	// turn is a lock, with a token in it while it is free. It guards the fields below.
+	// turn is the lock of the fields below. It has one token in it while it is free.
 	turn chan struct{}
 	// leaving are sessions under deletion, by incarnation. They are counted until they are gone: an id may be free
 	// long before its deletion ends.
@@ -38,7 +38,7 @@ type leaver struct {
 	gone  func() bool
 }
 
-// Sessions is how many there are, and Bytes what their logs hold.
+// Sessions returns the number of sessions.
 func (q *Quota) Sessions() int64 { return q.sessions.used.Load() }
 
 // bytesWithin is how long Bytes waits for a store, once in countEvery: Prometheus waits 10 seconds for all metrics of all
@@ -60,7 +60,7 @@ func (q *Quota) Bytes() int64 {
 	return max(q.bytes.used.Load(), 0)
 }
 
-// start counts what there is.
+// start counts the existing sessions and bytes.
 func (q *Quota) start(ctx context.Context) error {
 	q.turn, q.leaving = make(chan struct{}, 1), map[eventlog.Incarnation]leaver{}
 	sessions, err := q.count(ctx)
@@ -101,9 +101,9 @@ func (b *bound) take(n int64) error {
 	return &apierr.LimitError{Field: "session_id", Setting: b.setting, Limit: b.limit, Actual: uint64(after), Unit: b.unit}
 }
 
-// makeSession calls f, which makes a session or fails, if there is room for one. If there is a limit, makers run one
-// after the other, so that one that fails does not keep another from the last place. f runs on when ctx ends, because
-// a session that it made would not be counted.
+// makeSession calls f, which makes a session or fails, if there is room for one. If there is a limit, calls run one
+// after the other: otherwise one that fails could take the last place from one that would not. f goes on when ctx
+// ends, because a session that it made would otherwise not be counted.
 func (q *Quota) makeSession(ctx context.Context, f func(context.Context) error) error {
 	if q.sessions.limit > 0 {
 		if err := q.enter(ctx); err != nil {
@@ -126,8 +126,8 @@ func (q *Quota) makeSession(ctx context.Context, f func(context.Context) error) 
 	return err
 }
 
-// countEvery is how often bytes are counted again. Only then are artifacts counted, and the bytes returned that were
-// taken for an append whose commit failed or was not waited for.
+// countEvery is how often bytes are counted again. In between, artifacts are not counted, and an append whose commit
+// failed or was not waited for counts.
 const countEvery = time.Minute
 
 // recount counts the bytes again if it is time. The caller has the turn.
@@ -139,7 +139,7 @@ func (q *Quota) recount(ctx context.Context) error {
 	return err
 }
 
-// stored is how many bytes of a quota a session takes.
+// stored returns how many bytes of a quota a session takes.
 func stored(s eventlog.Session) uint64 { return s.LogBytes + s.ArtifactBytes }
 
 // grow takes bytes for an append or a fork. With bytes 0 it refuses if the quota is exceeded already.
@@ -191,7 +191,7 @@ func (q *Quota) enter(ctx context.Context) error {
 
 func (q *Quota) leave() { q.turn <- struct{}{} }
 
-// quotas are those that apply to a session: its tenant's, and that of the store.
+// quotas are the quotas that apply to a session: its tenant's and the store's.
 type quotas []*Quota
 
 func (qs quotas) makeSession(ctx context.Context, f func(context.Context) error) error {

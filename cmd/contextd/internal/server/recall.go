@@ -10,7 +10,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// ListRecallTools lists the tools of a session's model. The session need not be there yet.
+// ListRecallTools lists the tools of a session's model. The session need not exist yet.
 func (s *Server) ListRecallTools(ctx context.Context, req *contextdv1.ListRecallToolsRequest) (*contextdv1.ListRecallToolsResponse, error) {
 	format, err := wire.FormatToDomain(req.GetFormat())
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Server) ListRecallTools(ctx context.Context, req *contextdv1.ListRecall
 	return out, nil
 }
 
-// recallName is what the model calls the tool that returns a pointer's body.
+// recallName returns the name by which the model calls the tool that returns a pointer's body.
 func recallName(policy assemble.Policy, asked string) string {
 	switch {
 	case asked != "":

@@ -30,8 +30,8 @@ import (
 // Meter counts what the services did. All methods may be called from any
 // goroutine and must not block.
 type Meter interface {
-	// Appended counts a batch that is durable: since its admission, its new events
-	// and their content bytes.
+	// Appended counts a batch that is durable: the time since its admission, its new events and their
+	// content bytes.
 	Appended(ctx context.Context, took time.Duration, events int, bytes uint64)
 	// Assembling is called before an assembly for a session, in the context of its call.
 	Assembling(ctx context.Context, sessionID string)
@@ -43,34 +43,34 @@ type Meter interface {
 	Shadowed(ctx context.Context, s Shadowed)
 }
 
-// Options are what a server is made of. Meter, Tasks and Scrub may be nil, all other fields
-// are required.
+// Options are the parts of a server. Meter, All, Processor, Tasks and Scrub may be nil; all other
+// fields are required.
 type Options struct {
 	Tenant
-	// Gauges opens the gauge of a tokenizer, or says that there is none.
+	// Gauges opens the gauge of a tokenizer. It returns an error if there is none.
 	Gauges   func(tokenizer string) (budget.Gauge, error)
 	Models   budget.Models
 	Policies policy.Set
-	// Budget applies where neither request nor session brings one.
+	// Budget applies if neither the request nor the session has one.
 	Budget *contextdv1.Budget
 	Limits limit.Limits
-	// All has the sessions of all tenants; nil if this tenant's are all.
+	// All has the sessions of all tenants; nil if there is only this tenant.
 	All eventlog.Log
 	// Count counts sessions for metrics even without a limit.
 	Count bool
-	// Work is the memory for what calls read from logs and derive from it.
+	// Work is the memory for events that calls read, and for what they compute from them.
 	Work *memory.Budget
 	// PolicyWork is the memory for large policies, which calls take before Work.
 	PolicyWork *memory.Budget
 	// Processor has the turns for long computations; nil does not limit them.
 	Processor *fair.Turns
-	// Clock gives events without a time theirs, and sessions their dates.
+	// Clock is for the times of events that have none, and of sessions.
 	Clock func() time.Time
-	// NewID gives events without an id theirs.
+	// NewID makes ids for events that have none.
 	NewID func() (string, error)
 }
 
-// Tenant is what serves the sessions of one tenant. Nothing in it knows of another's.
+// Tenant has the parts that serve the sessions of one tenant. None of them has access to another's.
 type Tenant struct {
 	Store  eventlog.Store
 	Engine *assemble.Engine
@@ -78,7 +78,7 @@ type Tenant struct {
 	Meter  Meter
 	// Scrub replaces credentials in what is stored; nil replaces nothing.
 	Scrub *scrub.Scrubber
-	// Hooks are fired by whoever compacts, and Lifecycle has what happened.
+	// Hooks are the subscribers to ask before and after compactions; Lifecycle has the events of sessions.
 	Hooks     *lifecycle.Hooks
 	Lifecycle *lifecycle.Journal
 	// Tasks is nil if no summarizer is of type pull.
@@ -103,8 +103,8 @@ type Server struct {
 	quotas quotas
 }
 
-// shared is what the servers of all tenants have in common. Of sessions it holds only cached settings, which are
-// found by incarnation.
+// shared has the parts that the servers of all tenants share. All that it has of sessions is a cache of their
+// settings, by incarnation.
 type shared struct {
 	gauges   func(string) (budget.Gauge, error)
 	models   budget.Models
@@ -121,13 +121,12 @@ type shared struct {
 	count    bool
 	total    quotas // that of all tenants, if anything is counted for it
 
-	// draining ends when the servers begin to drain.
+	// draining is a context that ends when the servers begin to drain.
 	draining context.Context
 	drain    context.CancelFunc
 }
 
-// New returns a server. It takes over nothing: the caller closes the store after
-// the last call has ended.
+// New returns a server. The caller keeps the parts, and closes the store after the last call has ended.
 func New(ctx context.Context, o Options) (*Server, error) {
 	if err := o.Limits.Validate(); err != nil {
 		return nil, err
@@ -162,8 +161,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	return all.For(ctx, o.Tenant)
 }
 
-// For returns a server for another tenant. The two have limits, policies and memory in
-// common, and drain together.
+// For returns a server for another tenant. Both share limits, policies and memory, and drain together.
 func (s *shared) For(ctx context.Context, t Tenant) (*Server, error) {
 	of := &Server{shared: s, store: t.Store, engine: t.Engine, logger: t.Logger, meter: t.Meter, scrub: t.Scrub}
 	if of.meter == nil {
@@ -177,7 +175,7 @@ func (s *shared) For(ctx context.Context, t Tenant) (*Server, error) {
 	return of, err
 }
 
-// quota makes a Quota that counts the store's sessions; none if there is no limit and no metric that needs it.
+// quota returns a Quota that counts the store's sessions; none if neither a limit nor a metric needs it.
 func (s *shared) quota(ctx context.Context, store eventlog.Log, setting string, sessions uint64, byteSetting string, bytes uint64) (quotas, error) {
 	if sessions == 0 && bytes == 0 && !s.count {
 		return nil, nil
@@ -190,7 +188,7 @@ func (s *shared) quota(ctx context.Context, store eventlog.Log, setting string, 
 	return quotas{q}, q.start(ctx)
 }
 
-// Quotas are the tenant's quota and that of the store, if sessions are counted.
+// Quotas returns the tenant's quota and that of the store, as far as sessions are counted.
 func (s *Server) Quotas() []*Quota { return s.quotas }
 
 // SetPolicies replaces the named policies. Calls under way keep the old ones. It may be called from any goroutine.

@@ -18,7 +18,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// defaultPage is the size of a page where a request does not say.
+// defaultPage is the size of a page if the request does not give one.
 const defaultPage = 100
 
 // CreateSession makes an empty session with settings of its own.
@@ -64,7 +64,7 @@ func (s *Server) create(ctx context.Context, session eventlog.Session) (eventlog
 	return out, err
 }
 
-// GetSession describes a session.
+// GetSession returns a session with its settings.
 func (s *Server) GetSession(ctx context.Context, req *contextdv1.GetSessionRequest) (*contextdv1.GetSessionResponse, error) {
 	session, err := s.store.Session(ctx, req.GetSessionId())
 	if err != nil {
@@ -94,7 +94,7 @@ func (s *Server) ListSessions(ctx context.Context, req *contextdv1.ListSessionsR
 	}
 	out := &contextdv1.ListSessionsResponse{}
 	for size, bytes, step := pageSize(req.GetPageSize()), 0, listStep; ; {
-		// One more than is wanted shows whether there is a next page.
+		// One session more than the page has shows whether there is a next page.
 		some := min(size-len(out.GetSessions()), step)
 		sessions, err := s.store.ListSessions(ctx, eventlog.SessionQuery{After: after, Limit: some + 1, Labels: req.GetLabels()})
 		if err != nil {
@@ -122,8 +122,8 @@ func (s *Server) ListSessions(ctx context.Context, req *contextdv1.ListSessionsR
 	}
 }
 
-// A page of sessions ends early if it gets large, as large policies make it. Sessions are read a few at a time, and
-// more at a time while they are small.
+// A page of sessions ends early if large policies make it large. Sessions are read a few at a time, and more at a time
+// as long as they are small.
 const (
 	listStep  = 3
 	listBytes = 2 << 20
@@ -205,7 +205,7 @@ func pageSize(asked uint32) int {
 	return int(asked)
 }
 
-// A page token is opaque to clients: the key after which the page starts.
+// encodePageToken returns a page token, which is opaque to clients: it has the key after which the page starts.
 func encodePageToken(after string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(after))
 }

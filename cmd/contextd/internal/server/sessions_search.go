@@ -36,7 +36,7 @@ func (p place) compare(other place) int {
 	return cmp.Or(cmp.Compare(other.Key, p.Key), strings.Compare(p.ID, other.ID))
 }
 
-// first is a heap that keeps a page's worth of first places, with the last of them on top.
+// first is a heap of the first places in the order, as many as a page has, with the last of them on top.
 type first []place
 
 func (f first) Len() int           { return len(f) }
@@ -49,8 +49,8 @@ func (f *first) Pop() any {
 	return last
 }
 
-// searchSessions lists sessions that contain a text, or sorts them in an order that the store does not keep. It reads
-// all sessions, and holds no more than a page of them.
+// searchSessions lists sessions that contain a text, or in an order that the store does not keep. It reads all
+// sessions, but has at most a page of them in memory.
 func (s *Server) searchSessions(ctx context.Context, req *contextdv1.ListSessionsRequest, token string) (*contextdv1.ListSessionsResponse, error) {
 	var after *place
 	if token != "" {
@@ -87,7 +87,7 @@ func (s *Server) searchSessions(ctx context.Context, req *contextdv1.ListSession
 	return out, nil
 }
 
-// listed is a session as lists show it. A damaged one is described as far as it is known.
+// listed returns a session for a list. A damaged session has only the fields that can be read.
 func (s *Server) listed(ctx context.Context, id string) (eventlog.Session, error) {
 	session, err := s.store.Session(ctx, id)
 	if _, damaged := errors.AsType[*eventlog.CorruptError](err); damaged {
@@ -98,8 +98,8 @@ func (s *Server) listed(ctx context.Context, id string) (eventlog.Session, error
 
 var errFull = errors.New("all are found")
 
-// placesAfter are the first limit places after one, in order. As it goes through all sessions, it takes a turn of the
-// processor.
+// placesAfter returns the first limit places after one, in order. It takes a turn of the processor, because it goes
+// through all sessions.
 func (s *Server) placesAfter(ctx context.Context, req *contextdv1.ListSessionsRequest, after *place, limit int) ([]place, error) {
 	done, err := s.turns.Take(ctx)
 	if err != nil {

@@ -15,30 +15,30 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// tokenizer is the one that a budget counts by; nil is the daemon's budget.
+// tokenizer returns the tokenizer of a budget; nil is the daemon's budget.
 func (s *shared) tokenizer(b *contextdv1.Budget) (string, error) {
 	resolved, err := wire.BudgetToDomain(b, s.budget).Resolve(s.models)
 	if err != nil {
 		return "", err
 	}
-	// By name alone: opening one may take long, and the daemon does it before it
-	// reports to be ready.
+	// Only the name is checked: opening a tokenizer may take long, and the daemon does so before it reports
+	// that it is ready.
 	if !slices.Contains(budget.Tokenizers(), resolved.Tokenizer) {
 		return "", &budget.SpecError{Field: "tokenizer", Reason: fmt.Sprintf("%q is none of %s", resolved.Tokenizer, strings.Join(budget.Tokenizers(), ", "))}
 	}
 	return resolved.Tokenizer, nil
 }
 
-// knownSession is a session with its settings; if the session does not exist, the settings that it would get.
+// knownSession is a session with its settings; if the session does not exist, with the settings that it would get.
 type knownSession struct {
 	session  eventlog.Session
 	settings settings
 	exists   bool
 }
 
-// lost returns *eventlog.LostError if the session's log is not the one that a client knows, ends before what it
-// knows, or has other events there. A client without a mark accepts any log. It reads the store only for a mark with
-// a chain that is older than the session.
+// lost returns an *eventlog.LostError if the session's log is another one than mark is of, is shorter, or has other
+// events at the mark. Without a mark any log is accepted. It reads the store only if mark has a chain head and is older
+// than the session's head.
 func (s *Server) lost(ctx context.Context, id string, k knownSession, mark *contextdv1.LogMark) error {
 	if mark == nil {
 		return nil
@@ -110,12 +110,12 @@ func (s *shared) newSettings(w wire.Settings) (settings, error) {
 	return settings{policy: w.Policy, budget: w.Budget, tokenizer: tokenizer}, nil
 }
 
-// existing is settingsOf for calls that need the session to be there.
+// existing is settingsOf for calls that need an existing session.
 func (s *Server) existing(ctx context.Context, id string) (settings, error) {
 	return s.existingAs(ctx, id, nil)
 }
 
-// existingAs is existing for calls whose client may know the log by a mark.
+// existingAs is existing for calls with an optional mark of the log that the client knows.
 func (s *Server) existingAs(ctx context.Context, id string, mark *contextdv1.LogMark) (settings, error) {
 	found, err := s.settingsOf(ctx, id)
 	if err == nil {
@@ -140,8 +140,8 @@ func (s *Server) spec(of settings, request *contextdv1.Budget, injections []rend
 	return spec
 }
 
-// preview asks for a session's context by its own policy and budget, in contextd's own format and
-// without a record.
+// preview returns the request for a session's context under its own policy and budget, in contextd's own
+// format and without a record.
 func (s *Server) preview(ctx context.Context, id string) (assemble.Request, error) {
 	session, err := s.existing(ctx, id)
 	if err != nil {
@@ -156,8 +156,7 @@ func (s *Server) preview(ctx context.Context, id string) (assemble.Request, erro
 	}, nil
 }
 
-// Warm opens the tokenizer that sessions without a budget of their own count by,
-// so that no call has to wait for it.
+// Warm opens the tokenizer of the daemon's budget, so that no call has to wait for it.
 func (s *shared) Warm() error {
 	name, err := s.tokenizer(nil)
 	if err != nil {

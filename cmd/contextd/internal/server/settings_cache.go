@@ -17,8 +17,7 @@ const (
 	cachedBytes    = 8 << 20
 )
 
-// settings are what every call on a session needs to know of it. They never
-// change while the session lives.
+// settings are the policy, budget and tokenizer of a session. They never change while the session exists.
 type settings struct {
 	policy *contextdv1.Policy
 	budget *contextdv1.Budget

@@ -17,11 +17,12 @@ type Shadowed struct {
 	// Policy is the name of the shadow policy, and Shadow what it would have sent.
 	Policy string
 	records.Shadow
-	// Took is how long it was computed and stored.
+	// Took is how long it took to compute and store it.
 	Took time.Duration
-	// UsedTokens and UsedStable are those of the context that was sent, without injections.
+	// UsedTokens and UsedStable are the tokens of the context that was sent, without injections, and those of its
+	// prefix that is as before.
 	UsedTokens, UsedStable uint64
-	// Err is why it was not computed: ErrShadowsWait, assemble.ErrShadowInUse or another.
+	// Err says why it was not computed: ErrShadowsWait, assemble.ErrShadowInUse or another error.
 	Err error
 }
 
@@ -36,8 +37,8 @@ const (
 	shadowTime = 30 * time.Second
 )
 
-// shadows computes shadows one after the other, each after its context was sent, so that no call waits for a shadow
-// or fails because of one.
+// shadows computes shadows one after the other, each after its context was sent. So no call waits for a shadow or fails
+// because of one.
 type shadows struct {
 	server *Server
 	ctx    context.Context
@@ -94,7 +95,7 @@ func (s *shadows) add(one shadowed) {
 	}
 }
 
-// run computes the queued shadows until none waits.
+// run computes the queued shadows until the queue is empty.
 func (s *shadows) run() {
 	for {
 		s.mu.Lock()
@@ -128,7 +129,8 @@ func (s *shadows) compute(next shadowed) {
 	s.server.meter.Shadowed(ctx, out)
 }
 
-// StopShadows computes the shadows that wait, until ctx ends. It returns when none is computed any more.
+// StopShadows computes the queued shadows until ctx ends, and drops the others. No shadow is being computed when it
+// returns.
 func (s *Server) StopShadows(ctx context.Context) {
 	all := &s.shadows
 	all.mu.Lock()

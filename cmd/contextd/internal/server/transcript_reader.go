@@ -12,7 +12,7 @@ import (
 	"github.com/contextd/contextd/internal/scrub"
 )
 
-// openTranscript receives the header of a file and returns what reads the rest of it.
+// openTranscript receives the header of a file, and returns a reader of its bytes.
 func openTranscript[R interface{ GetData() []byte }, H any](ctx context.Context, turns *fair.Turns, receive func() (R, error), header func(R) *H, limit uint64) (*H, *transcriptReader, error) {
 	first, err := receive()
 	if errors.Is(err, io.EOF) || err == nil && header(first) == nil {
@@ -29,7 +29,7 @@ func openTranscript[R interface{ GetData() []byte }, H any](ctx context.Context,
 
 // transcriptReader reads a file's bytes out of a stream.
 type transcriptReader struct {
-	// receive returns the next bytes, and whether a header came instead.
+	// receive returns the next bytes, or header true if a header arrived instead.
 	receive func() (data []byte, header bool, err error)
 	rest    []byte
 	read    uint64
@@ -37,7 +37,7 @@ type transcriptReader struct {
 	err     error // other than io.EOF
 	// scrub replaces credentials in the file; nil replaces nothing.
 	scrub *scrub.Scrubber
-	// turn is of the processor, for what reads the file and not while it waits for more.
+	// turn is the processor's; it is taken while the file is parsed, but not while more of it is awaited.
 	turn fair.Turn
 	ctx  context.Context
 }
@@ -72,8 +72,8 @@ func (r *transcriptReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// transcript reads the whole file as the harness of this name wrote it, which the field
-// holds. Empty: as its content says.
+// transcript reads the whole file as one of the named harness; if name is empty, it is detected from the
+// content. field is the request's field with the name, for errors.
 func (r *transcriptReader) transcript(field, name string, account *harness.Account) (harness.Transcript, error) {
 	if name != "" {
 		if err := refusedHarness(field, harness.CheckReader(name)); err != nil {
@@ -83,7 +83,7 @@ func (r *transcriptReader) transcript(field, name string, account *harness.Accou
 	defer r.turn.End()
 	read, err := harness.ReadWithin(r.scrub.NewReader(r), name, account)
 	if r.err != nil {
-		// The reader may have wrapped it, or taken a broken file for a short one.
+		// The harness's reader may have wrapped this error, or read the part before it as a complete file.
 		return read, r.err
 	}
 	if err != nil {
@@ -92,7 +92,7 @@ func (r *transcriptReader) transcript(field, name string, account *harness.Accou
 	return read, r.drain()
 }
 
-// drain reads what the harness's reader left.
+// drain reads the rest of the file, which the harness's reader did not read.
 func (r *transcriptReader) drain() error {
 	_, err := io.Copy(io.Discard, r)
 	return err

@@ -11,8 +11,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// WatchLifecycle sends what comes after the request's cursors, and what happens from the
-// moment its headers go out.
+// WatchLifecycle sends the events after the request's cursors, and those that happen from the moment at
+// which the response headers are sent.
 func (c *compactions) WatchLifecycle(req *contextdv1.WatchLifecycleRequest, stream grpc.ServerStreamingServer[contextdv1.WatchLifecycleResponse]) error {
 	if err := c.server.refuseDraining(); err != nil {
 		return err
@@ -57,7 +57,7 @@ func lifecycleEventToProto(e lifecycle.Event) *contextdv1.LifecycleEvent {
 	}
 }
 
-// optionalTime is absent for the zero time.
+// optionalTime converts a time; nil for the zero time.
 func optionalTime(t time.Time) *timestamppb.Timestamp {
 	if t.IsZero() {
 		return nil
