@@ -15,7 +15,7 @@ import (
 	adminv1 "github.com/contextd/contextd/proto/contextd/admin/v1"
 )
 
-// admin serves the operator.
+// admin implements the services for operators.
 type admin struct {
 	adminv1.UnimplementedAdminServiceServer
 	store  *disklog.Store // nil if the store is not on disk

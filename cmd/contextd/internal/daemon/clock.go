@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// notSetBack is the clock, unless that is earlier than the newest write to the store. Then it begins with that write, so
-// that nothing is dated too old and deleted too early, until the clock is set right.
+// notSetBack returns the clock, unless it is earlier than the newest write to the store. The returned clock then starts
+// at that write, so that sessions get no dates in the past, by which they would be deleted too early.
 func notSetBack(clock func() time.Time, written time.Time, logger *slog.Logger) func() time.Time {
 	start := clock()
 	back := written.Sub(start)

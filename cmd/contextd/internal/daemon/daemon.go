@@ -1,5 +1,5 @@
-// Package daemon builds everything from a configuration and runs it: one build
-// that may fail, one run, and a stop in a fixed order.
+// Package daemon builds a daemon from a configuration, runs it, and stops it in a fixed order. Only building
+// may fail because of the configuration.
 package daemon
 
 import (
@@ -33,34 +33,33 @@ import (
 	adminv1 "github.com/contextd/contextd/proto/contextd/admin/v1"
 )
 
-// Options are what a daemon is built from.
+// Options say how to build a daemon.
 type Options struct {
 	Config config.Config
 	Logger *slog.Logger
-	// Listeners are served in addition to the configured ones, and closed with them. Whoever connects to them has the
-	// identity Caller.
+	// Listeners are served in addition to the configured ones, and closed with them. Their clients have the identity
+	// Caller.
 	Listeners []net.Listener
 	Caller    auth.Identity
 	// Inherited are the configured listeners if another process opened them, as with socket activation.
 	Inherited []net.Listener
 	// Clock is the wall clock if nil.
 	Clock func() time.Time
-	// LookupEnv gives the OTEL_* variables; nil is an empty environment.
+	// LookupEnv returns the OTEL_* variables; nil is an empty environment.
 	LookupEnv func(string) (string, bool)
 	Version   string
 	// Reload reads the configuration again, on each signal of Reloads. Both are nil where
 	// nothing is reloaded.
 	Reload  func() (config.Config, error)
 	Reloads <-chan os.Signal
-	// Lazy opens the tokenizer when the first call needs it, instead of before the
-	// daemon is ready: for processes that make few calls.
+	// Lazy opens the tokenizer when the first call needs it, instead of before the daemon is ready. It is for
+	// processes that make few calls.
 	Lazy bool
 	// ReadOnly opens the disk store only to be read.
 	ReadOnly bool
 }
 
-// Daemon is a built daemon. Run must be called once, even if only to release
-// what Build opened.
+// Daemon is a daemon that Build returned. Call Run once; it also releases what Build opened.
 type Daemon struct {
 	logger    *slog.Logger
 	stopAfter time.Duration
@@ -88,17 +87,17 @@ type Daemon struct {
 	reloader  reloader
 	// open is set between Build and the end of background work: metrics are collected, and the store knows its health.
 	open atomic.Bool
-	// sick wakes the watch over the store's health.
+	// sick wakes the goroutine that checks the store's health.
 	sick chan struct{}
 }
 
-// ConfigurationError reports that what a setting names, such as a file or a variable, is missing or wrong.
+// ConfigurationError reports that something that a setting names, such as a file or a variable, is missing or wrong.
 type ConfigurationError struct{ error }
 
 func (e *ConfigurationError) Unwrap() error { return e.error }
 
-// Build opens the store, the listeners and everything between. After an error
-// nothing stays open.
+// Build opens the store and the listeners, and builds the parts between them. After an error nothing stays
+// open.
 func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 	d := &Daemon{logger: o.Logger, stopAfter: o.Config.ShutdownTimeout, lazy: o.Lazy, sick: make(chan struct{}, 1)}
 	o.Logger.InfoContext(ctx, "starting", "version", o.Version, "store", o.Config.Store, "data_dir", o.Config.DataDir)
@@ -177,7 +176,7 @@ const busyWait = 10 * time.Second
 // smallRequestMemory holds requests of up to 64 KiB; it is enough for the greatest number of calls.
 const smallRequestMemory = 16 << 20
 
-// policyShare: large policies may take one part in so many of the work memory, in addition to it.
+// policyShare divides the work memory: large policies may take that much in addition to it.
 const policyShare = 3
 
 func (d *Daemon) buildBudgets(c config.Config) {
@@ -201,7 +200,7 @@ func (d *Daemon) buildBudgets(c config.Config) {
 	}
 }
 
-// budgets are the memory budgets, by their names in the metrics.
+// budgets returns the memory budgets by their names in the metrics.
 func (d *Daemon) budgets() map[string]*memory.Budget {
 	return map[string]*memory.Budget{
 		"requests": d.bounds.LargeRequests, "small_requests": d.bounds.SmallRequests, "decoded_requests": d.bounds.DecodedRequests, "answers": d.bounds.Answers, "work": d.work, "policies": d.policies,
@@ -229,7 +228,7 @@ func (d *Daemon) observe(listeners []*transport.Listener) error {
 	)
 }
 
-// buildTenants builds what tenants share, and the services for sessions of no tenant.
+// buildTenants builds the parts that tenants share, and the services for sessions of no tenant.
 func (d *Daemon) buildTenants(ctx context.Context, o Options) error {
 	models, err := o.Config.Registry()
 	if err != nil {
@@ -277,7 +276,8 @@ func (d *Daemon) buildService(ctx context.Context, o Options, none server.Tenant
 		Budget:   o.Config.Budget(),
 		Limits:   o.Config.Limits,
 		All:      d.store,
-		// If others write to the store, counting means to read all sessions again and again: do so only for a limit.
+		// If others write to the store, all sessions must be read again and again to count them, which only a limit
+		// justifies.
 		Count: d.telemetry.Enabled() && (d.store.Capabilities().OneWriter || o.Config.Limits.BoundStore()),
 		Work:  d.work,
 
@@ -288,7 +288,7 @@ func (d *Daemon) buildService(ctx context.Context, o Options, none server.Tenant
 	})
 }
 
-// newID makes a UUIDv7: ids made later sort later.
+// newID makes a UUIDv7, so that ids sort by the time when they were made.
 func newID() (string, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -324,7 +324,7 @@ func (d *Daemon) buildGRPC(o Options) error {
 	return nil
 }
 
-// Addresses are where the daemon listens, as gRPC targets.
+// Addresses returns the addresses of the daemon's listeners, as gRPC targets.
 func (d *Daemon) Addresses() []string {
 	var out []string
 	for _, l := range d.listeners {
@@ -333,21 +333,21 @@ func (d *Daemon) Addresses() []string {
 	return out
 }
 
-// eraseTime is how long a command that ends waits for the erasing of deleted sessions.
+// eraseTime is how long a command waits at its end for deleted sessions to be erased.
 const eraseTime = time.Minute
 
 // flushTime bounds the last export of telemetry when the daemon stops.
 const flushTime = 5 * time.Second
 
-// release closes what Build opened, once nothing is served any more.
+// release closes what Build opened, after serving has ended.
 func (d *Daemon) release() error {
 	var errs []error
 	if d.grpc != nil {
-		// gRPC's workers run from the start, whether it served or not.
+		// gRPC's workers run from the start, even if nothing was served.
 		d.grpc.Stop()
 	}
 	for _, l := range d.listeners {
-		// Those that were served are closed already.
+		// Listeners that were served are closed already.
 		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			errs = append(errs, err)
 		}
@@ -361,7 +361,8 @@ func (d *Daemon) release() error {
 	errs = append(errs, d.backends.close())
 	if d.store != nil {
 		if d.lazy {
-			// Nobody may open the directory soon, so erase deleted sessions now. If that fails, the log says so.
+			// It may be long until the directory is opened again, so erase deleted sessions now. If that fails, the log says
+			// so.
 			patience, cancel := context.WithTimeout(context.Background(), eraseTime)
 			_ = d.store.WaitErased(patience, 0)
 			cancel()
@@ -377,7 +378,7 @@ func (d *Daemon) release() error {
 		flush, cancel := context.WithTimeout(context.Background(), flushTime)
 		defer cancel()
 		if err := d.telemetry.Shutdown(flush); err != nil {
-			// All that was to be done is done: a collector that is away fails neither a command nor a stop.
+			// The work is done: a collector that cannot be reached fails neither a command nor a stop.
 			d.logger.WarnContext(flush, "the last telemetry was not exported", "error", err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// syncWatch measures how long syncs of the disk take, and warns of slow ones, also of a sync that does not end.
+// syncWatch measures how long syncs of the disk take. It warns about slow ones, and about a sync that does not end.
 type syncWatch struct {
 	clock  func() time.Time
 	slow   time.Duration
@@ -22,7 +22,7 @@ type syncWatch struct {
 	worst time.Duration
 }
 
-// begin is called before a sync, and what it returns after it.
+// begin is called before a sync. It returns a function to call after the sync.
 func (w *syncWatch) begin() func() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -48,7 +48,7 @@ func (w *syncWatch) end(id uint64) {
 	w.record(took)
 }
 
-// longest is how long the longest sync under way has taken; 0 where there is none.
+// longest returns how long the longest running sync has taken so far; 0 if none is running.
 func (w *syncWatch) longest() (took time.Duration) {
 	now := w.clock()
 	w.mu.Lock()
@@ -59,7 +59,7 @@ func (w *syncWatch) longest() (took time.Duration) {
 	return took
 }
 
-// report warns of the slow syncs since the last report, in one line.
+// report warns about the slow syncs since the last report, in one line.
 func (w *syncWatch) report(ctx context.Context) {
 	now := w.clock()
 	w.mu.Lock()

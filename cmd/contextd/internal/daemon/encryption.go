@@ -52,7 +52,7 @@ func Encryption(ctx context.Context, c config.Config) (*disklog.Encryption, erro
 	return &disklog.Encryption{Identities: identities, Dir: c.EncryptionKeysDir}, nil
 }
 
-// parseKeys parses the operator's keys, one a line; comments are allowed. Errors quote nothing of a key.
+// parseKeys parses the operator's keys, one on each line; comments are allowed. Errors do not quote keys.
 func parseKeys(text []byte) (keys []age.Identity, err error) {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // which editors put before text
 	if bytes.IndexByte(text, 0) >= 0 {
@@ -77,7 +77,7 @@ func parseKeys(text []byte) (keys []age.Identity, err error) {
 	return keys, nil
 }
 
-// notAKey guesses for an error what a line is that is no key.
+// notAKey guesses, for an error, what a line is that is not a key.
 func notAKey(line string) string {
 	switch {
 	case strings.HasPrefix(line, "AGE-SECRET-KEY-"):

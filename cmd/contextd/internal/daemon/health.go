@@ -13,7 +13,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// healthPeriod is how often the parts are asked how they are.
+// healthPeriod is how often the health of the parts is checked.
 const healthPeriod = time.Second
 
 const (
@@ -41,15 +41,14 @@ func (d *Daemon) parts() []health.Part {
 	return append(parts, health.Part{Name: health.Hooks, Healthy: all(func(s *summaries) bool { return s.hooks.Overdue() == 0 })})
 }
 
-// storeTakes reports whether the store takes new work: it has not failed, and its disk is
-// not full.
+// storeTakes reports whether the store accepts new work: it has not failed, and its disk is not full.
 func (d *Daemon) storeTakes() bool {
 	return d.store.Healthy() == nil && (d.full == nil || !d.full())
 }
 
-// watch reports readiness once the tokenizer is loaded, and while the store is healthy. A store that failed stays
-// failed; one that only cannot be reached may come back. Summarizers and hooks are reported separately: the daemon
-// works without them.
+// watch reports that the daemon is ready once the tokenizer is loaded, as long as the store is healthy. A store that
+// failed stays failed; one that only cannot be reached may recover. Summarizers and hooks are reported separately,
+// because the daemon works without them.
 func (d *Daemon) watch(ctx context.Context) {
 	if !d.lazy {
 		if err := d.service.Warm(); err != nil {
@@ -94,7 +93,7 @@ func (d *Daemon) watch(ctx context.Context) {
 	}
 }
 
-// reportParts reports the health of each part where it changed; well is what was reported before.
+// reportParts reports the parts whose health changed; well is what was reported before, and is updated.
 func (d *Daemon) reportParts(ctx context.Context, parts []health.Part, well []bool) {
 	for i, p := range parts {
 		healthy := p.Healthy()
@@ -106,7 +105,7 @@ func (d *Daemon) reportParts(ctx context.Context, parts []health.Part, well []bo
 	}
 }
 
-// wake makes the watch check the store now.
+// wake makes watch check the store now.
 func (d *Daemon) wake() {
 	select {
 	case d.sick <- struct{}{}:

@@ -22,10 +22,10 @@ import (
 type inspector struct {
 	listener net.Listener
 	server   *http.Server
-	// api is where the daemon serves those calls, and conn the other end of it.
+	// api is the listener on which the daemon serves these calls, and conn the connection to it.
 	api  *bufconn.Listener
 	conn *grpc.ClientConn
-	// close cuts off responses that are being read: the page asks again.
+	// close also ends responses that are being read; the page repeats its calls.
 	close func() error
 }
 

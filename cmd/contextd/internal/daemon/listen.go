@@ -62,8 +62,8 @@ func inheritedOr(inherited []net.Listener, network string, open func() (net.List
 // disconnected between two calls. It is the time after which a refused client retries.
 const leastIdle = fair.RetryAfter
 
-// listenUnix opens a socket and replaces a stale one of a killed daemon. At no time may users connect that mode
-// excludes.
+// listenUnix opens a socket, and replaces a stale one of a killed daemon. Users that mode excludes cannot connect at
+// any time.
 func listenUnix(path string, mode fs.FileMode) (net.Listener, error) {
 	if most := len(syscall.RawSockaddrUnix{}.Path) - 1; len(path) > most {
 		return nil, fmt.Errorf("unix_socket: %s is longer than the %d bytes that a socket's path may have", path, most)
@@ -83,7 +83,7 @@ func listenUnix(path string, mode fs.FileMode) (net.Listener, error) {
 	return l, nil
 }
 
-// removeStale removes a socket if nobody serves it; it removes nothing else.
+// removeStale removes a socket that nobody serves. It removes no other files.
 func removeStale(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +105,7 @@ func removeStale(path string) error {
 	return os.Remove(path)
 }
 
-// target is an address as gRPC clients name it.
+// target returns an address in the form for gRPC clients.
 func target(a net.Addr) string {
 	if a.Network() == "unix" {
 		return "unix://" + a.String()

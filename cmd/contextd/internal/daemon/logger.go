@@ -17,11 +17,11 @@ import (
 	"github.com/contextd/contextd/internal/quote"
 )
 
-// longestValue is how many bytes a line of the log has of one value. The stack of a panic fits.
+// longestValue is the most bytes of one value in a line of the log. The stack of a panic fits.
 const longestValue = 16 << 10
 
-// NewLogger returns the logger that the configuration asks for. What others wrote into a value neither ends its line nor
-// reaches a terminal.
+// NewLogger returns the logger that the configuration asks for. Control characters in values are escaped, so that a value
+// that others wrote can neither end its line nor control a terminal.
 func NewLogger(c config.Config, w io.Writer) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: c.LogLevel, ReplaceAttr: plain}
 	if w = (escaped{w}); c.LogFormat == config.LogJSON {
@@ -30,8 +30,8 @@ func NewLogger(c config.Config, w io.Writer) *slog.Logger {
 	return slog.New(traced{slog.NewTextHandler(w, opts)})
 }
 
-// plain has an error written as its text alone. A text handler would add the stack that errors of the disk store's
-// database carry. Long texts are cut.
+// plain replaces an error by its text, since a text handler would add the stack that errors of the disk store's database
+// have. It cuts long texts.
 func plain(_ []string, a slog.Attr) slog.Attr {
 	if err, ok := a.Value.Any().(error); ok {
 		a.Value = slog.StringValue(err.Error())
@@ -43,8 +43,8 @@ func plain(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// escaped is a log of lines whose encoders let some characters pass: that of JSON controls and directions of text beyond
-// ASCII, that of texts DEL.
+// escaped escapes characters that the encoders of lines do not: for JSON control characters and text directions beyond
+// ASCII, for text lines DEL.
 type escaped struct{ io.Writer }
 
 func (e escaped) Write(line []byte) (int, error) {
@@ -74,7 +74,7 @@ const (
 	logFlush   = time.Second
 )
 
-// LogWriter writes lines without ever blocking the caller: if nobody reads the log, lines are dropped and counted.
+// LogWriter writes lines and never blocks the caller: if nobody reads the log, lines are dropped and counted.
 type LogWriter struct {
 	to    io.Writer
 	lines chan []byte
@@ -112,12 +112,12 @@ func (w *LogWriter) run() {
 		if n := w.lost.Swap(0); n > 0 {
 			fmt.Fprintf(w.to, "contextd: %d lines of the log were dropped, because nobody read it\n", n)
 		}
-		// An error is that of a log which nobody reads.
+		// An error means that nobody reads the log.
 		_, _ = w.to.Write(line)
 	}
 }
 
-// Close writes what waits, unless that takes too long.
+// Close writes the lines that wait, unless that takes too long.
 func (w *LogWriter) Close() {
 	w.mu.Lock()
 	if !w.closed {

@@ -20,9 +20,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// metricsServer serves metrics, probes and, if configured, profiles to operators, without authentication. It is served
-// from before the store is opened until after it is closed, so that a daemon which takes long for either is known to be
-// alive and not ready.
+// metricsServer serves metrics, probes and, if configured, profiles to operators, without authentication. It runs from
+// before the store is opened until after it is closed. So its probes answer "alive, not ready" while either takes long.
 type metricsServer struct {
 	listener net.Listener
 	server   *http.Server
@@ -47,8 +46,8 @@ func (d *Daemon) newMetricsServer(c config.Config, logger *slog.Logger) (*metric
 		}
 		metrics.ServeHTTP(w, r)
 	})
-	// A restart cures a store that failed, but not one that cannot be reached, and one that is opened needs its time:
-	// then the daemon is alive.
+	// A restart helps if the store has failed, but not if it cannot be reached or is still being opened: then the
+	// daemon is alive.
 	mux.Handle("GET /livez", probe(func(context.Context) bool { return !d.open.Load() || !failed(d.store.Healthy()) }))
 	mux.Handle("GET /readyz", probe(func(ctx context.Context) bool {
 		answer, err := d.health.Check(ctx, &grpc_health_v1.HealthCheckRequest{})
@@ -73,8 +72,8 @@ func (d *Daemon) newMetricsServer(c config.Config, logger *slog.Logger) (*metric
 	return m, nil
 }
 
-// profile answers only requests to this machine's names. Otherwise a web site could have its own name resolve to here
-// (DNS rebinding) and read profiles through a browser.
+// profile answers only requests to names of this machine. Otherwise a web site could let its own name resolve to this
+// machine's address (DNS rebinding), and read profiles through a browser.
 func profile(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if !inspect.Local(r.Host) {
@@ -109,7 +108,7 @@ func (m *metricsServer) serve() error {
 	return nil
 }
 
-// close cuts scrapes off: there is nothing to finish.
+// close ends scrapes at once.
 func (m *metricsServer) close() error {
 	err := m.server.Close()
 	if lerr := m.listener.Close(); lerr != nil && !errors.Is(lerr, net.ErrClosed) {

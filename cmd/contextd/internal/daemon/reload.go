@@ -14,10 +14,10 @@ import (
 type reloader struct {
 	read    func() (config.Config, error)
 	signals <-chan os.Signal
-	// current is what the daemon was built from, with the policies in force.
+	// current is the configuration of the daemon, with the policies that are in use.
 	current config.Config
 	apply   func(policy.Set)
-	// files reads the files again that define who may call.
+	// files reads the files again that say who may call.
 	files  func(context.Context)
 	logger *slog.Logger
 }
@@ -38,7 +38,7 @@ func (r *reloader) run(ctx context.Context) {
 	}
 }
 
-// reload applies the policies as they are configured now: all of them or, after an error, none.
+// reload applies the policies as they are configured now. After an error it applies none of them.
 func (r *reloader) reload(ctx context.Context) {
 	read, err := r.read()
 	if err != nil {

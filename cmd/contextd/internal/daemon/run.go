@@ -14,13 +14,13 @@ import (
 	"github.com/contextd/contextd/internal/guard"
 )
 
-// ErrUnfinished says that the daemon ended although something still ran. What was
-// acknowledged is safe; the store was not closed.
+// ErrUnfinished says that the daemon ended while something was still running. Acknowledged appends are safe, but
+// the store was not closed.
 var ErrUnfinished = errors.New("the daemon ended although not everything had stopped")
 
-// Run serves until ctx ends or serving fails, and then stops in order: health
-// down, calls finished within the bound, calls cut off, background work, store.
-// Everything is closed when it returns, unless the error is ErrUnfinished.
+// Run serves until ctx ends or serving fails, and then stops in this order: it reports that it is not ready, gives
+// calls a limited time to finish, ends the other calls, stops background work, and closes the store. Everything is
+// closed when it returns, unless the error is ErrUnfinished.
 func (d *Daemon) Run(ctx context.Context) error {
 	background, stopBackground := context.WithCancel(context.Background())
 	defer stopBackground()
@@ -59,7 +59,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	bound := time.NewTimer(max(d.stopAfter, leastStop))
 	defer bound.Stop()
 	d.logger.InfoContext(ctx, "stopping", "within", d.stopAfter, "calls", d.grpc.Calls())
-	// What a stop waits for now, for the log.
+	// stage is what the stop is waiting for, for the log.
 	var stage atomic.Value
 	stage.Store("calls")
 	stopped := make(chan error, 1)
@@ -109,13 +109,13 @@ func (d *Daemon) serve(l net.Listener) error {
 	return nil
 }
 
-// leastStop is the least time for a stop, even if it is configured to take none: the store needs a moment.
+// leastStop is the least time for a stop, even if it is configured as 0, since closing the store takes a moment.
 const leastStop = time.Second
 
-// closingTime is how much of a stop's time is kept for the steps after calls were cut off; at most a quarter of it.
+// closingTime is how much of a stop's time is kept for the steps after calls were ended; at most a quarter of it.
 const closingTime = 5 * time.Second
 
-// stopServing lets calls finish, but not forever, and waits for them.
+// stopServing gives calls a limited time to finish, and waits until all have ended.
 func (d *Daemon) stopServing() {
 	done := make(chan struct{})
 	go func() {

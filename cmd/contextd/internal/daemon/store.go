@@ -65,7 +65,8 @@ func (d *Daemon) openDisk(ctx context.Context, o Options) (eventlog.Store, error
 	return store, d.telemetry.ObserveDisk(store.Disk)
 }
 
-// opened returns what open does, which nothing can interrupt. Once ctx has ended it waits no longer than a stop may take.
+// opened returns the result of open, which cannot be interrupted. After ctx has ended, it waits for open no longer than
+// a stop may take.
 func (d *Daemon) opened(ctx context.Context, open func() (*disklog.Store, error)) (*disklog.Store, error) {
 	type result struct {
 		store *disklog.Store

@@ -25,7 +25,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize/pull"
 )
 
-// summaries holds a tenant's scheduler, and the parts that report its compactions.
+// summaries has a tenant's scheduler of summaries, and the parts that report its compactions.
 type summaries struct {
 	hooks     *lifecycle.Hooks
 	registry  *summarize.Registry
@@ -35,7 +35,7 @@ type summaries struct {
 	logger    *slog.Logger
 }
 
-// buildSummaries builds what makes summaries of the engine's sessions.
+// buildSummaries builds the parts that summarise the engine's sessions.
 func (d *Daemon) buildSummaries(o Options, to *telemetry.Telemetry, store eventlog.Store, engine *assemble.Engine, journal *lifecycle.Journal, logger *slog.Logger) (*summaries, error) {
 	s := &summaries{logger: logger}
 	instance, err := newID()
@@ -162,9 +162,8 @@ func (b *backends) open(c config.Summarizer, o Options) (summarize.Backend, erro
 	}
 }
 
-// registry returns the summarizers of a tenant, and the queue of those of type pull; nil if
-// there are none. One queue serves all: a worker says which sessions it wants, not which name
-// they go by.
+// registry returns the summarizers of a tenant, and the queue of those of type pull; nil if there are none.
+// All of these share one queue, since a worker chooses sessions and not summarizers.
 func (b *backends) registry() (*summarize.Registry, *pull.Queue, error) {
 	var queue *pull.Queue
 	of := maps.Clone(b.of)
@@ -208,14 +207,14 @@ func modelOptions(c config.Summarizer, logger *slog.Logger) (modelhttp.Options, 
 	}, err
 }
 
-// resume goes on with what an earlier run of the daemon began.
+// resume continues compactions and summaries that an earlier run of the daemon began.
 func (s *summaries) resume(ctx context.Context) {
 	if err := s.scheduler.Resume(ctx); err != nil && ctx.Err() == nil {
 		s.logger.ErrorContext(ctx, "unfinished summaries not resumed", "error", err)
 	}
 }
 
-// close ends all work and waits for it.
+// close stops all work, and returns when it has ended.
 func (s *summaries) close() {
 	s.compactor.Close()
 	s.scheduler.Close()

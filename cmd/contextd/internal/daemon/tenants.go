@@ -19,7 +19,7 @@ import (
 	"github.com/contextd/contextd/internal/scrub"
 )
 
-// tenant is what serves the sessions of one tenant: all that knows of a session is its own.
+// tenant has the parts that serve the sessions of one tenant. Parts with access to sessions are not shared.
 type tenant struct {
 	services  services
 	service   *server.Server
@@ -27,27 +27,27 @@ type tenant struct {
 	meter     *telemetry.Meter
 }
 
-// services are what serves each service of the API, by its name.
+// services are the implementations of the API's services, by the service's name.
 type services map[string]any
 
 // RegisterService implements grpc.ServiceRegistrar.
 func (s services) RegisterService(desc *grpc.ServiceDesc, impl any) { s[desc.ServiceName] = impl }
 
-// tenants are those that have made a call, and "", which is there from the start.
+// tenants are the tenants that have made a call, and "", which exists from the start.
 type tenants struct {
 	build func(name string) (*tenant, error)
-	// resume says that a tenant goes on with what an earlier run of the daemon began.
+	// resume makes a tenant continue compactions and summaries that an earlier run of the daemon began.
 	resume bool
 	logger *slog.Logger
-	// ctx ends when the daemon stops its background work. That is counted, and so is
-	// building; none begins after ctx has ended.
+	// ctx ends when the daemon stops its background work. Background work and building are counted; neither begins
+	// after ctx has ended.
 	ctx    context.Context
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
 	mu  sync.Mutex
 	all map[string]func() (*tenant, error)
-	// made are those of all that could be built.
+	// made are the tenants of all that could be built.
 	made []*tenant
 }
 
@@ -57,7 +57,7 @@ func newTenants(build func(string) (*tenant, error), resume bool, logger *slog.L
 	return t
 }
 
-// get returns a tenant, which is built if this is its first call. Others are not held up by
+// get returns a tenant, which is built if this is its first call. Calls of other tenants do not wait for
 // that.
 func (t *tenants) get(name string) (*tenant, error) {
 	get, err := t.find(name)
@@ -96,7 +96,7 @@ func (t *tenants) make(name string) (*tenant, error) {
 	t.made = append(t.made, made)
 	if t.resume {
 		t.work.Go(func() {
-			// Without it, what was begun is begun again when it is due.
+			// If this fails, what was begun is begun again when it is due.
 			_ = guard.Run(t.logger, "resuming summaries", func() error {
 				made.summaries.resume(t.ctx)
 				return nil
@@ -106,18 +106,18 @@ func (t *tenants) make(name string) (*tenant, error) {
 	return made, nil
 }
 
-// each is every tenant that there is now.
+// each returns all tenants that exist now.
 func (t *tenants) each() []*tenant {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.made[:len(t.made):len(t.made)]
 }
 
-// everybodys are the services that have nothing of sessions.
+// everybodys are the services that have no access to sessions.
 var everybodys = []string{"grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"}
 
-// implementation is what serves a service for whoever makes a call; nil for those that exist
-// once for all. Of these, a tenant's callers may use what has nothing of sessions.
+// implementation returns the implementation of a service for the caller's tenant; nil for a service that exists once
+// for all tenants. Of these, callers of a tenant may only use the services that have no access to sessions.
 func (t *tenants) implementation(ctx context.Context, service string) (any, error) {
 	who := auth.Of(ctx)
 	of, err := t.get(who.Tenant)
@@ -142,7 +142,7 @@ func (t *tenants) failed(ctx context.Context, reason, setting string) {
 	}
 }
 
-// stop ends background work and waits for it.
+// stop stops background work, and returns when it has ended.
 func (t *tenants) stop() {
 	t.mu.Lock()
 	t.cancel()
@@ -150,11 +150,11 @@ func (t *tenants) stop() {
 	t.work.Wait()
 }
 
-// shadowsEnd is how long shadows that wait when the daemon stops may still be computed: few do,
-// and a command that has made one context waits for its shadow.
+// shadowsEnd is for how long the queued shadows may still be computed when the daemon stops. Few are queued, and a
+// command that made a context has only that one to wait for.
 const shadowsEnd = 500 * time.Millisecond
 
-// close ends what tenants do, for when nothing is served any more.
+// close stops the work of all tenants. Nothing may be served any more.
 func (t *tenants) close() {
 	t.stop()
 	ctx, cancel := context.WithTimeout(context.Background(), shadowsEnd)
@@ -165,7 +165,7 @@ func (t *tenants) close() {
 	}
 }
 
-// buildTenant builds what serves the sessions of a tenant.
+// buildTenant builds the parts that serve the sessions of a tenant.
 func (d *Daemon) buildTenant(ctx context.Context, o Options, name string) (_ *tenant, err error) {
 	t := &tenant{services: services{}}
 	store, recorder, logger := tenantlog.Of(d.store, name), d.telemetry, o.Logger

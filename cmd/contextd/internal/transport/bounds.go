@@ -21,25 +21,25 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// Bounds limit what all calls of the daemon may hold together, over all connections.
+// Bounds limit the resources that all calls of the daemon may have together, over all connections.
 type Bounds struct {
 	// Calls bounds how many calls run; health checks are counted separately.
 	Calls Calls
-	// Client names the client of a call. If it is nil or returns "", the client is the caller's machine, or, on this
-	// machine, the connection.
+	// Client returns the name of a call's client. If it is nil or returns "", the client is the remote machine, or for
+	// callers on this machine the connection.
 	Client func(context.Context) string
 	// Processor is for decompressing, decoding and checking large requests.
 	Processor *fair.Turns
-	// SmallRequests and LargeRequests hold requests from when their size is known until their call has ended. Large
-	// ones have their own budget, so that they do not delay small ones.
+	// SmallRequests and LargeRequests are the memory for requests, from when their size is known until their call has
+	// ended. Large requests have a budget of their own, so that they do not delay small ones.
 	SmallRequests, LargeRequests *memory.Budget
-	// DecodedRequests holds the memory that decoded requests of many small values take beyond their bytes.
+	// DecodedRequests is the memory that decoded requests of many small values take beyond their bytes.
 	DecodedRequests *memory.Budget
-	// Answers is for large answers until the client has taken them.
+	// Answers is the memory for large answers until the client has received them.
 	Answers *memory.Budget
 	// ReceiveTimeout is how long a request may take to arrive once it has begun.
 	ReceiveTimeout time.Duration
-	// SendTimeout is how long a client may go without taking any part of an answer.
+	// SendTimeout is how long a client may go without receiving any part of an answer.
 	SendTimeout time.Duration
 }
 
@@ -52,7 +52,7 @@ const denseMessage = 4 << 10
 // healthService is always served.
 const healthService = "/grpc.health.v1.Health/"
 
-// bounds holds calls to their bounds.
+// bounds enforces Bounds.
 type bounds struct {
 	Bounds
 	codec     codec
@@ -66,13 +66,13 @@ type bounds struct {
 	checks  calls // of the health
 }
 
-// healthChecks are how many checks of the health may run at once, those that watch it included.
+// healthChecks is how many health checks may run at once, including those that watch.
 var healthChecks = Calls{Max: 1024, MaxPerClient: 512}
 
 var errManyChecks = status.Error(codes.ResourceExhausted, "too many health checks run at once")
 
-// uploads reports whether a call's messages are parts of one request. Each is due soon after the one before, because
-// a client that stops sending holds up the reader.
+// uploads reports whether a call's messages are parts of one request. Each part must arrive soon after the one before,
+// because the reader waits for it and keeps what it has.
 func uploads(info *grpc.StreamServerInfo) bool {
 	return info.IsClientStream && !info.IsServerStream || info.FullMethod == contextdv1.TranscriptService_ConvertTranscript_FullMethodName
 }
@@ -126,7 +126,7 @@ func (b *bounds) begin(s *boundedStream) error {
 	return nil
 }
 
-// end releases what a call holds.
+// end releases what a call was given.
 func (b *bounds) end(s *boundedStream) {
 	s.request.End()
 	b.mu.Lock()

@@ -16,15 +16,15 @@ type Calls struct {
 	Rate, RatePerClient uint64
 }
 
-// Of the places, any client may take the common part. The rest is for clients that have at most fewParts of all, so
-// that others find a place, whatever some clients do.
+// Any client may take places of the common part. The other places are for clients that have at most fewParts of all, so
+// that a few clients cannot take every place.
 const (
 	allParts    = 256
 	commonParts = 192
 	fewParts    = 1
 )
 
-// hasRoom reports whether a client may take one more place, where used are taken, own of them by this client.
+// hasRoom reports whether a client may take one more place. used places are taken, own of them by this client.
 func hasRoom(limit, used, own uint64) bool {
 	return used < limit && (used < limit*commonParts/allParts || own < max(limit*fewParts/allParts, 1))
 }

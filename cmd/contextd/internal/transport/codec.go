@@ -12,8 +12,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// codec is gRPC's own, except for a request that cannot be decoded: gRPC would answer INTERNAL before any interceptor
-// sees it. Here it becomes an empty message with a note of the fault, which checkDecoded finds.
+// codec is gRPC's own, except for a request that cannot be decoded. gRPC would answer INTERNAL before any interceptor
+// sees the call; this codec returns an empty message with a note of the fault, which checkDecoded finds.
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2("proto")} }
@@ -38,7 +38,7 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 // outgoing is a message on its way to a client.
 type outgoing struct {
 	message proto.Message
-	// size is that of the encoded message, computed just now.
+	// size is the size of the encoded message.
 	size int
 	// release, if set, is called once gRPC has released the encoded message.
 	release func()
@@ -55,7 +55,7 @@ func (o *outgoing) releaseUnsent() {
 // pooledMessage is the largest message that fits the smaller buffers of gRPC's pool; the next size is a MiB.
 const pooledMessage = 32 << 10
 
-// Marshal encodes what a stream sends.
+// Marshal encodes a message that a stream sends.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	out, ok := v.(*outgoing)
 	if !ok {
@@ -84,7 +84,7 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.NewBuffer(&b, onFree(out.release))}, nil
 }
 
-// onFree is a buffer pool for one buffer. It is called when that is released.
+// onFree is a buffer pool for one buffer: a function that is called when the buffer is released.
 type onFree func()
 
 func (f onFree) Get(n int) *[]byte { b := make([]byte, n); return &b }

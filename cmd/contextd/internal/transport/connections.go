@@ -22,11 +22,11 @@ import (
 	"github.com/contextd/contextd/internal/memory"
 )
 
-// surplusConnections may connect beyond the limit, or as many as are within it, for health checks only: other calls on
-// them are refused with the reason.
+// surplusConnections is how many connections are accepted beyond the limit, but no more than the limit itself. Only
+// health checks are served on them; other calls are refused with the reason.
 const surplusConnections = 16
 
-// Within is the limit of a listener that takes at most so many file descriptors.
+// Within returns the limit for a listener that may use this many file descriptors.
 func Within(descriptors uint64) uint64 {
 	return max(descriptors-min(descriptors, surplusConnections), descriptors/2, 1)
 }
@@ -34,14 +34,13 @@ func Within(descriptors uint64) uint64 {
 // logEvery is the shortest time between two log lines about the same kind of trouble with connections.
 const logEvery = 10 * time.Second
 
-// ConnectionCounts count connections.
+// ConnectionCounts are numbers of connections: those open now, and those since the start.
 type ConnectionCounts struct{ Open, Accepted, Refused, Evicted int64 }
 
-// ConnectionLimits say how many clients may be connected, and how often each of them.
+// ConnectionLimits limit the connections that may be open, in all and for each client.
 type ConnectionLimits struct {
 	Max, MaxPerClient uint64
-	// LeastIdle is how long a client must have been without a call before another may take
-	// its place.
+	// LeastIdle is how long a client must have had no call before another may take its place.
 	LeastIdle time.Duration
 }
 
@@ -51,7 +50,7 @@ type Listener struct {
 	net.Listener
 	// Credentials, if set, identify clients. Set it before the first connection is accepted.
 	Credentials credentials.TransportCredentials
-	// Client, if set, names who connects; "" where it does not know.
+	// Client, if set, returns the name of the client that connects, or "" if it is unknown.
 	Client func(net.Conn) string
 
 	limits ConnectionLimits
@@ -137,8 +136,8 @@ func (l *Listener) clientOf(raw net.Conn) string {
 	return ""
 }
 
-// admit gives a connection a place within the limits, if need be by evicting an idle one. Otherwise it returns the
-// limit that was reached.
+// admit gives a connection a place within the limits, if necessary by evicting an idle one. If it cannot, it returns
+// the limit that was reached.
 func (l *Listener) admit(c *conn) *fair.BusyError {
 	beyond := l.tryAdmit(c)
 	if beyond == nil {
@@ -173,8 +172,8 @@ func (l *Listener) tryAdmit(c *conn) *fair.BusyError {
 	return nil
 }
 
-// full returns the limit that would refuse a further connection of a client if the connection but were closed; nil if
-// none would. The lock is held.
+// full returns the limit that would refuse one more connection of a client after the connection `but` was closed; nil if
+// none would. The caller holds the lock.
 func (l *Listener) full(client string, but *conn) *fair.BusyError {
 	open, own := l.open, l.clients[client]
 	if but != nil {
@@ -226,7 +225,7 @@ func (l *Listener) drop(c *conn, reason string) {
 	c.shut()
 }
 
-// warn logs a kind of trouble, at most once every logEvery.
+// warn logs a message, at most once every logEvery for each kind.
 func (l *Listener) warn(what string, args ...any) {
 	l.logMu.Lock()
 	defer l.logMu.Unlock()
@@ -246,15 +245,15 @@ type conn struct {
 	net.Conn
 	list   *Listener
 	client string
-	// caller names who makes its calls, unless they say.
+	// caller is the caller of calls that do not name one themselves.
 	caller string
-	// admitted says that it is within the limits; else it may check the health only.
+	// admitted is true within the limits; otherwise only health checks are served.
 	admitted atomic.Bool
 	closed   sync.Once
 	err      error
 
-	// What list.mu guards: the place among the idle or the surplus ones, the calls, and
-	// what the client has not taken yet.
+	// Guarded by list.mu: the place in the list of idle or surplus connections, the calls, and the memory of
+	// answers that the client has not received yet.
 	place     *list.Element
 	idleSince time.Time
 	calls     int
@@ -262,7 +261,7 @@ type conn struct {
 	gone      bool
 }
 
-// connAddr is a remote address by which a call's connection is found.
+// connAddr is a remote address that also has its connection, so that a call can find it.
 type connAddr struct {
 	net.Addr
 	conn *conn
@@ -271,7 +270,7 @@ type connAddr struct {
 // RemoteAddr implements net.Conn.
 func (c *conn) RemoteAddr() net.Addr { return connAddr{c.Conn.RemoteAddr(), c} }
 
-// connOf is the connection of a call, or nil if it did not come through a Listener.
+// connOf returns the connection of a call, or nil if it did not come through a Listener.
 func connOf(ctx context.Context) *conn {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
@@ -293,7 +292,7 @@ func (c *conn) SyscallConn() (syscall.RawConn, error) {
 	return raw.SyscallConn()
 }
 
-// byListener are the credentials of the listener that a connection came through.
+// byListener chooses the credentials of the listener that accepted the connection.
 type byListener struct {
 	credentials.TransportCredentials
 }
@@ -333,7 +332,7 @@ func (c *conn) end() {
 	}
 }
 
-// rest puts a connection without a call among the idle ones. The lock is held.
+// rest puts a connection without a call into the list of idle ones. The caller holds the lock.
 func (c *conn) rest() {
 	c.place, c.idleSince = c.list.idle.PushBack(c), time.Now()
 }

@@ -5,7 +5,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// How much memory decoded values take beside their bytes, on average: a message with the pointer to it, and an
+// The memory that decoded values take beyond their bytes, on average: a message with the pointer to it, and an
 // element of a list.
 const (
 	messageMemory = 128

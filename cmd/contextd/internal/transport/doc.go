@@ -1,3 +1,3 @@
-// Package transport sits between gRPC and the services: the codec, the chain of
+// Package transport has what is between gRPC and the services: listeners, the codec, the chain of
 // interceptors and the server's options.
 package transport

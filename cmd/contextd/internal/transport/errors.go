@@ -25,9 +25,9 @@ func recovered(stack func() []byte) recovery.RecoveryHandlerFuncContext {
 	return func(_ context.Context, p any) error { return &panicError{p, stack()} }
 }
 
-// errorConverter turns handlers' errors into statuses, and reports errors whose details clients are not shown.
+// errorConverter converts handlers' errors to statuses, and logs the causes that clients are not shown.
 type errorConverter struct {
-	// unavailable is called when a store refuses work; may be nil.
+	// unavailable is called when the store refuses work; may be nil.
 	unavailable func()
 	// failed is called for every error; may be nil.
 	failed func(ctx context.Context, reason, setting string)
@@ -39,7 +39,7 @@ func (c errorConverter) convert(ctx context.Context, err error) error {
 	}
 	st, hidden := apierr.Convert(err)
 	if hidden {
-		// It is in the call's only line in the log.
+		// The cause is a field of the call's line in the log.
 		logging.AddFields(ctx, logging.Fields{"cause", err.Error()})
 		if st.Code() == codes.Unavailable && c.unavailable != nil {
 			c.unavailable()

@@ -15,16 +15,16 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 )
 
-// callLogger writes one line per call, at its end; of calls that fail alike, some. The middleware's own interceptor collects the
-// fields of every call, also of those that nobody logs; ours does so only for a line.
+// callLogger writes one line for each call, at its end; for calls that fail in the same way, it limits them. Unlike the
+// middleware's own interceptor it collects the fields of a call only if it writes a line.
 type callLogger struct {
 	logger *slog.Logger
-	// onlyFaults leaves out calls that did not fail by a fault of the daemon.
+	// onlyFaults logs only calls that failed because of the daemon.
 	onlyFaults bool
 	failures   *failures
 }
 
-// stream logs a call with what others add to the middleware's fields.
+// stream logs a call, with the fields that handlers and interceptors added.
 func (l callLogger) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	began := time.Now()
 	ctx := logging.InjectFields(ss.Context(), nil)
@@ -73,11 +73,11 @@ func levelOf(err error) slog.Level {
 	case codes.Unknown, codes.Internal, codes.DataLoss:
 		return slog.LevelError
 	case codes.Unavailable:
-		// A stop ends every call that waits, which is nothing wrong with any of them.
+		// A stop ends every call that waits; that is not an error of these calls.
 		if reason, _ := apierr.Reason(status.Convert(err)); reason == apierr.ReasonDraining {
 			return slog.LevelDebug
 		}
 	}
-	// What a client did wrong, or a store that failed, which the daemon itself calls an error once.
+	// A mistake of the client, or a store that failed; the daemon logs the latter once, as an error.
 	return slog.LevelWarn
 }

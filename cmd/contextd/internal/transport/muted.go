@@ -7,17 +7,17 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// failuresLogged is how many lines calls of one kind that fail have in each logEvery. A client that is
-// not even let in could fill the disk with them otherwise.
+// failuresLogged is how many lines are written in each logEvery for failed calls of one kind. Otherwise even a
+// client that is refused could fill the disk.
 const failuresLogged = 10
 
-// failureKind is what is alike of calls that fail. There are few of them.
+// failureKind is what failed calls have in common. There are few kinds.
 type failureKind struct {
 	method string
 	code   codes.Code
 }
 
-// failures counts the lines of calls that fail.
+// failures counts the lines for failed calls.
 type failures struct {
 	mu    sync.Mutex
 	kinds map[failureKind]*failureCount
@@ -30,7 +30,7 @@ type failureCount struct {
 
 func newFailures() *failures { return &failures{kinds: map[failureKind]*failureCount{}} }
 
-// take reports whether another line may be written now, and how many were not since the last.
+// take reports whether another line may be written now, and how many lines were not written since the last one.
 func (f *failures) take(kind failureKind, now time.Time) (ok bool, muted int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

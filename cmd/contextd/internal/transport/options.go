@@ -17,44 +17,42 @@ import (
 	"google.golang.org/grpc/stats"
 )
 
-// Options say how the server meets its clients.
+// Options are the limits and callbacks of a server.
 type Options struct {
 	Logger *slog.Logger
-	// OnlyFaults leaves out the lines of calls that did not fail by a fault of the daemon.
+	// OnlyFaults logs only calls that failed because of the daemon.
 	OnlyFaults bool
-	// MaxMessageBytes is the largest request that is read; a larger one is
-	// refused by gRPC itself, without details.
+	// MaxMessageBytes is the size of the largest request that is read. gRPC itself refuses a larger one, without
+	// details.
 	MaxMessageBytes uint64
 	// MaxStreams is how many calls one connection may have open at once.
 	MaxStreams uint32
-	// Unavailable is called when a call found that the store has failed. It may
-	// be nil and must not block.
+	// Unavailable is called when a call finds that the store has failed. It may be nil and must not block.
 	Unavailable func()
-	// Failed is called for each call that ends in an error, with its reason and the setting of
-	// the limit, if it is one of a limit. The context says who makes the call, once that is
-	// known. It may be nil and must not block.
+	// Failed is called for each call that ends in an error: with the reason, and if a limit was reached with its
+	// setting. The context has the caller, if it is known by then. Failed may be nil and must not block.
 	Failed func(ctx context.Context, reason, setting string)
 	// Telemetry, if set, observes every call.
 	Telemetry stats.Handler
 	Bounds    Bounds
 	// Authenticate, if set, adds the caller to the context of a call, or refuses the call before any message is
-	// received. If the context that it returns ends with a cause, so does the call. done is called at the call's end.
+	// received. If the context that it returns ends with a cause, the call ends with that cause. done is called at the
+	// call's end.
 	Authenticate func(context.Context) (_ context.Context, done func(), err error)
-	// Implementation, if set, returns the implementation that serves a call; nil takes the registered one.
+	// Implementation, if set, returns the implementation that serves a call, or nil for the registered one.
 	Implementation func(ctx context.Context, service string) (any, error)
 	// ConnectionIdle is how long a client may stay connected without a call.
 	ConnectionIdle time.Duration
-	// ConnectionAge, if set, is after about how long a client is asked to connect again. Calls under way go on.
+	// ConnectionAge, if set, is after about which time a client is asked to connect again. Open calls go on.
 	ConnectionAge time.Duration
 }
 
-// How connections are kept: clients of a sidecar live as long as it does and are
-// often idle.
+// Timeouts of connections. Clients of a sidecar run as long as it does, and are often idle.
 const (
 	pingAfter     = 30 * time.Second
 	pingTimeout   = 10 * time.Second
 	minClientPing = 5 * time.Second
-	// setupTimeout is how long a client may take to say that it speaks HTTP/2.
+	// setupTimeout is how long a client may take to begin HTTP/2.
 	setupTimeout = 10 * time.Second
 )
 
@@ -62,9 +60,9 @@ const (
 // grow its stack in every call, which costs a tenth of an append.
 const streamWorkers = 64
 
-// Fixed windows: on loopback there is no bandwidth to measure, and the pings that measure it would cost every small
-// call a round trip. The window of a call is the smallest possible: a client may send that much before anyone checks
-// the call.
+// The flow control windows are fixed: on loopback there is no bandwidth to measure, and gRPC's pings for that would
+// cost every small call a round trip. The window of a call is the smallest possible, since a client may send that much
+// before the call is checked.
 const (
 	streamWindow = 64 << 10
 	connWindow   = 8 << 20
@@ -76,8 +74,9 @@ const frameSlack = 4 << 20
 // decodedSlack is the least memory, beyond its bytes, that a decoded request may take.
 const decodedSlack = 16 << 20
 
-// build returns the options of a gRPC server and the chain of interceptors. Logging comes first, to see the client's
-// status; bounds apply before a message is looked at; recovery is last, so that all others see a panic as an error.
+// build returns the options of a gRPC server and the chain of interceptors. Logging is first, so that it sees the status
+// that the client gets. Bounds apply before a message is read. Recovery is last, so that all others see a panic as an
+// error.
 func (o Options) build() ([]grpc.ServerOption, []grpc.StreamServerInterceptor, *bounds, error) {
 	validator, err := protovalidate.New()
 	if err != nil {
@@ -124,7 +123,7 @@ func (o Options) build() ([]grpc.ServerOption, []grpc.StreamServerInterceptor, *
 
 func (o Options) converter() errorConverter { return errorConverter{o.Unavailable, o.Failed} }
 
-// authenticate finds out who makes a call.
+// authenticate adds the caller to a call's context, or refuses the call.
 func (o Options) authenticate(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	ctx, done, err := o.Authenticate(ss.Context())
 	if err != nil {
@@ -134,7 +133,7 @@ func (o Options) authenticate(srv any, ss grpc.ServerStream, _ *grpc.StreamServe
 	return handler(srv, &middleware.WrappedServerStream{ServerStream: ss, WrappedContext: ctx})
 }
 
-// implement lets Implementation choose what serves a call.
+// implement serves a call with the implementation that Implementation chooses.
 func (o Options) implement(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	service, _, _ := strings.Cut(strings.TrimPrefix(info.FullMethod, "/"), "/")
 	own, err := o.Implementation(ss.Context(), service)

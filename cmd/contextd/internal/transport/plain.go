@@ -6,8 +6,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// plainlyValid is a fast path of validation: if it is true, the request keeps the API's rules; if it is false, the
-// rules must be checked. It knows the common appends. A test checks that the rules accept what it accepts.
+// plainlyValid is a fast path of validation for common appends. If it returns true, the request is valid by the API's
+// rules; if it returns false, these must be checked. A test checks that the rules accept what it accepts.
 func plainlyValid(m proto.Message) bool {
 	switch m := m.(type) {
 	case *contextdv1.AppendEventsRequest:

@@ -6,9 +6,9 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Server is a gRPC server all of whose calls, unary ones too, go through one chain of
-// interceptors. gRPC would receive the whole request of a unary call before it asks
-// anyone; here each message is received by a stream that has bounds.
+// Server is a gRPC server whose calls all go through one chain of interceptors, unary calls too. gRPC
+// would receive the whole request of a unary call before it runs an interceptor. Here unary methods are
+// served as streams, which receive each message within bounds.
 type Server struct {
 	*grpc.Server
 	chain []grpc.StreamServerInterceptor
@@ -24,10 +24,10 @@ func NewServer(o Options) (*Server, error) {
 	return &Server{grpc.NewServer(opts...), chain, calls}, nil
 }
 
-// Running says which calls have not ended, the oldest first.
+// Running lists the calls that have not ended, the oldest first.
 func (s *Server) Running() []string { return s.calls.names(time.Now()) }
 
-// Calls is how many have not ended, health checks not counted.
+// Calls returns how many calls have not ended, without health checks.
 func (s *Server) Calls() int64 {
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
@@ -58,7 +58,7 @@ func unary(m grpc.MethodDesc) grpc.StreamHandler {
 	}
 }
 
-// intercepted puts the chain before a method.
+// intercepted returns a method that runs the chain first.
 func (s *Server) intercepted(service string, d grpc.StreamDesc) grpc.StreamDesc {
 	info := &grpc.StreamServerInfo{
 		FullMethod: "/" + service + "/" + d.StreamName, IsClientStream: d.ClientStreams, IsServerStream: d.ServerStreams,

@@ -20,8 +20,8 @@ import (
 	"github.com/contextd/contextd/internal/memory"
 )
 
-// rawStream is the part of gRPC's own stream that says how large a message is before
-// it is received. A test fails should gRPC ever lack it.
+// rawStream has methods of gRPC's own stream with which the size of a message is known before it is received. A
+// test fails if a version of gRPC lacks them.
 type rawStream interface {
 	ReadMessageHeader(header []byte) error
 	Read(n int) (mem.BufferSlice, error)
@@ -29,7 +29,7 @@ type rawStream interface {
 	WriteStatus(st *status.Status) error
 }
 
-// errNoRawStream says that this gRPC cannot be bounded.
+// errNoRawStream is returned if this version of gRPC has no rawStream.
 var errNoRawStream = errors.New("gRPC's stream does not report the size of messages")
 
 // errExemptIsLarge refuses a large request of a call that is exempt from budgets.
@@ -49,7 +49,7 @@ type boundedStream struct {
 	// for calls that no budget may delay.
 	streams, upload, exempt bool
 	request                 memory.Request
-	// receiving and sending end the call if one message takes too long.
+	// receiving and sending end the call if a message takes too long.
 	receiving, sending dueTimer
 	// cut is why the call was ended before its handler returned.
 	cut atomic.Pointer[error]
@@ -63,7 +63,7 @@ func (s *boundedStream) RecvMsg(m any) error {
 		return errNoRawStream
 	}
 	if !s.streams || s.upload {
-		// A single request is due from the start, and a part of one as soon as the part before was taken.
+		// The time for a single request begins at once, that for a part of one when the part before was processed.
 		s.receiving.start(s, s.bounds.ReceiveTimeout, "receive_timeout", "the request did not arrive")
 		defer s.receiving.stop()
 	}
@@ -94,7 +94,7 @@ func (s *boundedStream) RecvMsg(m any) error {
 	}
 }
 
-// receive reads and decodes a message of so many bytes.
+// receive reads and decodes a message of size bytes.
 func (s *boundedStream) receive(m any, size uint64, compressed bool) error {
 	if size > s.bounds.maxMessage {
 		return &apierr.LimitError{Setting: "max_batch_bytes", Limit: s.bounds.maxContent, Actual: size, Unit: "bytes of a request"}
@@ -166,7 +166,7 @@ func (s *boundedStream) decode(data mem.BufferSlice, m any) error {
 	return s.bounds.codec.Unmarshal(data, m)
 }
 
-// take releases the memory of the request before and takes that of the next.
+// take releases the memory of the previous request, and takes that of the next.
 func (s *boundedStream) take(size uint64) (*memory.Grant, error) {
 	s.request.Hold(nil)
 	if s.exempt {
@@ -184,8 +184,8 @@ func (s *boundedStream) take(size uint64) (*memory.Grant, error) {
 	return grant, nil
 }
 
-// readPiece is how much of a large message is requested at once. So the bytes that a client has sent and nobody has
-// read stay few, however large the message is.
+// readPiece is how much of a large message is requested at once, so that gRPC buffers few bytes however large the
+// message is.
 const readPiece = 256 << 10
 
 func (s *boundedStream) read(size int) (mem.BufferSlice, error) {
@@ -206,7 +206,7 @@ func (s *boundedStream) read(size int) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.SliceBuffer(whole)}, nil
 }
 
-// SendMsg sends a message once the budget has room for it and the client takes it.
+// SendMsg sends a message once the budget has room for it and the client receives it.
 func (s *boundedStream) SendMsg(m any) error {
 	message, ok := m.(proto.Message)
 	if !ok {
@@ -227,7 +227,7 @@ func (s *boundedStream) SendMsg(m any) error {
 }
 
 // releaseWhenTaken returns the function that releases a large answer's memory. gRPC keeps the answer until the client
-// has taken it, even after the call; a client that does not take it is disconnected.
+// has received it, even after the call has ended. A client that does not receive it is disconnected.
 func (s *boundedStream) releaseWhenTaken(grant *memory.Grant) func() {
 	c := s.conn
 	if c == nil {
@@ -241,7 +241,7 @@ func (s *boundedStream) releaseWhenTaken(grant *memory.Grant) func() {
 	}
 }
 
-// dueTimer ends a call for one reason, at a time that is set again for each message.
+// dueTimer ends a call with one reason if a message takes too long. It is started for each message.
 type dueTimer struct{ late *time.Timer }
 
 // start ends the call after timeout, unless stop is called first. A timer's arguments must be the same every time.
@@ -261,7 +261,7 @@ func (d *dueTimer) stop() {
 	}
 }
 
-// end ends the call now, even while its handler waits.
+// end ends the call at once, even while its handler waits.
 func (s *boundedStream) end(why error) {
 	s.cut.Store(&why)
 	st, _ := apierr.Convert(why)

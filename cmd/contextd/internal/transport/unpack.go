@@ -15,7 +15,7 @@ import (
 	"github.com/contextd/contextd/internal/memory"
 )
 
-// keep gives back the memory that an unpacked request turned out not to need.
+// keep reduces the memory of an unpacked request to its size. A small request takes it from the budget of small ones.
 func (s *boundedStream) keep(grant *memory.Grant, size uint64) error {
 	if size > largeMessage {
 		grant.Keep(size)
@@ -28,7 +28,7 @@ func (s *boundedStream) keep(grant *memory.Grant, size uint64) error {
 // gzipRatio exceeds gzip's greatest compression ratio, which is 1032.
 const gzipRatio = 1 << 11
 
-// unpackedAtMost bounds the size of a compressed message once it is unpacked.
+// unpackedAtMost returns an upper bound for the size that a compressed message has once it is unpacked.
 func (s *boundedStream) unpackedAtMost(size uint64) uint64 {
 	if s.raw.RecvCompress() == gzip.Name {
 		return min(size*gzipRatio, s.bounds.maxMessage)
@@ -36,9 +36,9 @@ func (s *boundedStream) unpackedAtMost(size uint64) uint64 {
 	return s.bounds.maxMessage
 }
 
-// unpack decompresses a message, as far as it may be large. It does so twice: what is counted first
-// needs no more memory than it is, and what is too large none. A message that turns out to be large takes a processor
-// turn.
+// unpack decompresses a message up to the largest size that is allowed. It does so twice, first only to count the bytes:
+// so it takes exactly the memory that the message needs, and none for one that is too large. A message that turns out to
+// be large takes a processor turn.
 func (s *boundedStream) unpack(packed mem.BufferSlice, grant *memory.Grant) (mem.BufferSlice, error) {
 	most := s.bounds.maxMessage
 	if s.exempt {
@@ -97,7 +97,7 @@ func ignoreEOF(err error) error {
 	return err
 }
 
-// unpackWith has a message decompressed from its beginning.
+// unpackWith calls read with the decompressed message, from its beginning.
 func (s *boundedStream) unpackWith(packed mem.BufferSlice, read func(io.Reader) error) error {
 	c := encoding.GetCompressor(s.raw.RecvCompress())
 	if c == nil {
@@ -115,7 +115,7 @@ func (s *boundedStream) unpackWith(packed mem.BufferSlice, read func(io.Reader) 
 	return nil
 }
 
-// untilEnd reads no further once a reader has ended: gRPC gives it to others then.
+// untilEnd does not read a reader again after its end: gRPC then uses it for other messages.
 type untilEnd struct {
 	io.Reader
 	err error

@@ -19,8 +19,8 @@ func findInvalidText(b []byte, md protoreflect.MessageDescriptor) string {
 	return path
 }
 
-// search reports whether to go on: it stops at what it looks for, and where the
-// bytes are no message.
+// search returns the path if it finds an invalid text. goOn is false if it found one, or if the bytes are not a
+// message.
 func search(b []byte, md protoreflect.MessageDescriptor, depth int) (path string, goOn bool) {
 	if depth == 0 {
 		return "", false
@@ -66,7 +66,7 @@ func search(b []byte, md protoreflect.MessageDescriptor, depth int) (path string
 	return "", true
 }
 
-// mapEntry names an entry by its key where that can be written down.
+// mapEntry names an entry by its key, if the key can be printed.
 func mapEntry(name, bad string, entry []byte) string {
 	if bad == "" {
 		return ""

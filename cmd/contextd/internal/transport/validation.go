@@ -15,16 +15,16 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// validation holds requests to the rules in the API. The middleware's own
-// interceptor answers with protovalidate's violations; ours passes the error to apierr, so
-// that clients find every bad field in the same detail.
+// validation checks requests by the rules in the protos. Unlike the middleware's own interceptor, which answers
+// with protovalidate's violations, it passes the error to apierr, so that clients find every invalid field in the
+// same detail.
 type validation struct {
 	validator protovalidate.Validator
 	processor *fair.Turns // for large requests
 }
 
-// listedUpTo is the size of the largest request of which all violations are listed. A violation takes hundreds of
-// times the memory of the bytes at fault, so a larger request gets only the first.
+// listedUpTo is the size of the largest request for which all violations are listed. A violation takes hundreds of
+// times the memory of the invalid bytes, so only the first is reported for a larger request.
 const listedUpTo = 4 << 10
 
 func (v validation) check(ctx context.Context, m any) error {
@@ -61,14 +61,13 @@ func (v validation) stream(srv any, ss grpc.ServerStream, _ *grpc.StreamServerIn
 	return err
 }
 
-// maxLoggedID is the API's limit on a session_id; longer ones are refused, and neither logged nor
-// traced.
+// maxLoggedID is the API's limit on a session_id. Longer ones are refused, and are not logged or traced.
 const maxLoggedID = 256
 
 type validatedStream struct {
 	grpc.ServerStream
 	validation validation
-	// sessionID is that of the newest message that names one.
+	// sessionID is the session of the newest message that names one.
 	sessionID atomic.Pointer[string]
 }
 
@@ -82,7 +81,7 @@ func (s *validatedStream) RecvMsg(m any) error {
 	return s.validation.check(s.Context(), m)
 }
 
-// name notes the session that the call is about.
+// name records the session of the call, for logs and traces.
 func (s *validatedStream) name(id string) {
 	if last := s.sessionID.Load(); last != nil && *last == id {
 		return // a stream of appends names it each time
@@ -96,7 +95,7 @@ func (s *validatedStream) name(id string) {
 
 type sessionNamer interface{ GetSessionId() string }
 
-// naming is the part of a request that names a session; nil where none does.
+// naming returns the part of a request that names a session; nil if there is none.
 func naming(m any) sessionNamer {
 	switch m := m.(type) {
 	case sessionNamer:
