@@ -42,7 +42,7 @@ type answer struct {
 	violations []*errdetails.BadRequest_FieldViolation
 	details    []protoadapt.MessageV1
 	retryAfter time.Duration
-	// hidden is set where the cause is logged instead of being sent to the client.
+	// hidden is true if the cause is logged instead of being sent to the client.
 	hidden bool
 }
 
@@ -84,7 +84,7 @@ func (a *answer) resource(kind, name string) *answer {
 	return a
 }
 
-// status drops violations that there is no room for, but the first.
+// status returns the status. It drops violations for which there is no room, except the first.
 func (a *answer) status() *status.Status {
 	for {
 		st := a.whole()

@@ -29,7 +29,7 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// Convert returns the status to send for err. hidden is set where the status omits the cause, so that the
+// Convert returns the status to send for err. hidden is true if the status omits the cause, so that the
 // daemon must log it. A status that gRPC made is kept, and gets a reason.
 func Convert(err error) (st *status.Status, hidden bool) {
 	if err == nil {

@@ -25,8 +25,7 @@ type Options struct {
 	JWT       JWT
 	// CertFile and KeyFile are the daemon's certificate for TLS; empty for none.
 	CertFile, KeyFile string
-	// ClientCAFile has the authorities that sign clients' certificates; empty where clients need no
-	// certificate.
+	// ClientCAFile has the authorities that sign clients' certificates; empty if clients need no certificate.
 	ClientCAFile  string
 	ClientTenants ClientTenants
 }
@@ -60,7 +59,7 @@ type Authenticator struct {
 	tokens  *file[Tokens] // nil without a token file
 	jwt     *verifier     // nil without JWT keys
 	keys    *file[keys]   // nil without TLS
-	// invalid says that the log has it that the certificate has expired or is not valid yet.
+	// invalid is true once it was logged that the certificate has expired or is not valid yet.
 	invalid atomic.Bool
 	running running
 	close   context.CancelFunc
@@ -104,8 +103,8 @@ func New(o Options, logger *slog.Logger) (_ *Authenticator, err error) {
 // Close stops following changes of the keys at a URL.
 func (a *Authenticator) Close() { a.close() }
 
-// rereadEvery is how often files and running calls are checked. A change must apply within 10 seconds, and
-// counts at the check after the one that finds it; so it is half of that.
+// rereadEvery is how often files and running calls are checked. It is 5 seconds because a change must apply within 10,
+// and is applied at the check after the one that finds it.
 const rereadEvery = 5 * time.Second
 
 // Run checks files and running calls every rereadEvery until ctx ends.
@@ -126,7 +125,7 @@ func (a *Authenticator) Run(ctx context.Context) {
 // invalid file is reported, and its last valid content stays in force.
 func (a *Authenticator) Reload(ctx context.Context) { a.check(ctx, true) }
 
-// check is a Reload that, unless it is to be at once, waits until files no longer change.
+// check is Reload; unless atOnce, it applies files only once they no longer change.
 func (a *Authenticator) check(ctx context.Context, atOnce bool) {
 	for _, f := range a.files() {
 		f.reload(ctx, a.logger, atOnce)
@@ -135,7 +134,8 @@ func (a *Authenticator) check(ctx context.Context, atOnce bool) {
 	a.recheck(ctx)
 }
 
-// checkCertificate logs, once, that clients do not take the daemon's certificate by the daemon's clock.
+// checkCertificate logs, once, that the daemon's certificate is not valid now by the daemon's clock, so that clients
+// refuse it.
 func (a *Authenticator) checkCertificate(ctx context.Context) {
 	if a.keys == nil {
 		return
@@ -176,8 +176,8 @@ func (a *Authenticator) Healthy() bool {
 	return !slices.ContainsFunc(a.files(), func(f reloader) bool { return !f.well() })
 }
 
-// Certificate is how long the daemon's certificate is valid in all, and from now on, which is negative once it has
-// expired; false where it has none.
+// Certificate returns for how long the daemon's certificate is valid in all, and from now on: negative once it has
+// expired. has is false if there is no certificate.
 func (a *Authenticator) Certificate() (lifetime, remaining time.Duration, has bool) {
 	if a.keys == nil {
 		return 0, 0, false
@@ -212,7 +212,7 @@ func (a *Authenticator) Authenticate(ctx context.Context) (_ context.Context, do
 	}, nil
 }
 
-// identify prefers a bearer token to a certificate: a token says explicitly as whom to make the call.
+// identify prefers a bearer token to a certificate, since a token is chosen for the call.
 func (a *Authenticator) identify(ctx context.Context) (Identity, error) {
 	if a.options.ByToken() {
 		token, err := bearer(ctx)
@@ -243,7 +243,7 @@ func (a *Authenticator) identify(ctx context.Context) (Identity, error) {
 	return Identity{}, nil
 }
 
-// missing is the error for a call without credentials.
+// missing returns the error text for a call without credentials.
 func (o Options) missing() string {
 	const token = "the call has no bearer token in its metadata \"authorization\""
 	if o.ClientCAFile != "" && o.ByToken() {
@@ -252,7 +252,7 @@ func (o Options) missing() string {
 	return token
 }
 
-// bearer is the call's bearer token; "" if it has none.
+// bearer returns the call's bearer token; "" if it has none.
 func bearer(ctx context.Context) (string, error) {
 	values := metadata.ValueFromIncomingContext(ctx, "authorization")
 	if len(values) == 0 {

@@ -48,8 +48,8 @@ var errChanging = errors.New("the files are perhaps being written")
 
 func (f *file[T]) get() T { return *f.value.Load() }
 
-// read replaces the value if the files have changed: at once, or else if the last check found the same. Of a file
-// that is being written, each part may be valid by itself, and say less. The caller holds mu, unless it is the only
+// read replaces the value if the files have changed. Unless atOnce, it does so only if the last check found the same
+// content: a file that is still being written may be valid and incomplete. The caller holds mu, unless it is the only
 // user.
 func (f *file[T]) read(atOnce bool) (changed bool, err error) {
 	contents := make([][]byte, len(f.paths))

@@ -1,6 +1,6 @@
 // Package auth identifies callers: by a bearer token, a client's certificate, or the user of the process at
-// the other end of a unix socket. Each gives an Identity, which names the tenant whose sessions the caller
-// may use.
+// the other end of a unix socket. The result is an Identity, with the tenant whose sessions the caller may
+// use.
 package auth
 
 import (
@@ -21,7 +21,7 @@ type Identity struct {
 	Process int
 }
 
-// Client is the key for limits per client: the tenant, else the process, else the caller's name; "" where
+// Client returns the key for limits per client: the tenant, else the process, else the caller's name; "" if
 // none is known.
 func (who Identity) Client() string {
 	switch {
@@ -34,7 +34,7 @@ func (who Identity) Client() string {
 	}
 }
 
-// InTenant is an anonymous caller of a tenant. The error is for an invalid name.
+// InTenant returns the identity of an anonymous caller of a tenant. It refuses invalid names of tenants.
 func InTenant(tenant string) (Identity, error) {
 	return Identity{Tenant: tenant}, checkTenant(tenant)
 }
@@ -46,7 +46,7 @@ func With(ctx context.Context, who Identity) context.Context {
 	return context.WithValue(ctx, identityKey{}, who)
 }
 
-// Of is the caller's identity in a context; the zero Identity if there is none.
+// Of returns the caller's identity in a context; the zero Identity if there is none.
 func Of(ctx context.Context) Identity {
 	who, _ := ctx.Value(identityKey{}).(Identity)
 	return who

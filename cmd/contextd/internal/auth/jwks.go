@@ -28,7 +28,8 @@ func parseSet(contents ...[]byte) (keyfunc.Keyfunc, error) {
 	return keys, nil
 }
 
-// checkKeys returns an error for what is no JWK set, such as the JSON of an error: it must not replace keys by none.
+// checkKeys returns an error for a text that is not a JWK set, such as the JSON of an error. Otherwise it would replace
+// all keys by none.
 func checkKeys(text []byte) error {
 	var set struct {
 		Keys *[]json.RawMessage `json:"keys"`
@@ -45,8 +46,8 @@ func checkKeys(text []byte) error {
 // maxKeysBytes bounds the answer with the keys at a URL.
 const maxKeysBytes = 1 << 20
 
-// asks is how often tokens of unknown keys have the keys of a URL asked for: seldom, but until there was an answer,
-// without which nobody is let in.
+// asks limits how often tokens with unknown keys cause a request for the keys of a URL. Until the first answer the limit
+// is higher, since nobody is admitted without keys.
 type asks struct {
 	limit    *rate.Limiter
 	answered atomic.Bool

@@ -15,9 +15,9 @@ import (
 	"github.com/contextd/contextd/cmd/contextd/internal/apierr"
 )
 
-// Misfit returns an error for the first value in a JSON text that does not fit a message: its path, and what
-// belongs there. It is for texts that protojson refuses, since protojson's errors have no path. It returns
-// nil where it finds nothing, as in a text that is not JSON.
+// Misfit returns an error for the first value in a JSON text that does not fit a message, with its path and
+// the values that fit. It is for texts that protojson refuses, since protojson's errors have no path. It
+// returns nil if it finds no such value, as in a text that is not JSON.
 func Misfit(text []byte, of protoreflect.MessageDescriptor) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()

@@ -6,7 +6,7 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Nearest is the existing name that is most similar to name; empty if none is similar enough.
+// Nearest returns the existing name that is most similar to name; empty if none is similar enough.
 func Nearest(name string, exist []string) string {
 	meant, best := "", len(name)/3+2
 	for _, other := range exist {

@@ -34,8 +34,8 @@ type Options struct {
 // maxRequestBytes bounds a request of the page.
 const maxRequestBytes = 64 << 10
 
-// arrived passes on requests whose body has arrived, which may take as long as the timeout. The server's own timeout
-// would end long answers, too.
+// arrived passes on requests once their body has arrived, which may take as long as the timeout. The timeout of
+// http.Server cannot be used, because it would also end long answers.
 func arrived(next http.Handler, timeout time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)

@@ -35,7 +35,7 @@ func newReader(api grpc.ClientConnInterface, forward bool) http.Handler {
 	return mux
 }
 
-// untilNow refuses to follow a log: while no event comes, the call would hold memory for an answer.
+// untilNow refuses to follow a log: the call would keep memory for an answer as long as no event is appended.
 func untilNow(read readEvents) readEvents {
 	return func(ctx context.Context, req *contextdv1.ReadEventsRequest, o ...grpc.CallOption) (grpc.ServerStreamingClient[contextdv1.ReadEventsResponse], error) {
 		if req.GetFollow() {

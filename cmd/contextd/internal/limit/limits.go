@@ -1,4 +1,4 @@
-// Package limit bounds what clients may ask for.
+// Package limit has the limits of requests and of what is stored.
 package limit
 
 import (
@@ -11,10 +11,10 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// Limits bound what clients may ask for. 0 is no limit where the field says so.
+// Limits are the limits of requests and of what is stored. 0 is no limit if the field's comment says so.
 type Limits struct {
-	// MaxEventBytes is the largest content of an event, by eventlog.Size. Ids,
-	// names and labels beside the content have an allowance of their own.
+	// MaxEventBytes is the largest size of an event's content. eventlog.Size may be envelopeBytes more, for ids, names
+	// and labels.
 	MaxEventBytes uint64
 	// MaxBatchEvents and MaxBatchBytes bound one append.
 	MaxBatchEvents uint64
@@ -81,8 +81,7 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// CheckBatch holds a batch against the limits and returns the size of each event, and of
-// all.
+// CheckBatch checks a batch against the limits, and returns the size of each event and of all.
 func (l Limits) CheckBatch(events []eventlog.Event) (sizes []uint64, total uint64, err error) {
 	if err := l.CheckCount(len(events)); err != nil {
 		return nil, 0, err
@@ -102,7 +101,7 @@ func (l Limits) CheckBatch(events []eventlog.Event) (sizes []uint64, total uint6
 	return sizes, total, nil
 }
 
-// CheckCount holds the number of a batch's events against the limit.
+// CheckCount checks the number of a batch's events against the limit.
 func (l Limits) CheckCount(events int) error {
 	if uint64(events) > l.MaxBatchEvents {
 		return &apierr.LimitError{Field: "events", Setting: "max_batch_events", Limit: l.MaxBatchEvents, Actual: uint64(events), Unit: "events"}
@@ -110,10 +109,10 @@ func (l Limits) CheckCount(events int) error {
 	return nil
 }
 
-// envelopeBytes is the allowance of an event for what is beside its content.
+// envelopeBytes is how many bytes an event may have in addition to its content, for ids, names and labels.
 const envelopeBytes = 64 << 10
 
-// CheckEvent holds an event's size against the limit; field names it.
+// CheckEvent checks an event's size against the limit; field names the event in the error.
 func (l Limits) CheckEvent(field string, size uint64) error {
 	if size <= l.MaxEventBytes+envelopeBytes {
 		return nil
@@ -121,7 +120,7 @@ func (l Limits) CheckEvent(field string, size uint64) error {
 	return &apierr.LimitError{Field: field, Setting: "max_event_bytes", Limit: l.MaxEventBytes, Actual: size, Unit: "bytes"}
 }
 
-// CheckPolicy holds a policy and a budget against the limit.
+// CheckPolicy checks the size of a policy and a budget against the limit.
 func (l Limits) CheckPolicy(policy *contextdv1.Policy, b *contextdv1.Budget) error {
 	if n := uint64(proto.Size(policy) + proto.Size(b)); n > l.MaxPolicyBytes {
 		return &apierr.LimitError{Field: "policy", Setting: "max_policy_bytes", Limit: l.MaxPolicyBytes, Actual: n, Unit: "bytes"}
@@ -129,7 +128,7 @@ func (l Limits) CheckPolicy(policy *contextdv1.Policy, b *contextdv1.Budget) err
 	return nil
 }
 
-// CheckRoom checks the limits of a session for so many more events and bytes.
+// CheckRoom checks whether a session may have this many more events and bytes.
 func (l Limits) CheckRoom(s eventlog.Session, events int, bytes uint64) error {
 	if n := uint64(s.Head) + uint64(events); l.MaxSessionEvents > 0 && n > l.MaxSessionEvents {
 		return &apierr.LimitError{Field: "session_id", Setting: "max_session_events", Limit: l.MaxSessionEvents, Actual: n, Unit: "events in the session"}
@@ -140,7 +139,7 @@ func (l Limits) CheckRoom(s eventlog.Session, events int, bytes uint64) error {
 	return nil
 }
 
-// BoundStore reports whether anything bounds what is stored.
+// BoundStore reports whether a limit for the whole store or a tenant is set.
 func (l Limits) BoundStore() bool {
 	return l.MaxSessions > 0 || l.MaxStoreSessions > 0 || l.MaxTenantBytes > 0 || l.MaxStoreBytes > 0
 }

@@ -21,17 +21,17 @@ import (
 const (
 	// longestRequest is for one request over HTTP. The arguments of a tool are at most 64 KiB.
 	longestRequest = 256 << 10
-	// longestBatch is how many messages may come at once. Each is a goroutine of the SDK's, and an
-	// answer that is in memory until all others are there.
+	// longestBatch is how many messages a batch may have. For each the SDK starts a goroutine, and it keeps each
+	// answer in memory until all are complete.
 	longestBatch = 32
-	// requestsAtOnce bounds the requests that are handled, in bytes of theirs: decoded they take up to
-	// thirty times as much.
+	// requestsAtOnce bounds the requests that are handled at once, in bytes. Decoded they take up to thirty times as
+	// much.
 	requestsAtOnce = 2 << 20
-	// callsAtOnce is how many calls the daemon is sent at once, of the 512 that it takes of a client.
+	// callsAtOnce is how many calls are sent to the daemon at once, which accepts 512 from a client.
 	callsAtOnce = 64
 )
 
-// turns has calls of a daemon wait for each other.
+// turns limits how many calls are sent to a daemon at once.
 type turns struct {
 	contextdv1.ContextServiceClient
 	free *semaphore.Weighted
@@ -45,8 +45,8 @@ func (t turns) CallRecallTool(ctx context.Context, req *contextdv1.CallRecallToo
 	return t.ContextServiceClient.CallRecallTool(ctx, req, o...)
 }
 
-// bounded reads requests before the SDK does, and refuses those that would be much work for it, and
-// those that it would answer under another id.
+// bounded reads requests before the SDK does, and refuses those that would cost it too much, and those that it would
+// answer with another id.
 func bounded(next http.Handler) http.Handler {
 	free := semaphore.NewWeighted(requestsAtOnce)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -76,7 +76,7 @@ func bounded(next http.Handler) http.Handler {
 	})
 }
 
-// refused says why a request is; what is no JSON the SDK refuses.
+// refused returns why a request is refused; empty if it is not. The SDK refuses bodies that are not JSON.
 func refused(body []byte) string {
 	messages := []json.RawMessage{body}
 	if text := bytes.TrimSpace(body); len(text) > 0 && text[0] == '[' {

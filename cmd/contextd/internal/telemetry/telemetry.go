@@ -38,7 +38,7 @@ type Options struct {
 	// Prometheus enables MetricsHandler.
 	Prometheus bool
 	LookupEnv  func(string) (string, bool)
-	// Logger, if set, is given what goes wrong with exports.
+	// Logger, if set, logs errors of exports.
 	Logger *slog.Logger
 	// SpanProcessor and MetricReader, if set, are used in addition to what the environment selects.
 	SpanProcessor sdktrace.SpanProcessor
@@ -168,7 +168,7 @@ func (t *Telemetry) setupMetrics(ctx context.Context, o Options, res *resource.R
 // Enabled reports whether anything is recorded.
 func (t *Telemetry) Enabled() bool { return t.enabled }
 
-// ServerHandler observes every call, or is nil where nothing is recorded.
+// ServerHandler returns a handler that observes every call; nil if nothing is recorded.
 func (t *Telemetry) ServerHandler() stats.Handler {
 	if !t.enabled {
 		return nil
@@ -176,7 +176,7 @@ func (t *Telemetry) ServerHandler() stats.Handler {
 	return otelgrpc.NewServerHandler(
 		otelgrpc.WithTracerProvider(t.traces),
 		otelgrpc.WithMeterProvider(t.metrics),
-		// Baggage is nothing's that is recorded, and what is wrong with a caller's would be logged as it came.
+		// Nothing that is recorded uses baggage, and errors in a caller's baggage would be logged with its text.
 		otelgrpc.WithPropagators(propagation.TraceContext{}),
 	)
 }

@@ -30,7 +30,7 @@ func InjectionsToDomain(all []*contextdv1.Injection) ([]render.Injection, error)
 	return out, nil
 }
 
-// HaveToDomain converts what the caller holds; nil means nothing.
+// HaveToDomain converts what the caller already has of the context; nil means nothing.
 func HaveToDomain(h *contextdv1.Have) assemble.Have {
 	return assemble.Have{MessageCount: int(h.GetMessageCount()), PrefixHash: h.GetPrefixHash()}
 }
@@ -44,7 +44,7 @@ func AsOfToDomain(seq *uint64) *eventlog.Seq {
 	return &out
 }
 
-// Brief removes from a header the parts that grow with the session even if nothing changed.
+// Brief removes the fields from a header that AssembleContextRequest.brief omits.
 func Brief(h *contextdv1.ContextHeader) {
 	h.SessionId, h.Projection = "", nil
 	h.GetBudget().TierTokens = nil

@@ -14,8 +14,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// PolicyToDomain converts the fields that a message sets of a policy; nil sets none. Errors name the field,
-// with at before it.
+// PolicyToDomain converts the fields of a policy that a message sets; nil sets none. Errors name the field, with the
+// path `at` before it.
 func PolicyToDomain(m *contextdv1.Policy, at string) (policy.Overlay, error) {
 	out, err := overlay(m)
 	if err != nil {
@@ -174,7 +174,7 @@ func collapse(s *contextdv1.Summarization, d reduce.Collapse) reduce.Collapse {
 	return out
 }
 
-// summaries converts how summaries are written.
+// summaries converts the fields that say how summaries are written.
 func summaries(s *contextdv1.Summarization) *decide.SummaryPolicy {
 	return &decide.SummaryPolicy{
 		Summarizer:     s.GetSummarizer(),
@@ -184,7 +184,7 @@ func summaries(s *contextdv1.Summarization) *decide.SummaryPolicy {
 	}
 }
 
-// checkSummarization refuses fields that have no effect where no summaries are written ahead of need.
+// checkSummarization refuses fields that have no effect if no summaries are written ahead of need.
 func checkSummarization(s *contextdv1.Summarization) error {
 	switch {
 	case !s.GetEnabled() && s.GetStartAt() > 0:

@@ -95,7 +95,7 @@ func ShadowToProto(s *records.Shadow) *contextdv1.ShadowProjection {
 	}
 }
 
-// why is why the projection policy was not followed in full, or else why the caller chose it.
+// why returns why the projection policy did not do all that was asked, or else why the caller chose it.
 func why(r records.Projection) string {
 	if r.Reverted != "" {
 		return r.Reverted

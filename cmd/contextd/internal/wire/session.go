@@ -41,7 +41,7 @@ func DecodeSettings(b []byte) (Settings, error) {
 	return Settings{Policy: m.GetPolicy(), Budget: m.GetBudget()}, nil
 }
 
-// ChainHead is the name of a chain's hash; "" if there is none.
+// ChainHead returns a chain's hash as the API has it; "" if there is none.
 func ChainHead(chain []byte) string {
 	if len(chain) == 0 {
 		return ""
