@@ -992,7 +992,8 @@ type RenderedMessage struct {
 	Message *Message `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// Where it comes from.
 	Origin Origin `protobuf:"varint,4,opt,name=origin,proto3,enum=contextd.v1.Origin" json:"origin,omitempty"`
-	// The events that it was rendered from. Empty: it is an injection.
+	// The events that it was rendered from, in ascending order. Empty: it is an injection, or a text
+	// that contextd wrote.
 	SourceSeqs []uint64 `protobuf:"varint,5,rep,packed,name=source_seqs,json=sourceSeqs,proto3" json:"source_seqs,omitempty"`
 	// Its size in tokens.
 	Tokens uint32 `protobuf:"varint,6,opt,name=tokens,proto3" json:"tokens,omitempty"`

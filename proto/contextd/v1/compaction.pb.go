@@ -186,13 +186,13 @@ type CompactSessionResponse struct {
 	ArchivedMessages uint32 `protobuf:"varint,3,opt,name=archived_messages,json=archivedMessages,proto3" json:"archived_messages,omitempty"`
 	// Size of the context before, in tokens.
 	TokensBefore uint64 `protobuf:"varint,4,opt,name=tokens_before,json=tokensBefore,proto3" json:"tokens_before,omitempty"`
-	// Size of the context after, in tokens.
+	// Size of the context after, in tokens. The same as tokens_before if nothing was compacted.
 	TokensAfter uint64 `protobuf:"varint,5,opt,name=tokens_after,json=tokensAfter,proto3" json:"tokens_after,omitempty"`
 	// The summary that was written. Absent: none was.
 	Summary *Summary `protobuf:"bytes,6,opt,name=summary,proto3" json:"summary,omitempty"`
-	// The strategy that was used.
+	// The strategy that was used, or was planned if nothing was compacted.
 	Strategy string `protobuf:"bytes,7,opt,name=strategy,proto3" json:"strategy,omitempty"`
-	// What became of reminders.
+	// What became of reminders. Absent: nothing was compacted.
 	Reminders *ReminderReport `protobuf:"bytes,8,opt,name=reminders,proto3" json:"reminders,omitempty"`
 	// The Compaction event that holds the decision. 0: none was appended.
 	CompactionSeq uint64 `protobuf:"varint,9,opt,name=compaction_seq,json=compactionSeq,proto3" json:"compaction_seq,omitempty"`
@@ -1095,7 +1095,7 @@ func (x *LeaseSummaryTasksResponse) GetTask() *SummaryTask {
 	return nil
 }
 
-// Hands back the summary of a task, or says that there is none.
+// Returns the summary of a task, or says that there is none.
 type CompleteSummaryTaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The task, 1 to 256 characters.
@@ -1186,7 +1186,7 @@ func (x *CompleteSummaryTaskRequest) GetModel() string {
 	return ""
 }
 
-// The task is done.
+// The task is completed.
 type CompleteSummaryTaskResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The summary as it was stored. Absent: the worker reported an error, or the span is too long for

@@ -765,7 +765,7 @@ type ToolResult struct {
 	ToolName string `protobuf:"bytes,2,opt,name=tool_name,json=toolName,proto3" json:"tool_name,omitempty"`
 	// What the tool returned: text, media and provider blocks. Empty: nothing.
 	Content []*Block `protobuf:"bytes,3,rep,name=content,proto3" json:"content,omitempty"`
-	// The tool failed. Failed results are kept longer than others by default.
+	// The tool failed. By default failed results are not evicted by age.
 	IsError       bool `protobuf:"varint,4,opt,name=is_error,json=isError,proto3" json:"is_error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -970,7 +970,7 @@ type Reminder struct {
 	TtlTurns *uint32 `protobuf:"varint,2,opt,name=ttl_turns,json=ttlTurns,proto3,oneof" json:"ttl_turns,omitempty"`
 	// A later reminder with the same key replaces this one. Empty: none does.
 	DedupeKey string `protobuf:"bytes,3,opt,name=dedupe_key,json=dedupeKey,proto3" json:"dedupe_key,omitempty"`
-	// Survives a compaction of the turns around it.
+	// It stays when a compaction drops the turns around it. False: it is dropped with them.
 	PreserveOnCompact bool `protobuf:"varint,4,opt,name=preserve_on_compact,json=preserveOnCompact,proto3" json:"preserve_on_compact,omitempty"`
 	// The role to render it with. Unspecified: user.
 	RoleHint Role `protobuf:"varint,5,opt,name=role_hint,json=roleHint,proto3,enum=contextd.v1.Role" json:"role_hint,omitempty"`

@@ -198,7 +198,8 @@ type HookReply struct {
 	// With modify: newest turns that stay as they are. Absent: unchanged. 0: as many as the policy
 	// says.
 	KeepLastTurns *uint32 `protobuf:"varint,4,opt,name=keep_last_turns,json=keepLastTurns,proto3,oneof" json:"keep_last_turns,omitempty"`
-	// With modify: the most tokens that the context may have afterwards. Absent: unchanged.
+	// With modify: the most tokens that the context may have afterwards; 0 is what it is in
+	// CompactSessionRequest. Absent: unchanged.
 	TargetTokens *uint64 `protobuf:"varint,5,opt,name=target_tokens,json=targetTokens,proto3,oneof" json:"target_tokens,omitempty"`
 	// With modify: mask, window or summarize. Empty: unchanged.
 	Strategy      string `protobuf:"bytes,6,opt,name=strategy,proto3" json:"strategy,omitempty"`
@@ -341,7 +342,7 @@ type HookCall struct {
 	Strategy string `protobuf:"bytes,6,opt,name=strategy,proto3" json:"strategy,omitempty"`
 	// Newest turns that stay as they are.
 	KeepLastTurns uint32 `protobuf:"varint,7,opt,name=keep_last_turns,json=keepLastTurns,proto3" json:"keep_last_turns,omitempty"`
-	// The most tokens that the context may have afterwards.
+	// The most tokens that the context may have afterwards. 0: as few as possible.
 	TargetTokens uint64 `protobuf:"varint,8,opt,name=target_tokens,json=targetTokens,proto3" json:"target_tokens,omitempty"`
 	// Messages in the context before.
 	MessageCount uint32 `protobuf:"varint,9,opt,name=message_count,json=messageCount,proto3" json:"message_count,omitempty"`

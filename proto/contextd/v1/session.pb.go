@@ -554,8 +554,8 @@ type ListSessionsRequest struct {
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Only sessions that carry all of these labels. Empty: all sessions.
 	Labels map[string]string `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Only sessions whose id, or the key or value of one of whose labels, contains this text; upper
-	// and lower case are the same. At most 256 characters. Empty: all sessions.
+	// Only sessions with this text in their id, or in the key or value of a label; upper and lower
+	// case are the same. At most 256 characters. Empty: all sessions.
 	Query string `protobuf:"bytes,4,opt,name=query,proto3" json:"query,omitempty"`
 	// The order. In any order except that of ids, and with query, the daemon looks at all sessions
 	// for each page, and each page has the sessions as they are at that moment.

@@ -33,8 +33,8 @@ type RecordModelCallRequest struct {
 	ProjectionId string `protobuf:"bytes,2,opt,name=projection_id,json=projectionId,proto3" json:"projection_id,omitempty"`
 	// The model, as its provider names it. Empty: that of the projection's budget.
 	Model string `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
-	// All tokens of the prompt, including cached ones. At most 10^9, as all below. 0: not
-	// reported.
+	// All tokens of the prompt, including cached ones. At most 10^9, like all token numbers below. 0:
+	// not reported.
 	InputTokens uint64 `protobuf:"varint,4,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
 	// Those of input_tokens that were read from the provider's cache.
 	CacheReadTokens uint64 `protobuf:"varint,5,opt,name=cache_read_tokens,json=cacheReadTokens,proto3" json:"cache_read_tokens,omitempty"`
