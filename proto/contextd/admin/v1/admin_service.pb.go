@@ -26,12 +26,11 @@ const (
 // Asks for a backup.
 type BackupRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The time of an earlier backup that the client has, as its BackupEnd says. Tables and
-	// files of values that were written before it are listed without their content.
-	// Absent: all files are sent.
+	// BackupEnd.time of an earlier backup that the client has. Tables and files of values that were
+	// written before it are listed without their content. Absent: all files are sent.
 	Since *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=since,proto3" json:"since,omitempty"`
-	// Names of files that the client has, from calls that ended before all was sent. Tables and
-	// files of values of these names are listed without their content. Empty: there are none.
+	// Names of files that the client received in calls that ended before everything was sent. Tables
+	// and files of values with these names are listed without their content. Empty: none.
 	Have          []string `protobuf:"bytes,2,rep,name=have,proto3" json:"have,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -81,7 +80,7 @@ func (x *BackupRequest) GetHave() []string {
 	return nil
 }
 
-// A part of a backup: for each file the file and then its bytes, and at last the end.
+// A part of a backup: each file and then its bytes, and at last the end.
 type BackupResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The part. Exactly one is set.
@@ -194,8 +193,9 @@ type BackupFile struct {
 	Size uint64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
 	// When it was last written to.
 	ModifyTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=modify_time,json=modifyTime,proto3" json:"modify_time,omitempty"`
-	// The content is not sent: the client has it, as since or have of the request say, under the
-	// same name and with the same size and modify_time. If not, name it no more. False: it follows.
+	// The content is not sent, because since or have of the request say that the client has it, under
+	// the same name and with the same size and modify_time. If it does not, repeat the call without
+	// the name, and without since. False: the content follows.
 	Held          bool `protobuf:"varint,4,opt,name=held,proto3" json:"held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -262,7 +262,7 @@ func (x *BackupFile) GetHeld() bool {
 // The end of a backup.
 type BackupEnd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// When it was begun, for since of the next one.
+	// When the backup was begun; use it as since of the next backup.
 	Time          *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -26,14 +26,14 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// What the operator of a daemon asks of it. Only callers of no tenant may: to others every
-// call is PERMISSION_DENIED.
+// Calls for the operator of a daemon. Callers of a tenant may not make them: PERMISSION_DENIED.
 type AdminServiceClient interface {
-	// Sends the files of the data directory, as they are at the call, with all sessions of all
-	// tenants. Appends go on meanwhile. The call names no path: the client decides where the
-	// files go. ABORTED where a session is deleted before all is sent, because the files would
-	// hold it: repeat the call, and name in have what was received. UNAVAILABLE while another backup runs. FAILED_PRECONDITION where
-	// the store is in memory. The keys of an encrypted store are not sent.
+	// Sends the files of the data directory, with all sessions of all tenants, in their state at the
+	// time of the call. Appends go on in the meantime. The call names no path: the client decides
+	// where it stores the files. ABORTED if a session is deleted before everything is sent, because
+	// the files would still have it: repeat the call, and name in have what was received. UNAVAILABLE
+	// while another backup runs. FAILED_PRECONDITION if the store is in memory. The keys of an
+	// encrypted store are not sent.
 	Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupResponse], error)
 }
 
@@ -68,14 +68,14 @@ type AdminService_BackupClient = grpc.ServerStreamingClient[BackupResponse]
 // All implementations must embed UnimplementedAdminServiceServer
 // for forward compatibility.
 //
-// What the operator of a daemon asks of it. Only callers of no tenant may: to others every
-// call is PERMISSION_DENIED.
+// Calls for the operator of a daemon. Callers of a tenant may not make them: PERMISSION_DENIED.
 type AdminServiceServer interface {
-	// Sends the files of the data directory, as they are at the call, with all sessions of all
-	// tenants. Appends go on meanwhile. The call names no path: the client decides where the
-	// files go. ABORTED where a session is deleted before all is sent, because the files would
-	// hold it: repeat the call, and name in have what was received. UNAVAILABLE while another backup runs. FAILED_PRECONDITION where
-	// the store is in memory. The keys of an encrypted store are not sent.
+	// Sends the files of the data directory, with all sessions of all tenants, in their state at the
+	// time of the call. Appends go on in the meantime. The call names no path: the client decides
+	// where it stores the files. ABORTED if a session is deleted before everything is sent, because
+	// the files would still have it: repeat the call, and name in have what was received. UNAVAILABLE
+	// while another backup runs. FAILED_PRECONDITION if the store is in memory. The keys of an
+	// encrypted store are not sent.
 	Backup(*BackupRequest, grpc.ServerStreamingServer[BackupResponse]) error
 	mustEmbedUnimplementedAdminServiceServer()
 }

@@ -119,9 +119,9 @@ type ModelCall struct {
 	CollapsedThrough uint64 `protobuf:"varint,18,opt,name=collapsed_through,json=collapsedThrough,proto3" json:"collapsed_through,omitempty"`
 	// The event at which results were last evicted by age.
 	EvictedAsOf uint64 `protobuf:"varint,19,opt,name=evicted_as_of,json=evictedAsOf,proto3" json:"evicted_as_of,omitempty"`
-	// The newest projection when the call was reported.
+	// The newest projection at the time when the call was reported.
 	After string `protobuf:"bytes,20,opt,name=after,proto3" json:"after,omitempty"`
-	// What is known of the model after this call.
+	// What is known of the model's tokens after this call.
 	Calibration   *Calibration `protobuf:"bytes,21,opt,name=calibration,proto3" json:"calibration,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -309,7 +309,7 @@ type Calibration struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Real by estimated tokens, in parts per million. 0: nothing was compared.
 	Average uint64 `protobuf:"varint,1,opt,name=average,proto3" json:"average,omitempty"`
-	// The least that rejected prompts imply, in parts per million. 0: nothing.
+	// The least factor that rejected prompts imply, in parts per million. 0: none was rejected.
 	Floor uint64 `protobuf:"varint,2,opt,name=floor,proto3" json:"floor,omitempty"`
 	// Calls that it was learnt from.
 	Calls         uint32 `protobuf:"varint,3,opt,name=calls,proto3" json:"calls,omitempty"`
@@ -571,7 +571,7 @@ type SummaryTask struct {
 	Tokenizer string `protobuf:"bytes,13,opt,name=tokenizer,proto3" json:"tokenizer,omitempty"`
 	// What caused it.
 	Trigger string `protobuf:"bytes,14,opt,name=trigger,proto3" json:"trigger,omitempty"`
-	// Whether a summary that was made for another size will not do.
+	// Whether a summary of another size than the one that is asked for must not be used.
 	Sized         bool `protobuf:"varint,15,opt,name=sized,proto3" json:"sized,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -794,19 +794,19 @@ func (x *LifecycleEvent) GetAttributes() map[string]string {
 	return nil
 }
 
-// What an entry of a transcript says besides the events that were made of it. The first of
-// these is in the key; 0: the entry is about the session as a whole.
+// The parts of a transcript's entry that its events do not have. The key has the first of these
+// events; 0: the entry is about the session as a whole.
 type TranscriptEnvelope struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The version of this message: 1.
 	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	// The harness whose writer reads the difference.
+	// The harness whose writer reads difference.
 	Harness string `protobuf:"bytes,2,opt,name=harness,proto3" json:"harness,omitempty"`
-	// Which of several entries of the event it is. Empty: the first.
+	// Which entry this is if an event was made from several. Empty: the first.
 	Part string `protobuf:"bytes,3,opt,name=part,proto3" json:"part,omitempty"`
-	// What the writer needs to make the entry of its events, as the harness writes it down.
+	// What the writer needs to make the entry from its events, in the form of the harness.
 	Difference []byte `protobuf:"bytes,4,opt,name=difference,proto3" json:"difference,omitempty"`
-	// Whether the difference goes on in the next message of the entry.
+	// Whether the difference continues in the next message of the entry.
 	Continues     bool `protobuf:"varint,5,opt,name=continues,proto3" json:"continues,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

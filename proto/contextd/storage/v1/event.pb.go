@@ -139,8 +139,8 @@ func (CompactionTrigger) EnumDescriptor() ([]byte, []int) {
 	return file_contextd_storage_v1_event_proto_rawDescGZIP(), []int{1}
 }
 
-// An event as it is stored. Its session and seq are in the key. Fields of type bytes
-// hold JSON or binary data that must come back as it was, whatever it is.
+// An event as it is stored. Its session and seq are in the key. Fields of type bytes have JSON or
+// binary data that is returned unchanged.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The idempotency key.
@@ -1223,7 +1223,7 @@ type CompactionDecision struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Groups that begin up to this event were dropped. 0: none were.
 	ThroughSeq uint64 `protobuf:"varint,1,opt,name=through_seq,json=throughSeq,proto3" json:"through_seq,omitempty"`
-	// The size whose shares limit the digest, in tokens.
+	// A size in tokens. The parts of the digest are limited to shares of it.
 	DigestTokens uint64 `protobuf:"varint,2,opt,name=digest_tokens,json=digestTokens,proto3" json:"digest_tokens,omitempty"`
 	// First events of groups up to there that stay.
 	KeptSeqs []uint64 `protobuf:"varint,3,rep,packed,name=kept_seqs,json=keptSeqs,proto3" json:"kept_seqs,omitempty"`
@@ -1237,7 +1237,7 @@ type CompactionDecision struct {
 	SummaryBy string `protobuf:"bytes,7,opt,name=summary_by,json=summaryBy,proto3" json:"summary_by,omitempty"`
 	// The compaction that is reverted. 0: none.
 	UndoesSeq uint64 `protobuf:"varint,8,opt,name=undoes_seq,json=undoesSeq,proto3" json:"undoes_seq,omitempty"`
-	// Results that came after this event keep the dropped groups of their calls. 0: none does.
+	// Late results after this event keep the groups of their calls. 0: no result does.
 	LateAfterSeq  uint64 `protobuf:"varint,9,opt,name=late_after_seq,json=lateAfterSeq,proto3" json:"late_after_seq,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -21,15 +21,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// A projection as it was decided: what the model saw, and everything needed to compute
-// it again from the log. Its id and the event it was made at are in the key.
+// A projection as it was decided: what the model saw, and everything that is needed to compute it
+// again from the log. The key has its id and the event at which it was made.
 type Projection struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The version of this message: 1.
 	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	// Why the caller asked for the policy. Empty: not given.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Identifies policy, window and tokenizer: decisions hold while it stays the same.
+	// Identifies policy, window and tokenizer. Decisions hold as long as it stays the same.
 	Fingerprint string `protobuf:"bytes,3,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
 	// SHA-256 of the rendered messages without injections.
 	PrefixHash []byte `protobuf:"bytes,4,opt,name=prefix_hash,json=prefixHash,proto3" json:"prefix_hash,omitempty"`
@@ -88,7 +88,7 @@ type Projection struct {
 	RootsConsulted []string `protobuf:"bytes,29,rep,name=roots_consulted,json=rootsConsulted,proto3" json:"roots_consulted,omitempty"`
 	// Whether a provider's signatures prevented a change of the policy.
 	SafetyBlocked bool `protobuf:"varint,30,opt,name=safety_blocked,json=safetyBlocked,proto3" json:"safety_blocked,omitempty"`
-	// Why the policy did nothing where it might have. Empty: it did.
+	// Why the policy did not do all that was asked. Empty: it did.
 	Reverted string `protobuf:"bytes,31,opt,name=reverted,proto3" json:"reverted,omitempty"`
 	// SHA-256 of what the request with idempotency_key asked for. Empty: it had no key,
 	// or was recorded before this was kept.
@@ -97,25 +97,25 @@ type Projection struct {
 	// the format that was not after it. Empty: there was none, or it was recorded before
 	// this was kept.
 	Previous string `protobuf:"bytes,33,opt,name=previous,proto3" json:"previous,omitempty"`
-	// Up to which turn and which dropped event the session's watchers know what became of
-	// its reminders. 0: of no reminder, or it was recorded before this was kept.
+	// The turn up to which the session's watchers know what became of its reminders. 0: they know
+	// nothing yet, or it was recorded before this was kept.
 	RemindersTurns uint32 `protobuf:"varint,34,opt,name=reminders_turns,json=remindersTurns,proto3" json:"reminders_turns,omitempty"`
-	// See reminders_turns.
+	// The dropped event up to which they know that. 0: as for reminders_turns.
 	RemindersCollapsedThrough uint64 `protobuf:"varint,35,opt,name=reminders_collapsed_through,json=remindersCollapsedThrough,proto3" json:"reminders_collapsed_through,omitempty"`
 	// SHA-256 of the messages with injections. Empty: it had none, or was recorded before
 	// this was kept.
 	ContextHash []byte `protobuf:"bytes,36,opt,name=context_hash,json=contextHash,proto3" json:"context_hash,omitempty"`
 	// How many messages context_hash covers.
 	ContextMessageCount uint32 `protobuf:"varint,37,opt,name=context_message_count,json=contextMessageCount,proto3" json:"context_message_count,omitempty"`
-	// How many leading ones of them have the same bytes without injections.
+	// How many of its leading messages have the same bytes without injections.
 	ContextPrefixMessages uint32 `protobuf:"varint,38,opt,name=context_prefix_messages,json=contextPrefixMessages,proto3" json:"context_prefix_messages,omitempty"`
 	// The whole log, in tokens. 0: the log was empty, or it was recorded before this was kept.
 	RawTokens uint64 `protobuf:"varint,39,opt,name=raw_tokens,json=rawTokens,proto3" json:"raw_tokens,omitempty"`
 	// The size of each tier, in tokens, in the order of Budget's tiers. Empty: it was recorded before
 	// this was kept.
 	TierTokens []uint64 `protobuf:"varint,40,rep,packed,name=tier_tokens,json=tierTokens,proto3" json:"tier_tokens,omitempty"`
-	// What it shares with previous. Absent: there was none, or it was recorded before this was
-	// kept.
+	// The prefix that it shares with previous. Absent: there was none, or it was recorded before this
+	// was kept.
 	Shared        *SharedPrefix `protobuf:"bytes,41,opt,name=shared,proto3" json:"shared,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -438,14 +438,14 @@ func (x *Projection) GetShared() *SharedPrefix {
 	return nil
 }
 
-// What a context shares with the one that it was compared with.
+// The prefix that a context shares with the one that it was compared with.
 type SharedPrefix struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Leading messages with the same bytes.
 	Messages uint32 `protobuf:"varint,1,opt,name=messages,proto3" json:"messages,omitempty"`
 	// Their size in tokens.
 	Tokens uint64 `protobuf:"varint,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
-	// What rewrote the first message that differs, such as a reducer. Empty: nothing did.
+	// What changed the first message that differs, such as a reducer. Empty: nothing did.
 	BrokenBy      string `protobuf:"bytes,3,opt,name=broken_by,json=brokenBy,proto3" json:"broken_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -502,15 +502,15 @@ func (x *SharedPrefix) GetBrokenBy() string {
 	return ""
 }
 
-// The decisions that the next projection under a fingerprint starts from. The fingerprint
-// and the event that they were taken at are in the key.
+// The decisions that the next projection under a fingerprint starts from. The key has the
+// fingerprint and the event at which they were made.
 type Decisions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The version of this message: 1.
 	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	// Those of the reducers.
+	// The decisions of the reducers.
 	Reduction *ReductionState `protobuf:"bytes,2,opt,name=reduction,proto3" json:"reduction,omitempty"`
-	// Those of the projection policy.
+	// The decisions of the projection policy.
 	Projection    *ProjectionState `protobuf:"bytes,3,opt,name=projection,proto3" json:"projection,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -567,8 +567,7 @@ func (x *Decisions) GetProjection() *ProjectionState {
 	return nil
 }
 
-// An entry of an index: the projection that was made last at an event for what is in
-// the key.
+// An entry of an index: the last projection that was made for the key, at the key's event.
 type ProjectionEntry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The version of this message: 1.
@@ -623,7 +622,7 @@ func (x *ProjectionEntry) GetProjectionId() string {
 	return ""
 }
 
-// What decisions depend on. The hash of this message is a projection's fingerprint.
+// What a fingerprint depends on: it is the hash of this message.
 type Fingerprinted struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How the log was reduced.
@@ -1123,7 +1122,7 @@ type ProjectionOptions struct {
 	MinChars *uint32 `protobuf:"varint,6,opt,name=min_chars,json=minChars,proto3,oneof" json:"min_chars,omitempty"`
 	// Tokens that a batch frees at least. Absent: its default.
 	ClearAtLeastTokens *uint32 `protobuf:"varint,7,opt,name=clear_at_least_tokens,json=clearAtLeastTokens,proto3,oneof" json:"clear_at_least_tokens,omitempty"`
-	// Whether nothing is redacted without a known write.
+	// Whether a result is only redacted if something was written after it.
 	RequireWriteBarrier bool `protobuf:"varint,8,opt,name=require_write_barrier,json=requireWriteBarrier,proto3" json:"require_write_barrier,omitempty"`
 	// The expression of custom.
 	Expression string `protobuf:"bytes,9,opt,name=expression,proto3" json:"expression,omitempty"`
@@ -1368,9 +1367,9 @@ type ProjectionState struct {
 	// Results that were redacted, two numbers each: the distance to the event of the one
 	// before, and the block.
 	Redacted []uint64 `protobuf:"varint,1,rep,packed,name=redacted,proto3" json:"redacted,omitempty"`
-	// Those of them that were shown again, likewise.
+	// Redacted results that were shown again, in the same form.
 	Restored []uint64 `protobuf:"varint,2,rep,packed,name=restored,proto3" json:"restored,omitempty"`
-	// Results of which only head and tail are shown, likewise.
+	// Results of which only head and tail are shown, in the same form.
 	Clipped []uint64 `protobuf:"varint,3,rep,packed,name=clipped,proto3" json:"clipped,omitempty"`
 	// First events of the groups that were dropped.
 	Dropped []uint64 `protobuf:"varint,4,rep,packed,name=dropped,proto3" json:"dropped,omitempty"`
@@ -1528,16 +1527,15 @@ func (x *Digest) GetSummaryTokens() uint64 {
 	return 0
 }
 
-// What an assembly has to know of the groups that a digest replaces, so that the first one after a
-// start need not read them. The fingerprint and the event that the log was read up to are in the
-// key.
+// The facts about the groups that a digest replaces, so that the first assembly after a start need
+// not read these groups. The key has the fingerprint and the event up to which the log was read.
 type Checkpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The version of this message: 1.
 	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	// SHA-256 of what the digest depends on besides the log and the fingerprint.
 	DependsOn []byte `protobuf:"bytes,2,opt,name=depends_on,json=dependsOn,proto3" json:"depends_on,omitempty"`
-	// What the tokens are counted by: the tokenizer and what the format puts around messages.
+	// The gauge of the tokens: the tokenizer, and what the format puts around messages.
 	Gauge string `protobuf:"bytes,3,opt,name=gauge,proto3" json:"gauge,omitempty"`
 	// How many model calls the log held.
 	Turns uint32 `protobuf:"varint,4,opt,name=turns,proto3" json:"turns,omitempty"`
@@ -1549,45 +1547,45 @@ type Checkpoint struct {
 	CallTime *int64 `protobuf:"varint,7,opt,name=call_time,json=callTime,proto3,oneof" json:"call_time,omitempty"`
 	// When the newest event was, in nanoseconds since 1970; absent if none has a time.
 	NewestTime *int64 `protobuf:"varint,8,opt,name=newest_time,json=newestTime,proto3,oneof" json:"newest_time,omitempty"`
-	// How many groups the run took, those included that stay beside the digest.
+	// How many groups the run has, including those that are kept beside the digest.
 	DroppedGroups uint64 `protobuf:"varint,9,opt,name=dropped_groups,json=droppedGroups,proto3" json:"dropped_groups,omitempty"`
-	// How many messages those have.
+	// How many messages these groups have.
 	DroppedMessages uint64 `protobuf:"varint,10,opt,name=dropped_messages,json=droppedMessages,proto3" json:"dropped_messages,omitempty"`
-	// How many calls those have.
+	// How many calls these groups have.
 	DroppedCalls uint64 `protobuf:"varint,11,opt,name=dropped_calls,json=droppedCalls,proto3" json:"dropped_calls,omitempty"`
-	// The size of those in tokens.
+	// The size of these groups in tokens.
 	DroppedTokens uint64 `protobuf:"varint,12,opt,name=dropped_tokens,json=droppedTokens,proto3" json:"dropped_tokens,omitempty"`
 	// The last event of the run.
 	Through uint64 `protobuf:"varint,13,opt,name=through,proto3" json:"through,omitempty"`
 	// The turn of its last group.
 	Turn uint32 `protobuf:"varint,14,opt,name=turn,proto3" json:"turn,omitempty"`
-	// The event that changed a group of it last; 0 if none did.
+	// The event that last changed a group of the run; 0 if none did.
 	Changed uint64 `protobuf:"varint,15,opt,name=changed,proto3" json:"changed,omitempty"`
 	// The first event of the group with the first user message; 0 if that is not in the run.
 	Opens uint64 `protobuf:"varint,16,opt,name=opens,proto3" json:"opens,omitempty"`
 	// The events that groups are made of, as pairs: the distance from the end of the run before, and
 	// the length less one.
 	Events []uint64 `protobuf:"varint,17,rep,packed,name=events,proto3" json:"events,omitempty"`
-	// The events to read: those of groups that are shown, in the same form.
+	// The events of groups that are shown, which must be read, in the same form.
 	Shown []uint64 `protobuf:"varint,18,rep,packed,name=shown,proto3" json:"shown,omitempty"`
-	// SHA-256 of what the groups that are shown must be when they are read.
+	// SHA-256 of these groups, with which they are compared when they are read.
 	ShownSum []byte `protobuf:"bytes,19,opt,name=shown_sum,json=shownSum,proto3" json:"shown_sum,omitempty"`
-	// How many groups of those come before the end of the run: the anchor, what is pinned and what
-	// stays beside the digest.
+	// How many of the groups that are shown begin before the end of the run: the anchor, what is
+	// pinned and what is kept beside the digest.
 	Before uint32 `protobuf:"varint,20,opt,name=before,proto3" json:"before,omitempty"`
-	// The first events of those that stay although they are no part of the anchor and not pinned.
+	// The first events of kept groups that are neither of the anchor nor pinned.
 	Stay []uint64 `protobuf:"varint,21,rep,packed,name=stay,proto3" json:"stay,omitempty"`
-	// The newest of the dropped groups, the oldest first, as the distance of the first event from that
-	// before, how many events after it the last one is, and tokens. The first entry is the sum of all
-	// that are older.
+	// The newest of the dropped groups, the oldest first. Three numbers each: the distance of its
+	// first event from that of the group before, how many events after it the last one is, and its
+	// tokens. The first entry is the sum of all older groups.
 	Dropped []uint64 `protobuf:"varint,22,rep,packed,name=dropped,proto3" json:"dropped,omitempty"`
 	// The calls in dropped groups that have no result yet.
 	OpenCalls [][]byte `protobuf:"bytes,23,rep,name=open_calls,json=openCalls,proto3" json:"open_calls,omitempty"`
-	// FNV-1a of the call and group ids since the last artifact that has them, 32 bits.
+	// FNV-1a, 32 bits, of the call and group ids since the last artifact Names.
 	Names []uint32 `protobuf:"fixed32,24,rep,packed,name=names,proto3" json:"names,omitempty"`
-	// The size of the groups that worked on files, in tokens, as far as they were looked at.
+	// The size in tokens of the groups that worked on files, among those that were examined.
 	FileTokens uint64 `protobuf:"varint,25,opt,name=file_tokens,json=fileTokens,proto3" json:"file_tokens,omitempty"`
-	// Whether all groups were looked at.
+	// Whether all groups were examined.
 	AllFiles      bool `protobuf:"varint,26,opt,name=all_files,json=allFiles,proto3" json:"all_files,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1805,7 +1803,7 @@ func (x *Checkpoint) GetAllFiles() bool {
 	return false
 }
 
-// The call and group ids of a stretch of a log, whose last event is in the key.
+// The call and group ids of a part of a log. The key has its last event.
 type Names struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The version of this message: 1.
@@ -1860,8 +1858,8 @@ func (x *Names) GetHashes() []uint32 {
 	return nil
 }
 
-// What a policy would have sent in the place of a projection, whose id and last event are in the
-// key.
+// What a policy would have sent instead of a projection. The key has the projection's id and last
+// event.
 type Shadow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The version of this message: 1.
@@ -1872,11 +1870,11 @@ type Shadow struct {
 	Tokens uint64 `protobuf:"varint,3,opt,name=tokens,proto3" json:"tokens,omitempty"`
 	// How many messages it has.
 	Messages uint32 `protobuf:"varint,4,opt,name=messages,proto3" json:"messages,omitempty"`
-	// Tokens at its beginning that are as in the shadow before it.
+	// Leading tokens that are the same as in the shadow before it.
 	StableTokens uint64 `protobuf:"varint,5,opt,name=stable_tokens,json=stableTokens,proto3" json:"stable_tokens,omitempty"`
 	// What changed the prefix of the shadow before it. Empty: nothing.
 	BrokenBy string `protobuf:"bytes,6,opt,name=broken_by,json=brokenBy,proto3" json:"broken_by,omitempty"`
-	// Whether the policy would have refused.
+	// Whether the policy would have refused the context.
 	OverBudget    bool `protobuf:"varint,7,opt,name=over_budget,json=overBudget,proto3" json:"over_budget,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -28,14 +28,14 @@ type ReductionState struct {
 	EvictedAsOf uint64 `protobuf:"varint,1,opt,name=evicted_as_of,json=evictedAsOf,proto3" json:"evicted_as_of,omitempty"`
 	// Its turn.
 	EvictedTurn uint32 `protobuf:"varint,2,opt,name=evicted_turn,json=evictedTurn,proto3" json:"evicted_turn,omitempty"`
-	// The event at which it was last asked whether a cut pays.
+	// The event at which it was last computed whether a cut pays.
 	AskedAsOf uint64 `protobuf:"varint,3,opt,name=asked_as_of,json=askedAsOf,proto3" json:"asked_as_of,omitempty"`
-	// The event through which pressure stubbed every result that may be stubbed: what freed
-	// would have of the reducer tool_results.
+	// The event through which pressure stubbed every result that may be stubbed: the entry of the
+	// reducer tool_results, which freed does not have.
 	StubbedThrough uint64 `protobuf:"varint,4,opt,name=stubbed_through,json=stubbedThrough,proto3" json:"stubbed_through,omitempty"`
 	// The event through which groups were collapsed.
 	CollapsedThrough uint64 `protobuf:"varint,5,opt,name=collapsed_through,json=collapsedThrough,proto3" json:"collapsed_through,omitempty"`
-	// The target, in tokens, whose shares limit the digest.
+	// A size in tokens. The parts of the digest are limited to shares of it.
 	CollapsedFor uint64 `protobuf:"varint,6,opt,name=collapsed_for,json=collapsedFor,proto3" json:"collapsed_for,omitempty"`
 	// The summary that the digest quotes. Empty: none.
 	Summary string `protobuf:"bytes,7,opt,name=summary,proto3" json:"summary,omitempty"`
@@ -45,23 +45,23 @@ type ReductionState struct {
 	Clips []*Clip `protobuf:"bytes,9,rep,name=clips,proto3" json:"clips,omitempty"`
 	// Limits on texts.
 	TextClips []*Clip `protobuf:"bytes,10,rep,name=text_clips,json=textClips,proto3" json:"text_clips,omitempty"`
-	// What the first user message was clipped to, in tokens. 0: it is in full.
+	// The size to which the first user message was clipped, in tokens. 0: it is in full.
 	AnchorTokens uint64 `protobuf:"varint,11,opt,name=anchor_tokens,json=anchorTokens,proto3" json:"anchor_tokens,omitempty"`
 	// The size above which texts of the system prompt are clipped, in tokens. 0: none is.
 	SystemTextTokens uint64 `protobuf:"varint,12,opt,name=system_text_tokens,json=systemTextTokens,proto3" json:"system_text_tokens,omitempty"`
-	// What the text of a caller's summary was clipped to, in tokens. 0: it is in full.
+	// The size to which the text of a caller's summary was clipped, in tokens. 0: it is in full.
 	SummaryTokens uint64 `protobuf:"varint,13,opt,name=summary_tokens,json=summaryTokens,proto3" json:"summary_tokens,omitempty"`
-	// By the name of each other reducer that pressure asked: the event through which it did all
-	// that it may.
+	// For each other reducer that frees tokens under pressure, by its name: the event through which
+	// it freed all that it may.
 	Freed map[string]uint64 `protobuf:"bytes,14,rep,name=freed,proto3" json:"freed,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Results that roots named while they were in full, two numbers each: the distance to the
 	// event of the one before, and the block.
 	Rooted []uint64 `protobuf:"varint,15,rep,packed,name=rooted,proto3" json:"rooted,omitempty"`
-	// The event through which the last resort gave up what is protected. 0: it did not.
+	// The event through which the last resort took protected results. 0: it took none.
 	Released uint64 `protobuf:"varint,16,opt,name=released,proto3" json:"released,omitempty"`
 	// Limits on media and providers' own blocks of users.
 	MediaClips []*Clip `protobuf:"bytes,17,rep,name=media_clips,json=mediaClips,proto3" json:"media_clips,omitempty"`
-	// The event after which late results keep the groups of their calls. 0: none do.
+	// The event after which late results keep the groups of their calls. 0: no result does.
 	LateAfter uint64 `protobuf:"varint,18,opt,name=late_after,json=lateAfter,proto3" json:"late_after,omitempty"`
 	// Events whose bound reasoning is not shown, as runs: for each the distance from the end of the
 	// run before to its first event, and how many more events it has.
@@ -322,13 +322,13 @@ type ReductionPolicy struct {
 	WindowMaxTurns uint32 `protobuf:"varint,10,opt,name=window_max_turns,json=windowMaxTurns,proto3" json:"window_max_turns,omitempty"`
 	// The most tokens of dialogue. 0: no limit.
 	WindowMaxTokens uint64 `protobuf:"varint,11,opt,name=window_max_tokens,json=windowMaxTokens,proto3" json:"window_max_tokens,omitempty"`
-	// Whether a first user message that is too large is refused.
+	// Whether the request is refused instead of clipping a first user message that is too large.
 	StrictAnchor bool `protobuf:"varint,12,opt,name=strict_anchor,json=strictAnchor,proto3" json:"strict_anchor,omitempty"`
 	// The fraction of the target to which a collapse reduces.
 	CollapseTo float64 `protobuf:"fixed64,13,opt,name=collapse_to,json=collapseTo,proto3" json:"collapse_to,omitempty"`
 	// The fraction of the target from which a cut may pay.
 	CutFrom float64 `protobuf:"fixed64,14,opt,name=cut_from,json=cutFrom,proto3" json:"cut_from,omitempty"`
-	// The turns within which it must.
+	// The turns within which such a cut must pay.
 	CutPaybackTurns uint32 `protobuf:"varint,15,opt,name=cut_payback_turns,json=cutPaybackTurns,proto3" json:"cut_payback_turns,omitempty"`
 	// Turns that stay verbatim.
 	KeepLastTurns uint32 `protobuf:"varint,16,opt,name=keep_last_turns,json=keepLastTurns,proto3" json:"keep_last_turns,omitempty"`
@@ -348,39 +348,39 @@ type ReductionPolicy struct {
 	CacheTtlNanos int64 `protobuf:"varint,23,opt,name=cache_ttl_nanos,json=cacheTtlNanos,proto3" json:"cache_ttl_nanos,omitempty"`
 	// Turns within which a batch must pay.
 	PaybackTurns uint32 `protobuf:"varint,24,opt,name=payback_turns,json=paybackTurns,proto3" json:"payback_turns,omitempty"`
-	// Whether clip_max_tokens is meant as it is, and 0 clips nothing. False: an eighth of the
-	// target is the limit where that is less.
+	// Whether clip_max_tokens is the limit whatever the target, and 0 is no limit. False: the limit
+	// is clip_share of the target, if that is less.
 	ClipExact bool `protobuf:"varint,25,opt,name=clip_exact,json=clipExact,proto3" json:"clip_exact,omitempty"`
-	// Whether a log that does not fit is refused rather than reduced.
+	// Whether a log that does not fit is refused instead of reduced.
 	Whole bool `protobuf:"varint,26,opt,name=whole,proto3" json:"whole,omitempty"`
-	// Whether the rules for results hold at every assembly.
+	// Whether the rules for results are applied at every assembly.
 	StrictRetention bool `protobuf:"varint,27,opt,name=strict_retention,json=strictRetention,proto3" json:"strict_retention,omitempty"`
-	// What tokens of the prompt cost. Absent: a tenth of a new one and 1.25 of it, and any
-	// prefix is cached.
+	// Prices of prompt tokens. Absent: reading from the cache costs a tenth of a new token, writing
+	// to it 1.25, and any prefix is cached.
 	CachePrices *CachePrices `protobuf:"bytes,28,opt,name=cache_prices,json=cachePrices,proto3" json:"cache_prices,omitempty"`
-	// The tool by which the model gets back what is not shown. Empty: it has none. Absent: it
-	// is not known, and texts name ResolvePointer.
+	// The tool with which the model gets back what is not shown. Empty: it has none. Absent: it is
+	// unknown, and texts name ResolvePointer.
 	RecallTool *string `protobuf:"bytes,29,opt,name=recall_tool,json=recallTool,proto3,oneof" json:"recall_tool,omitempty"`
 	// The fraction of the target for the parts of the files in work.
 	WorkingSetShare float64 `protobuf:"fixed64,30,opt,name=working_set_share,json=workingSetShare,proto3" json:"working_set_share,omitempty"`
-	// The most that the index and the files in work take each, in tokens. 0: no more than
-	// their shares.
+	// The most that the index and the files in work may have each, in tokens. 0: no more than their
+	// shares.
 	ListTokens uint64 `protobuf:"varint,31,opt,name=list_tokens,json=listTokens,proto3" json:"list_tokens,omitempty"`
 	// The fraction of the target at which results are clipped. 0: an eighth.
 	ClipShare float64 `protobuf:"fixed64,32,opt,name=clip_share,json=clipShare,proto3" json:"clip_share,omitempty"`
 	// The size from which a cut may pay, in tokens, whatever the target.
 	CutFromTokens uint64 `protobuf:"varint,33,opt,name=cut_from_tokens,json=cutFromTokens,proto3" json:"cut_from_tokens,omitempty"`
-	// The fraction of the target to which a cut that pays reduces. 0: collapse_to.
+	// The fraction of the target that remains after a cut that pays. 0: collapse_to.
 	CutTo float64 `protobuf:"fixed64,34,opt,name=cut_to,json=cutTo,proto3" json:"cut_to,omitempty"`
-	// What names in a clipped result may take that are in what is cut out, in tokens.
+	// The most that a clipped result's names from the part that is cut out may have, in tokens.
 	ClipNameTokens uint64 `protobuf:"varint,35,opt,name=clip_name_tokens,json=clipNameTokens,proto3" json:"clip_name_tokens,omitempty"`
-	// The most that the index takes, in tokens, whatever its share. 0: list_tokens.
+	// The most that the index may have, in tokens, whatever its share. 0: list_tokens.
 	IndexTokens uint64 `protobuf:"varint,36,opt,name=index_tokens,json=indexTokens,proto3" json:"index_tokens,omitempty"`
-	// The fraction of the index that the lines take in which its names last were, those of calls'
-	// arguments too. 0: a third, without arguments.
+	// The fraction of the index for the lines in which its names last occurred, including lines of
+	// calls' arguments. 0: a third, without lines of arguments.
 	IndexLines float64 `protobuf:"fixed64,37,opt,name=index_lines,json=indexLines,proto3" json:"index_lines,omitempty"`
-	// The names a turn that calls may have from before what a cut leaves, for a cut that nothing
-	// forces to go. 0: any number.
+	// A cut that nothing forces is made only if calls used at most this many names per turn that came
+	// up before only in what the cut would drop. 0: any number.
 	CutReach      float64 `protobuf:"fixed64,38,opt,name=cut_reach,json=cutReach,proto3" json:"cut_reach,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -682,14 +682,14 @@ func (x *ReductionPolicy) GetCutReach() float64 {
 	return 0
 }
 
-// What tokens of the prompt cost, in thousandths of a new one.
+// Prices of prompt tokens, in thousandths of the price of a new one.
 type CachePrices struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// One that the provider reads from its cache.
+	// A token that the provider reads from its cache.
 	CacheRead uint64 `protobuf:"varint,1,opt,name=cache_read,json=cacheRead,proto3" json:"cache_read,omitempty"`
-	// One that is written to it.
+	// A token that the provider writes to its cache.
 	CacheWrite uint64 `protobuf:"varint,2,opt,name=cache_write,json=cacheWrite,proto3" json:"cache_write,omitempty"`
-	// The least length of a prefix that is cached, in tokens.
+	// The shortest prefix that the provider caches, in tokens.
 	MinCachedTokens uint64 `protobuf:"varint,3,opt,name=min_cached_tokens,json=minCachedTokens,proto3" json:"min_cached_tokens,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -749,9 +749,9 @@ func (x *CachePrices) GetMinCachedTokens() uint64 {
 // How long results stay in full.
 type Retention struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Results of so many turns.
+	// Results of this many turns stay.
 	Turns uint32 `protobuf:"varint,1,opt,name=turns,proto3" json:"turns,omitempty"`
-	// So many results.
+	// This many results stay, the newest.
 	Last uint32 `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`
 	// Whether they always stay.
 	Never bool `protobuf:"varint,3,opt,name=never,proto3" json:"never,omitempty"`
@@ -874,16 +874,16 @@ func (x *ToolRetention) GetRetention() *Retention {
 	return nil
 }
 
-// What a run was asked for in addition to the budget.
+// What a run was asked to do in addition to the budget.
 type Ask struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Tokens outside the view that count against the target.
 	Reserved uint64 `protobuf:"varint,1,opt,name=reserved,proto3" json:"reserved,omitempty"`
-	// The size to come down to, in tokens. 0: none.
+	// The size to reach, in tokens. 0: none.
 	Goal uint64 `protobuf:"varint,2,opt,name=goal,proto3" json:"goal,omitempty"`
-	// How. Empty: any way.
+	// The strategy. Empty: any.
 	Strategy string `protobuf:"bytes,3,opt,name=strategy,proto3" json:"strategy,omitempty"`
-	// Replaces the policy's. 0: the policy's.
+	// Replaces the policy's value. 0: it does not.
 	KeepLastTurns uint32 `protobuf:"varint,4,opt,name=keep_last_turns,json=keepLastTurns,proto3" json:"keep_last_turns,omitempty"`
 	// The size of the context that the model's provider refused as too long, in tokens. 0:
 	// none was, or a build before this was kept made the record.

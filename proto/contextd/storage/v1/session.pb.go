@@ -122,7 +122,7 @@ func (x *Session) GetLinks() []*Link {
 	return nil
 }
 
-// A session's share in a segment.
+// The part of a segment that belongs to a session.
 type Link struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The segment.
@@ -208,7 +208,7 @@ type Head struct {
 	UpdateSeconds int64 `protobuf:"varint,4,opt,name=update_seconds,json=updateSeconds,proto3" json:"update_seconds,omitempty"`
 	// The time of the batch: nanoseconds after the second.
 	UpdateNanos int32 `protobuf:"varint,5,opt,name=update_nanos,json=updateNanos,proto3" json:"update_nanos,omitempty"`
-	// Whether opened lists all open calls; else only those of this event.
+	// Whether opened has all open calls; otherwise it has only those of this event.
 	Complete bool `protobuf:"varint,6,opt,name=complete,proto3" json:"complete,omitempty"`
 	// Open tool calls, oldest first.
 	Opened []*OpenCall `protobuf:"bytes,7,rep,name=opened,proto3" json:"opened,omitempty"`
@@ -486,8 +486,8 @@ type Puts struct {
 	Last uint64 `protobuf:"varint,1,opt,name=last,proto3" json:"last,omitempty"`
 	// Puts up to this number may be shared by a fork.
 	Frozen uint64 `protobuf:"varint,2,opt,name=frozen,proto3" json:"frozen,omitempty"`
-	// Bytes of those that are still there, and of those that were shared when the segment was
-	// begun. Absent: none are known of, as in stores of before they were counted.
+	// Bytes of the artifacts that still exist, and of those that were shared when the segment was
+	// begun. Absent: unknown, in stores that were written before bytes were counted.
 	Bytes         uint64 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -544,7 +544,7 @@ func (x *Puts) GetBytes() uint64 {
 	return 0
 }
 
-// That a session, which the key names, shares a segment.
+// The session in the key shares a segment.
 type Reference struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The last seq that is shared. Absent: all.
