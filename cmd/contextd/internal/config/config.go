@@ -72,7 +72,7 @@ type Config struct {
 	// MaxConnections is how many clients may be connected to each listener. A further client replaces the one
 	// that was idle for longest.
 	MaxConnections uint64
-	// MaxClientConnections is how often one client may be connected to a listener.
+	// MaxClientConnections is how many connections one client may have to each listener.
 	MaxClientConnections uint64
 	// ConnectionIdleTimeout is how long a client may stay connected without a call.
 	ConnectionIdleTimeout time.Duration

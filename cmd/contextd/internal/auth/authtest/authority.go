@@ -21,8 +21,8 @@ import (
 type Authority struct {
 	// File has the authority's own certificate, in PEM.
 	File string
-	// Lifetime is how long the certificates that it issues are valid, a day at first; none is
-	// valid any more where it is negative.
+	// Lifetime is how long the certificates that it issues are valid: a day at first. If it is negative, they have
+	// expired already.
 	Lifetime time.Duration
 	key      *ecdsa.PrivateKey
 	cert     *x509.Certificate
@@ -40,8 +40,8 @@ func NewAuthority(t testing.TB, folder string) *Authority {
 	return a
 }
 
-// Renew gives the authority another certificate of its key, as one does before the old one
-// expires: what it issued before is valid by the new one, too.
+// Renew makes a new certificate for the authority with the same key, as one does before the old one expires. Certificates
+// that it issued before are valid by the new one, too.
 func (a *Authority) Renew(t testing.TB) {
 	t.Helper()
 	a.cert = &x509.Certificate{
