@@ -37,7 +37,7 @@ type Terms struct {
 	Strategy string
 	// KeepLastTurns is how many of the newest turns stay as they are.
 	KeepLastTurns uint32
-	// TargetTokens is what the context may hold afterwards.
+	// TargetTokens is the most that the context may have afterwards.
 	TargetTokens uint64
 }
 

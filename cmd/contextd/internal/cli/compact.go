@@ -71,7 +71,7 @@ listed, and the exit code is 4.`,
 	f.StringVar(&req.Mode, "mode", "", "`who` asks: manual, host, auto, workflow, worker or resume_digest; manual if not given")
 	f.StringVar(&req.Strategy, "strategy", "", "`strategy`: mask, window or summarize; the cheapest that suffices if not given")
 	f.Uint32Var(&req.KeepLastTurns, "keep-last-turns", 0, "newest `turns` that stay as they are; 0 for the policy's")
-	f.StringVar(&target, "target-tokens", "", "what the context may hold afterwards, in `tokens`, such as 8000 or 8k")
+	f.StringVar(&target, "target-tokens", "", "most `tokens` that the context may have afterwards, such as 8000 or 8k; if not given, as few as the strategy or the summary allows, else what a cut that pays leaves")
 	f.StringVar(&summaryFile, "summary-file", "", "`file` with a summary of your own, so that no model is asked; - for stdin")
 	f.StringVar(&req.Instructions, "instructions", "", "`text` of instructions for the summarizer")
 	f.StringVar(&req.InstructionsMode, "instructions-mode", "", "`mode`: extend the daemon's own prompt by the instructions, or replace it; extend if not given")
