@@ -44,8 +44,8 @@ func TestDigestsOfTheDemo(t *testing.T) {
 	if _, err := api.AppendEvents(t.Context(), &contextdv1.AppendEventsRequest{SessionId: "open", Events: openWork()}); err != nil {
 		t.Fatal(err)
 	}
-	want += "\n## What is open\n\nNothing was open when the session above ended. Of one with a plan and a test that fails, where all calls run\n" +
-		"in one folder, at 8,000 tokens:\n\n~~~~text\n" + digestUnder(t, api, "open", 8_000) + "~~~~\n"
+	want += "\n## What is open\n\nNothing was open when the session above ended. This is the digest of another session, at 8,000 tokens, which has a plan\n" +
+		"and a failing test, and whose calls all run in one folder:\n\n~~~~text\n" + digestUnder(t, api, "open", 8_000) + "~~~~\n"
 	if *Rewrite {
 		if err := os.WriteFile(digestsPage, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
