@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// MaxOpenCalls bounds how many unanswered tool calls a log remembers. The oldest
-// are forgotten first; a result for a forgotten call is refused.
+// MaxOpenCalls is the most unanswered tool calls that a log remembers. The oldest are forgotten first; a result for a
+// forgotten call is refused.
 const MaxOpenCalls = 1024
 
 // OpenCall is a tool call that has no result yet.
@@ -16,33 +16,31 @@ type OpenCall struct {
 	GroupID string // of that message; may be empty
 }
 
-// Head is what a log must remember of its past to admit the next batch. The
-// zero value is the head of an empty log. A Head is a value: Admit returns a new
-// one and leaves the old one as it was.
+// Head is what a log must know of its events to admit the next batch. The zero value is the head of an empty log.
+// Admit returns a new head and does not change the old one.
 type Head struct {
 	Seq   Seq
 	Turns uint32
-	// LastGroup is the group_id of the newest assistant message: a further part
-	// of it does not begin a model call.
+	// LastGroup is the group_id of the newest assistant message. A further part of that message has the same
+	// group_id, and does not begin a turn.
 	LastGroup string
 	OpenCalls []OpenCall // oldest first
 }
 
-// HeadChange is what one event changes of a head. A log keeps it with the event rather
-// than the head after it: a list of open calls for each event would make a log grow with
-// the square of its length.
+// HeadChange is the change that one event makes to a head. A log keeps this with each event, not the head after it: a
+// list of open calls with each event would make the log grow with the square of its length.
 type HeadChange struct {
 	Turns     uint32 // after the event
 	LastGroup string // after the event
-	// Closed are the ids of the calls that are no longer open: answered, repeated, or
-	// forgotten. They were open before the event.
+	// Closed are the ids of the calls that were open before the event and are not any more: they were answered,
+	// forgotten, or their id was used again.
 	Closed []string
-	// Opened are the calls that the event makes, in order.
+	// Opened are the calls of the event's message, in order.
 	Opened []OpenCall
 }
 
-// Apply moves the head past the event at seq, in place: copies of the head must not share
-// its OpenCalls.
+// Apply moves the head past the event at seq. It changes OpenCalls in place, so copies of the head must not share
+// them: see Clone.
 func (h *Head) Apply(seq Seq, c HeadChange) {
 	h.Seq, h.Turns, h.LastGroup = seq, c.Turns, c.LastGroup
 	if len(c.Closed) > 0 {
@@ -51,23 +49,23 @@ func (h *Head) Apply(seq Seq, c HeadChange) {
 	h.OpenCalls = append(h.OpenCalls, c.Opened...)
 }
 
-// Clone returns a copy that can be changed in place.
+// Clone returns a copy that shares nothing with the head.
 func (h Head) Clone() Head {
 	h.OpenCalls = slices.Clone(h.OpenCalls)
 	return h
 }
 
-// Admit gives the events their Seq and Turn and returns the head after them, or
-// an *InvalidError that names the first field at fault; then nothing is admitted.
-// The events must hold no duplicates: PreparedBatch sorts those out first. The
-// slice is not changed; the admitted events are returned in a new one.
+// Admit returns the head after the events, and copies of the events with their Seq and Turn. An *InvalidError names
+// the first wrong field, and nothing is admitted. The events must have no duplicates: PreparedBatch removes those
+// first.
 //
-// The rules: a message has a role and at least one block; tool calls are in
-// assistant messages, and results in tool or user messages; a tool message holds
-// results alone; a result answers an open call that comes before it; a call_id
-// may be used again once it is answered, or in a later message, but not twice
-// within one message or group; a message makes at most MaxOpenCalls calls; text
-// is UTF-8.
+// The rules:
+//   - A message has a role, at least one block, and at most MaxOpenCalls calls.
+//   - Tool calls are in assistant messages, and results in tool or user messages. A tool message has only results.
+//   - A result answers an open call before it.
+//   - A call_id may be used again after its call was answered, or in a later message, but not twice in one message or
+//     group.
+//   - Text is UTF-8.
 func (h Head) Admit(events []Event) (Head, []Event, error) {
 	next := h.Clone()
 	admitted := make([]Event, len(events))
@@ -83,9 +81,8 @@ func (h Head) Admit(events []Event) (Head, []Event, error) {
 	return next, admitted, nil
 }
 
-// place gives an event that passed validateEvent its Seq and Turn, and moves the head past it, in place.
-// After an error the head is half moved and must be thrown away. Paths in its errors are relative to the
-// event.
+// place gives an event that passed validateEvent its Seq and Turn, and moves the head past it, in place. After an
+// error the head is unusable. The paths in its errors are relative to the event.
 func (h *Head) place(e Event) (Event, HeadChange, *InvalidError) {
 	h.Seq++
 	e.Seq = h.Seq
@@ -125,7 +122,7 @@ func (h *Head) placeMessage(m *Message, seq Seq, c *HeadChange) *InvalidError {
 	return nil
 }
 
-// closeCall takes a call off the list.
+// closeCall removes a call from the open ones.
 func (h *Head) closeCall(at int, c *HeadChange) {
 	c.Closed = append(c.Closed, h.OpenCalls[at].CallID)
 	h.OpenCalls = slices.Delete(h.OpenCalls, at, at+1)
@@ -138,7 +135,7 @@ func (h *Head) openCall(m *Message, call ToolCall, seq Seq, c *HeadChange) *Inva
 		if o.Seq == seq || (o.GroupID != "" && o.GroupID == m.GroupID) {
 			return &InvalidError{"tool_call.call_id", fmt.Sprintf("%q is used twice in one message", call.CallID)}
 		}
-		// The earlier call was interrupted: nothing can answer it any more.
+		// The earlier call was interrupted: no result can answer it any more.
 		h.closeCall(at, c)
 	}
 	opened := OpenCall{CallID: call.CallID, Seq: seq, GroupID: m.GroupID}

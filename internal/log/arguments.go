@@ -6,26 +6,25 @@ import (
 	"unicode/utf8"
 )
 
-// WrappedArguments names the one member of the object that replaces arguments that are not
-// a JSON object where only an object is allowed. Its value is their text, as a string.
+// WrappedArguments is the name of the member that has the text of a call's arguments, as a string, if they are not a
+// JSON object and a format allows only objects there.
 const WrappedArguments = "raw_arguments"
 
-// deepest is the greatest nesting depth of text that is embedded as JSON in a message; deeper text is carried
-// as a string. Readers parse the message around it too, and encoding/json gives up at a depth of ten
-// thousand.
+// deepest is the greatest nesting depth of text that a message has as JSON; deeper text is put in as a string.
+// Readers parse the whole message, and encoding/json gives up at a depth of ten thousand.
 const deepest = 9000
 
-// IsJSON reports whether text may be in a message as JSON.
+// IsJSON reports whether a message may have the text as JSON: it is valid and not too deeply nested.
 func IsJSON(text string) bool {
 	return utf8.ValidString(text) && json.Valid([]byte(text)) && depth(text) <= deepest
 }
 
-// IsJSONObject reports whether text may be in a message as a JSON object.
+// IsJSONObject reports whether a message may have the text as a JSON object.
 func IsJSONObject(text string) bool {
 	return strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{") && IsJSON(text)
 }
 
-// depth is how deeply valid JSON is nested.
+// depth returns how deeply valid JSON is nested.
 func depth(raw string) int {
 	now, most := 0, 0
 	inString := false

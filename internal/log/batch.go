@@ -6,24 +6,21 @@ import (
 	"time"
 )
 
-// Batch is appended whole or not at all.
+// Batch is a list of events, with artifacts, that is appended whole or not at all.
 type Batch struct {
-	// Events must have an ID and a Body; Seq and Turn are ignored. The store
-	// keeps references to what the events hold: the caller must not change it
-	// afterwards.
+	// Events must have an ID and a Body; Seq and Turn are ignored. The store keeps references to what the events
+	// contain: the caller must not change it afterwards.
 	Events []Event
-	// ExpectedHead, if set, must be the log's head before the batch. A batch of
-	// which every event is a duplicate succeeds whatever the head is, so that a
-	// writer can repeat a call whose answer it lost.
+	// ExpectedHead, if set, must be the log's head before the batch. It does not count if every event of the batch is
+	// a duplicate, so that a writer that got no answer can repeat its call.
 	ExpectedHead *Seq
-	// Of, if set, is the incarnation that the batch is meant for: *NotFoundError if the id has another by
-	// now, or none. Of 0 demands that the session does not exist yet: *ExistsError if there is one.
+	// Of, if set, is the incarnation that the batch is meant for: *NotFoundError if the session is another one, or
+	// does not exist. 0 requires that the session does not exist: *ExistsError if it does.
 	Of *Incarnation
-	// Artifacts are put with the events, by the rules of PutArtifacts: all or none of both
-	// are stored. A batch of which every event is a duplicate puts none.
+	// Artifacts are put with the events, by the rules of PutArtifacts: all events and artifacts are stored, or none.
+	// If every event of the batch is a duplicate, no artifact is put.
 	Artifacts []Artifact
-	// Time becomes the session's update time, and its create time if this batch
-	// makes it.
+	// Time becomes the session's update time, and its create time if the batch makes the session.
 	Time time.Time
 }
 
@@ -31,40 +28,38 @@ type Batch struct {
 type Receipt struct {
 	Seq     Seq
 	EventID string
-	// Duplicate is set when the log held the same event already; Seq is then the
-	// place of the first one.
+	// Duplicate is set if the log already has the same event, or an earlier place of the batch does. Seq is then that
+	// event's.
 	Duplicate bool
 	Tokens    TokenCounts
-	// Turn is the event's; 0 for a duplicate.
+	// Turn is the event's turn; 0 for a duplicate.
 	Turn uint32
 }
 
-// Commit is an append that has its place in the log but may not be durable yet.
+// Commit is an admitted batch: its events have their seqs, but may not be durable yet.
 type Commit interface {
-	// Wait returns once the batch is durable, with one receipt per event in the
-	// batch's order. After an error of Wait the batch is there whole or not at
-	// all. Wait may be called once, from any goroutine. A cancelled context ends
-	// the wait, not the append.
+	// Wait returns when the batch is durable, with one receipt for each event, in the batch's order. After an error
+	// the batch may be stored, whole, or not at all. Wait may be called once, from any goroutine. If ctx ends, the
+	// wait ends; the append goes on.
 	Wait(ctx context.Context) ([]Receipt, error)
 }
 
-// Known is what a log remembers of an event_id that it holds.
+// Known describes an event that the log has under an event_id.
 type Known struct {
 	Seq    Seq
 	Digest [sha256.Size]byte
 	Tokens TokenCounts
 }
 
-// PreparedBatch is a batch with everything worked out that needs no log, so that
-// a store does it before it takes a lock.
+// PreparedBatch is a batch that has passed all checks that need no log, so that a store makes them before it takes a
+// lock.
 type PreparedBatch struct {
 	events  []Event
 	digests [][sha256.Size]byte
 	expect  *Seq
 }
 
-// Prepare checks a batch as far as it can be checked without a log. Times are
-// brought to UTC.
+// Prepare makes the checks of a batch that need no log. It converts times to UTC.
 func Prepare(b Batch) (PreparedBatch, error) {
 	if len(b.Events) == 0 {
 		return PreparedBatch{}, &InvalidError{"events", "must not be empty"}
@@ -88,40 +83,38 @@ func Prepare(b Batch) (PreparedBatch, error) {
 	return p, nil
 }
 
-// Events are the batch's events as they will be stored, Seq and Turn aside.
+// Events returns the batch's events as they will be stored, except that Seq and Turn are not set.
 func (p PreparedBatch) Events() []Event { return p.events }
 
 // Admission is the outcome of admitting a batch to a log.
 type Admission struct {
-	// Fresh are the events that the log does not hold yet, in order.
+	// Fresh are the events that the log does not have yet, in order.
 	Fresh []FreshEvent
 	// Receipts has one entry per event of the batch, in order.
 	Receipts []Receipt
 	// Head is the log's head after the batch.
 	Head Head
-	// Newest is the greatest Seq among the receipts: once it is durable, so is
-	// every event of the batch.
+	// Newest is the greatest Seq among the receipts: when that event is durable, so is every event of the batch.
 	Newest Seq
 }
 
-// FreshEvent is an event that has its place in the log.
+// FreshEvent is an admitted event that the log did not have.
 type FreshEvent struct {
 	Event  Event
 	Digest [sha256.Size]byte
 	// Index is the event's place in the batch.
 	Index int
-	// Change is what it changes of the log's head.
+	// Change is the change that the event makes to the log's head.
 	Change HeadChange
 }
 
-// Admit finds the batch's place after h. lookup says what the log, admitted
-// events that are not durable yet included, knows of the event_id at an index of
-// the batch; its error is returned as it is.
+// Admit gives the batch its place after h. lookup returns what the log knows of the event_id at an index of the
+// batch; it must also find events that are admitted but not durable yet. Its error is returned as it is.
 //
-// The checks come in this order, after those of Prepare: an event_id that is
-// known with other content is an *EventConflictError; a head other than the
-// expected one a *HeadMismatchError, unless every event is a duplicate; then each
-// tool call and result must fit the log.
+// The checks are, in this order:
+//   - an event_id that is known with other content is an *EventConflictError;
+//   - a head that is not the expected one is a *HeadMismatchError, unless every event is a duplicate;
+//   - a tool call or result that does not fit the log is an *InvalidError (see Head.Admit).
 func (p PreparedBatch) Admit(h Head, lookup func(index int) (Known, bool, error)) (Admission, error) {
 	a := Admission{Receipts: make([]Receipt, len(p.events))}
 	var firstAt map[string]int

@@ -1,8 +1,7 @@
 package log
 
-// Block is a part of a message: Text, Thinking, ToolCall, ToolResult, Media or
-// ProviderBlock. Blocks are values; raw JSON and binary data are strings, so
-// that a block cannot be changed after it was made.
+// Block is a part of a message: Text, Thinking, ToolCall, ToolResult, Media or ProviderBlock. Blocks are values.
+// Their raw JSON and binary data are strings, so that nobody can change a block.
 type Block interface{ block() }
 
 func (Text) block()          {}
@@ -34,14 +33,14 @@ func (t Thinking) Sealed() bool {
 type ToolCall struct {
 	CallID string
 	Name   string
-	// Arguments is what the model wrote, byte for byte: JSON, unless it made a mistake.
+	// Arguments are the bytes that the model wrote: JSON, unless it made a mistake.
 	Arguments string
 }
 
 // ToolResult answers the tool call with the same CallID.
 type ToolResult struct {
 	CallID   string
-	ToolName string // may be empty: the call names the tool
+	ToolName string // may be empty, since the call names the tool
 	// Content holds Text, Media and ProviderBlock blocks only.
 	Content []Block
 	IsError bool
@@ -52,12 +51,11 @@ type Media struct {
 	MIMEType string
 	Data     string // raw bytes; empty if the content is at URI
 	URI      string
-	// Tokens is what the provider charges for it, as the runtime said; 0 if it
-	// did not.
+	// Tokens is the runtime's number of tokens for which the provider charges; 0 if the runtime gave none.
 	Tokens uint32
 }
 
-// ProviderBlock is a provider's own block, carried as it came.
+// ProviderBlock is a provider's own kind of block, kept unchanged.
 type ProviderBlock struct {
 	Provider string
 	JSON     string

@@ -5,21 +5,20 @@ import (
 	"sync"
 )
 
-// Call is a scratch map for a store, which lives as long as the context that OneCall returned. The store that
-// writes a key defines it.
+// Call is a map in which a store keeps values as long as the context of OneCall lives. The store defines the keys.
 type Call struct{ sync.Map }
 
 type callKey struct{}
 
-// OneCall returns a context for reads and writes that together make up one answer. A store to which other
-// processes write checks only once in it whether a session has changed. After that check it answers with the
-// session as it was then, plus what this process has stored since. A call that waits for something outside
-// the store must then start over with a new OneCall context.
+// OneCall returns a context for the reads and writes of one answer. A store with several writing processes checks
+// only once per such context whether a session has changed. After that check it answers with the session of that
+// moment, plus what this process has stored since. So a caller that waited for something outside the store must start
+// over with a new OneCall context.
 func OneCall(ctx context.Context) context.Context {
 	return context.WithValue(ctx, callKey{}, &Call{})
 }
 
-// CallOf returns what OneCall made; nil if the context is of no call.
+// CallOf returns the map that OneCall put into the context; nil if there is none.
 func CallOf(ctx context.Context) *Call {
 	c, _ := ctx.Value(callKey{}).(*Call)
 	return c
@@ -27,9 +26,9 @@ func CallOf(ctx context.Context) *Call {
 
 type fromMemoryKey struct{}
 
-// FromMemory returns a context whose reads may be answered from the process's cache of sessions, although
-// other processes may have changed them. A write in it that finds the session changed fails with
-// *ConflictError and stores nothing.
+// FromMemory returns a context in which the store may answer reads from the process's cache of sessions, although
+// other processes may have changed them. A write in this context fails with *ConflictError, and stores nothing, if
+// the session has changed.
 func FromMemory(ctx context.Context) context.Context {
 	return context.WithValue(ctx, fromMemoryKey{}, true)
 }

@@ -1,12 +1,8 @@
-// Package log is the canonical event log: what happened in a session, in the
-// order it happened, forever as it was appended.
+// Package log defines the event log of a session: what happened, in order, and never changed after it was appended.
 //
-// Import it as eventlog; the name shadows the standard library's log, which
-// this module does not use.
+// Import it as eventlog, because its name hides the standard library's log. This module does not use that.
 //
-// The package is pure: it holds the types of the log, the rules by which a
-// batch of events is admitted, and the contract that every store keeps
-// ([Store]). It knows no clock and no randomness; times and identifiers come
-// from the caller. The stores are memlog, disklog and pglog, and logtest holds the
-// one suite that all pass.
+// The package is pure. It has the types of the log, the rules by which a batch of events is admitted, and the
+// contract of every store ([Store]). It reads no clock and no random numbers: times and identifiers come from the
+// caller. The stores are memlog, disklog and pglog. All pass one suite of tests, logtest.
 package log

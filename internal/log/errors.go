@@ -13,7 +13,7 @@ var ErrClosed = errors.New("store is closed")
 type NotFoundError struct {
 	Kind string // "session", "artifact", "event"
 	Name string
-	// There says what does exist in its place, as "the log has events 1 to 7"; may be empty.
+	// There says what exists instead, such as "the log has events 1 to 7"; may be empty.
 	There string
 }
 
@@ -25,7 +25,7 @@ func (e *NotFoundError) Error() string {
 	return text
 }
 
-// EventsThere says which events a log has.
+// EventsThere returns a text for NotFoundError.There: which events a log has.
 func EventsThere(head Seq) string {
 	switch head {
 	case 0:
@@ -37,12 +37,12 @@ func EventsThere(head Seq) string {
 	}
 }
 
-// NoEvent says that a log does not reach so far.
+// NoEvent returns the error for a seq that is not in the log.
 func NoEvent(seq Seq) *NotFoundError {
 	return &NotFoundError{Kind: "event", Name: strconv.FormatUint(uint64(seq), 10)}
 }
 
-// ExistsError says that the name of something to be made is taken.
+// ExistsError says that something cannot be made because its name is taken.
 type ExistsError struct {
 	Kind string
 	Name string
@@ -65,34 +65,32 @@ func (e *EventConflictError) Error() string {
 	return fmt.Sprintf("events[%d]: event_id %q belongs to event %d with different content", e.Index, e.EventID, e.Seq)
 }
 
-// HeadMismatchError says that the log was not where the writer expected it.
+// HeadMismatchError says that the log's head is not the one that the writer expected.
 type HeadMismatchError struct{ Expected, Actual Seq }
 
 func (e *HeadMismatchError) Error() string {
 	return fmt.Sprintf("expected_head is %d but the log's head is %d", e.Expected, e.Actual)
 }
 
-// ConflictError says that another writer of the session came first. Nothing was stored, and
-// the same call may be repeated.
+// ConflictError says that another writer of the session came first. Nothing was stored. The call may be repeated,
+// unless an artifact's New was the reason: then it fails again.
 type ConflictError struct {
 	Session string
-	What    string // what was to be written: "artifact k/1/i"
+	What    string // what was not written, such as "artifact k/1/i"
 }
 
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("another writer of session %q came before %s", e.Session, e.What)
 }
 
-// LostError says that a log is not, or no longer, the one that a client knows: it is
-// gone, another has its id, it ends before what the client saw, or has other events there.
-// Nothing was stored.
+// LostError says that a log is not the one that a client knows: it does not exist any more, another session has its
+// id, it ends before the last event that the client saw, or it has other events in their place. Nothing was stored.
 type LostError struct {
 	Session string
-	// Known is the newest event that the client knows of, Head that of the log now; 0
-	// if there is none.
+	// Known is the newest event that the client knows, Head the newest of the log now; 0 if there is none.
 	Known, Head Seq
-	// Replaced is set if the session is another, Rewritten if other events are in the place of
-	// those that the client knows.
+	// Replaced is set if another session has the id, Rewritten if other events are in the place of those that the
+	// client knows.
 	Replaced, Rewritten bool
 }
 
@@ -109,8 +107,7 @@ func (e *LostError) Error() string {
 	return fmt.Sprintf("the log of session %q is lost: the client knows %d events, and %s", e.Session, e.Known, what)
 }
 
-// InvalidError says which field of the input is wrong and why. Nothing was
-// stored.
+// InvalidError says which field of the input is wrong, and why. Nothing was stored.
 type InvalidError struct {
 	Field  string // a path such as events[2].message.blocks[0].tool_result.call_id
 	Reason string
@@ -118,16 +115,16 @@ type InvalidError struct {
 
 func (e *InvalidError) Error() string { return e.Field + ": " + e.Reason }
 
-// in returns the same error seen from one level further out.
+// in returns the error with its field as a part of a larger one.
 func (e *InvalidError) in(format string, args ...any) *InvalidError {
 	return &InvalidError{Field: fmt.Sprintf(format, args...) + "." + e.Field, Reason: e.Reason}
 }
 
-// UnavailableError says that the store failed and refuses all further work. The
-// cause is for the daemon's own diagnostics, not for clients.
+// UnavailableError says that the store failed and refuses all further work, unless Passing is set. The cause is for
+// the daemon's log, not for clients.
 type UnavailableError struct {
 	Cause error
-	// Passing says that the store itself works: it could not do this one thing now, and may later.
+	// Passing says that the store has not failed: it could not do this one thing, and may be able to later.
 	Passing bool
 }
 
@@ -141,17 +138,17 @@ func (e *UnavailableError) Error() string {
 // Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Cause }
 
-// FullError says that the store's medium is full: nothing is taken in until there is room,
-// and reading and deleting go on. Nothing was stored.
+// FullError says that the store's medium is full. Nothing was stored, and nothing will be until there is room;
+// reading and deleting still work.
 type FullError struct{}
 
 func (*FullError) Error() string {
 	return "the store's disk is full: nothing is stored until there is room on it; reading and deleting go on"
 }
 
-// ReadOnlyError says that a store was opened only to be read. Nothing was stored.
+// ReadOnlyError says that a store was opened for reading only. Nothing was stored.
 type ReadOnlyError struct {
-	// Needed is what would have to be written for a call that only reads; empty for others.
+	// Needed says what the store would have to write for a call that only reads; empty for other calls.
 	Needed string
 }
 
@@ -163,14 +160,14 @@ func (e *ReadOnlyError) Error() string {
 	return text + ", and " + e.Needed
 }
 
-// CorruptError says that a store's medium gave back something other than what
-// the store wrote. The reason is for the daemon's own diagnostics.
+// CorruptError says that a store's medium returned something other than what the store wrote. The reason is for the
+// daemon's log, not for clients.
 type CorruptError struct {
-	// Session is the one that cannot be read whole; empty where it is not known.
+	// Session is the session that cannot be read; empty if that is unknown.
 	Session string
 	What    string // what was being read
 	Reason  string
-	// Deleted says that a session was deleted all the same, and only bytes of it stay on the disk.
+	// Deleted says that the session was deleted nonetheless, but some of its bytes stay on the disk.
 	Deleted bool
 }
 

@@ -6,28 +6,25 @@ import (
 	"time"
 )
 
-// Seq is the position of an event in its session: dense, from 1. Zero means
-// "before the first event".
+// Seq is the position of an event in its session: from 1, without gaps. 0 means "before the first event".
 type Seq uint64
 
-// Event is one entry of the log. An event is immutable once appended: readers
-// share it, so nobody may change what its fields refer to.
+// Event is one entry of the log. After it was appended nobody may change it or what its fields refer to, because
+// readers share it.
 type Event struct {
-	// Seq and Turn are given by the log when the event is admitted.
+	// The log sets Seq and Turn when it admits the event.
 	Seq Seq
-	// Turn is how many model calls had begun when this event was appended,
-	// itself included.
+	// Turn is how many model calls had begun when the event was appended, counting the one that the event itself may
+	// begin.
 	Turn uint32
-	// ID is the idempotency key, unique within the session; never empty in a
-	// stored event.
+	// ID makes an append idempotent: it is unique within the session, and never empty in a stored event.
 	ID string
-	// Time is when the event happened, in UTC, as the client or the daemon's
-	// edge gave it.
+	// Time is when the event happened, in UTC. The client sets it, or the daemon on receipt.
 	Time   time.Time
 	Labels map[string]string
 	Body   Body
-	// Tokens are the counts taken when the event was appended. They are derived
-	// data: they take no part in the event's identity.
+	// Tokens are the counts taken when the event was appended. They are derived data, and no part of the event's
+	// identity (see Digest).
 	Tokens TokenCounts
 }
 
@@ -39,11 +36,10 @@ func (*Reminder) body()   {}
 func (*Compaction) body() {}
 func (*Custom) body()     {}
 
-// Role says who speaks in a message.
+// Role says who wrote a message.
 type Role uint8
 
-// The roles of a message. RoleUnspecified is never stored in a message; in a
-// reminder's hint it means "no preference".
+// The roles of a message. No stored message has RoleUnspecified. As a reminder's RoleHint it means "no preference".
 const (
 	RoleUnspecified Role = iota
 	RoleSystem
@@ -52,7 +48,7 @@ const (
 	RoleTool
 )
 
-// String returns the role's name as it is in rendered messages.
+// String returns the role's name in rendered messages.
 func (r Role) String() string {
 	switch r {
 	case RoleSystem:
@@ -68,28 +64,23 @@ func (r Role) String() string {
 	}
 }
 
-// Message is one message of the conversation, or a part of one: entries that
-// are a single API message share a GroupID.
+// Message is one message of the conversation, or a part of one: the parts of a single API message share a GroupID.
 type Message struct {
 	Role    Role
 	Blocks  []Block
 	GroupID string
-	// Model is the model that wrote an assistant message, as the runtime named
-	// it; empty if unknown.
+	// Model is the model that wrote an assistant message, by the runtime's name for it; empty if unknown.
 	Model string
 	// Pinned messages are never reduced.
 	Pinned bool
 }
 
-// Reminder is a note of the runtime that is rendered after the conversation
-// while it lives.
+// Reminder is a note of the runtime. While it lives, it is rendered after the conversation.
 type Reminder struct {
 	Body string
-	// TTLTurns is how many model calls see the reminder; nil is every one until a
-	// newer reminder takes its place.
+	// TTLTurns is how many model calls see the reminder; nil is all of them until a newer reminder replaces it.
 	TTLTurns *uint32
-	// DedupeKey, if not empty, lets a newer reminder with the same key replace
-	// this one.
+	// DedupeKey, if not empty, causes a newer reminder with the same key to replace this one.
 	DedupeKey         string
 	PreserveOnCompact bool
 	RoleHint          Role
@@ -108,49 +99,49 @@ const (
 	TriggerBudgetPressure
 )
 
-// Compaction is a boundary at which a harness, or contextd, replaced the front
-// of the conversation for the model. The log itself keeps everything.
+// Compaction is a boundary: here a harness, or contextd, replaced the oldest part of the conversation that the model
+// sees. The log keeps all of it.
 type Compaction struct {
 	Trigger CompactionTrigger
 	Summary string
-	// PreTokens and PostTokens are the context's size around the boundary as its
-	// maker counted it; nil if it did not say.
+	// PreTokens and PostTokens are the context's size before and after the compaction, as counted by whoever made it;
+	// nil if unknown.
 	PreTokens, PostTokens *uint64
 	// KeptEventIDs are the events that stayed verbatim.
 	KeptEventIDs []string
 	Mode         string
 	Strategy     string
-	// NativeJSON is the harness's own marker, unchanged.
+	// NativeJSON is the harness's own record of the boundary, unchanged.
 	NativeJSON string
-	// Decision is what a caller decided for the session; nil in a harness's boundary.
+	// Decision is what a caller of contextd decided for the session; nil in a harness's boundary.
 	Decision *CompactionDecision
 }
 
-// CompactionDecision says what a caller had contexts show less of, from the compaction's event on. It is complete: it
-// repeats what earlier compactions of the session decided.
+// CompactionDecision says what contexts no longer show in full, from the compaction's event on, because a caller
+// decided so. It is complete: it repeats what earlier compactions of the session decided.
 type CompactionDecision struct {
 	// Through is the event up to which groups were dropped; 0 if none were.
 	Through Seq
-	// DigestTokens is the context size, in tokens, of which the parts of the digest may take shares.
+	// DigestTokens is the context size, in tokens, of which the shares of the digest's parts are taken.
 	DigestTokens uint64
-	// Kept are groups up to Through that stay nonetheless, each by its first event, in ascending order.
+	// Kept are groups up to Through that are kept nonetheless: the first event of each, in ascending order.
 	Kept []Seq
-	// LateAfter concerns late results, which came after a further model call had begun. Late results after
-	// event LateAfter keep the groups of their calls in view, also groups up to Through; 0 if none does.
+	// LateAfter concerns late results: those that were appended after a further model call had begun. A late result
+	// after event LateAfter keeps the group of its call in view, even a group up to Through. 0 if no result does.
 	LateAfter Seq
 	// Masked are the results that are shown as pointers.
 	Masked []Place
-	// SummaryID names the text in Compaction.Summary, SummaryThrough is the last event
-	// that it covers and SummaryBy who wrote it; empty where there is none.
+	// SummaryID is the id of the text in Compaction.Summary, SummaryThrough the last event that it covers, and
+	// SummaryBy who wrote it; empty and 0 if there is no summary.
 	SummaryID      string
 	SummaryThrough Seq
 	SummaryBy      string
-	// Undoes is the compaction that is taken back, with every later one; 0 takes none
-	// back. Nothing else is set beside it.
+	// Undoes is the compaction that is taken back, with every later one; 0 takes none back. If it is set, no other
+	// field is.
 	Undoes Seq
 }
 
-// Custom is an event that is kept forever and never rendered.
+// Custom is an event of the client's own. It is never rendered.
 type Custom struct {
 	Type string
 	JSON string
@@ -163,11 +154,11 @@ type TokenCounts struct {
 	// Blocks holds one count per block of the message, in order. For events
 	// without blocks it has one entry for the whole body, or none.
 	Blocks []uint32
-	// Estimated is set when any of the counts is an estimate rather than exact.
+	// Estimated is set if any of the counts is an estimate.
 	Estimated bool
 }
 
-// Total is the sum over all blocks, without any per-message overhead.
+// Total returns the sum over all blocks, without what a message adds to its blocks.
 func (t TokenCounts) Total() uint64 {
 	var sum uint64
 	for _, n := range t.Blocks {
@@ -176,29 +167,25 @@ func (t TokenCounts) Total() uint64 {
 	return sum
 }
 
-// Labels of an event that reduction reads. All others are the client's own marks.
+// The labels of an event that contextd reads. It does not interpret any others.
 const (
-	// LabelInjected is "true" on a message that no human and no model wrote: the runtime
-	// put it in.
+	// LabelInjected is "true" on a message that the runtime inserted, not a human or a model.
 	LabelInjected = "harness.injected"
-	// LabelInjectedBlocks lists the blocks of a human's message that the runtime put in beside the human's words, by their
-	// indexes: "1,2".
+	// LabelInjectedBlocks lists the indexes of the blocks that the runtime inserted into a human's message: "1,2".
 	LabelInjectedBlocks = "harness.injected_blocks"
-	// LabelStanding names what an injected message is about, such as "AGENTS.md" or
-	// "environment": it holds until a newer one of the same name. An injected message
-	// without it is a notification.
+	// LabelStanding names the subject of an injected message, such as "AGENTS.md" or "environment". The message holds
+	// until a newer one of the same name. An injected message without this label is a notification.
 	LabelStanding = "harness.standing"
 )
 
-// Names of standing events whose newest is the agent's live plan and scratchpad. Beside
-// injected messages, reminders and custom events may have them.
+// The values of LabelStanding for the agent's plan and scratchpad: the newest event with each is the current one.
+// Injected messages, reminders and custom events may have them.
 const (
 	StandingPlan       = "plan"
 	StandingScratchpad = "scratchpad"
 )
 
-// Injected reports whether the runtime put the event's message in, so that it is no
-// human's, whatever its role.
+// Injected reports whether the runtime inserted the event's message, so that no human wrote it, whatever its role.
 func (e Event) Injected() bool { return e.Labels[LabelInjected] == "true" }
 
 // InjectedBlock reports whether LabelInjectedBlocks lists a block of the event's message.

@@ -9,10 +9,9 @@ import (
 	"unsafe"
 )
 
-// Digest is the identity of what an event says: its labels and body. The
-// envelope (seq, turn, event_id, time, token counts) takes no part, so a client
-// that repeats an append without remembering the time it sent is still
-// recognised. Two events with the same event_id and Digest are the same event.
+// Digest identifies the content of an event: its labels and body. Seq, turn, event_id, time and token counts are no
+// part of it, so that a client may repeat an append without the time that it sent first. Two events of a session with
+// the same event_id and Digest are the same event.
 func Digest(e Event) [sha256.Size]byte {
 	d := &digester{h: sha256.New(), small: make([]byte, 0, 2*smallText)}
 	d.count(len(e.Labels))
@@ -53,7 +52,7 @@ func Digest(e Event) [sha256.Size]byte {
 	return d.sum()
 }
 
-// sortedKeys costs nothing where there are no labels, as in most events.
+// sortedKeys allocates nothing if there are no labels, as in most events.
 func sortedKeys(labels map[string]string) []string {
 	if len(labels) == 0 {
 		return nil
@@ -61,15 +60,14 @@ func sortedKeys(labels map[string]string) []string {
 	return slices.Sorted(maps.Keys(labels))
 }
 
-// digester writes every value with its length, so that no two different events
-// write the same bytes.
+// digester hashes every value with its length, so that no two different events hash the same bytes.
 type digester struct {
 	h hash.Hash
-	// small gathers short values, which are written to the hash together.
+	// small collects short values, which are written to the hash together.
 	small []byte
 }
 
-// smallText is the size up to which texts are gathered.
+// smallText is the greatest size of texts that are collected in small.
 const smallText = 256
 
 func (d *digester) sum() (sum [sha256.Size]byte) {
@@ -94,8 +92,7 @@ func (d *digester) str(s string) {
 		return
 	}
 	d.flush()
-	// A view, not a copy: a hash neither changes nor keeps what it is given, and
-	// texts are large.
+	// This avoids a copy, because texts are large. A hash neither changes nor keeps its input.
 	d.h.Write(unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
@@ -113,7 +110,7 @@ func (d *digester) optional(n *uint64) {
 	}
 }
 
-// decision writes nothing for nil, so that events from before decisions existed keep their digests.
+// decision hashes nothing for nil, so that events stored before decisions existed keep their digests.
 func (d *digester) decision(of *CompactionDecision) {
 	if of == nil {
 		return

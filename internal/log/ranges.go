@@ -5,24 +5,24 @@ import (
 	"slices"
 )
 
-// Place is a block of the log.
+// Place is the place of a block in the log.
 type Place struct {
 	Seq   Seq
 	Block int
 }
 
-// Compare orders places as the log has them.
+// Compare orders places by seq, then by block.
 func (p Place) Compare(q Place) int {
 	return cmp.Or(cmp.Compare(p.Seq, q.Seq), cmp.Compare(p.Block, q.Block))
 }
 
-// Range is a run of seqs, both ends included.
+// Range is a run of seqs, From and To included.
 type Range struct{ From, To Seq }
 
-// Ranges are runs in order, with a gap before each but the first.
+// Ranges are runs in ascending order, with a gap between any two.
 type Ranges []Range
 
-// RangesOf joins neighbouring seqs; it sorts them.
+// RangesOf returns the runs of some seqs. It sorts seqs in place.
 func RangesOf(seqs []Seq) Ranges {
 	slices.Sort(seqs)
 	var out Ranges
@@ -32,7 +32,7 @@ func RangesOf(seqs []Seq) Ranges {
 	return out
 }
 
-// Add appends a seq, which must be greater than all others.
+// Add adds a seq, which must be greater than all seqs of the runs.
 func (all *Ranges) Add(seq Seq) {
 	if n := len(*all); n > 0 && (*all)[n-1].To+1 == seq {
 		(*all)[n-1].To = seq
@@ -69,7 +69,7 @@ func (all Ranges) Around(seq Seq) Range {
 	return all[i]
 }
 
-// Len is how many seqs are in the runs.
+// Len returns how many seqs are in the runs.
 func (all Ranges) Len() int {
 	n := 0
 	for _, r := range all {
@@ -78,7 +78,7 @@ func (all Ranges) Len() int {
 	return n
 }
 
-// Seqs lists the seqs of the runs.
+// Seqs returns the seqs of the runs, in ascending order.
 func (all Ranges) Seqs() []Seq {
 	var out []Seq
 	for _, r := range all {
@@ -89,7 +89,7 @@ func (all Ranges) Seqs() []Seq {
 	return out
 }
 
-// UpTo returns a copy of the runs, cut off after head.
+// UpTo returns a copy of the runs without seq 0 and without the seqs after head.
 func (all Ranges) UpTo(head Seq) (out Ranges) {
 	for _, r := range all {
 		if r.From, r.To = max(r.From, 1), min(r.To, head); r.From <= r.To {
@@ -99,7 +99,7 @@ func (all Ranges) UpTo(head Seq) (out Ranges) {
 	return out
 }
 
-// Without returns the seqs that are not in b.
+// Without returns the seqs of the runs that are not in b.
 func (all Ranges) Without(b Ranges) Ranges {
 	var out Ranges
 	for _, r := range all {

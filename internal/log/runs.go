@@ -5,14 +5,14 @@ import (
 	"iter"
 )
 
-// RunsReader is a Reader that can read several separate runs of a log in one request.
+// RunsReader is implemented by a Reader that can read several runs of a log in one request to its medium.
 type RunsReader interface {
-	// ReadRuns yields the events of the runs in order, as one Read for each run would. It stops after the
-	// first error.
+	// ReadRuns yields the events of the runs in order, as one Read for each run would, and stops after the first
+	// error.
 	ReadRuns(ctx context.Context, id string, runs Ranges) iter.Seq2[Event, error]
 }
 
-// ReadRuns yields the events of runs of a log, in one request if the Reader can. No run may end after the
+// ReadRuns yields the events of some runs of a log, in one request if log is a RunsReader. No run may end after the
 // head.
 func ReadRuns(ctx context.Context, log Reader, id string, runs Ranges) iter.Seq2[Event, error] {
 	if together, ok := log.(RunsReader); ok {

@@ -5,76 +5,71 @@ import (
 	"time"
 )
 
-// Session is a conversation and what is known of its log.
+// Session describes a conversation and its log.
 type Session struct {
 	ID string
 	// Head is the newest durable event; 0 if there is none.
 	Head  Seq
 	Turns uint32
-	// LogBytes is the sum of Size over all events up to Head, shared events of a
-	// parent included.
+	// LogBytes is the sum of Size over all events up to Head, including events shared with a parent.
 	LogBytes uint64
-	// ArtifactBytes is the sum of Artifact.Size over all stored versions of the session's artifacts. In a
-	// fork it also counts what its parent had when the fork was made.
+	// ArtifactBytes is the sum of Artifact.Size over all stored versions of the session's artifacts. In a fork of At
+	// > 0 it also counts those of the parent at the time of the fork.
 	ArtifactBytes          uint64
 	CreateTime, UpdateTime time.Time
 	Labels                 map[string]string
-	// Settings is opaque to the store: the session's policy and budget as the
-	// layer above encodes them.
+	// Settings are the session's policy and budget, as the caller encodes them. The store does not interpret them.
 	Settings []byte
 	// ChainHead is what Log.ChainHead returns for Head.
 	ChainHead []byte
-	// ParentID and ForkSeq say where a fork began; empty and 0 otherwise. The
-	// parent may have been deleted since.
+	// ParentID and ForkSeq are the parent of a fork and its last shared event; empty and 0 if the session is no fork.
+	// The parent may have been deleted since.
 	ParentID string
 	ForkSeq  Seq
-	// Incarnation distinguishes the session from others that had its id before, or will
-	// have it later. The store sets it.
+	// Incarnation distinguishes the session from earlier and later ones with its id. The store sets it.
 	Incarnation Incarnation
-	// Damaged says that the store cannot read the session whole. ListSessions lists such a
-	// session with what is known of it; every other method answers with a *CorruptError.
+	// Damaged says that the store cannot read all of the session. ListSessions lists such a session with what is
+	// known of it, and DeleteSession deletes it; every other method returns a *CorruptError.
 	Damaged bool
 }
 
-// Incarnation names one life of a session id, from the session's creation to its
-// deletion. No two sessions have the same while a store is open; 0 is no session's.
+// Incarnation distinguishes sessions that have the same id one after the other. No two sessions of a store have the
+// same incarnation while the store is open. 0 is the incarnation of no session.
 type Incarnation uint64
 
-// IncarnationName is the incarnation as clients see it. The create time is part of it, because another store
-// numbers its incarnations from the beginning again.
+// IncarnationName returns the incarnation as clients see it. It includes the create time, because every store numbers
+// its incarnations from 1.
 func (s Session) IncarnationName() string {
 	return fmt.Sprintf("%x-%x", s.CreateTime.UnixNano(), uint64(s.Incarnation))
 }
 
 // SessionQuery selects a page of sessions, ordered by id.
 type SessionQuery struct {
-	// After is the id after which the page starts; empty for the first.
+	// After is the id after which the page starts; empty for the first page.
 	After string
-	// Before is the first id that is not listed; empty lists to the end. The store reads nothing from there
-	// on.
+	// Before is the id before which the page ends; empty is no bound. The store reads no sessions from it on.
 	Before string
-	// Limit is the greatest number of sessions to return; 0 means no limit.
+	// Limit is the most sessions to return; 0 is no limit.
 	Limit int
-	// Labels must all be there with these values.
+	// Labels are labels that a session must have, with these values.
 	Labels map[string]string
-	// Brief lets the store leave out ChainHead and ArtifactBytes, for a caller who looks at many
-	// sessions and describes few.
+	// Brief permits the store to leave out ChainHead and ArtifactBytes, for callers that list many sessions and need
+	// neither.
 	Brief bool
 }
 
-// ForkRequest makes a session that shares its parent's events up to At.
+// ForkRequest describes a session that shares its parent's events up to At.
 type ForkRequest struct {
 	ParentID string
-	// At must not be after the parent's durable head; 0 shares nothing.
+	// At must not be after the parent's durable head. At 0 shares no events and no artifacts.
 	At    Seq
 	NewID string
 	Time  time.Time
-	// Labels are those of the new session; nil for the parent's. The store copies them.
+	// Labels are the new session's; nil takes over the parent's. The store copies them.
 	Labels map[string]string
 }
 
-// ValidateSessionID checks the id of a session to be made; field names it in the
-// error.
+// ValidateSessionID checks the id of a new session. field names the id in the error.
 func ValidateSessionID(field, id string) error {
 	if id == "" {
 		return &InvalidError{field, "must not be empty"}
@@ -85,7 +80,7 @@ func ValidateSessionID(field, id string) error {
 	return nil
 }
 
-// Validate checks what a session is made from.
+// Validate checks the fields from which CreateSession makes a session.
 func (s Session) Validate() error {
 	if err := ValidateSessionID("session_id", s.ID); err != nil {
 		return err
@@ -106,10 +101,10 @@ func (s Session) Matches(labels map[string]string) bool {
 	return true
 }
 
-// Spans reports whether an id is between After and Before.
+// Spans reports whether an id is between After and Before, both excluded.
 func (q SessionQuery) Spans(id string) bool { return id > q.After && (q.Before == "" || id < q.Before) }
 
-// Validate checks the page's size.
+// Validate checks Limit.
 func (q SessionQuery) Validate() error {
 	if q.Limit < 0 {
 		return &InvalidError{"page_size", "must not be negative"}
@@ -117,7 +112,7 @@ func (q SessionQuery) Validate() error {
 	return nil
 }
 
-// Validate checks what a fork is made from; head is its parent's.
+// Validate checks a request; head is the parent's.
 func (r ForkRequest) Validate(head Seq) error {
 	if err := ValidateSessionID("new_session_id", r.NewID); err != nil {
 		return err

@@ -1,7 +1,7 @@
 package log
 
-// Size is the number of content bytes of an event: its ids, labels, texts, JSON
-// and binary data. It does not depend on how a store encodes the event.
+// Size returns the number of content bytes of an event: of its ids, labels, texts, JSON and binary data. It does not
+// depend on how a store encodes the event.
 func Size(e Event) uint64 {
 	n := len(e.ID)
 	for k, v := range e.Labels {
@@ -20,7 +20,7 @@ func Size(e Event) uint64 {
 	return uint64(n)
 }
 
-// numberSize is the size that each number of an event counts for.
+// numberSize is the number of bytes that a number counts for.
 const numberSize = 8
 
 func (d *CompactionDecision) size() int {

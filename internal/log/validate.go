@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// text is a field that must be UTF-8: what is not cannot be shown to a model or
-// sent over the wire, so it is refused before it is in the log forever.
+// text is a field that must be UTF-8. Other text cannot be shown to a model or sent over the wire, so it must not get
+// into the log, which never changes.
 type text struct{ field, value string }
 
 func validateTexts(texts ...text) *InvalidError {
@@ -34,7 +34,7 @@ func validateLabels(labels map[string]string) *InvalidError {
 	return nil
 }
 
-// validateEvent checks what needs no knowledge of the log.
+// validateEvent makes the checks that need no knowledge of the log.
 func validateEvent(e Event) *InvalidError {
 	if err := validateEnvelope(e); err != nil {
 		return err
@@ -158,8 +158,7 @@ func validateCompaction(c *Compaction) *InvalidError {
 	return nil
 }
 
-// validate refuses a decision of which a part would have no effect, so that what is stored means what it
-// says.
+// validate refuses a decision with a field that would have no effect, so that every stored field has its meaning.
 func (d *CompactionDecision) validate(summary bool) *InvalidError {
 	switch {
 	case d.Undoes != 0 && (d.Through != 0 || d.DigestTokens != 0 || len(d.Kept) > 0 || d.LateAfter != 0 || len(d.Masked) > 0 || d.SummaryID != "" || d.SummaryThrough != 0 || d.SummaryBy != ""):
@@ -182,8 +181,7 @@ func (d *CompactionDecision) validate(summary bool) *InvalidError {
 	return validateTexts(text{"summary_id", d.SummaryID}, text{"summary_by", d.SummaryBy})
 }
 
-// validateBlock checks what needs no knowledge of the log. JSON and binary data
-// may hold any bytes.
+// validateBlock makes the checks that need no knowledge of the log. JSON and binary data may have any bytes.
 func validateBlock(b Block) *InvalidError {
 	switch b := b.(type) {
 	case Text:

@@ -35,7 +35,7 @@ func (s *Store) Append(ctx context.Context, id string, b eventlog.Batch) (_ even
 	defer s.release(sl)
 	c, err := s.appendTo(ctx, sl, b, prepared, encoded)
 	if err != nil {
-		// The session that is in the way may not be visible yet: it is, once its commit is durable.
+		// The session that is the reason may not be visible yet: it is visible when its commit is durable.
 		return nil, cmp.Or(c.commit.wait(ctx), err)
 	}
 	return c, nil
@@ -95,7 +95,7 @@ func (s *Store) appendTo(ctx context.Context, sl *slot, b eventlog.Batch, prepar
 	put := target.puts
 	var before func(*commit)
 	if len(b.Artifacts) > 0 {
-		// These appends are rare enough to wait under the lock for the put before.
+		// These appends are rare, so they may wait under the lock for the put before.
 		if err := target.settled(ctx); err != nil {
 			return appended{}, err
 		}
@@ -162,8 +162,7 @@ func (s *Store) putSession(batch *pebble.Batch, r *record) error {
 	return nil
 }
 
-// putEvent writes an event and its index and returns the state after it. It changes the
-// open calls of at in place.
+// putEvent writes an event and its index, and returns the state after it. It changes the open calls of at in place.
 func (s *Store) putEvent(batch *pebble.Batch, own link, at state, f eventlog.FreshEvent, e encodedEvent) (state, error) {
 	first := at.head.Seq == own.base
 	at.head.Apply(f.Event.Seq, f.Change)

@@ -70,8 +70,8 @@ func (s *Store) kindsOf(ctx context.Context, l link, kinds map[string]bool) erro
 	return nil
 }
 
-// showsKind reports whether a link shows an artifact of a kind. The segment may hold only some that the link does not
-// show, because they were put too late.
+// showsKind reports whether a link shows an artifact of a kind. The segment may have only artifacts that the link
+// does not show, because they were put too late.
 func (s *Store) showsKind(l link, kind string) (bool, error) {
 	shown := artifactMerge{store: s, links: []link{l}, query: eventlog.ArtifactQuery{Kind: kind}}
 	defer shown.close()

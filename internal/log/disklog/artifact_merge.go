@@ -11,8 +11,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// artifactMerge goes through the artifacts of a query that links show: of one that several show, the newest link's
-// version hides the older ones. It opens no more links than it needs, as a chain of forks has many.
+// artifactMerge iterates over the artifacts of a query that links show. If several links show an artifact, the newest
+// link's version counts. It opens no more links than it needs, because a chain of forks has many.
 type artifactMerge struct {
 	store   *Store
 	links   []link // not opened yet, from old to new
@@ -28,7 +28,7 @@ func (m *artifactMerge) close() {
 	m.spare.close()
 }
 
-// next takes the first artifact; nil at the end.
+// next returns the next artifact; nil at the end.
 func (m *artifactMerge) next() (first *eventlog.Artifact, err error) {
 	for at := 0; ; at++ {
 		for at == len(m.sources) && m.needsMore(first) {
@@ -86,7 +86,7 @@ func (m *artifactMerge) open() error {
 	return nil
 }
 
-// bounds is where a link has the artifacts of the query; false if it shows none.
+// bounds returns the keys between which a link has the artifacts of the query; false if it shows none.
 func (m *artifactMerge) bounds(l link) (lower, upper []byte, ok bool) {
 	to := l.upTo
 	if m.query.To != 0 {
@@ -119,17 +119,17 @@ func orderOf(a, b *eventlog.Artifact, reverse bool) int {
 	return order
 }
 
-// artifactSource goes through the artifacts that one link shows.
+// artifactSource iterates over the artifacts that one link shows.
 type artifactSource struct {
 	store   *Store
 	it      *pebble.Iterator
 	puts    uint64
 	reverse bool
-	next    *eventlog.Artifact // read but not taken
+	next    *eventlog.Artifact // read ahead
 	err     error
 }
 
-// peek returns the next artifact without taking it; nil at the end.
+// peek returns the next artifact and stays before it; nil at the end.
 func (src *artifactSource) peek() (*eventlog.Artifact, error) {
 	if src.next != nil || src.err != nil {
 		return src.next, src.err
@@ -140,7 +140,7 @@ func (src *artifactSource) peek() (*eventlog.Artifact, error) {
 		if ok && src.next != nil && (name.seq != src.next.Seq || name.id != src.next.ID) {
 			break
 		}
-		// Of the versions of one artifact, the greatest put that is shown.
+		// Of the versions of one artifact, the one with the greatest put that is shown counts.
 		if !ok || (name.put <= src.puts && name.put > put) {
 			var value []byte
 			if name, value, src.err = src.store.artifactUnder(src.it); src.err != nil {
@@ -167,13 +167,13 @@ func (src *artifactSource) step() {
 	}
 }
 
-// spareIterator is an iterator that looks into one range after the other.
+// spareIterator is an iterator that is used for one range after the other.
 type spareIterator struct {
 	it   *pebble.Iterator
 	made int // how many iterators were made
 }
 
-// within returns the iterator on a range. Its owner may take it out, after which another is made.
+// within returns the iterator on a range. Its owner may keep it; then the next call makes another.
 func (s *spareIterator) within(store *Store, lower, upper []byte) (_ *pebble.Iterator, err error) {
 	if s.it != nil {
 		s.it.SetBounds(lower, upper)

@@ -49,7 +49,8 @@ func (s *Store) artifactPage(ctx context.Context, id string, of *eventlog.Incarn
 	defer s.pageTurn()()
 	shown := artifactMerge{store: s, links: found.links, query: q}
 	defer shown.close()
-	// Later puts are seen in the own link alone. It is opened before the wait, so that what it shows is durable after it.
+	// Only the own link may have later puts. It is opened before the wait, so that what it shows is durable after the
+	// wait.
 	if err := shown.open(); err != nil {
 		return nil, false, err
 	}

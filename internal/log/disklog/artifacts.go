@@ -122,10 +122,10 @@ func (s *Store) stage(batch *pebble.Batch, id string, target *session, put puts,
 	return put, s.set(batch, key, own.segment, value)
 }
 
-// shared reports whether another session shows a version of an artifact. Where damage hides that, it says that one
-// does. The slot's mu is held.
+// shared reports whether another session shows a version of an artifact. If damage hides that, it returns true. The
+// slot's mu is held.
 func (s *Store) shared(id string, target *session, name artifactName) (bool, error) {
-	// Forks whose commit is under way must be in the database to be found.
+	// Forks that are being committed must be in the database to be found.
 	if err := target.last.wait(context.Background()); err != nil {
 		return false, err
 	}
@@ -181,7 +181,7 @@ func (s *Store) shown(found *session, spare *spareIterator, kind string, seq eve
 	return nil, errNoVersion
 }
 
-// vacant fails with a *ConflictError if a session shows an artifact with the key.
+// vacant returns a *ConflictError if a session shows an artifact with the key.
 func (s *Store) vacant(id string, target *session, a eventlog.Artifact) error {
 	var spare spareIterator
 	defer spare.close()
@@ -219,7 +219,7 @@ func (s *Store) version(spare *spareIterator, l link, kind string, seq eventlog.
 	return name.put, value, err
 }
 
-// artifactUnder decodes what an iterator over artifacts is on.
+// artifactUnder decodes the artifact at an iterator's position.
 func (s *Store) artifactUnder(it *pebble.Iterator) (artifactName, []byte, error) {
 	name, ok := parseArtifactKey(it.Key())
 	if !ok {

@@ -6,8 +6,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// asideFS is the database's disk, but for one directory next to the database: a failure in there is an ordinary
-// error. It neither halts the store nor uses its reserve of disk space.
+// asideFS is the database's disk, except for one directory next to the database. A failure in that directory is an
+// ordinary error: it neither halts the store nor uses its reserve of disk space.
 type asideFS struct {
 	vfs.FS
 	disk vfs.FS

@@ -18,11 +18,11 @@ const (
 	blobSuffix  = ".blob"
 )
 
-// damagedError says that a file that holds values apart from their keys is missing,
-// cut or not what was written.
+// damagedError says that a blob file, which has values separate from their keys, is missing, truncated or not what
+// was written.
 //
-// Pebble panics, in goroutines of its own, where it finds a blob file corrupt: it looks for a table to report. So
-// this layer below Pebble checks blob files itself, and Pebble sees a file that cannot be read.
+// Pebble panics, in goroutines of its own, if it finds a blob file corrupt, because it looks for a table to report.
+// So this layer below Pebble checks blob files itself, and lets Pebble see a file that cannot be read.
 type damagedError struct {
 	name   string
 	reason string
@@ -68,7 +68,7 @@ func openBlob(disk vfs.FS, path string, known *damage, opts ...vfs.OpenOption) (
 	return &blobFile{File: f, name: name, end: int64(index.Offset + index.Length + block.TrailerLen), known: known}, nil
 }
 
-// unclosed is a file whose Close does nothing: it belongs to somebody else than who reads its footer.
+// unclosed is a file whose Close does nothing, because the reader of its footer does not own it.
 type unclosed struct{ vfs.File }
 
 func (unclosed) Close() error { return nil }

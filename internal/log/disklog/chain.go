@@ -12,7 +12,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// ChainHead returns the chain after an event, as its record has it.
+// ChainHead returns the chain after an event, from the event's record.
 func (s *Store) ChainHead(ctx context.Context, id string, seq eventlog.Seq) (_ []byte, err error) {
 	defer inSession(id, &err)
 	if err := s.enter(ctx); err != nil {
@@ -59,8 +59,7 @@ func (s *Store) chainIn(l link, seq eventlog.Seq) ([]byte, error) {
 	return bytes.Clone(m.GetChain()), nil
 }
 
-// SessionIDs returns, in order, the ids of all sessions that have a record, also of those whose events cannot be
-// read. Verify starts from it.
+// SessionIDs returns, in order, the ids of all sessions with a record, even if their events cannot be read.
 func (s *Store) SessionIDs(ctx context.Context) ([]string, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

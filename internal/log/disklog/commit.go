@@ -13,15 +13,15 @@ import (
 // commit is a change on its way to the disk.
 type commit struct {
 	group *group
-	// durable is called, in the order of the commits, once the change is durable
-	// and before anyone learns of it. It may be nil.
+	// durable is called, in the order of the commits, when the change is durable and before its waiters are notified.
+	// It may be nil.
 	durable func()
 	// slots are kept in memory until the change is durable: before that, a reload from disk would miss it.
 	slots []*slot
 }
 
-// wait returns when the commit is durable, or with the reason that it is not
-// known to be. A nil commit is durable.
+// wait returns nil when the commit is durable, or the error because of which that is unknown. A nil commit is
+// durable.
 func (c *commit) wait(ctx context.Context) error {
 	if c == nil {
 		return nil
@@ -54,7 +54,7 @@ const (
 	// costs a copy and saves Pebble's work for a batch of its own.
 	smallBytes = 4 << 10
 	groupBytes = 128 << 10
-	// queueBytes bounds the queue of groups that wait to be written, unless it holds one group alone.
+	// queueBytes bounds the queue of groups that wait to be written, except that one group may always wait.
 	queueBytes = 32 << 20
 	// maxUnsynced is how many groups may be written and wait for their sync.
 	maxUnsynced = 128
@@ -69,7 +69,7 @@ type groups struct {
 	waiting []*group
 	bytes   int  // of the groups in waiting
 	writing bool // somebody writes
-	handed  bool // the store's goroutine is to write the waiting groups
+	handed  bool // the store's goroutine must write the waiting groups
 	closed  bool
 }
 
@@ -135,8 +135,8 @@ func (q *groups) join(batch *pebble.Batch, size int) (g *group, joined bool, err
 	return g, true, nil
 }
 
-// next takes the oldest group for the store's goroutine, or nil once the queue is closed and empty. The group of the
-// call before must be written by now.
+// next takes the oldest group for the store's goroutine; nil when the queue is closed and empty. The group of the
+// previous call must have been written.
 func (q *groups) next() *group {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -163,8 +163,8 @@ func (q *groups) close() {
 	q.changed.Broadcast()
 }
 
-// submit hands a change over to be written and returns without waiting for the
-// disk. The slots' mu are held: so a session's changes keep their order.
+// submit queues a change for writing, and does not wait for the disk. The slots' mu are held, so that a session's
+// changes keep their order.
 func (s *Store) submit(batch *pebble.Batch, durable func(), before func(*commit), slots ...*slot) (*commit, error) {
 	c := &commit{durable: durable, slots: slots}
 	for _, sl := range slots {
@@ -184,12 +184,11 @@ func (s *Store) submit(batch *pebble.Batch, durable func(), before func(*commit)
 	return c, nil
 }
 
-// writeGroup hands a group to Pebble.
+// writeGroup gives a group to Pebble.
 func (s *Store) writeGroup(g *group) {
 	s.guarded("writing", func() {
 		if err := s.db.ApplyNoSyncWait(g.batch, pebble.Sync); err != nil {
-			// Pebble refuses a batch only if it is misused or has failed; either way
-			// nothing is known of what it did.
+			// Pebble refuses a batch only if it is misused or has failed. In both cases it is unknown what it did.
 			s.disk.halt(err)
 			return
 		}
@@ -254,7 +253,7 @@ type appended struct {
 	receipts []eventlog.Receipt
 }
 
-// Wait returns the receipts once the batch is durable.
+// Wait returns the receipts when the batch is durable.
 func (a appended) Wait(ctx context.Context) ([]eventlog.Receipt, error) {
 	if err := a.commit.wait(ctx); err != nil {
 		return nil, err

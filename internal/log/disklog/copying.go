@@ -13,12 +13,11 @@ import (
 	"github.com/contextd/contextd/internal/log/disklog/durable"
 )
 
-// copyingFile is there until all of another store was copied into the directory, where the copy began with an empty one.
-// It names that store.
+// copyingFile marks the target of an unfinished copy into an empty directory. It has the source's name.
 const copyingFile = "COPYING"
 
-// refuseCopying returns an error for a directory that may have only a part of what is copied into it, unless more is
-// copied from the same store; from is empty where nothing is copied.
+// refuseCopying returns an error for a directory that may have only a part of a copy, unless the copy from the same
+// store goes on. from is empty if nothing is copied.
 func refuseCopying(fs vfs.FS, dir, from string) error {
 	text, err := durable.Read(fs, fs.PathJoin(dir, copyingFile), smallFile)
 	began := strings.TrimSuffix(text, "\n")
@@ -33,7 +32,7 @@ func refuseCopying(fs vfs.FS, dir, from string) error {
 	return &FormatError{Dir: dir, Reason: fmt.Sprintf("a copy of %s into it is under way or was interrupted: contextd copy goes on with it", cmp.Or(began, "another store"))}
 }
 
-// markCopying makes, durably, the file that keeps others from opening the directory.
+// markCopying makes the file, durably, that prevents the directory from being opened without Options.Copying.
 func markCopying(opts Options, dir string) error {
 	if err := durable.Write(opts.FS, opts.FS.PathJoin(dir, copyingFile), opts.Copying+"\n", true); err != nil {
 		return err
@@ -41,7 +40,7 @@ func markCopying(opts Options, dir string) error {
 	return durable.SyncDir(opts.FS, dir)
 }
 
-// markEmpty is markCopying where there is no session yet.
+// markEmpty calls markCopying if the store has no session yet.
 func (s *Store) markEmpty(dir string) error {
 	some, err := s.ListSessions(context.Background(), eventlog.SessionQuery{Limit: 1})
 	if err != nil || len(some) > 0 {
@@ -50,8 +49,8 @@ func (s *Store) markEmpty(dir string) error {
 	return markCopying(s.opts, dir)
 }
 
-// Copied says that all was copied into a store that was opened with Options.Copying: from now on it is opened without,
-// too.
+// Copied says that the copy into a store that was opened with Options.Copying is complete. From now on the store can
+// be opened without that option, too.
 func (s *Store) Copied(context.Context) error {
 	dir := s.opts.FS.PathDir(s.dir)
 	if err := s.opts.FS.Remove(s.opts.FS.PathJoin(dir, copyingFile)); err != nil && !oserror.IsNotExist(err) {

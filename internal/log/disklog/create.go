@@ -73,7 +73,7 @@ func (s *Store) create(sl *slot, from eventlog.Session, shared []link, at state,
 	return c, nil
 }
 
-// created waits for what create began.
+// created waits for the commit of create.
 func (s *Store) created(ctx context.Context, made *session, c *commit, err error) (eventlog.Session, error) {
 	if waitErr := c.wait(ctx); waitErr != nil {
 		return eventlog.Session{}, waitErr

@@ -15,13 +15,12 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// damage keeps account of damaged files. Pebble reads such files again and again, also in the background, where it
-// makes no pause of its own.
+// damage records damaged files. Pebble reads such files repeatedly, also in the background, where it makes no pauses.
 type damage struct {
 	logger *slog.Logger
-	// urgent, while not 0, lets compactions read damaged files without a pause.
+	// urgent, while not 0, permits compactions to read damaged files without a pause.
 	urgent atomic.Int32
-	// failures counts what Pebble could not do in the background because of damage.
+	// failures counts the background work of Pebble that failed because of damage.
 	failures atomic.Uint64
 	// announced counts errors that Pebble will still report to its listener.
 	announced atomic.Int64
@@ -34,14 +33,13 @@ type damage struct {
 
 type damagedFile struct {
 	found int // how often
-	waits int // how often a compaction was put off because of it
+	waits int // how often a compaction was delayed because of it
 }
 
 const (
-	// statsPause is how long the collection of tables' statistics, which never gives
-	// up, waits before it tries again.
+	// statsPause is how long the collection of tables' statistics, which never stops, waits before it tries again.
 	statsPause = time.Second
-	// A compaction of a damaged file is put off, twice as long each time.
+	// A compaction of a damaged file is delayed, twice as long each time.
 	firstPause = 200 * time.Millisecond
 	lastPause  = time.Minute
 )
@@ -85,7 +83,7 @@ func (d *damage) pace(halted, closing <-chan struct{}) {
 	wait(statsPause, halted, closing)
 }
 
-// count is how many files were found damaged.
+// count returns how many files were found damaged.
 func (d *damage) count() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -105,7 +103,7 @@ func (d *damage) any(suffix string) bool {
 }
 
 // DamagedTables returns the tables that were found damaged so far, as paths below the directory. If a table's index
-// is lost, nobody knows which sessions' keys were in the table.
+// is lost, it is unknown which sessions' keys were in the table.
 func (s *Store) DamagedTables() (tables []string) {
 	d := s.disk.damage
 	d.mu.Lock()
@@ -148,8 +146,8 @@ func wait(pause time.Duration, halted, closing <-chan struct{}) {
 }
 
 // isDamage reports whether an error means that a file is not what was written. All files that are read were whole
-// when they were closed, so an unexpected end of file is damage. ErrNotFound comes often and is answered first,
-// because errors.Is and the like are slow.
+// when they were closed, so an unexpected end of file is damage. It checks ErrNotFound first, because that is
+// frequent and errors.Is is slow.
 func isDamage(err error) bool {
 	if err == pebble.ErrNotFound { //nolint:errorlint // Get returns it as it is
 		return false
@@ -158,7 +156,7 @@ func isDamage(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// reasonOf says in one line what a damage is.
+// reasonOf returns a description of damage in one line.
 func reasonOf(err error) string {
 	if damaged, ok := errors.AsType[*damagedError](err); ok {
 		return damaged.Error()

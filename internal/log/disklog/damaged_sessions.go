@@ -14,7 +14,7 @@ import (
 // segments, which name them too.
 
 const (
-	// unreadableSegments is after how many unreadable segments in a row the search gives up.
+	// unreadableSegments is the number of unreadable segments in a row after which the search stops.
 	unreadableSegments = 256
 	// segmentGap exceeds the number of segments whose keys a damaged stretch of the database can hide.
 	segmentGap = 1 << 32
@@ -79,7 +79,7 @@ func (s *Store) segmentFrom(segment segmentID) (first segmentID, err error) {
 	return first, err
 }
 
-// scan goes through a span until visit returns an error.
+// scan visits the keys of a span until visit returns an error.
 func (s *Store) scan(lower, upper []byte, visit func(*pebble.Iterator) error) error {
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *Store) scan(lower, upper []byte, visit func(*pebble.Iterator) error) er
 	return nil
 }
 
-// listAll is ListSessions for a database whose records cannot be read in sequence; reason is the error of that.
+// listAll is ListSessions for a database whose records cannot be read in sequence. reason is the error of that.
 func (l *listing) listAll(reason error) ([]eventlog.Session, error) {
 	ids, err := l.allIDs()
 	if err != nil {
@@ -146,8 +146,8 @@ func (l *listing) listAll(reason error) ([]eventlog.Session, error) {
 	return page, nil
 }
 
-// list describes a session for a page, or says that it is not to be shown. err is the error of reading its record. A
-// damaged session is described as far as r and the disk say.
+// list describes a session for a page, or says that it must not be shown. err is the error of reading its record. A
+// damaged session is described as far as r and the disk permit.
 func (l *listing) list(r *record, err error) (d eventlog.Session, shown bool, _ error) {
 	if !r.info.Matches(l.query.Labels) {
 		return d, false, nil
@@ -167,8 +167,8 @@ func (l *listing) list(r *record, err error) (d eventlog.Session, shown bool, _ 
 	return d, true, nil
 }
 
-// highestKnownSegment is a number that no segment in use exceeds, where the database
-// cannot say which is the last.
+// highestKnownSegment returns a number that no segment in use exceeds, if the database cannot say which segment is
+// the last.
 func (s *Store) highestKnownSegment() (segmentID, error) {
 	var last segmentID
 	err := s.scan([]byte{keySession}, []byte{keySession + 1}, func(it *pebble.Iterator) error {

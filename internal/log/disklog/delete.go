@@ -10,8 +10,8 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// DeleteSession removes a session and what no fork shares of it. It returns once that is durable and the segments'
-// keys are destroyed. The session's bytes are erased from the disk in the background.
+// DeleteSession removes a session and everything of it that no fork shares. It returns when that is durable and the
+// segments' keys are destroyed. The session's bytes are erased from the disk in the background.
 func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation, head *eventlog.Seq) (err error) {
 	defer inSession(id, &err)
 	if err := s.enterToChange(ctx); err != nil {
@@ -42,8 +42,8 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 	return nil
 }
 
-// condemned finds a session that is to be deleted. Unlike find it accepts a session that cannot be read, unless a
-// head is asked for, and it returns such a session with a slot that is not loaded.
+// condemned finds a session to delete. Unlike find it accepts a session that cannot be read, unless head is set, and
+// returns it with a slot that is not loaded.
 func (s *Store) condemned(id string, head *eventlog.Seq) (*slot, *session, error) {
 	sl, target, err := s.find(id)
 	if _, corrupt := errors.AsType[*eventlog.CorruptError](err); !corrupt || head != nil {
@@ -97,8 +97,8 @@ func (s *Store) forget(sl *slot, target *session, head *eventlog.Seq) error {
 	if sl.loaded.Load() && sl.session.Load() != target {
 		return noSession(sl.id)
 	}
-	// Changes that are under way, forks included, must be in the database to be found below, and durable before an
-	// error may depend on them.
+	// Changes that are being committed, including forks, must be in the database to be found below, and must be
+	// durable before an error may depend on them.
 	if err := target.last.wait(context.Background()); err != nil {
 		return err
 	}
@@ -161,8 +161,8 @@ func putDeletion(batch *pebble.Batch, own segmentID, segments []segmentID) error
 // others show, the content stays.
 func (s *Store) unshare(batch *pebble.Batch, taken link, session string) error {
 	segment := taken.segment
-	// If another session shows as much of the segment, nothing can be removed, and the search may end there. In a
-	// chain of forks most do.
+	// If another session shows as much of the segment, nothing can be removed, and the search may end. In a chain of
+	// forks most sessions do.
 	same := false
 	shares, err := s.shares(segment, session, func(l link) bool {
 		same = l.upTo >= taken.upTo && l.puts == taken.puts

@@ -12,7 +12,7 @@ import (
 
 const (
 	descriptorPause = 50 * time.Millisecond
-	// readTries is how often opening a file for reading is tried.
+	// readTries is how often to try to open a file for reading.
 	readTries = 20
 	// openTables is the most tables and files of values that Pebble keeps open. They take at most a quarter of the
 	// process's descriptors.
@@ -25,14 +25,13 @@ const (
 	shardTables = 16
 )
 
-// isShortage reports whether the process, or the machine, has no descriptor left.
-// That passes.
+// isShortage reports whether the process, or the machine, has no free descriptor. That is temporary.
 func isShortage(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// patient does what an error of would halt the store for good. It waits for a file descriptor for as long as it takes,
-// except while the store is opened: by then nobody uses one that could be released.
+// patient calls do, whose error would halt the store. If there is no file descriptor, it waits for one without a
+// limit, except while the store is opened, because then no other call uses one that could become free.
 func patient[T any](fs *haltFS, do func() (T, error)) (T, error) {
 	for tries := 1; ; tries++ {
 		out, err := do()
@@ -46,7 +45,7 @@ func patient[T any](fs *haltFS, do func() (T, error)) (T, error) {
 	}
 }
 
-// read opens a file to be read. It waits a while for a descriptor.
+// read opens a file for reading. It waits a while for a descriptor.
 func (fs *haltFS) read(open func() (vfs.File, error)) (vfs.File, error) {
 	for tries := 1; ; tries++ {
 		f, err := open()
@@ -66,12 +65,12 @@ func (fs *haltFS) isClosing() bool {
 	}
 }
 
-// MaxTables is how many of a process's descriptors the tables and files of values of a store take.
+// MaxTables returns how many of a process's descriptors the tables and blob files of a store may take.
 func MaxTables(descriptors uint64) uint64 {
 	return max(min(descriptors/descriptorShare, openTables), 1)
 }
 
-// ownTables is MaxTables of this process.
+// ownTables returns MaxTables for this process.
 func ownTables() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -80,16 +79,18 @@ func ownTables() int {
 	return int(MaxTables(limit.Cur))
 }
 
-// newFileCache is Pebble's cache of open files. Pebble's own would have 64 at least, and more with many processors.
+// newFileCache returns a cache of open files for Pebble. Pebble's own would keep at least 64 files, and more with
+// many processors.
 func newFileCache() *pebble.FileCache {
 	size := ownTables()
 	return pebble.NewFileCache(min(runtime.GOMAXPROCS(0), max(size/shardTables, 1)), size)
 }
 
-// newPageTurns holds a place for each page that may be read at once.
+// newPageTurns returns a channel with a place for each page that may be read at once.
 func newPageTurns() chan struct{} { return make(chan struct{}, max(ownTables()/pageTables, 1)) }
 
-// pageTurn waits until a page may be read, which done ends. Nothing that a page waits for may need a turn.
+// pageTurn waits until a page may be read. The caller must call done after that. Nothing for which the reading of a
+// page waits may need a turn.
 func (s *Store) pageTurn() (done func()) {
 	s.pageTurns <- struct{}{}
 	return func() { <-s.pageTurns }

@@ -22,7 +22,7 @@ type Encryption struct {
 	// Identities are the operator's keys: the current one, then earlier ones.
 	Identities []age.Identity
 	// Dir is the directory of the segments' keys; empty means the directory keys in the store's own. Do not copy it
-	// along with the store: who has both can read a session after it was deleted.
+	// with the store: whoever has both copies can read sessions that were deleted since.
 	Dir string
 }
 
@@ -89,8 +89,8 @@ func (s *Store) openKeys(dir string) error {
 	return nil
 }
 
-// refuseUsedKeys returns an error for keys that cannot be those of a store which is not encrypted yet. If they are nonetheless, lost
-// says what happened, and remedy is the command that helps.
+// refuseUsedKeys returns an error for keys that cannot be those of a store that is not encrypted yet. lost says what
+// must have happened if they are, and remedy is the command that helps.
 func refuseUsedKeys(opts Options, dir, lost, remedy string) error {
 	if opts.Encryption == nil || opts.takeKeys {
 		return nil
@@ -124,7 +124,7 @@ func keysAt(fs vfs.FS, dir, set string) string {
 func (s *Store) openKeyring(at string) (keys *keyring.Keyring, err error) {
 	all := s.opts.Encryption.Identities
 	if !s.opts.ReadOnly {
-		// Who made the directory or a file in it may have been killed before that was durable, and all depends on it.
+		// The process that made the directory, or a file in it, may have been killed before that was durable.
 		if err := errors.Join(durable.MakeDir(s.opts.FS, at), durable.SyncDir(s.opts.FS, at)); err != nil {
 			return nil, err
 		}
@@ -150,16 +150,16 @@ func (s *Store) newSegment() segmentID {
 	}
 }
 
-// A sealed value is: magic, version, segment, and what the keyring made of the framed value.
-// Its key in the database is what it is sealed under.
+// A sealed value is: magic, version, segment, and the framed value as sealed by the keyring. The value's key in the
+// database is its associated data.
 const (
 	sealedMagic   = 'E'
 	sealedVersion = 1
 	sealedHead    = 2 + 8
 )
 
-// set adds a value to a batch, sealed if the store is encrypted. A segment's first value makes
-// its key, which is durable before the value can be.
+// set adds a value to a batch, sealed if the store is encrypted. With the first value of a segment it makes the
+// segment's key, which is durable before the value can be.
 func (s *Store) set(batch *pebble.Batch, key []byte, segment segmentID, value []byte) error {
 	if s.keys == nil {
 		return batch.Set(key, value, nil)
@@ -181,7 +181,7 @@ func (s *Store) set(batch *pebble.Batch, key []byte, segment segmentID, value []
 // isSealed reports whether a value is encrypted.
 func isSealed(value []byte) bool { return len(value) > 0 && value[0] == sealedMagic }
 
-// unsealed returns the framed value, decrypted if need be: values from before the store was encrypted are plain.
+// unsealed returns the framed value, decrypted if it is sealed: values that are older than the encryption are plain.
 func (s *Store) unsealed(key, value []byte) ([]byte, error) {
 	if !isSealed(value) {
 		return value, nil
@@ -209,7 +209,7 @@ func (s *Store) keyError(key []byte, err error) error {
 	return s.fail("keys", err)
 }
 
-// valueOf is the framed value that an iterator is on. It is good until the iterator moves.
+// valueOf returns the framed value at an iterator's position. It is valid until the iterator moves.
 func (s *Store) valueOf(it *pebble.Iterator) ([]byte, error) {
 	value, err := it.ValueAndErr()
 	if err != nil {
@@ -218,8 +218,8 @@ func (s *Store) valueOf(it *pebble.Iterator) ([]byte, error) {
 	return s.unsealed(it.Key(), value)
 }
 
-// destroyKeys destroys the keys of those of the segments that no session shows any more. Nobody can decrypt them
-// then, in any copy of the store.
+// destroyKeys destroys the keys of those of the segments that no session shows any more. After that nobody can
+// decrypt them, in any copy of the store.
 func (s *Store) destroyKeys(segments []segmentID) error {
 	if s.keys == nil {
 		return nil

@@ -13,12 +13,12 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// eraser knows the deletions whose bytes are still to be erased from the disk. Each is identified by the own segment
-// of its session, lists all segments of the log, and has a record in the database until it is done.
+// eraser has the deletions whose bytes must still be erased from the disk. Each is identified by the own segment of
+// its session, lists all segments of the log, and has a record in the database until it is done.
 type eraser struct {
 	mu      sync.Mutex
 	waiting map[segmentID][]segmentID
-	// stuck are deletions that damage keeps from being erased, with the error, until the store is opened again.
+	// stuck are deletions that cannot be erased because of damage, with the error, until the store is opened again.
 	stuck map[segmentID]error
 	// moved is closed, and replaced, when waiting or stuck changes.
 	moved chan struct{}
@@ -60,14 +60,14 @@ func (e *eraser) done(deletions map[segmentID][]segmentID, err error) {
 	e.announce()
 }
 
-// left is how many are not erased.
+// left returns how many deletions are not erased yet.
 func (e *eraser) left() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.waiting) + len(e.stuck)
 }
 
-// of returns whether a deletion, or with own 0 any, waits, and the error if it is stuck.
+// of returns whether a deletion (with own 0, any deletion) waits, and the error if it is stuck.
 func (e *eraser) of(own segmentID) (waits bool, moved <-chan struct{}, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *Store) WaitErased(ctx context.Context, of eventlog.Incarnation) error {
 	}
 }
 
-// eraserPause is how long erasing waits where it failed for want of file descriptors.
+// eraserPause is how long erasing waits after it found no file descriptor.
 const eraserPause = time.Second
 
 // erase erases deleted sessions in the background, all that wait at once, until the store closes.

@@ -36,7 +36,8 @@ func (s *Store) Fork(ctx context.Context, r eventlog.ForkRequest) (_ eventlog.Se
 	return s.created(ctx, made, c, err)
 }
 
-// fork returns the new session too: soon after, the child's slot may hold another session, or none.
+// fork makes a fork and also returns the new session, because soon after that the child's slot may have another
+// session or none.
 func (s *Store) fork(parentSlot, childSlot *slot, parent *session, r eventlog.ForkRequest) (*session, *commit, error) {
 	first, second := parentSlot, childSlot
 	if second.id < first.id {
@@ -66,7 +67,7 @@ func (s *Store) fork(parentSlot, childSlot *slot, parent *session, r eventlog.Fo
 	return childSlot.session.Load(), c, err
 }
 
-// forkPoint is the state after an event. The slot's mu is held.
+// forkPoint returns the state after an event. The slot's mu is held.
 func (s *Store) forkPoint(parent *session, at eventlog.Seq) (state, error) {
 	if at == parent.at.head.Seq {
 		return parent.at, nil

@@ -71,7 +71,7 @@ func decode(key []byte, letter byte, value []byte, m proto.Message) error {
 	return nil
 }
 
-// describeKey says in words what a key is for. It shows ids, and no content.
+// describeKey returns a text that says what a key is for. It shows ids, and no content.
 func describeKey(key []byte) string {
 	if len(key) == 0 {
 		return "an empty key"

@@ -2,7 +2,7 @@ package disklog
 
 import "github.com/contextd/contextd/internal/guard"
 
-// guarded runs a part of the store's work. After a panic nobody knows how much of it was done, so the store is
+// guarded runs a part of the store's work. After a panic it is unknown how much of it was done, so the store is
 // halted: waiters get an error, and the disk stays as it is.
 func (s *Store) guarded(task string, run func()) {
 	err := guard.Run(s.logger, task, func() error {

@@ -14,12 +14,12 @@ type haltFile struct {
 	name string
 	// timed is set for log files, on whose syncs appends wait: the time of each sync is measured.
 	timed bool
-	// Length and checksum of what was written, as far as it was written in sequence.
+	// The length and checksum of the bytes that were written in sequence.
 	length int64
 	sum    uint32
 }
 
-// durable records in the inventory that what was written so far is durable.
+// durable records in the inventory that the bytes written so far are durable.
 func (f *haltFile) durable() {
 	if f.fs.inventory == nil || f.fs.off() {
 		return
@@ -86,7 +86,7 @@ func (f *haltFile) SyncTo(length int64) (fullSync bool, err error) {
 	return fullSync && err == nil, nil
 }
 
-// Stat describes the file. Pebble panics where it cannot learn the size of a log file.
+// Stat describes the file. Pebble panics if it cannot get the size of a log file.
 func (f *haltFile) Stat() (vfs.FileInfo, error) {
 	if !f.fs.off() {
 		info, err := f.File.Stat()
@@ -103,7 +103,7 @@ func (f *haltFile) Stat() (vfs.FileInfo, error) {
 	return info, errors.Join(err, empty.Close())
 }
 
-// Preallocate is an optimisation; its failure means nothing.
+// Preallocate is an optimisation, so it ignores errors.
 func (f *haltFile) Preallocate(offset, length int64) error {
 	if !f.fs.off() {
 		return f.File.Preallocate(offset, length)

@@ -14,13 +14,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// haltFS is the disk as Pebble sees it. It passes everything through until a
-// change of the disk, or a listing, fails. From that moment on nothing reaches
-// the disk any more: changes go to memory and are reported as done. So the disk
-// stays as it was at the failure, as after a crash, while Pebble, which has no
-// orderly way to go on after a failed write, neither panics nor does harm until
-// it is closed. Whoever sees a write succeed must therefore ask cause before
-// believing it: it is set before the first false report.
+// haltFS is the disk as Pebble sees it. It passes everything on until a change of the disk, or a listing, fails. From
+// then on nothing reaches the disk any more: changes go to memory and are reported as done. So the disk stays as it
+// was at the failure, as after a crash, and Pebble, which cannot go on properly after a failed write, neither panics
+// nor does harm until it is closed. So before a successful write counts, the caller must check cause, which is set
+// before the first false report.
 type haltFS struct {
 	vfs.FS
 	// fresh, while not 0, keeps log files from being written over older ones.
@@ -28,10 +26,10 @@ type haltFS struct {
 
 	// inventory records what a later opening must find; nil if none is kept.
 	inventory *inventory
-	// damage records what cannot be read.
+	// damage records the files that cannot be read.
 	damage *damage
-	// lost are blob files that are missing or have the wrong size. Pebble panics where a blob file that it needs is
-	// not in the directory, so they are listed nonetheless, and Pebble finds them unreadable.
+	// lost are blob files that are missing or have the wrong size. Pebble panics if a blob file that it needs is not
+	// in the directory, so they are listed nonetheless, and Pebble finds them unreadable.
 	lost []string
 	// syncing is called for each sync of a log file; may be nil.
 	syncing func() (done func())
@@ -80,7 +78,7 @@ func (fs *haltFS) halt(cause error) {
 	})
 }
 
-// cause is why the disk was cut off; nil while it is not.
+// cause returns why the disk was cut off; nil if it was not.
 func (fs *haltFS) cause() error {
 	select {
 	case <-fs.halted:
@@ -93,7 +91,7 @@ func (fs *haltFS) cause() error {
 // off reports whether the disk was cut off.
 func (fs *haltFS) off() bool { return fs.cause() != nil }
 
-// check takes the outcome of a change. An error halts the store, and the caller reports success to Pebble.
+// check handles the result of a change. An error halts the store, and the caller reports success to Pebble.
 func (fs *haltFS) check(what, name string, err error) {
 	if err != nil {
 		fs.halt(fmt.Errorf("%s %s: %w", what, name, err))
@@ -108,10 +106,10 @@ func (fs *haltFS) shadowCreate(name string, category vfs.DiskWriteCategory) (vfs
 	return fs.shadow.Create(name, category)
 }
 
-// order puts all earlier changes of a marker's directory on the disk before the marker, whose name begins with prefix,
-// is made or removed. A manifest's marker names a file that is new, each marker replaces another, and a file system may
-// keep later changes of a directory in a crash and lose earlier ones. Pebble syncs once, when the old marker is removed
-// already.
+// order makes all earlier changes of a marker's directory durable before the marker, whose name begins with prefix,
+// is made or removed. That is needed because a manifest's marker names a new file, each marker replaces another, and
+// in a crash a file system may keep later changes of a directory and lose earlier ones. Pebble syncs only once, after
+// the old marker was removed.
 func (fs *haltFS) order(name, prefix string) {
 	if fs.off() || !strings.HasPrefix(fs.PathBase(name), prefix) {
 		return
@@ -136,8 +134,8 @@ func (fs *haltFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 	return fs.shadowCreate(name, category)
 }
 
-// ReuseForWrite renames a log file and opens it for overwriting. Where old content must not stay on the disk, it
-// makes a new file instead.
+// ReuseForWrite renames a log file and opens it for overwriting. If old content must not stay on the disk, it makes a
+// new file instead.
 func (fs *haltFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	fs.forget(oldname)
 	if fs.off() {
@@ -186,8 +184,8 @@ func (fs *haltFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	return fs.read(func() (vfs.File, error) { return fs.openToRead(name, opts...) })
 }
 
-// List lists a directory, and adds the lost files to it. A failure halts the store as that of a change does: Pebble
-// lists when its opening is nearly done, and would panic, because compactions run by then.
+// List lists a directory, and adds the lost files. A failure halts the store, like the failure of a change: Pebble
+// lists near the end of its opening, and would panic, because compactions run then.
 func (fs *haltFS) List(dir string) ([]string, error) {
 	names, err := patient(fs, func() ([]string, error) { return fs.FS.List(dir) })
 	fs.check("list", dir, err)
@@ -216,7 +214,7 @@ func (fs *haltFS) Link(oldname, newname string) error {
 	return nil
 }
 
-// Remove removes a file. That there is none is an error, but no reason to halt.
+// Remove removes a file. If the file does not exist, that is an error but does not halt the store.
 func (fs *haltFS) Remove(name string) error {
 	fs.forget(name)
 	fs.order(name, markerPrefix)

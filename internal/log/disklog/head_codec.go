@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// completeUpTo is up to how many open calls every head is written complete.
+	// completeUpTo is the most open calls with which every head is written complete.
 	completeUpTo = 16
 	// completeEvery is how many bytes of records may follow a complete head before the next one, so that a head is
 	// quickly rebuilt. If the open calls themselves take more, the gap is as large as they are, so that complete
@@ -21,11 +21,11 @@ const (
 	completeEvery = 64 << 10
 
 	headField = 15 // of storagev1.Event
-	// chainSize is what the chain adds to a head: tag, length and hash.
+	// chainSize is how many bytes the chain adds to a head: tag, length and hash.
 	chainSize = 2 + sha256.Size
 )
 
-// state is all of a log's past that its writer must know, up to some event.
+// state is what a log's writer must know of the log up to an event.
 type state struct {
 	head   eventlog.Head
 	bytes  uint64
@@ -35,7 +35,7 @@ type state struct {
 	since int
 }
 
-// completeAfter reports whether the head must be complete that follows a record of so many bytes.
+// completeAfter reports whether the head after a record of this many bytes must be complete.
 func (s *state) completeAfter(record int) bool {
 	if len(s.head.OpenCalls) <= completeUpTo {
 		return true
@@ -51,11 +51,11 @@ func (s *state) completeAfter(record int) bool {
 	return due >= calls
 }
 
-// openCallOverhead is about what an open call takes in addition to its ids.
+// openCallOverhead is about how many bytes an open call takes in addition to its ids.
 const openCallOverhead = 12
 
-// appendHead encodes next, the state after an event, as a storagev1.Head without the chain: complete, or else only
-// what the event changed.
+// appendHead encodes next, the state after an event, as a storagev1.Head without the chain: the complete head, or
+// else only the event's changes.
 func appendHead(b []byte, next *state, change eventlog.HeadChange, complete bool) []byte {
 	b = eventcodec.AppendInt(b, 1, uint64(next.head.Turns))
 	b = eventcodec.AppendString(b, 2, next.head.LastGroup)
@@ -85,14 +85,14 @@ func appendOpenCall(b []byte, c eventlog.OpenCall, seq eventlog.Seq) []byte {
 	})
 }
 
-// recordSize is the size of an event's record, frame included.
+// recordSize returns the size of an event's record, frame included.
 func recordSize(event, head []byte) int {
 	size := len(head) + chainSize
 	return frameSize + len(event) + protowire.SizeTag(headField) + protowire.SizeVarint(uint64(size)) + size
 }
 
-// putRecord fills in an event's record of recordSize bytes, from what eventcodec.Append
-// and appendHead made, and returns the chain after it.
+// putRecord fills in an event's record of recordSize bytes, from the results of eventcodec.Append and appendHead, and
+// returns the chain after it.
 func putRecord(key, record, event, head []byte, before [sha256.Size]byte) [sha256.Size]byte {
 	b := record[:frameSize]
 	b = append(b, event...)
@@ -115,7 +115,7 @@ func chainOver(before [sha256.Size]byte, covered []byte) (after [sha256.Size]byt
 	return after
 }
 
-// headIn reads the head out of an event's record and leaves the event alone.
+// headIn decodes the head in an event's record, and not the event.
 func headIn(key, value []byte) (*storagev1.Head, error) {
 	body, err := unframe(key, keyEvent, value)
 	if err != nil {
@@ -151,8 +151,7 @@ func checkHead(key []byte, m *storagev1.Head) error {
 	return nil
 }
 
-// applyHead moves the state past the event at seq as its head says, in place. size is that
-// of the event's record.
+// applyHead moves the state past the event at seq as its head says, in place. size is the size of the event's record.
 func (s *state) applyHead(seq eventlog.Seq, m *storagev1.Head, size int) {
 	s.since += size
 	if m.GetComplete() {

@@ -20,7 +20,7 @@ const (
 	probesPerID   = 8
 )
 
-// add remembers the hash of an event_id.
+// add adds the hash of an event_id.
 func (f *idFilter) add(hash idHash) {
 	if n := len(f.layers); n == 0 || f.layers[n-1].room == 0 {
 		ids := firstLayerIDs << n
@@ -34,7 +34,7 @@ func (f *idFilter) add(hash idHash) {
 	}
 }
 
-// bytes is how much memory the filter takes; nil takes none.
+// bytes returns how much memory the filter takes; nil takes none.
 func (f *idFilter) bytes() int {
 	if f == nil {
 		return 0

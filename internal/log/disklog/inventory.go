@@ -19,13 +19,13 @@ import (
 	"github.com/contextd/contextd/internal/log/disklog/durable"
 )
 
-// The inventory's file holds two slots, of which the newest valid one counts.
+// The inventory's file has two slots, of which the newest valid one counts.
 const (
 	inventoryFile  = "INVENTORY"
 	inventoryMagic = "contextd-inventory 1"
 	slotBytes      = 4096
 	slots          = 2
-	// maxCounted is how many log files fit into a slot; a store has about five.
+	// maxCounted is the most log files in a slot. A store has about five.
 	maxCounted = 64
 )
 
@@ -36,21 +36,21 @@ type extent struct {
 	sum    uint32
 }
 
-// counted is what the next opening of the store must find.
+// counted has what the next opening of the store must find.
 type counted struct {
 	generation uint64
-	// manifest is the one in force. Its number is 0 until there is a database.
+	// manifest is the manifest in force. Its number is 0 until there is a database.
 	manifest extent
 	logs     map[uint64]extent
 }
 
-// inventory records, outside the database, what a later opening must find. Pebble itself takes a truncated manifest
-// for a shorter one, and a missing or truncated log file for one that was never written.
+// inventory records, outside the database, what a later opening must find. Pebble itself mistakes a truncated
+// manifest for a shorter one, and a missing or truncated log file for one that was never written.
 //
-// It never claims what a crash could take back, whatever part of the record reached the disk: a length is claimed
-// once it is synced, and a log file's claim is withdrawn, durably and in both slots, before the file is removed. If
-// the manifest in force is not the claimed one, claims hold only for log files that it would still replay: a program
-// that keeps no inventory may have used the store meanwhile.
+// It never claims what a crash could take back, whatever part of the record reached the disk. A length is claimed
+// after it was synced. A log file's claim is withdrawn, durably and in both slots, before the file is removed. If the
+// manifest in force is not the claimed one, a program that keeps no inventory may have used the store since. Then
+// claims hold only for log files that the manifest would still replay.
 type inventory struct {
 	disk vfs.FS // below the halting
 	dir  string // of the database
@@ -117,7 +117,7 @@ func (v *inventory) own(path string) (string, bool) {
 	return v.disk.PathBase(path), v.disk.PathDir(path) == v.dir
 }
 
-// made is called for each new file; it remembers the manifest that a new marker names.
+// made is called for each new file. It records the manifest that a new marker names.
 func (v *inventory) made(path string) {
 	name, own := v.own(path)
 	if _, number, ok := markedManifest(name); own && ok {
@@ -138,7 +138,7 @@ func (v *inventory) wrote(path string, length int64, sum uint32) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if isLog {
-		// This write is not synced: a crash may lose the claim, but no event.
+		// This write is not synced, because a crash may lose the claim, but no event.
 		v.now.logs[number] = at
 		return v.write(false)
 	}
@@ -150,7 +150,7 @@ func (v *inventory) wrote(path string, length int64, sum uint32) error {
 	return v.write(true)
 }
 
-// dirSynced is called once the names of all files in a directory are durable, markers among them.
+// dirSynced is called when the names of all files in a directory, including markers, are durable.
 func (v *inventory) dirSynced(path string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -202,7 +202,7 @@ func (v *inventory) write(durably bool) error {
 	return nil
 }
 
-// encode is called for every sync that an append waits for, so it formats without fmt.
+// encode returns a slot's text. It is called for every sync for which an append waits, so it does not use fmt.
 func (c *counted) encode() []byte {
 	b := make([]byte, 0, 512)
 	b = strconv.AppendUint(append(b, inventoryMagic+"\ngeneration "...), c.generation, 10)
@@ -225,8 +225,8 @@ func (c *counted) both() string {
 	return string(both)
 }
 
-// MakeInventory gives a store that was put together from a backup an inventory of what is there, so that what is lost later
-// is noticed. Where something is missing already it makes none. No other process may have the store open.
+// MakeInventory makes an inventory of a store that was restored from a backup, so that later losses are noticed. If
+// something is missing already, it makes none. No other process may have the store open.
 func MakeInventory(disk vfs.FS, dir string) error {
 	s := &Store{opts: Options{FS: disk}.withDefaults(), logger: slog.New(slog.DiscardHandler)}
 	s.dir = disk.PathJoin(dir, dataDir)
@@ -284,7 +284,7 @@ func parseCounted(slot []byte) (c counted, ok bool) {
 	return c, true
 }
 
-// readInventory returns the newest valid slot. found says whether there is a file, valid whether any slot in it is.
+// readInventory returns the newest valid slot. found says whether there is a file, valid whether it has a valid slot.
 func readInventory(disk vfs.FS, dir string) (c counted, found, valid bool, err error) {
 	content, err := durable.Read(disk, disk.PathJoin(dir, inventoryFile), slots*slotBytes)
 	switch {

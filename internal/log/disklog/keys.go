@@ -124,7 +124,7 @@ func parseArtifactKey(key []byte) (n artifactName, ok bool) {
 
 const eventKeySize = 18
 
-// keySeq is the seq of an event's key; 0 for others.
+// keySeq returns the seq of an event's key; 0 for others.
 func keySeq(key []byte) eventlog.Seq {
 	if len(key) != eventKeySize {
 		return 0
@@ -132,7 +132,7 @@ func keySeq(key []byte) eventlog.Seq {
 	return eventlog.Seq(binary.BigEndian.Uint64(key[10:]))
 }
 
-// keySegmentID is the segment of a segment's key; 0 for others.
+// keySegmentID returns the segment of a segment's key; 0 for others.
 func keySegmentID(key []byte) segmentID {
 	if len(key) < 9 || key[0] != keySegment {
 		return 0
@@ -140,7 +140,7 @@ func keySegmentID(key []byte) segmentID {
 	return segmentID(binary.BigEndian.Uint64(key[1:9]))
 }
 
-// appendText encodes a string such that keys sort as the strings do, and no encoding is a prefix of another.
+// appendText encodes a string so that keys sort like the strings, and no encoding is a prefix of another.
 func appendText(k []byte, s string) []byte {
 	for i := range len(s) {
 		k = append(k, s[i])
@@ -172,7 +172,7 @@ func cutText(k []byte) (s string, rest []byte, ok bool) {
 	}
 }
 
-// prefixEnd is the first key after all keys with the prefix; nil if there is
+// prefixEnd returns the first key after all keys with the prefix; nil if there is
 // none.
 func prefixEnd(prefix []byte) []byte {
 	end := slices.Clone(prefix)

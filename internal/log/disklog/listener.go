@@ -8,8 +8,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// pebbleLogger is Pebble's logger. Pebble expects Fatalf not to return; here it
-// halts the disk, after which Pebble may do what it likes.
+// pebbleLogger is Pebble's logger. Pebble expects that Fatalf does not return. Here it halts the disk, so that Pebble
+// can do no harm after it.
 type pebbleLogger struct {
 	logger *slog.Logger
 	disk   *haltFS
@@ -53,7 +53,7 @@ func (s *Store) listener() *pebble.EventListener {
 const retryPause = 100 * time.Millisecond
 
 // backgroundError is called for an error of Pebble's background work. Damaged files stay as they are and Pebble tries
-// again; sessions without content in them are served meanwhile.
+// again. Sessions without content in these files are still served.
 func (s *Store) backgroundError(err error) {
 	if isDamage(err) || mayPass(err) {
 		s.logger.Debug("the event log's database could not be tidied", "error", reasonOf(err))

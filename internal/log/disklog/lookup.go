@@ -10,7 +10,7 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// lookupIn finds a batch's event_ids in the session, admitted events included.
+// lookupIn returns a function that finds a batch's event_ids in the session, including events that are only admitted.
 // The slot's mu is held.
 func (s *Store) lookupIn(target *session, encoded []encodedEvent) func(int) (eventlog.Known, bool, error) {
 	return func(index int) (eventlog.Known, bool, error) {
@@ -39,16 +39,16 @@ func (s *Store) lookupIn(target *session, encoded []encodedEvent) func(int) (eve
 	}
 }
 
-// ownMayHold reports false only if the session's own segment does not have the event_id in the database. Events that
-// are not written yet are not looked at.
+// ownMayHold reports false only if the session's own segment does not have the event_id in the database. It does not
+// check events that are not written yet.
 func (s *Store) ownMayHold(target *session, hash idHash) (bool, error) {
 	events := target.at.head.Seq - target.own().base
 	if events == 0 {
 		return false, nil
 	}
 	if target.ids == nil {
-		// A loaded session's filter is filled once that is likely to pay: a lookup in the database costs as much as
-		// reading some tens of keys.
+		// A loaded session's filter is filled only when that is likely to pay: a lookup in the database costs as much
+		// as reading some tens of keys.
 		if target.looks++; target.looks < 16+int(events/64) {
 			return true, nil
 		}
@@ -69,7 +69,7 @@ func (s *Store) ownMayHold(target *session, hash idHash) (bool, error) {
 // sharedMayHold reports false only if no segment that the session shares has the event_id. A chain of forks has many
 // segments, and without the filter a lookup goes through them one by one.
 func (s *Store) sharedMayHold(target *session, hash idHash) (bool, error) {
-	const few = 4 // events, as a fork may get that is given up soon
+	const few = 4 // events: a fork that is soon abandoned may get as many
 	shared := target.links[:len(target.links)-1]
 	if len(shared) == 0 {
 		return false, nil

@@ -14,7 +14,7 @@ import (
 )
 
 // mend cuts a session's log before its first lost event, records the loss for the report, and returns the remaining
-// links; none if nothing remains.
+// links, if any.
 func (b *rebuilding) mend(ctx context.Context, id string) ([]link, error) {
 	r, loss, err := b.recordOf(id)
 	if err != nil || loss.Gone {
@@ -106,7 +106,7 @@ func (b *rebuilding) recordOf(id string) (*record, Loss, error) {
 	return &record{info: eventlog.Session{ID: id, CreateTime: b.now}, links: links}, loss, nil
 }
 
-// endAt cuts a log off after seq, which is in links[i].
+// endAt cuts a log after seq, which is in links[i].
 func endAt(links []link, i int, seq eventlog.Seq) []link {
 	own := links[len(links)-1]
 	if i == len(links)-1 {

@@ -15,8 +15,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// MissingError says that a directory holds less than the store wrote there. It was not
-// opened, and nothing in it was changed.
+// MissingError says that a directory has less than the store wrote there. The store was not opened, and nothing in
+// the directory was changed.
 type MissingError struct {
 	Dir string
 	// Missing describes each fault in a clause.
@@ -30,7 +30,7 @@ func (e *MissingError) Error() string {
 		e.Dir, strings.Join(e.Missing, "; "), e.Dir)
 }
 
-// recall compares the directory with its inventory before the database is opened. It returns what the inventory is to
+// recall compares the directory with its inventory before the database is opened. It returns what the inventory must
 // claim from now on, or *MissingError.
 func (s *Store) recall(dir string) (counted, error) {
 	disk := s.opts.FS
@@ -52,8 +52,8 @@ func (s *Store) recall(dir string) (counted, error) {
 	return now, err
 }
 
-// dropUnneeded removes log files from the list of what is missing if all their content was in tables before they were
-// removed. The manifest knows that if it is newer than the inventory. If the manifest cannot be read, opening the
+// dropUnneeded removes log files from the list of missing files if all their content was in tables before they were
+// removed. The manifest shows that if it is newer than the inventory. If the manifest cannot be read, opening the
 // database reports that later.
 func (s *Store) dropUnneeded(l *look) {
 	_, unflushed, err := s.filesInForce(l.logs)
@@ -72,7 +72,7 @@ type look struct {
 	dir     string
 	missing []string
 	logs    []string // the missing log files, if nothing else is missing
-	newer   bool     // the manifest says more than the inventory knows of
+	newer   bool     // the manifest is newer than the inventory
 	// fragments is set if the directory has files that only a database with content has.
 	fragments bool
 }
@@ -92,7 +92,7 @@ func (l *look) at(known counted, valid bool) (now counted, err error) {
 	case err != nil:
 		return counted{}, err
 	case newest == 0 && valid && known.manifest.number == 0 && !l.fragments:
-		return counted{}, nil // the first opening was cut short
+		return counted{}, nil // the first opening was interrupted
 	case newest == 0:
 		l.miss("%s/%s* is missing, which names the manifest in force%s", dataDir, manifestMarker, named(known.manifest.number))
 		return counted{}, nil
@@ -184,7 +184,7 @@ func (l *look) measure(name string) (extent, error) {
 	return extent{length: length, sum: sum}, err
 }
 
-// compare checks that a file begins with what is known of it.
+// compare checks that a file begins with the known bytes.
 func (l *look) compare(name string, known extent) error {
 	length, sum, err := l.sum(name, known.length)
 	switch {
@@ -200,7 +200,7 @@ func (l *look) compare(name string, known extent) error {
 	return nil
 }
 
-// sum reads up to so many bytes of a file.
+// sum reads up to limit bytes of a file.
 func (l *look) sum(name string, limit int64) (length int64, sum uint32, err error) {
 	f, err := l.disk.Open(l.disk.PathJoin(l.dir, name))
 	if err != nil {
@@ -239,7 +239,7 @@ func (fs peekFS) Open(path string, opts ...vfs.OpenOption) (vfs.File, error) {
 // Stat describes a file.
 func (fs peekFS) Stat(path string) (vfs.FileInfo, error) {
 	if slices.Contains(fs.logs, fs.PathBase(path)) {
-		path = fs.PathDir(path) // its size has to do for a log that is missing
+		path = fs.PathDir(path) // the directory's size replaces that of a missing log
 	}
 	return fs.FS.Stat(path)
 }
@@ -271,14 +271,14 @@ func (s *Store) checkFiles(dir string) error {
 	return nil
 }
 
-// fileInForce is what the manifest knows of a file; of a table, its first and last key as well.
+// fileInForce has what the manifest says of a file; for a table, also its first and last key.
 type fileInForce struct {
 	size        uint64
 	first, last []byte
 }
 
 // filesInForce returns the tables and blob files that the manifest names, and which log files have content that is in
-// no table yet. logs are missing log files to be considered beside those in the directory.
+// no table yet. logs are missing log files to consider in addition to those in the directory.
 func (s *Store) filesInForce(logs []string) (files map[string]fileInForce, unflushed map[string]bool, err error) {
 	peek := peekFS{readFS{s.opts.FS}, logs, map[string]bool{}}
 	options := s.pebbleOptions()
@@ -305,7 +305,7 @@ func (s *Store) filesInForce(logs []string) (files map[string]fileInForce, unflu
 	return files, peek.replayed, nil
 }
 
-// wrongSize says what is wrong with a file that should have this size; empty if nothing is.
+// wrongSize returns what is wrong with a file that should have this size; empty if nothing is.
 func (s *Store) wrongSize(name string, size uint64) (string, error) {
 	info, err := s.opts.FS.Stat(s.opts.FS.PathJoin(s.dir, name))
 	switch {
@@ -319,7 +319,7 @@ func (s *Store) wrongSize(name string, size uint64) (string, error) {
 	return "", nil
 }
 
-// refused says why Pebble did not open the database.
+// refused returns the error for a database that Pebble did not open.
 func (s *Store) refused(dir string, err error) error {
 	if isDamage(err) {
 		return &FormatError{Dir: dir, Reason: "its database is damaged and cannot be opened: restore a backup, or try contextd repair (" + reasonOf(err) + ")"}

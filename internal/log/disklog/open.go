@@ -20,15 +20,15 @@ import (
 // pebbleFormat is raised together with formatVersion.
 const pebbleFormat = pebble.FormatValueSeparation
 
-// leastMemTable is the smallest memtable, which only a very small disk makes necessary.
+// leastMemTable is the smallest memtable, which is needed only on a very small disk.
 const leastMemTable = 256 << 10
 
-// stopWrites is how many layers of tables may pile up before Pebble stops writes.
+// stopWrites is how many layers of tables there may be before Pebble stops writes.
 const stopWrites = 1000
 
-// Open opens the event log in a directory, which is made if need be. It returns
-// *LockedError if another process has it, *FormatError if this program cannot read it, and
-// *MissingError if it holds less than the last process wrote.
+// Open opens the store in a directory, and makes it if it does not exist. The error is *LockedError if another
+// process has the store, *FormatError if this program cannot read it, and *MissingError if it has less than the last
+// process wrote.
 func Open(dir string, opts Options) (*Store, error) {
 	opts = opts.withDefaults()
 	if opts.ReadOnly {
@@ -66,7 +66,7 @@ func openLocked(dir string, opts Options, take func(vfs.FS, string) (io.Closer, 
 
 // open opens a directory that is locked.
 func open(dir string, opts Options) (*Store, error) {
-	// This comes before any change to the directory, which may belong to another program.
+	// This check comes before any change of the directory, which may belong to another program.
 	empty, err := checkFormat(opts.FS, dir)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func open(dir string, opts Options) (*Store, error) {
 	made.find()
 	aside := &asideFS{disk: opts.FS, dir: opts.FS.PathJoin(dir, snapshotDir)}
 	if !opts.ReadOnly {
-		// An old snapshot may hold sessions that were deleted since.
+		// An old snapshot may have sessions that were deleted since.
 		if err := aside.disk.RemoveAll(aside.dir); err != nil {
 			return nil, err
 		}
@@ -172,8 +172,8 @@ func open(dir string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// prepare checks that the directory is a store that may be opened, or makes a store in an empty one. It makes the
-// inventory before the format file, so a format without an inventory means that the inventory was lost.
+// prepare checks that the directory is a store that may be opened, or makes a store in an empty directory. It makes
+// the inventory before the format file, so a format without an inventory means that the inventory was lost.
 func (s *Store) prepare(dir string, empty bool) (err error) {
 	var now counted
 	if !empty {
@@ -197,9 +197,10 @@ func (s *Store) prepare(dir string, empty bool) (err error) {
 	return nil
 }
 
-// dropRepairs removes the directory of a repair that was interrupted before it changed anything. It lacks what is
-// appended from now on, and must not keep what is deleted from now on. So it is gone for good before anything is: what
-// a power failure left or brought back of it, without its format first, would be taken for a part of a repair.
+// dropRepairs removes the directory of a repair that was interrupted before it changed anything. That directory does
+// not get what is appended from now on, and must not keep what is deleted from now on. So it is removed, its format
+// file first, and durably, before any other change: otherwise a part of it that a power failure left could be
+// mistaken for a part of a repair.
 func (s *Store) dropRepairs(dir string) error {
 	disk := s.opts.FS
 	repaired := disk.PathJoin(dir, repairedDir)
@@ -225,7 +226,7 @@ func (s *Store) dropRepairs(dir string) error {
 }
 
 // dropOptions removes the file in which Pebble records its options if it cannot be read. Every opening writes it
-// again. It guards against another order of keys, of which this program has only one.
+// again. Its purpose is to detect another order of keys, and this program has only one.
 func (s *Store) dropOptions() error {
 	names, err := s.opts.FS.List(s.dir)
 	if err != nil {
@@ -254,7 +255,7 @@ func (s *Store) dropOptions() error {
 
 const (
 	optionsPrefix = "OPTIONS-"
-	// maxOptions is more than Pebble's options take.
+	// maxOptions is more than the size of Pebble's options.
 	maxOptions = 1 << 20
 )
 
@@ -300,7 +301,7 @@ func (s *Store) pebbleOptions() *pebble.Options {
 		FormatMajorVersion: pebbleFormat,
 		CacheSize:          s.opts.CacheBytes,
 		MemTableSize:       s.opts.MemTableBytes,
-		// Tables pile up while a damaged one cannot be compacted: writing must go on nonetheless.
+		// The layers grow while a damaged table cannot be compacted: writes must go on nonetheless.
 		L0StopWritesThreshold: stopWrites,
 		// Erasing deletions needs new manifests, so let small ones roll over soon.
 		MaxManifestFileSize:        1,

@@ -7,9 +7,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// place identifies the directories of a store and its lock file. One of them may be replaced while the daemon
-// runs, such as by a backup that is restored: the daemon would then write new files next to the restored ones.
-// Where the lock file is removed, a second daemon can open the store.
+// place identifies the directories of a store and its lock file. One of them may be replaced while the daemon runs,
+// for example by a backup that is restored: the daemon would then write new files next to the restored ones. If the
+// lock file is removed, a second daemon can open the store.
 type place []placed
 
 type placed struct {
@@ -28,7 +28,7 @@ func placeOf(fs vfs.FS, paths ...string) (p place) {
 	return p
 }
 
-// gone is a path at which the same directory or file is no more; empty if there is none.
+// gone returns a path at which the directory or file is not the same any more; empty if there is none.
 func (p place) gone(fs vfs.FS) string {
 	for _, was := range p {
 		device, file, err := fileNumber(fs, was.path)

@@ -13,13 +13,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// What a store holds is its owner's alone.
+// The modes of a store's directories and files: only the owner has access.
 const (
 	privateDir  fs.FileMode = 0o700
 	privateFile fs.FileMode = 0o600
 )
 
-// PrivateFS returns the file system of the machine, on which a store is its owner's alone.
+// PrivateFS returns the file system of the machine, on which only the owner of new files has access to them.
 func PrivateFS() vfs.FS { return privateFS{vfs.Default} }
 
 // privateFS is the machine's file system, with every new file and directory readable by its owner alone, whatever the
@@ -74,9 +74,9 @@ func (p privateFS) Lock(name string) (io.Closer, error) {
 // Unwrap returns the machine's file system.
 func (p privateFS) Unwrap() vfs.FS { return p.FS }
 
-// makePrivate takes other users' access to a directory, which may be older than the store, and to the store's files
-// in it. It changes no other files, and nothing that a symbolic link leads to. It returns an error if a file of the
-// store stays readable for everybody.
+// makePrivate removes other users' access to a directory, which may be older than the store, and to the store's files
+// in it. It changes no other files, and follows no symbolic links. It returns an error if a file of the store stays
+// readable for everybody.
 func makePrivate(dir string, logger *slog.Logger) error {
 	r := restriction{dir: dir, logger: logger}
 	if err := r.folder(dir, isOwnName); err != nil {
@@ -94,14 +94,14 @@ func makePrivate(dir string, logger *slog.Logger) error {
 	return nil
 }
 
-// restriction takes what the store keeps in a directory away from other users.
+// restriction removes other users' access to the store's files in a directory.
 type restriction struct {
 	dir    string
 	logger *slog.Logger
 	mended int
 }
 
-// folder restricts a directory, and the files in it that are the store's.
+// folder restricts a directory, and the store's files in it.
 func (r *restriction) folder(at string, own func(name string) bool) error {
 	info, err := os.Stat(at)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// A page is what one read fetches. Between pages no iterator is open, so a slow reader keeps no file from being
-// removed. Pages grow, so that reading one event does not fetch a hundred.
+// A page is the result of one read. No iterator is open between pages, so a slow reader does not prevent files from
+// being removed. Pages grow, so that reading one event does not fetch a hundred.
 const (
 	firstPage = 8
 	lastPage  = 512
@@ -87,7 +87,7 @@ func (s *Store) readPage(ctx context.Context, id string, of *eventlog.Incarnatio
 	return nil, to, &eventlog.CorruptError{What: describeKey(sessionKey(id)), Reason: "its links leave out an event"}
 }
 
-// ReadRuns implements eventlog.RunsReader: one iterator finds all that a page holds.
+// ReadRuns implements eventlog.RunsReader. It reads each page with one iterator.
 func (s *Store) ReadRuns(ctx context.Context, id string, runs eventlog.Ranges) iter.Seq2[eventlog.Event, error] {
 	return func(yield func(eventlog.Event, error) bool) {
 		of := eventlog.Incarnation(0)

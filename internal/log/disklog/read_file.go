@@ -22,7 +22,7 @@ func (e *readError) Error() string { return fmt.Sprintf("read %s: %v", e.name, e
 // Unwrap returns the disk's error.
 func (e *readError) Unwrap() error { return e.cause }
 
-// mayPass reports whether what could not be read may be read later.
+// mayPass reports whether a failed read may succeed later.
 func mayPass(err error) bool { return isShortage(err) || errors.As(err, new(*readError)) }
 
 // readFile is a file of the database that is open for reading.
@@ -32,7 +32,7 @@ type readFile struct {
 	known *damage
 }
 
-// openToRead opens a file such that a failed read (readError) is distinguished from damage.
+// openToRead opens a file whose failed reads (readError) are distinguished from damage.
 func (fs *haltFS) openToRead(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 	var f vfs.File
 	var err error

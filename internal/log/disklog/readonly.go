@@ -74,8 +74,8 @@ func (readFS) MkdirAll(string, os.FileMode) error { return &eventlog.ReadOnlyErr
 // Unwrap returns the disk.
 func (fs readFS) Unwrap() vfs.FS { return fs.FS }
 
-// lockToRead keeps other processes from writing to the directory while it is read. If the directory cannot be locked,
-// because it is a copy or not writable, it is read without a lock.
+// lockToRead prevents other processes from writing to the directory while it is read. If the directory cannot be
+// locked, because it is a copy or not writable, it is read without a lock.
 func lockToRead(fs vfs.FS, dir string) (io.Closer, error) {
 	if _, err := fs.Stat(fs.PathJoin(dir, lockFile)); err != nil {
 		if oserror.IsNotExist(err) {
@@ -96,7 +96,7 @@ func lockToRead(fs vfs.FS, dir string) (io.Closer, error) {
 	return lock, nil
 }
 
-// prepareToRead finds out whether the directory holds all that a store wrote there.
+// prepareToRead checks whether the directory has all that a store wrote there.
 func (s *Store) prepareToRead(dir string, empty bool) (err error) {
 	var now counted
 	if !empty {

@@ -91,7 +91,7 @@ type rebuilding struct {
 	merge   *pebble.DB
 	deleted []salvage.Entry
 
-	// ids are the sessions of whose records anything was found, each with what is wrong with its record.
+	// ids are the sessions for which a record or a reference was found, each with what is wrong with its record.
 	ids        map[string]string
 	erased     map[segmentID]bool // own segments of sessions that were deleted
 	deletedIDs map[string]bool    // sessions that were deleted while they were damaged
@@ -100,7 +100,7 @@ type rebuilding struct {
 	batch      *pebble.Batch
 }
 
-// segmentSeen is what was found of a segment, readable or not.
+// segmentSeen has what was found of a segment, readable or not.
 type segmentSeen struct {
 	last    eventlog.Seq // of events, and of artifacts
 	puts    puts
@@ -133,14 +133,15 @@ func (b *rebuilding) all(ctx context.Context) (err error) {
 	return b.mendAll(ctx)
 }
 
-// A value in the merge database is the seq of the key's newest version, then one of these, then the rest named here.
+// A value in the merge database is the seq of the key's newest version, then one of these kinds, then what the kind
+// says.
 const (
 	mergedDeleted = iota
 	mergedValue   // the value
 	mergedApart   // the length of the value, which is in a blob file
 )
 
-// take puts a version of a key into the merge database if it is the newest so far.
+// take puts a version of a key into the merge database if it is the newest version so far.
 func (b *rebuilding) take(e salvage.Entry) error {
 	if e.End != nil {
 		b.deleted = append(b.deleted, salvage.Entry{Key: bytes.Clone(e.Key), End: bytes.Clone(e.End), Seq: e.Seq})
@@ -196,12 +197,12 @@ func (b *rebuilding) mendAll(ctx context.Context) error {
 	if err := b.drop(shares); err != nil {
 		return err
 	}
-	// The damage may hide segments in use: start well after them, so that no number is given away twice.
+	// The damage may hide segments in use: start well after them, so that no number is used twice.
 	batch := b.store.db.NewBatch()
 	return errors.Join(putPuts(batch, highest+segmentGap, puts{}), batch.Commit(pebble.NoSync))
 }
 
-// drop removes what no session shows, and recounts the artifacts.
+// drop removes content that no session shows, and recounts the artifacts.
 func (b *rebuilding) drop(shares map[segmentID][]link) error {
 	for segment := range shares {
 		b.seen(segment)
@@ -241,7 +242,7 @@ func (b *rebuilding) eventsOf(segment segmentID) (n int, err error) {
 	return n, err
 }
 
-// check opens and verifies the rebuilt store as the daemon will.
+// check opens the rebuilt store as the daemon will, and verifies it.
 func (b *rebuilding) check(ctx context.Context, dir string, opts Options) error {
 	opts.ReadOnly = true
 	s, err := open(dir, opts)

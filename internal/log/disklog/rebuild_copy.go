@@ -15,7 +15,7 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// copyAll copies the newest versions that are whole into the new store.
+// copyAll copies the newest version of each key into the new store, if it is whole.
 func (b *rebuilding) copyAll(ctx context.Context) error {
 	slices.SortFunc(b.deleted, func(x, y salvage.Entry) int { return bytes.Compare(x.Key, y.Key) })
 	it, err := b.merge.NewIter(nil)
@@ -145,7 +145,7 @@ func (b *rebuilding) copySession(key, value, plain []byte, fault error) error {
 	return errors.Join(b.batch.Set(key, value, nil), b.commit(copyBatch))
 }
 
-// copyBatch is how much is written at a time.
+// copyBatch is how many bytes are written at a time.
 const copyBatch = 1 << 20
 
 func (b *rebuilding) copyEvent(at *segmentSeen, key, value, plain []byte, fault error) error {

@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// repairTemp is where a store is rebuilt, and repairedDir where it is once it is whole.
+	// repairTemp is the directory in which a store is rebuilt, and repairedDir the directory of the whole one.
 	repairTemp  = "repair.tmp"
 	repairedDir = "repaired"
-	// damagedPrefix begins the name of the directory that a repair moves the damaged files to.
+	// damagedPrefix begins the name of the directory into which a repair moves the damaged files.
 	damagedPrefix = "damaged-"
 )
 
-// Repair is what a repair found and did.
+// Repair is the report of a repair.
 type Repair struct {
-	// Faults say what is wrong, file by file or as a whole; empty where nothing is.
+	// Faults say what is wrong, file by file or as a whole; empty if nothing is.
 	Faults []string
 	// Losses are the sessions that lose something.
 	Losses []Loss
@@ -35,18 +35,18 @@ type Repair struct {
 	Whole int
 	// Strays is how many events were found that belong to no session.
 	Strays int
-	// Unnamed says that sessions may be lost of which not even the id is known.
+	// Unnamed says that sessions may be lost whose ids are unknown, too.
 	Unnamed bool
 	// Aside is the directory with the old files; empty if they were not moved.
 	Aside string
 }
 
-// Loss is what a session loses.
+// Loss says what a session loses.
 type Loss struct {
 	Session string
 	// Gone says that nothing of the session can be kept.
 	Gone bool
-	// Kept is the last event that is kept. Events From to To are lost, if From is not 0, and possibly newer ones.
+	// Kept is the last event that is kept. If From is not 0, events From to To are lost, and perhaps newer ones.
 	Kept, From, To eventlog.Seq
 	// Unsure says that there may have been newer events of which no trace remains.
 	Unsure bool
@@ -66,8 +66,8 @@ func (e *NothingLeftError) Error() string {
 }
 
 // RepairDir examines a store and, if anything is wrong, rebuilds it from what can be read. No process may have its
-// files open. Each session keeps its events before the first that is lost. The old files are moved into a directory
-// beside the new ones, which is named by the time now. With dry, nothing is changed: only the report is made.
+// files open. Each session keeps its events before the first lost one. The old files are moved into a directory next
+// to the new ones, whose name has the time now. With dry it changes nothing and only makes the report.
 func RepairDir(ctx context.Context, dir string, opts Options, dry bool, now time.Time) (_ *Repair, err error) {
 	opts = opts.withDefaults()
 	opts.ReserveBytes, opts.LowBytes = 0, 0
@@ -125,7 +125,7 @@ func RepairDir(ctx context.Context, dir string, opts Options, dry bool, now time
 	return &r.out, r.swap()
 }
 
-// holdsAnything reports whether a directory has any file that may be a store's.
+// holdsAnything reports whether a directory has a file that may be a store's.
 func holdsAnything(fs vfs.FS, dir string) bool {
 	return slices.ContainsFunc([]string{formatFile, inventoryFile, encryptionFile, dataDir, repairedDir}, func(name string) bool {
 		_, err := fs.Stat(fs.PathJoin(dir, name))
@@ -141,18 +141,17 @@ type repairer struct {
 	temp string // where a store is rebuilt
 	now  time.Time
 	out  Repair
-	// inForce are the tables and files of values that the manifest names; nil where it cannot be
-	// trusted.
+	// inForce are the tables and blob files that the manifest names; nil if the manifest cannot be trusted.
 	inForce map[string]fileInForce
-	// unflushed are the logs of which something is not in tables, where the manifest can be trusted.
+	// unflushed are the logs with content that is not in tables, if the manifest can be trusted.
 	unflushed map[string]bool
-	// gaps are keys that tables lack.
+	// gaps are ranges of keys that tables have lost.
 	gaps []salvage.Gap
-	// logLost says that a part of the write-ahead log is lost. It may have held the newest version of any key.
+	// logLost says that a part of the write-ahead log is lost. It may have had the newest version of any key.
 	logLost bool
 	// sealed says that the store is encrypted, at least in part.
 	sealed bool
-	// sound says that nothing remains to be done but to complete an interrupted repair.
+	// sound says that the only thing to do is to complete an interrupted repair.
 	sound bool
 }
 
@@ -162,9 +161,10 @@ func (r *repairer) fault(format string, args ...any) {
 	r.out.Faults = append(r.out.Faults, fmt.Sprintf(format, args...))
 }
 
-// swap moves the damaged store into a directory beside, and the rebuilt one into its place. It also completes a swap
-// that was interrupted: the format file, without which nothing is opened as a store, goes first and comes last. Each
-// step is durable before the next: a power failure may keep later changes of a directory and lose earlier ones.
+// swap moves the damaged store into a directory next to it, and the rebuilt one into its place. It also completes an
+// interrupted swap. For that it moves the format file, without which nothing is opened as a store, away first and
+// back last. Each step is durable before the next, because a power failure may keep later changes of a directory and
+// lose earlier ones.
 func (r *repairer) swap() error {
 	aside, rebuilt := r.path(damagedPrefix+r.now.UTC().Format("20060102T150405.000Z")), r.path(repairedDir)
 	if r.out.Aside != "" {

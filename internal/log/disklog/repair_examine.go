@@ -87,8 +87,8 @@ func (r *repairer) examineSizes(s *Store) error {
 	return nil
 }
 
-// examineTop looks at the files beside the database. It reports whether the inventory can be trusted, with which the
-// manifest is compared.
+// examineTop checks the files next to the database. It reports whether the inventory, with which the manifest is
+// compared, can be trusted.
 func (r *repairer) examineTop() (trusted bool, err error) {
 	text, err := durable.Read(r.disk, r.path(formatFile), smallFile)
 	switch {
@@ -112,7 +112,7 @@ func (r *repairer) examineTop() (trusted bool, err error) {
 	return trusted, err
 }
 
-// examineSessions verifies all sessions, artifacts included, with the store's own code.
+// examineSessions verifies all sessions, including artifacts, with the store's own code.
 func (r *repairer) examineSessions(ctx context.Context) error {
 	opts := r.opts
 	opts.ReadOnly = true
@@ -197,7 +197,7 @@ func (r *repairer) eachFile(visit func(salvage.Entry) error, values *salvage.Val
 	return nil
 }
 
-// logFile visits the entries of a log file, and returns what of it is damaged.
+// logFile visits the entries of a log file, and returns its damaged parts.
 func (r *repairer) logFile(path string, visit func(salvage.Entry) error) ([]salvage.Span, error) {
 	content, err := salvage.ReadFile(r.disk, path)
 	if err != nil {
@@ -210,7 +210,7 @@ func (r *repairer) logFile(path string, visit func(salvage.Entry) error) ([]salv
 	return lost, err
 }
 
-// table visits the entries of a table, and returns what of it is damaged.
+// table visits the entries of a table, and returns its damaged parts.
 func (r *repairer) table(path string, visit func(salvage.Entry) error, examining bool) ([]salvage.Span, error) {
 	content, err := salvage.ReadFile(r.disk, path)
 	if err != nil {

@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// The reserve consists of so many files, which are removed one by one as room is needed.
+	// reservePieces is the number of files of the reserve. They are removed one by one when room is needed.
 	reservePieces = 8
 	reservePrefix = "RESERVE-"
-	// Of a small disk, the reserve takes one part in so many.
+	// The reserve takes at most one part in reserveShare of a small disk.
 	reserveShare = 8
 	// roomPause is how long a change that finds no room waits before it tries again.
 	roomPause = 100 * time.Millisecond
-	// roomPoll is how often the room on the disk is looked at.
+	// roomPoll is how often the room on the disk is measured.
 	roomPoll = time.Second
 )
 
-// Disk is how much room there is.
+// Disk says how much room there is.
 type Disk struct {
-	// Free and Total are bytes of the file system; 0 where it does not say.
+	// Free and Total are bytes of the file system; 0 if it does not say.
 	Free, Total uint64
 	// Reserve is how many bytes of the reserve are held.
 	Reserve uint64
@@ -43,8 +43,8 @@ type Disk struct {
 	Damaged int
 }
 
-// room keeps account of the free space. A change for which the disk has no room uses up the reserve. So what was
-// admitted is still written, and reading, deleting and opening go on, while new appends are refused.
+// room tracks the free space. A change for which the disk has no room uses the reserve. So admitted batches are still
+// written, and reading, deleting and opening go on, while new appends are refused.
 type room struct {
 	disk   vfs.FS
 	dir    string
@@ -55,16 +55,16 @@ type room struct {
 	halted, closing <-chan struct{}
 	// halt cuts the disk off.
 	halt func(cause error)
-	// patient says that a change waits for room once its share of the reserve is used up.
+	// patient says that a change waits for room when its share of the reserve is used up.
 	patient atomic.Bool
 	full    atomic.Bool
-	// deletions counts deletions under way. They, opening and closing may use all of the reserve; other work may use
-	// half.
+	// deletions counts running deletions. Deletions, opening and closing may use all of the reserve, other work half
+	// of it.
 	deletions atomic.Int32
 
 	mu    sync.Mutex
 	held  [reservePieces]uint64 // bytes of each file of the reserve that exists
-	short bool                  // the last look found little room
+	short bool                  // there was little room at the last measurement
 	place place
 }
 
@@ -80,7 +80,7 @@ func (r *room) path(i int) string {
 	return r.disk.PathJoin(r.dir, fmt.Sprintf("%s%d", reservePrefix, i+1))
 }
 
-// isNoRoom reports whether the disk, or what a user may have of it, is used up.
+// isNoRoom reports whether the disk, or a user's quota, is full.
 func isNoRoom(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
@@ -93,8 +93,7 @@ func (r *room) refuse() error {
 	return nil
 }
 
-// refuseCopy returns a *FullError if content is refused and only the half of the reserve is there that deletions
-// need.
+// refuseCopy returns a *FullError if content is refused and only the half of the reserve remains that deletions need.
 func (r *room) refuseCopy() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +109,7 @@ func (r *room) refuseCopy() error {
 	return r.refuse()
 }
 
-// refuseNew begins to refuse what is new.
+// refuseNew begins to refuse new content.
 func (r *room) refuseNew() {
 	if !r.full.Swap(true) {
 		r.logger.Error("the disk is full: nothing is taken in until there is room; reading and deleting go on", "dir", r.dir)
@@ -148,7 +147,7 @@ func (r *room) stopping() bool {
 	}
 }
 
-// give removes one file of the reserve, unless only keep of them remain.
+// give removes one file of the reserve, unless only keep files remain.
 func (r *room) give(keep int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,8 +165,8 @@ func (r *room) give(keep int) bool {
 	return false
 }
 
-// find counts the files of the reserve that an earlier process made. It may have been killed before they were durable,
-// so where the reserve is to be kept, they are synced.
+// find counts the files of the reserve that an earlier process made. That process may have been killed before they
+// were durable, so they are synced if the reserve is kept.
 func (r *room) find() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -189,20 +188,20 @@ func (r *room) sync(i int) error {
 	return errors.Join(f.Sync(), f.Close(), durable.SyncDir(r.disk, r.dir))
 }
 
-// look measures the free space and refills the reserve, of which a power failure or other settings may have left pieces
-// of another size. Once the reserve is whole and half its size is free besides, appends are admitted again.
+// look measures the free space and refills the reserve. A power failure or other settings may have left pieces of
+// another size. When the reserve is whole and half of its size is free in addition, appends are admitted again.
 func (r *room) look() Disk {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if gone := r.place.gone(r.disk); gone != "" {
-		// Files that are open take bytes in, which nobody will ever read.
+		// Writes to the open files would still succeed, but nobody would ever read them.
 		r.halt(fmt.Errorf("%s is gone: it was removed or moved while it was in use", gone))
 		return Disk{}
 	}
 	usage, err := r.disk.GetDiskUsage(r.dir)
 	known := err == nil
 	whole := true
-	for i := reservePieces - 1; i >= 0; i-- { // the files that are given up last come first
+	for i := reservePieces - 1; i >= 0; i-- { // the files that are removed last come first
 		had := r.held[i]
 		if r.piece == 0 || had == uint64(r.piece) {
 			continue
@@ -237,10 +236,10 @@ func (r *room) look() Disk {
 	return d
 }
 
-// slack is how many bytes must be free, besides the whole reserve, before appends are admitted again.
+// slack returns how many bytes must be free, besides the whole reserve, before appends are admitted again.
 func (r *room) slack() uint64 { return uint64(r.piece) * reservePieces / 2 }
 
-// hold makes a piece of the reserve, also in place of one of another size. mu is held.
+// hold makes a piece of the reserve, or replaces one of another size. mu is held.
 func (r *room) hold(i int) bool {
 	r.held[i] = 0
 	f, err := r.disk.Create(r.path(i), vfs.WriteCategoryUnspecified)
@@ -278,7 +277,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// watch looks at the free space every roomPoll, until the store closes.
+// watch measures the free space every roomPoll, until the store closes.
 func (r *room) watch() {
 	poll := time.NewTicker(roomPoll) //nolint:forbidigo // looks at the disk; no data depends on it
 	defer poll.Stop()

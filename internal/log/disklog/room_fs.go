@@ -6,14 +6,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// roomFS is the disk, with changes retried that failed for want of room. A failed sync is not retried: nobody knows
-// what of it reached the disk.
+// roomFS is the disk, but retries changes that failed because there was no room. It does not retry a failed sync,
+// because it is unknown which bytes reached the disk.
 type roomFS struct {
 	vfs.FS
 	room *room
 }
 
-// try retries a change until it succeeds, fails for another reason, or there is no hope of room.
+// try retries a change until it succeeds, fails for another reason, or no room can be expected.
 func (fs roomFS) try(change func() error) error {
 	for {
 		err := change()
@@ -73,7 +73,7 @@ type roomFile struct {
 	fs roomFS
 }
 
-// all writes what is left of p until all of it is written.
+// all calls write until all of p is written.
 func (f roomFile) all(p []byte, write func(p []byte, done int) (int, error)) (done int, err error) {
 	err = f.fs.try(func() error {
 		n, err := write(p[done:], done)

@@ -19,8 +19,8 @@ import (
 // scrubPoll is how often a scrub looks whether Pebble has caught up.
 const scrubPoll = 2 * time.Millisecond
 
-// scrub makes sure that no file holds what deletions removed from their segments, and then removes the deletions'
-// records.
+// scrub makes sure that no file has content that deletions removed from their segments, and then removes the
+// deletions' records.
 func (s *Store) scrub(deletions map[segmentID][]segmentID) error {
 	spans := [][2][]byte{{{keySession}, {keySession + 1}}}
 	for _, own := range slices.Sorted(maps.Keys(deletions)) {
@@ -35,7 +35,7 @@ func (s *Store) scrub(deletions map[segmentID][]segmentID) error {
 	s.disk.damage.urgent.Add(1)
 	defer s.disk.damage.urgent.Add(-1)
 
-	// New log files do not reuse old ones from here on, so they hold no old content. The files before are removed
+	// From here on new log files do not reuse old ones, so they have no old content. The older files are removed
 	// below.
 	s.disk.noRecycling(1)
 	defer s.disk.noRecycling(-1)
@@ -91,8 +91,8 @@ func (s *Store) scrubbed(manifest uint64) bool {
 		m.BlobFiles.ObsoleteCount == 0 && m.BlobFiles.ZombieCount == 0
 }
 
-// rewrite makes Pebble write every table again that has keys in a span, and so drop
-// what is deleted and the tombstones, which name the keys.
+// rewrite makes Pebble write every table with keys in a span again, which drops deleted values and the tombstones,
+// which have the keys.
 func (s *Store) rewrite(spans [][2][]byte) error {
 	if err := s.compactAll(spans); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (s *Store) compactAll(spans [][2][]byte) error {
 	return nil
 }
 
-// compact compacts what lies in lower..upper.
+// compact compacts the keys in lower..upper.
 func (s *Store) compact(lower, upper []byte) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -176,7 +176,7 @@ func (s *Store) compact(lower, upper []byte) error {
 	}
 }
 
-// damagedPatience is how long a compaction may take once damage has made one fail.
+// damagedPatience is how long a compaction may take after damage has made one fail.
 const damagedPatience = 10 * time.Second
 
 var errBesideDamage = &eventlog.CorruptError{What: "what is next to a deleted session", Reason: "a file is damaged and cannot be rewritten"}
@@ -200,7 +200,7 @@ func (s *Store) nudge() error {
 	}
 }
 
-// flush writes the memtable out.
+// flush writes the memtable to a table.
 func (s *Store) flush() error {
 	flushed, err := s.db.AsyncFlush()
 	if err != nil {
@@ -232,8 +232,7 @@ func (s *Store) removeFiles(kind string, before uint64) error {
 	})
 }
 
-// eachFile calls f for the files whose name is a number with the kind before or
-// after it.
+// eachFile calls f for the files whose names are a number with the kind before or after it.
 func (s *Store) eachFile(kind string, f func(path string, number uint64)) error {
 	names, err := s.disk.List(s.dir)
 	if err != nil {

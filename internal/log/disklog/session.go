@@ -15,7 +15,7 @@ import (
 type session struct {
 	*record
 
-	// Admitted, perhaps not durable yet; guarded by the slot's mu.
+	// The admitted state, which may not be durable yet. The slot's mu guards it.
 	at    state
 	puts  puts
 	last  *commit
@@ -29,10 +29,10 @@ type session struct {
 
 	// lastPut is the newest commit with an artifact. It is set before that artifact can be read.
 	lastPut atomic.Pointer[commit]
-	// dying is the session's deletion, set before its data goes away.
+	// dying is the commit of the session's deletion, set before its data are removed.
 	dying atomic.Pointer[commit]
 
-	// Durable, and on the way to it; guarded by mu.
+	// The durable state, and what is becoming durable. mu guards both.
 	mu    sync.Mutex
 	soon  map[idHash]eventlog.Known // events that cannot be found in the database yet
 	shown bool
@@ -45,7 +45,7 @@ type session struct {
 // puts counts the artifacts of a segment.
 type puts struct {
 	last   uint64 // how many were put
-	frozen uint64 // the first so many may be shared by forks
+	frozen uint64 // how many of the first puts forks may share
 	bytes  uint64 // of those still stored, and of those that the session shared when it was made
 }
 
@@ -59,7 +59,7 @@ func newSession(r *record, at state, put puts) *session {
 	return s
 }
 
-// weigh sets weight. The slot's mu is held, or nobody else has the session yet.
+// weigh sets weight. The slot's mu is held, or no other goroutine has the session yet.
 func (s *session) weigh() {
 	n := len(s.info.Settings) + s.ids.bytes() + s.shared.bytes() + len(s.links)*int(unsafe.Sizeof(link{}))
 	for k, v := range s.info.Labels {
@@ -88,7 +88,7 @@ func (s *session) publish(at state) {
 	s.moved = make(chan struct{})
 }
 
-// expect remembers new events until they can be found in the database: the caller then calls settled. settled lives
+// expect records new events until they can be found in the database, when the caller must call settled. settled lives
 // as long as the session's newest commit, so it refers to ids and not to content.
 func (s *session) expect(fresh []eventlog.FreshEvent, encoded []encodedEvent) (settled func()) {
 	s.mu.Lock()
@@ -110,7 +110,7 @@ func (s *session) expect(fresh []eventlog.FreshEvent, encoded []encodedEvent) (s
 	}
 }
 
-// expected looks an event up among those that expect remembers.
+// expected looks up an event among those that expect has recorded.
 func (s *session) expected(hash idHash) (eventlog.Known, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,8 +127,8 @@ func (s *session) end() {
 	s.moved = make(chan struct{})
 }
 
-// deleted returns *NotFoundError if the session's data may be gone already. It waits until the deletion is durable,
-// because a crash could take it back before.
+// deleted returns *NotFoundError if the session's data may have been removed. It waits until the deletion is durable,
+// because before that a crash could take the deletion back.
 func (s *session) deleted(ctx context.Context) error {
 	c := s.dying.Load()
 	if c == nil {
@@ -147,7 +147,7 @@ func (s *session) visible() bool {
 	return s.shown && !s.gone
 }
 
-// head is the newest durable event.
+// head returns the newest durable event.
 func (s *session) head() eventlog.Seq {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,7 +24,7 @@ type link struct {
 
 func (l link) owned() bool { return l.upTo == unbounded }
 
-// record is what is stored of a session itself.
+// record has what is stored of a session itself.
 type record struct {
 	info  eventlog.Session // Head, Turns, LogBytes and UpdateTime are not stored here
 	links []link           // oldest first; the last is owned
@@ -32,7 +32,7 @@ type record struct {
 
 func (r *record) own() link { return r.links[len(r.links)-1] }
 
-// incarnation is the number of the session's own segment: no other session owns it.
+// incarnation returns the number of the session's own segment, which no other session owns.
 func (r *record) incarnation() eventlog.Incarnation { return eventlog.Incarnation(r.own().segment) }
 
 func newRecord(from eventlog.Session, links []link) *record {

@@ -76,7 +76,7 @@ func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]ev
 	return page, nil
 }
 
-// listAnyway answers a list whose records are damaged with what can be found.
+// listAnyway returns what can be found for a list whose records are damaged.
 func (l *listing) listAnyway(err error) ([]eventlog.Session, error) {
 	if _, corrupt := errors.AsType[*eventlog.CorruptError](err); !corrupt {
 		return nil, err
@@ -107,7 +107,7 @@ type listedState struct {
 // maxListed bounds the cache of listedStates, which take up to 10 MiB.
 const maxListed = 1 << 17
 
-// describe describes the session of a record. It does not load sessions into memory that nobody uses.
+// describe describes the session of a record. It does not load unused sessions into memory.
 func (l *listing) describe(r *record) (d eventlog.Session, shown bool, err error) {
 	sl, at, looking := l.look(r)
 	if sl != nil && sl.loaded.Load() {
@@ -135,8 +135,8 @@ func (l *listing) describe(r *record) (d eventlog.Session, shown bool, err error
 	return d, err == nil, err
 }
 
-// look returns what memory has of a session: its slot, or its cached state. If it has neither, looking may be a new
-// cache entry for the state that is read from disk.
+// look returns what is in memory of a session: its slot, or its cached state. If there is neither, looking may be a
+// new cache entry for the state that is then read from disk.
 func (l *listing) look(r *record) (sl *slot, kept *state, looking *listedState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

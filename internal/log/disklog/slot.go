@@ -12,11 +12,10 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// slot belongs to a session id, whether or not the session exists. It is the unit of locking and of caching.
+// slot belongs to a session id, even if there is no such session. It is the unit of locking and of caching.
 type slot struct {
 	id string
-	// mu is held by whoever changes the session. Waiting for the disk is allowed
-	// under it.
+	// mu is held during changes of the session. Its holder may wait for the disk.
 	mu     sync.Mutex
 	loaded atomic.Bool
 	// session is nil if there is none. Set under mu.
@@ -27,7 +26,7 @@ type slot struct {
 	place *list.Element // in Store.recent, guarded by Store.mu
 }
 
-// acquire returns the slot of an id, loaded. It is the caller's to release.
+// acquire returns the slot of an id, loaded. The caller must release it.
 func (s *Store) acquire(id string) (_ *slot, err error) {
 	defer inSession(id, &err)
 	sl := s.slotOf(id)
@@ -49,7 +48,7 @@ func (s *Store) acquire(id string) (_ *slot, err error) {
 	return sl, nil
 }
 
-// slotOf returns the slot of an id, which need not be loaded. It is the caller's to release.
+// slotOf returns the slot of an id, which need not be loaded. The caller must release it.
 func (s *Store) slotOf(id string) *slot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +70,7 @@ func (s *Store) retain(sl *slot) {
 	s.mu.Unlock()
 }
 
-// release gives a slot back. Slots without users are dropped some time; the session can be loaded again.
+// release gives a slot back. Slots without users are dropped at some time; their sessions can be loaded again.
 func (s *Store) release(sl *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +122,7 @@ func (s *Store) find(id string) (*slot, *session, error) {
 }
 
 // findAgain is find for reading page by page. The first call sets of to the session's incarnation; later calls fail
-// if the id has another one by then.
+// if the id has another one.
 func (s *Store) findAgain(id string, of *eventlog.Incarnation) (*slot, *session, error) {
 	sl, found, err := s.find(id)
 	switch {

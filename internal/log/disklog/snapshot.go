@@ -15,7 +15,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// snapshotDir holds the files of an open snapshot, next to the database.
+// snapshotDir is the directory with the files of an open snapshot, next to the database.
 const snapshotDir = "snapshot"
 
 // ErrSnapshotEnded says that a session was deleted while a snapshot was read. The snapshot ends, because it would
@@ -25,11 +25,12 @@ var ErrSnapshotEnded = errors.New("a session was deleted meanwhile, and what is 
 // ErrSnapshotOpen says that there is a snapshot already.
 var ErrSnapshotOpen = errors.New("another backup is running")
 
-// Snapshot is the store as it was at one moment. It must be closed.
+// Snapshot is the store as it was at one moment. The caller must close it.
 type Snapshot struct {
 	store *Store
-	dir   string // with files of its own; empty if it has none
-	// Files are all that an opening needs. The format comes last: what lacks it is not a store.
+	dir   string // of its own files; empty if it has none
+	// Files are all files that an opening needs. The format file comes last, because without it a directory is not a
+	// store.
 	Files []SnapshotFile
 
 	once  sync.Once
@@ -46,9 +47,8 @@ type SnapshotFile struct {
 	path      string
 }
 
-// Snapshot makes a snapshot of what is durable. Files that never change are linked, not
-// copied. Appends go on meanwhile; a deletion ends the snapshot. There is one at a time:
-// while there is one, another is refused with a passing *UnavailableError.
+// Snapshot makes a snapshot of the durable state. Files that never change are linked, not copied. Appends go on, but
+// a deletion ends the snapshot. There is one at a time: another is refused with a passing *UnavailableError.
 func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 	if s.opts.ReadOnly {
 		return s.snapshotAsItIs(ctx)
@@ -60,14 +60,14 @@ func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 	if err := s.room.refuseCopy(); err != nil {
 		return nil, err
 	}
-	// A snapshot must not hold deleted sessions, so wait until they are erased. Most of the waiting is done here,
-	// before the lock that makes new deletions wait.
+	// A snapshot must not have deleted sessions, so wait until they are erased. Most of the wait is here, before the
+	// lock that makes new deletions wait.
 	if err := s.untilErased(ctx); err != nil {
 		return nil, err
 	}
 	s.erasing.Lock()
 	defer s.erasing.Unlock()
-	// Deletions make room on a full disk, and wait for this one snapshot. So it may use the room that is kept for
+	// Deletions make room on a full disk, and wait for this snapshot. So it may use the room that is reserved for
 	// them.
 	s.room.deletions.Add(1)
 	defer s.room.deletions.Add(-1)
@@ -108,8 +108,8 @@ func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 	return made, nil
 }
 
-// snapshotAsItIs is the snapshot of a store that is opened only to be read: the files that it was opened from, which
-// nobody changes, without those that are no longer in use.
+// snapshotAsItIs returns the snapshot of a store that is opened only to be read: the files that it was opened from,
+// which nobody changes, without those that are no longer in use.
 func (s *Store) snapshotAsItIs(ctx context.Context) (*Snapshot, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -224,7 +224,7 @@ func (r *snapshotReader) Read(p []byte) (int, error) {
 	return r.File.Read(p)
 }
 
-// untilErased waits until sessions deleted so far are erased, but for those that damage keeps from it.
+// untilErased waits until the sessions deleted so far are erased, except for those that cannot be because of damage.
 func (s *Store) untilErased(ctx context.Context) error {
 	deletions, _ := s.eraser.next()
 	for own := range deletions {
@@ -236,7 +236,7 @@ func (s *Store) untilErased(ctx context.Context) error {
 	return nil
 }
 
-// beginErasing locks erasing for a deletion, and ends the snapshot, which has the session that is to be deleted.
+// beginErasing locks erasing for a deletion, and ends the snapshot, which has the session that will be deleted.
 func (s *Store) beginErasing() error {
 	for {
 		s.erasing.RLock()

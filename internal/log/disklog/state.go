@@ -9,8 +9,8 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// newestState returns the state of a session that nobody appends to. it is an iterator to reuse, with any bounds; nil
-// opens one.
+// newestState returns the state of a session to which nobody appends. it is an iterator to reuse, with any bounds;
+// nil opens a new one.
 func (s *Store) newestState(r *record, it *pebble.Iterator) (state, error) {
 	own := r.own()
 	at, found, err := s.stateIn(own, unbounded, it)
@@ -28,7 +28,7 @@ func (s *Store) newestState(r *record, it *pebble.Iterator) (state, error) {
 	return at, nil
 }
 
-// stateAt is the state after an event of the links; that of an empty log at 0.
+// stateAt returns the state after an event of the links; at 0, that of an empty log.
 func (s *Store) stateAt(links []link, seq eventlog.Seq) (state, error) {
 	if seq == 0 {
 		return state{}, nil
@@ -49,8 +49,8 @@ func (s *Store) stateAt(links []link, seq eventlog.Seq) (state, error) {
 	return state{}, &eventlog.CorruptError{What: "a session's log", Reason: "an event that it should hold is missing"}
 }
 
-// stateIn is the state after the newest event of a segment that is not after
-// seq. found is false if there is none. The iterator is as for newestState.
+// stateIn returns the state after the newest event of a segment at seq or before. found is false if there is none. it
+// is as for newestState.
 func (s *Store) stateIn(l link, seq eventlog.Seq, it *pebble.Iterator) (at state, found bool, err error) {
 	lower := kindPrefix(l.segment, keyEvent)
 	upper := prefixEnd(lower)
@@ -66,7 +66,7 @@ func (s *Store) stateIn(l link, seq eventlog.Seq, it *pebble.Iterator) (at state
 		defer it.Close()
 	}
 
-	// Back to the last complete head, then forward again.
+	// Go back to the last complete head, then forward again.
 	type storedHead struct {
 		*storagev1.Head
 		seq  eventlog.Seq

@@ -23,7 +23,7 @@ import (
 // order of their ids), the queue's mu, mu, a session's mu.
 type Store struct {
 	opts   Options
-	dir    string // where the data is
+	dir    string // of the data
 	disk   *haltFS
 	room   *room
 	aside  *asideFS
@@ -32,7 +32,7 @@ type Store struct {
 	keys   *keyring.Keyring // nil if the store is not encrypted
 	logger *slog.Logger
 
-	// open is held, shared, by every call while it uses the database.
+	// open is locked for reading by every call while it uses the database.
 	open    sync.RWMutex
 	closed  bool          // guarded by open
 	closing chan struct{} // closed when Close begins
@@ -56,13 +56,13 @@ type Store struct {
 
 	// eraser erases in the background what deletions removed.
 	eraser eraser
-	// erasing is held, shared, by deletions, and exclusively to make or end the snapshot. It is locked before
+	// erasing is locked for reading by deletions, and for writing to make or end the snapshot. It is locked before
 	// deleting.
 	erasing  sync.RWMutex
 	snapshot *Snapshot // guarded by erasing; nil if there is none
 
-	// deleting serialises deletions, which check who shares a segment. A deletion holds it until it is durable, so a
-	// list of sessions begins between two deletions.
+	// deleting serialises deletions, which check which sessions share a segment. A deletion holds it until it is
+	// durable, so a list of sessions begins between two deletions.
 	deleting sync.RWMutex
 	// manifest is the number of the newest manifest that is in force.
 	manifest atomic.Uint64
@@ -70,7 +70,7 @@ type Store struct {
 
 var _ eventlog.Store = (*Store)(nil)
 
-// Capabilities returns all of them.
+// Capabilities returns all capabilities.
 func (s *Store) Capabilities() eventlog.Capabilities {
 	return eventlog.Capabilities{Chain: true, Erases: true, OneWriter: true}
 }
@@ -90,7 +90,7 @@ func (s *Store) enter(ctx context.Context) error {
 
 func (s *Store) leave() { s.open.RUnlock() }
 
-// enterToChange is enter for calls that change what is stored.
+// enterToChange is enter for calls that change stored data.
 func (s *Store) enterToChange(ctx context.Context) error {
 	if s.opts.ReadOnly {
 		return &eventlog.ReadOnlyError{}
@@ -98,7 +98,7 @@ func (s *Store) enterToChange(ctx context.Context) error {
 	return s.enter(ctx)
 }
 
-// enterToAdd is enter for calls that add to what is stored: there must be room for it.
+// enterToAdd is enter for calls that add data, for which there must be room.
 func (s *Store) enterToAdd(ctx context.Context) error {
 	if err := s.enterToChange(ctx); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (s *Store) enterToAdd(ctx context.Context) error {
 	return nil
 }
 
-// Disk says how much room there is.
+// Disk returns how much room there is.
 func (s *Store) Disk() Disk {
 	d := s.room.look()
 	d.Erasing = s.eraser.left()
@@ -134,11 +134,11 @@ func (s *Store) failure() error {
 	return nil
 }
 
-// fail turns an error of Pebble into one of eventlog. Corruption, and a failure that may pass, are the call's error
-// alone. Any other error means that the database cannot be used: it halts the store.
+// fail converts an error of Pebble to one of eventlog. Corruption, and a failure that may be temporary, concern only
+// the call. Any other error means that the database cannot be used: it halts the store.
 func (s *Store) fail(what string, err error) error {
 	if failure := s.failure(); failure != nil {
-		// Whatever Pebble finds amiss now comes of that.
+		// All further errors of Pebble are a result of that.
 		return failure
 	}
 	if corrupt, ok := errors.AsType[*eventlog.CorruptError](err); ok {
@@ -202,7 +202,7 @@ func (s *Store) Healthy() error {
 	return s.usable()
 }
 
-// Close waits for the calls and commits under way and releases the directory.
+// Close waits for running calls and commits, and releases the directory.
 func (s *Store) Close() error {
 	s.open.Lock()
 	if s.closed {
@@ -219,7 +219,7 @@ func (s *Store) Close() error {
 	<-s.drained
 	failure := s.failure()
 	if failure == nil && !s.opts.ReadOnly {
-		// The flush only spares the next opening the replay.
+		// The flush only saves the next opening the replay of the log.
 		if err := s.db.Flush(); err != nil {
 			s.logger.Warn("event log was not flushed on closing", "error", err)
 		}
@@ -244,10 +244,10 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Lease always grants: no other process writes to the store.
+// Lease grants every lease, because no other process writes to the store.
 func (s *Store) Lease(ctx context.Context, id string, of eventlog.Incarnation, _ string, _ time.Duration) (bool, error) {
 	return eventlog.LeaseAlone(ctx, s, id, of)
 }
 
-// Release does nothing: nobody waits.
+// Release does nothing, because no other process waits for a lease.
 func (s *Store) Release(context.Context, string, eventlog.Incarnation, string) error { return nil }

@@ -13,11 +13,9 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// Verify reads a session's whole log, as it is durable at the call, and checks
-// everything that is derivable: seqs are dense, the chain holds, the events pass
-// the rules of admission again, and every head and index record says what
-// follows from the events. It returns nil or a *CorruptError that names the first
-// record at fault.
+// Verify reads a session's whole durable log and checks everything that can be derived from the events: seqs have no
+// gaps, the chain is right, the events pass the rules of admission, and every head and index record is what follows
+// from the events. It returns nil or a *CorruptError that names the first wrong record.
 func (s *Store) Verify(ctx context.Context, id string) (err error) {
 	defer inSession(id, &err)
 	if err := s.enter(ctx); err != nil {
@@ -55,8 +53,7 @@ func (s *Store) VerifyArtifacts(ctx context.Context, id string) error {
 	return err
 }
 
-// verifyLink checks a link's events up to seq to and returns the state after
-// them; at is the state before.
+// verifyLink checks a link's events up to seq to, and returns the state after them. at is the state before them.
 func (s *Store) verifyLink(ctx context.Context, l link, at state, to eventlog.Seq) (state, error) {
 	if at.head.Seq < min(l.base, to) {
 		return at, missing(l, at.head.Seq+1)
@@ -94,8 +91,8 @@ func (s *Store) verifyLink(ctx context.Context, l link, at state, to eventlog.Se
 	return at, nil
 }
 
-// verifyEvent checks an event and its head and returns the state after it. recorded is the state according to the
-// stored heads; it is moved past this event, too.
+// verifyEvent checks an event and its head, and returns the state after it. recorded is the state by the stored
+// heads; it is moved past this event, too.
 func (s *Store) verifyEvent(l link, at state, recorded *state, key, value []byte) (state, error) {
 	corrupt := func(reason string) (state, error) {
 		return at, &eventlog.CorruptError{What: describeKey(key), Reason: reason}

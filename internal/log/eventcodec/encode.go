@@ -9,8 +9,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Append encodes an event without its Seq and Turn, and without the head after it: these are known only once the
-// event is admitted. It writes storagev1.Event directly, without building the message, because this is most of an
+// Append encodes an event without its Seq and Turn, and without the head after it: these are known only when the
+// event is admitted. It writes storagev1.Event directly and builds no message, because encoding is most of an
 // append's cost before the disk.
 func Append(b []byte, e eventlog.Event) []byte {
 	b = AppendString(b, 1, e.ID)

@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The functions below write fields of protobuf messages as proto3 does: zero and empty values are omitted. Strings
-// and bytes are encoded alike.
+// The functions below write fields of protobuf messages as proto3 does: they omit zero and empty values. Strings and
+// bytes have the same encoding.
 
 // AppendInt writes a number.
 func AppendInt(b []byte, field protowire.Number, v uint64) []byte {
@@ -22,7 +22,7 @@ func appendPresent(b []byte, field protowire.Number, v uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), v)
 }
 
-// AppendBool writes a truth value.
+// AppendBool writes a boolean.
 func AppendBool(b []byte, field protowire.Number, v bool) []byte {
 	if !v {
 		return b
@@ -51,14 +51,14 @@ func AppendBytes(b []byte, field protowire.Number, v []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), v)
 }
 
-// AppendMessage writes a message whose fields are written by body.
+// AppendMessage writes a message whose fields body writes.
 func AppendMessage(b []byte, field protowire.Number, body func([]byte) []byte) []byte {
 	b = append(protowire.AppendTag(b, field, protowire.BytesType), 0)
 	start := len(b)
 	b = body(b)
 	size := len(b) - start
 	if more := protowire.SizeVarint(uint64(size)) - 1; more > 0 {
-		// The length takes more than the one byte that was reserved for it.
+		// The length takes more than the one reserved byte.
 		b = slices.Grow(b, more)[:len(b)+more]
 		copy(b[start+more:], b[start:start+size])
 	}

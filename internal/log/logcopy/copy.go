@@ -9,31 +9,31 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Options are how a copy is made. The zero value is complete.
+// Options configure a copy. The zero value is valid.
 type Options struct {
 	// Workers is how many sessions are copied at once; 0 is 8.
 	Workers int
-	// Found, if set, is called once it is known how many sessions there are, and Done after each of
-	// them, one call at a time.
+	// Found, if set, is called with the number of sessions before the copy. Done, if set, is called after each
+	// session, one call at a time.
 	Found func(sessions int)
 	Done  func(sessionID string)
 }
 
-// Report counts what is in the target and equal to the source: all of it was compared.
+// Report counts what is in the target and was compared with the source.
 type Report struct {
-	// Sessions are those of the source; Forks of them share events with their parent. An event or artifact counts
-	// once for each session that shows it.
+	// Sessions is how many sessions the source has. Forks of these share events with their parent. An event or
+	// artifact counts once for each session that shows it.
 	Sessions, Forks, Events, Artifacts uint64
-	// The target did not have these before; an event that forks share counts once.
+	// These are new in the target. An event that forks share counts once.
 	NewSessions, NewEvents, NewArtifacts uint64
 }
 
 // page is how many sessions are listed at once.
 const page = 256
 
-// Copy copies all sessions. If it fails, the report says what was done until then. Nobody else may write meanwhile to
-// the source, or to sessions of the target with the same ids. The error is a *DifferentError if the target has
-// another session under one of the ids, and a *MeanwhileError if somebody else did write.
+// Copy copies all sessions. If it fails, the report says what was done until then. During a copy nobody else may
+// write to the source, or to sessions of the target with the same ids. The error is a *DifferentError if the target
+// has another session with one of the ids, and a *MeanwhileError if another writer wrote to the target.
 func Copy(ctx context.Context, from, to eventlog.Store, opts Options) (Report, error) {
 	if opts.Workers == 0 {
 		opts.Workers = 8
@@ -90,7 +90,7 @@ func (c *copier) run(ctx context.Context) error {
 	return c.together(ctx, family, c.artifacts)
 }
 
-// together calls each, in parallel, for the sessions with these ids, read afresh.
+// together reads the sessions with these ids again, and calls each for them, in parallel.
 func (c *copier) together(ctx context.Context, ids []string, each func(context.Context, eventlog.Session) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(c.opts.Workers)

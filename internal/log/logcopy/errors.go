@@ -7,7 +7,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// DifferentError says that a session of the target is not, or is no longer, a copy of the source's.
+// DifferentError says that a session of the target is not a copy of the source's, or not any more.
 type DifferentError struct {
 	Session string
 	What    string // "event 3 differs"
@@ -24,7 +24,7 @@ func (e *UnfinishedError) Error() string {
 	return fmt.Sprintf("the source is a copy that was not finished: its session %q is there only while forks are copied", e.Session)
 }
 
-// MeanwhileError says that somebody else wrote to a session of the target while it was copied.
+// MeanwhileError says that another writer wrote to a session of the target during the copy.
 type MeanwhileError struct{ Cause error }
 
 func (e *MeanwhileError) Error() string {
@@ -34,7 +34,7 @@ func (e *MeanwhileError) Error() string {
 // Unwrap returns the cause.
 func (e *MeanwhileError) Unwrap() error { return e.Cause }
 
-// explain names another writer where the target refused a write because of one.
+// explain returns a *MeanwhileError if the target refused a write because of another writer.
 func explain(err error) error {
 	if errors.As(err, new(*eventlog.ExistsError)) || errors.As(err, new(*eventlog.HeadMismatchError)) || errors.As(err, new(*eventlog.ConflictError)) {
 		return &MeanwhileError{err}

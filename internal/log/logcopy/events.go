@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// A batch is full at batchEvents events, or at batchBytes.
+	// A batch has at most batchEvents events, and ends when it has batchBytes.
 	batchEvents = 512
 	batchBytes  = 1 << 20
 )
 
-// events compares the target's events after shared, appends those that it lacks, and reads these again to check them.
-// s is the session in the source; target is the one in the target as it was before.
+// events compares the target's events after shared, appends those that are missing, and reads these again to check
+// them. s is the session in the source, target the one in the target before that.
 func (c *copier) events(ctx context.Context, s, target eventlog.Session, shared eventlog.Seq) error {
 	if s.Head == shared {
 		return nil
@@ -65,7 +65,7 @@ type adder struct {
 	to      eventlog.Store
 	session eventlog.Session // as it is in the store
 	update  time.Time
-	sum     hash.Hash // over what was added
+	sum     hash.Hash // over the added events
 
 	batch []eventlog.Event
 	bytes uint64
@@ -94,11 +94,11 @@ func (a *adder) flush(ctx context.Context) error {
 	if err == nil {
 		_, err = commit.Wait(ctx)
 	}
-	a.batch, a.bytes = nil, 0 // the store may keep what it was given
+	a.batch, a.bytes = nil, 0 // the store may keep the batch
 	return err
 }
 
-// sumOf computes the sum that an adder of the events from..to would have.
+// sumOf computes the sum of an adder of the events from..to.
 func sumOf(ctx context.Context, store eventlog.Store, id string, from, to eventlog.Seq) ([sha256.Size]byte, error) {
 	h := sha256.New()
 	for e, err := range store.Read(ctx, id, from, to) {
@@ -116,7 +116,7 @@ func sum(h hash.Hash) (out [sha256.Size]byte) {
 	return out
 }
 
-// identity hashes all of an event, also the envelope that eventlog.Digest omits.
+// identity hashes all of an event, including the fields that eventlog.Digest omits.
 func identity(e eventlog.Event) [sha256.Size]byte {
 	digest := eventlog.Digest(e)
 	b := append(make([]byte, 0, 256), digest[:]...)

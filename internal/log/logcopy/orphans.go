@@ -21,8 +21,8 @@ func (c *copier) removeTemporary(ctx context.Context) error {
 	})
 }
 
-// adopt copies forks whose parent was deleted, without their artifacts. Forks that share events of one parent do so
-// in the target, too.
+// adopt copies forks whose parent was deleted, without their artifacts. Forks that share events of one parent share
+// them in the target, too.
 func (c *copier) adopt(ctx context.Context, group []lineage) error {
 	var missing []eventlog.Session
 	for _, f := range group {
@@ -32,7 +32,7 @@ func (c *copier) adopt(ctx context.Context, group []lineage) error {
 		}
 		switch _, err := c.to.Session(ctx, f.id); {
 		case err == nil:
-			// An earlier copy made it, perhaps in part: all of it is compared.
+			// An earlier copy made it, perhaps in part, so all of it is compared.
 			if err := c.session(ctx, s, noneShared, nil); err != nil {
 				return err
 			}
@@ -66,7 +66,7 @@ func (c *copier) adopt(ctx context.Context, group []lineage) error {
 	return nil
 }
 
-// sameParent reports whether s may be a fork of the same parent as longest, which forked at least as far along.
+// sameParent reports whether s may be a fork of the same parent as longest, which shares at least as many events.
 func (c *copier) sameParent(ctx context.Context, s, longest eventlog.Session) (bool, error) {
 	if s.ID == longest.ID {
 		return true, nil

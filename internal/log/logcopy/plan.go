@@ -18,11 +18,11 @@ type plan struct {
 	orphans [][]lineage
 	// levels are the other forks, by depth: the parents of a level are in earlier levels, or are no forks.
 	levels [][]string
-	// parents are the ids of sessions that forks were made from.
+	// parents are the ids of sessions from which forks were made.
 	parents map[string]bool
 }
 
-// lineage is where a fork comes from.
+// lineage says from which parent a fork was made, and when.
 type lineage struct {
 	id, parent string
 	at         eventlog.Seq
@@ -76,7 +76,7 @@ func (c *copier) plan(ctx context.Context) (*plan, error) {
 	}
 	orphans := map[string][]lineage{}
 	depths := map[string]int{}
-	// By the time they were made, so that a parent comes before its forks.
+	// They are ordered by create time, so that a parent comes before its forks.
 	for _, f := range inOrder(forks) {
 		alive, err := c.hasParent(ctx, f)
 		if err != nil {
@@ -87,7 +87,7 @@ func (c *copier) plan(ctx context.Context) (*plan, error) {
 			continue
 		}
 		p.parents[f.parent] = true
-		depth := depths[f.parent] // 0 where the parent is no fork, or is an orphan
+		depth := depths[f.parent] // 0 if the parent is no fork, or is an orphan
 		depths[f.id] = depth + 1
 		if depth == len(p.levels) {
 			p.levels = append(p.levels, nil)
@@ -113,7 +113,7 @@ func inOrder(forks map[string]lineage) []lineage {
 }
 
 // hasParent reports whether the session from which a fork was made still exists. A session with the parent's id that
-// is younger than the fork is another one.
+// was made after the fork is another one.
 func (c *copier) hasParent(ctx context.Context, f lineage) (bool, error) {
 	parent, err := c.from.Session(ctx, f.parent)
 	if errors.As(err, new(*eventlog.NotFoundError)) {

@@ -24,18 +24,18 @@ func (c *copier) fork(ctx context.Context, s eventlog.Session) error {
 func (c *copier) forkFrom(ctx context.Context, s eventlog.Session) (eventlog.Session, error) {
 	labels := s.Labels
 	if labels == nil {
-		labels = map[string]string{} // none, rather than the parent's
+		labels = map[string]string{} // none, instead of the parent's
 	}
 	return c.to.Fork(ctx, eventlog.ForkRequest{ParentID: s.ParentID, At: s.ForkSeq, NewID: s.ID, Time: s.CreateTime, Labels: labels})
 }
 
-// A sharing returns up to which event the log of a session that is in both stores need not be compared.
+// A sharing returns the event up to which the log of a session need not be compared.
 type sharing func(context.Context, eventlog.Session) (eventlog.Seq, error)
 
 func noneShared(context.Context, eventlog.Session) (eventlog.Seq, error) { return 0, nil }
 
-// sharedWithParent returns where a fork began if the hash chains of both stores show that up to there its log is its
-// parent's, which was compared already; else 0.
+// sharedWithParent returns the last event that a fork shares with its parent, if the hash chains of both stores show
+// that the logs are the same up to it; else 0. The parent's log was compared already.
 func (c *copier) sharedWithParent(ctx context.Context, s eventlog.Session) (eventlog.Seq, error) {
 	for _, store := range []eventlog.Store{c.from, c.to} {
 		if !store.Capabilities().Chain {
@@ -57,10 +57,10 @@ func sameChain(ctx context.Context, store eventlog.Store, a, b string, at eventl
 	return bytes.Equal(first, second), err
 }
 
-// session makes a session unless it is there, and copies and compares its events.
+// session makes a session unless the target has it, and copies and compares its events.
 func (c *copier) session(ctx context.Context, s eventlog.Session, shared sharing, create func() (eventlog.Session, error)) error {
-	// The target computes a new hash chain, which would hide a change that somebody made in the source. So verify the
-	// source's chain first.
+	// The target computes a new hash chain, which would hide a change of the source's events. So verify the source's
+	// chain first.
 	if v, ok := c.from.(verifier); ok {
 		if err := v.Verify(ctx, s.ID); err != nil {
 			return err

@@ -8,7 +8,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// chainCases hold for stores without a chain as well, but for those that need one.
+// chainCases are for stores without a chain, too, except for the cases that need one.
 var chainCases = []testCase{
 	{name: "the chain after an event stays what it was when that was the newest", run: func(h *harness) {
 		h.same("empty log", h.chainless("none"), true)
@@ -93,7 +93,7 @@ func (h *harness) chainless(id string) bool {
 	return made.ChainHead == nil && h.session(id).ChainHead == nil && h.chain(id, 0) == nil
 }
 
-// listed is the chain of a session as ListSessions has it.
+// listed returns the chain of a session from ListSessions.
 func (h *harness) listed(id string) []byte {
 	h.Helper()
 	all, err := h.s.ListSessions(h.Context(), eventlog.SessionQuery{})

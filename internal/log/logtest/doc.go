@@ -1,6 +1,5 @@
-// Package logtest holds the tests that every eventlog.Store passes, and the
-// generators they draw events from.
+// Package logtest has the tests that every eventlog.Store must pass, and generators of events.
 //
-// A store's own test is a call of [Run], and of [RunModel], which does the same
-// random operations on the store and on memlog and compares what comes back.
+// The test of a store calls [Run] and [RunModel]. RunModel does the same random operations on the store and on
+// memlog, and compares the results.
 package logtest

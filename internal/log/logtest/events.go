@@ -6,15 +6,15 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Say is a user's message with one text, which is its id too.
+// Say returns a user's message with one text, which is its id too.
 func Say(id string) eventlog.Event { return Message(id, eventlog.RoleUser, eventlog.Text{Text: id}) }
 
-// Message is an event with a message.
+// Message returns an event with a message.
 func Message(id string, role eventlog.Role, blocks ...eventlog.Block) eventlog.Event {
 	return eventlog.Event{ID: id, Time: epoch, Body: &eventlog.Message{Role: role, Blocks: blocks}}
 }
 
-// Call is an assistant's message that makes tool calls.
+// Call returns an assistant's message that makes tool calls.
 func Call(id string, callIDs ...string) eventlog.Event {
 	blocks := []eventlog.Block{eventlog.Text{Text: "calling"}}
 	for _, c := range callIDs {
@@ -23,7 +23,7 @@ func Call(id string, callIDs ...string) eventlog.Event {
 	return Message(id, eventlog.RoleAssistant, blocks...)
 }
 
-// Answer is a tool message with results.
+// Answer returns a tool message with results.
 func Answer(id string, callIDs ...string) eventlog.Event {
 	var blocks []eventlog.Block
 	for _, c := range callIDs {
@@ -32,8 +32,8 @@ func Answer(id string, callIDs ...string) eventlog.Event {
 	return Message(id, eventlog.RoleTool, blocks...)
 }
 
-// Kinds are events that between them use every kind of body and block and every
-// field, with content that a careless store changes.
+// Kinds returns events that together have every kind of body and block and every field, with contents that a store
+// may change by mistake.
 func Kinds() []eventlog.Event {
 	turns, before, after := uint32(0), uint64(0), uint64(1<<63)
 	nasty := "\x00 \u2028 \U0001F600 </script>"

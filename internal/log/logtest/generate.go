@@ -8,8 +8,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// genText draws texts: short and long, plain and with what breaks careless
-// encoders.
+// genText draws texts: short and long, plain and with characters that are hard to encode.
 func genText() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.String(),
@@ -81,8 +80,7 @@ func genThinking() *rapid.Generator[eventlog.Thinking] {
 	})
 }
 
-// genMessage draws a message that a log with this head admits: results answer
-// calls that are open.
+// genMessage draws a message that a log with this head admits: its results answer open calls.
 func genMessage(head eventlog.Head) *rapid.Generator[*eventlog.Message] {
 	return rapid.Custom(func(t *rapid.T) *eventlog.Message {
 		if len(head.OpenCalls) > 0 && rapid.IntRange(0, 2).Draw(t, "answer") > 0 {
@@ -218,7 +216,7 @@ func GenLog(minEvents, maxEvents int) *rapid.Generator[[]eventlog.Event] {
 	})
 }
 
-// genDecision draws a decision that is admitted.
+// genDecision draws a valid decision.
 func genDecision(t *rapid.T, summary bool) *eventlog.CompactionDecision {
 	seq := rapid.Map(rapid.Uint64Range(1, 40), func(n uint64) eventlog.Seq { return eventlog.Seq(n) })
 	if rapid.Bool().Draw(t, "undoes") {

@@ -6,7 +6,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// What a store grants to several processes its own tests show: the suite opens one.
+// The suite opens a store once. The stores' own tests show what several processes get.
 var leaseCases = []testCase{
 	{name: "a process keeps what it has", run: func(h *harness) {
 		session, err := h.s.CreateSession(h.Context(), eventlog.Session{ID: "s"})

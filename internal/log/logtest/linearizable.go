@@ -11,14 +11,14 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// history records what concurrent calls said of the head of one log.
+// history records what concurrent calls reported about the head of one log.
 type history struct {
 	clock atomic.Int64 // counts begins and ends of calls
 	mu    sync.Mutex
 	calls []observed
 }
 
-// observed is a call: it moved the head to a seq, or saw it there.
+// observed is a call that moved the head to a seq, or found it there.
 type observed struct {
 	what       string
 	head       eventlog.Seq
@@ -30,7 +30,7 @@ func (o observed) String() string {
 	return fmt.Sprintf("%s %d at %d-%d", o.what, o.head, o.begin, o.end)
 }
 
-// record notes a call, unless it says nothing of the head.
+// record records a call, unless the call reports nothing about the head.
 func (r *history) record(what string, call func() (head eventlog.Seq, moved, known bool)) eventlog.Seq {
 	begin := r.clock.Add(1)
 	head, moved, known := call()
@@ -43,9 +43,9 @@ func (r *history) record(what string, call func() (head eventlog.Seq, moved, kno
 	return head
 }
 
-// check verifies that the calls are linearizable: some order explains them in which each takes effect at one moment
-// between its begin and its end. The head only grows, so the order is that of the heads they saw: no call may have
-// ended before one with a smaller head began.
+// check verifies that the calls are linearizable: there is an order in which each call takes effect at one moment
+// between its begin and its end. The head only grows, so that is the order of the heads that they found: no call may
+// have ended before one with a smaller head began.
 func (r *history) check(h *harness) {
 	h.Helper()
 	slices.SortFunc(r.calls, func(a, b observed) int {
@@ -57,7 +57,7 @@ func (r *history) check(h *harness) {
 		}
 		return cmp.Or(cmp.Compare(a.head, b.head), cmp.Compare(first(a), first(b)), cmp.Compare(a.begin, b.begin))
 	})
-	var latest observed // that began, of those before
+	var latest observed // of the calls before, the one that began last
 	for i, o := range r.calls {
 		if o.moved && i > 0 && r.calls[i-1].moved && r.calls[i-1].head == o.head {
 			h.Errorf("two calls moved the head to one seq: %v, %v", r.calls[i-1], o)
@@ -136,7 +136,7 @@ var linearizableCases = []testCase{
 				if !stored {
 					continue
 				}
-				// Who repeats it finds it where it was stored.
+				// A caller that repeats the append gets the seq at which it was stored.
 				got, err := h.tryAppend("s", eventlog.Batch{ExpectedHead: seqp(0), Events: []eventlog.Event{e}})
 				if err != nil || !got[0].Duplicate || got[0].Seq != head {
 					h.Errorf("%s at %d, repeated: %v, %v", e.ID, head, got, err)

@@ -13,8 +13,7 @@ import (
 	"github.com/contextd/contextd/internal/log/memlog"
 )
 
-// RunModel does the same random operations on a store and on memlog and compares
-// every answer.
+// RunModel does the same random operations on a store and on memlog, and compares all results.
 func RunModel(t *testing.T, open Opener, opts ...Option) {
 	t.Helper()
 	var o options
@@ -38,7 +37,7 @@ func RunModel(t *testing.T, open Opener, opts ...Option) {
 	})
 }
 
-// Fill does random writes to a store, deletions among them.
+// Fill does random writes, including deletions.
 func Fill(rt *rapid.T, s eventlog.Store) {
 	m := &machine{T: rt, ctx: context.Background(), model: memlog.New(), real: calm(s), heads: map[string]eventlog.Head{}}
 	rt.Repeat(m.writes())
@@ -60,9 +59,9 @@ type machine struct {
 	o     options
 	model eventlog.Store
 	real  eventlog.Store
-	// heads are what the generators need to know of the logs.
+	// heads are the heads of the logs, for the generators.
 	heads map[string]eventlog.Head
-	// appended are the batches of the past, to be repeated.
+	// appended are earlier events, to append again.
 	appended []eventlog.Event
 	counter  int
 }
@@ -103,7 +102,7 @@ func (m *machine) append(t *rapid.T) {
 	m.submit(t, id, b)
 }
 
-// repeat appends events of the past, to the same session or another.
+// repeat appends earlier events again, to the same session or another.
 func (m *machine) repeat(t *rapid.T) {
 	if len(m.appended) == 0 {
 		t.Skip("DISCARDED: nothing was appended that could be repeated")

@@ -7,11 +7,10 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// patient wraps a store with many writers as callers should use it: a call that lost against another writer is
-// repeated.
+// patient wraps a store with several writers: it repeats a call if another writer came first, as callers should.
 type patient struct{ eventlog.Store }
 
-// attempts bounds the repetitions: an artifact with New conflicts forever.
+// attempts bounds the repetitions, because an artifact with New always conflicts.
 const attempts = 100
 
 func again[T any](call func() (T, error)) (out T, err error) {

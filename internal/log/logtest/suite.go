@@ -20,7 +20,7 @@ import (
 // Opener makes an empty store. The suite closes it.
 type Opener func(t testing.TB) eventlog.Store
 
-// Option changes what Run asks of a store.
+// Option changes what Run tests of a store.
 type Option func(*options)
 
 type options struct {
@@ -28,20 +28,19 @@ type options struct {
 	holds  func(tb testing.TB, s eventlog.Store, text string) bool
 }
 
-// Durable says that the store outlives its process: reopen closes a store and
-// opens it again on what it wrote.
+// Durable says that the store's data outlive its process. reopen closes a store and opens it again with its data.
 func Durable(reopen func(testing.TB, eventlog.Store) eventlog.Store) Option {
 	return func(o *options) { o.reopen = reopen }
 }
 
-// Medium gives the suite a function that searches all that the store wrote for a text, without using the store.
+// Medium sets a function that searches the store's medium for a text, without the store itself.
 func Medium(holds func(tb testing.TB, s eventlog.Store, text string) bool) Option {
 	return func(o *options) { o.holds = holds }
 }
 
-// Run holds a store to every sentence of eventlog.Store's contract. A case that needs a
-// capability which the store does not state has to fail: if it passes, that is reported, so
-// that the statement stays true; otherwise it is skipped, with the capability's name.
+// Run tests a store against the contract of eventlog.Store. If a case needs a capability that the store does not
+// state, the case must fail, so that the statement stays true: if it passes, the test fails, otherwise the case is
+// skipped with the capability's name.
 func Run(t *testing.T, open Opener, opts ...Option) {
 	t.Helper()
 	var o options
@@ -79,12 +78,11 @@ func Run(t *testing.T, open Opener, opts ...Option) {
 type testCase struct {
 	name string
 	run  func(h *harness)
-	// closes is set where the case closes the store itself.
+	// closes is set if the case closes the store itself.
 	closes bool
-	// durable is set where the case needs a store that can be reopened, and medium where it
-	// looks into what the store wrote.
+	// durable is set if the case needs a store that can be reopened, and medium if it searches the store's medium.
 	durable, medium bool
-	// needs is the capability without which the case fails, if it needs one.
+	// needs is the capability without which the case fails; nil if it needs none.
 	needs *capability
 }
 
@@ -100,7 +98,7 @@ var (
 	needsOne     = &capability{"OneWriter", func(c eventlog.Capabilities) bool { return c.OneWriter }}
 )
 
-// hold runs the case on a store of its own.
+// hold runs the case on a new store.
 func (c testCase) hold(t testing.TB, open Opener, o options) {
 	t.Helper()
 	switch {
@@ -166,10 +164,10 @@ func (h *harness) close() {
 	}
 }
 
-// reopen goes on with what a restart finds.
+// reopen goes on with the store as a restart finds it.
 func (h *harness) reopen() { h.s = calm(h.o.reopen(h.TB, bare(h.s))) }
 
-// calm wraps a store so that a write that lost against another writer is repeated.
+// calm wraps a store so that a write is repeated if another writer came first.
 func calm(s eventlog.Store) eventlog.Store {
 	if s.Capabilities().OneWriter {
 		return s
@@ -185,7 +183,7 @@ func bare(s eventlog.Store) eventlog.Store {
 	return s
 }
 
-// epoch is when the tests take place.
+// epoch is the time in all tests.
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 5, time.UTC)
 
 func (h *harness) ok(err error) {
@@ -195,7 +193,7 @@ func (h *harness) ok(err error) {
 	}
 }
 
-// same fails unless got is what was wanted, empty and absent being the same.
+// same fails unless got is equal to want. Empty and absent are equal.
 func (h *harness) same(what string, got, want any) {
 	h.Helper()
 	if diff := Diff(want, got); diff != "" {
@@ -203,13 +201,13 @@ func (h *harness) same(what string, got, want any) {
 	}
 }
 
-// Diff compares values of the event log as the contract does: empty and absent
-// are the same, and the chain and the incarnation are the store's own.
+// Diff compares values of the event log. Empty and absent are equal. The chain and the incarnation do not count,
+// because every store has its own.
 func Diff(want, got any) string {
 	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(eventlog.Session{}, "ChainHead", "Incarnation"), cmpopts.IgnoreFields(eventlog.Receipt{}, "Turn"))
 }
 
-// fails fails unless the error has the type of want and says the same.
+// fails fails unless the error has the type and the text of want.
 func (h *harness) fails(got, want error) {
 	h.Helper()
 	if got == nil || reflect.TypeOf(got) != reflect.TypeOf(want) || got.Error() != want.Error() {
@@ -228,7 +226,7 @@ func (h *harness) failsOn(got error, field string) {
 
 func noSession(id string) error { return &eventlog.NotFoundError{Kind: "session", Name: id} }
 
-// append appends and waits.
+// append appends a batch and waits for it.
 func (h *harness) append(id string, events ...eventlog.Event) []eventlog.Receipt {
 	h.Helper()
 	receipts, err := h.tryAppend(id, eventlog.Batch{Events: events, Time: epoch})
@@ -270,7 +268,7 @@ func (h *harness) read(id string, from, to eventlog.Seq) []eventlog.Event {
 	return events
 }
 
-// ids are the event_ids of from..to.
+// ids returns the event_ids of from..to.
 func (h *harness) ids(id string, from, to eventlog.Seq) []string {
 	h.Helper()
 	var ids []string
@@ -290,7 +288,7 @@ func (h *harness) fork(parent string, at eventlog.Seq, id string) eventlog.Sessi
 	return s
 }
 
-// Collect gathers a sequence up to its first error.
+// Collect returns the values of a sequence up to its first error.
 func Collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	var all []T
 	for v, err := range seq {

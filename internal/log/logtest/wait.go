@@ -7,7 +7,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// waiting starts a WaitPast of the session s and returns what it will end in.
+// waiting starts a WaitPast of the session s, and returns a function that waits for its result.
 func (h *harness) waiting(ctx context.Context, seq eventlog.Seq) func() (eventlog.Seq, error) {
 	var (
 		wg   sync.WaitGroup

@@ -78,7 +78,7 @@ func (s *Store) Artifact(ctx context.Context, id, kind string, seq eventlog.Seq,
 
 func (k artifactKey) String() string { return fmt.Sprintf("%s/%d/%s", k.kind, k.seq, k.id) }
 
-// artifact is the version of an artifact that the session shows: the newest link's counts.
+// artifact returns the version of an artifact that the session shows: that of the newest link with the artifact.
 func (s *session) artifact(key artifactKey) (version, bool) {
 	for _, l := range slices.Backward(s.chain) {
 		if v, ok := l.artifact(key); ok {
@@ -123,7 +123,7 @@ func (s *Store) nextArtifact(ctx context.Context, id string, in **session, q eve
 	}
 	var best *artifactKey
 	var value []byte
-	for _, l := range slices.Backward(found.chain) { // the newest link's version counts
+	for _, l := range slices.Backward(found.chain) { // newest link first, whose version counts
 		key, v := l.nextArtifact(q)
 		if key != nil && (best == nil || (key.compare(*best) < 0) != q.Reverse && *key != *best) {
 			best, value = key, v.value

@@ -1,5 +1,4 @@
-// Package memlog is the event log in memory: the contract of eventlog.Store
-// without durability. It is the daemon's store where nothing must outlive the
-// process, and the model that other stores are tested against, so it prefers
-// being obviously right to being fast: one lock guards everything.
+// Package memlog is an eventlog.Store in memory: it keeps the contract except for durability. The daemon uses it if
+// nothing must outlive the process. It is also the model against which other stores are tested, so it is simple
+// rather than fast: one lock guards everything.
 package memlog

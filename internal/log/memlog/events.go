@@ -9,7 +9,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// done is a commit that needs no waiting.
+// done is a commit that needs no wait.
 type done []eventlog.Receipt
 
 func (d done) Wait(context.Context) ([]eventlog.Receipt, error) { return d, nil }
@@ -71,7 +71,7 @@ func (s *session) is(of *eventlog.Incarnation, id string) error {
 	}
 }
 
-// newest is the head, of an empty log where there is no session.
+// newest returns the head, or the head of an empty log if s is nil.
 func (s *session) newest() eventlog.Head {
 	if s == nil {
 		return eventlog.Head{}
@@ -137,8 +137,7 @@ func (s *Store) ReadRuns(ctx context.Context, id string, all eventlog.Ranges) it
 	}
 }
 
-// runs returns the records of some runs. The records never change once written, so
-// they are read without the lock.
+// runs returns the records of some runs. Records never change, so callers read them without the lock.
 func (s *Store) runs(ctx context.Context, id string, all eventlog.Ranges) ([][]record, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -155,7 +154,7 @@ func (s *Store) runs(ctx context.Context, id string, all eventlog.Ranges) ([][]r
 	return runs, nil
 }
 
-// ChainHead is nil for every event: memory holds no bytes to chain.
+// ChainHead returns nil for every event: the store has no chain.
 func (s *Store) ChainHead(ctx context.Context, id string, seq eventlog.Seq) ([]byte, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

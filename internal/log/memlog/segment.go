@@ -10,8 +10,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// segment is a run of events and artifacts written by one session and shared,
-// up to a bound, by its forks.
+// segment has the events and artifacts that one session wrote. Forks share it up to a bound.
 type segment struct {
 	base      eventlog.Seq // of the event before records[0]
 	records   []record
@@ -40,8 +39,7 @@ func (k artifactKey) compare(o artifactKey) int {
 	return cmp.Or(cmp.Compare(k.seq, o.seq), cmp.Compare(k.id, o.id))
 }
 
-// version is one put of an artifact. Older ones are kept as long as a fork
-// shares them.
+// version is one put of an artifact. Older versions are kept as long as a fork shares them.
 type version struct {
 	put   uint64
 	value []byte
@@ -65,10 +63,10 @@ func newSegment(base eventlog.Seq) *segment {
 	}
 }
 
-// whole is the link of the segment's writer.
+// whole returns the link of the segment's writer.
 func (s *segment) whole() link { return link{segment: s, upTo: math.MaxUint64, puts: math.MaxUint64} }
 
-// last is the seq of the newest event that the link shows; the segment's base if it shows none.
+// last returns the seq of the newest event that the link shows; the segment's base if it shows none.
 func (l link) last() eventlog.Seq {
 	return max(l.segment.base, min(l.upTo, l.segment.base+eventlog.Seq(len(l.segment.records))))
 }
@@ -139,7 +137,7 @@ func (l link) nextArtifact(q eventlog.ArtifactQuery) (*artifactKey, version) {
 	return nil, version{}
 }
 
-// put adds a version of an artifact and forgets those that no session shows.
+// put adds a version of an artifact and removes those that no session shows.
 func (s *segment) put(key artifactKey, value []byte) {
 	if at, ok := slices.BinarySearchFunc(s.order[key.kind], key, artifactKey.compare); !ok {
 		s.order[key.kind] = slices.Insert(s.order[key.kind], at, key)
@@ -149,7 +147,7 @@ func (s *segment) put(key artifactKey, value []byte) {
 	s.pruneArtifact(key)
 }
 
-// size is the size of all stored versions of an artifact.
+// size returns the size of all stored versions of an artifact.
 func (s *segment) size(key artifactKey) (n uint64) {
 	for _, v := range s.artifacts[key] {
 		n += eventlog.Artifact{Kind: key.kind, ID: key.id, Value: v.value}.Size()
@@ -157,17 +155,17 @@ func (s *segment) size(key artifactKey) (n uint64) {
 	return n
 }
 
-// prune removes what no session shows any more, after the session with the link gone was deleted.
+// prune removes what no session shows any more after the session with the link gone was deleted.
 func (s *segment) prune(gone link) {
 	var upTo eventlog.Seq
 	for _, l := range s.refs {
 		if l.upTo >= gone.upTo && l.puts == gone.puts {
-			return // another session shows as much: nothing to remove, as in most chains of forks
+			return // another session shows as much, as in most chains of forks: nothing to remove
 		}
 		upTo = max(upTo, l.upTo)
 	}
 	if keep := (link{segment: s, upTo: upTo}).last() - s.base; int(keep) < len(s.records) {
-		// A new array: the old one dies with the last reader.
+		// This makes a new array, because readers may still use the old one.
 		s.records = slices.Clone(s.records[:keep])
 		maps.DeleteFunc(s.seqs, func(_ string, seq eventlog.Seq) bool { return seq > s.base+keep })
 	}

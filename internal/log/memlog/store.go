@@ -12,8 +12,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Store is an eventlog.Store in memory. What is admitted is at once as durable
-// as it will ever be, so Commit.Wait never blocks.
+// Store is an eventlog.Store in memory. An admitted batch is visible at once, so Commit.Wait never blocks.
 type Store struct {
 	mu       sync.RWMutex
 	sessions map[string]*session
@@ -23,18 +22,16 @@ type Store struct {
 	closed chan struct{}
 }
 
-// session's fields are guarded by the store's lock.
+// session is a session of the store. The store's lock guards its fields.
 type session struct {
 	info eventlog.Session // Head, Turns, LogBytes and ArtifactBytes are not kept up to date
-	// chain covers the log from its first event to its last; the last link is
-	// the segment that the session writes.
+	// chain covers the whole log, oldest first. The last link is the segment that the session writes.
 	chain []link
 	head  eventlog.Head
 	bytes uint64
 	// artifactBytes is the size of the stored artifacts, in bytes.
 	artifactBytes uint64
-	// moved is closed, and replaced, when the head moves, and closed forever
-	// when the session is deleted.
+	// moved is closed and replaced when the head moves. When the session is deleted, it is closed and not replaced.
 	moved chan struct{}
 }
 
@@ -66,7 +63,7 @@ func (s *Store) find(ctx context.Context, id string) (*session, error) {
 	return nil, &eventlog.NotFoundError{Kind: "session", Name: id}
 }
 
-// add makes a session whose log is the chain so far. The lock is held.
+// add makes a session whose log is that of the chain. The lock is held.
 func (s *Store) add(info eventlog.Session, chain []link, head eventlog.Head, size uint64) *session {
 	own := newSegment(head.Seq)
 	s.made++
@@ -160,7 +157,7 @@ func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]ev
 	return page, nil
 }
 
-// ids are those of the sessions in order. The store is locked for reading at least.
+// ids returns the ids of the sessions in order. The lock is held, at least for reading.
 func (s *Store) ids() []string {
 	if known := s.order.Load(); known != nil {
 		return *known
@@ -209,7 +206,7 @@ func (s *Store) Fork(ctx context.Context, r eventlog.ForkRequest) (eventlog.Sess
 	return made.describe(), nil
 }
 
-// DeleteSession forgets a session and what no fork shares of it.
+// DeleteSession removes a session and everything of it that no fork shares.
 func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation, head *eventlog.Seq) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -233,10 +230,10 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 	return nil
 }
 
-// WaitErased returns at once: what is forgotten is nowhere.
+// WaitErased returns at once, because there is no copy of deleted data.
 func (s *Store) WaitErased(context.Context, eventlog.Incarnation) error { return nil }
 
-// Capabilities are those of a store that has no medium and hashes nothing.
+// Capabilities says that deletion erases, and that there is no hash chain and one writer.
 func (s *Store) Capabilities() eventlog.Capabilities {
 	return eventlog.Capabilities{Erases: true, OneWriter: true}
 }
@@ -248,7 +245,7 @@ func (s *Store) Healthy() error {
 	return s.check(context.Background())
 }
 
-// Close forgets everything.
+// Close removes everything.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,10 +257,10 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Lease always grants: no other process writes to the store.
+// Lease grants every lease, because no other process writes to the store.
 func (s *Store) Lease(ctx context.Context, id string, of eventlog.Incarnation, _ string, _ time.Duration) (bool, error) {
 	return eventlog.LeaseAlone(ctx, s, id, of)
 }
 
-// Release does nothing: nobody waits.
+// Release does nothing, because no other process waits for a lease.
 func (s *Store) Release(context.Context, string, eventlog.Incarnation, string) error { return nil }

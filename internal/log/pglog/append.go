@@ -96,7 +96,7 @@ func (s *Store) appendToKnown(ctx context.Context, id string, b eventlog.Batch, 
 	return settled{}, false, nil
 }
 
-// settle makes the result of Append: an uncertain error is for Commit.Wait to return.
+// settle makes the result of Append. An uncertain error is returned by Commit.Wait.
 func settle(receipts []eventlog.Receipt, err error) (settled, error) {
 	if lost, ok := errors.AsType[uncertainError](err); ok {
 		return settled{err: lost.error}, nil
@@ -125,7 +125,7 @@ func (s *Store) appendOnce(ctx context.Context, id string, b eventlog.Batch, pre
 	return settle(admission.Receipts, err)
 }
 
-// admit admits a batch to the session that was found. If there was none, it makes f.session for a new one.
+// admit admits a batch to the session that was found. If there was none, it sets f.session to a new one.
 func (f *finding) admit(id string, b eventlog.Batch, prepared eventlog.PreparedBatch, encoded []encodedEvent) (eventlog.Admission, error) {
 	switch {
 	case b.Of == nil:
@@ -179,11 +179,11 @@ func (w *write) add(a eventlog.Admission, encoded []encodedEvent, b eventlog.Bat
 	return nil
 }
 
-// finding is what one statement read: a session, and what it knows of a batch's event_ids, by their hashes.
+// finding is the result of one statement: a session, and what its log knows of a batch's event_ids, by their hashes.
 type finding struct {
 	session *session // nil if there is none
 	known   map[string]eventlog.Known
-	// waits is set where the server's commits wait for standbys.
+	// waits is set if the server's commits wait for standbys.
 	waits bool
 }
 
@@ -209,8 +209,8 @@ func (s *Store) loadFor(ctx context.Context, id string, events []encodedEvent) (
 	return f, nil
 }
 
-// confirmFor is loadFor, but what it finds is durable on the standbys, as after a commit. Its errors are those of
-// commit.
+// confirmFor does the same as loadFor, but what it finds is durable on the standbys, as after a commit. Its errors
+// are commit's.
 func (s *Store) confirmFor(ctx context.Context, id string, events []encodedEvent) (f *finding, err error) {
 	err = s.commit(ctx, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
 		rows, _ := conn.Query(ctx, findAndConfirm, []byte(id), hashesOf(events)) // the error is the rows' as well

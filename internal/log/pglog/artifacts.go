@@ -13,7 +13,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// validateArtifacts is eventlog's check, and refuses seqs that are too great for the database.
+// validateArtifacts makes eventlog's checks, and refuses seqs that are too large for the database.
 func validateArtifacts(all []eventlog.Artifact) error {
 	for _, a := range all {
 		if a.Seq > math.MaxInt64 {
@@ -23,7 +23,7 @@ func validateArtifacts(all []eventlog.Artifact) error {
 	return eventlog.ValidateArtifacts(all)
 }
 
-// number is a seq as a bigint. A seq that is too great becomes the greatest, which is after every event.
+// number returns a seq as a bigint. A seq that is too large becomes the largest bigint, which is after every event.
 func number(seq eventlog.Seq) int64 { return int64(min(seq, math.MaxInt64)) }
 
 func keyOf(a eventlog.Artifact) string { return fmt.Sprintf("%s/%d/%s", a.Kind, a.Seq, a.ID) }
@@ -117,11 +117,11 @@ func (s *Store) artifact(ctx context.Context, id, kind string, seq eventlog.Seq,
 const (
 	// The first page has firstPage rows. Pages grow up to lastPage rows, or up to pageBytes.
 	firstPage, lastPage = 8, 512
-	// pageBytes is about how much a page holds.
+	// pageBytes is about how many bytes a page has.
 	pageBytes = 1 << 20
 )
 
-// nextPage is how many rows to read after a page of so many rows and bytes.
+// nextPage returns how many rows to read after a page with these numbers of rows and bytes.
 func nextPage(rows, size int) int { return max(1, min(2*rows, lastPage, rows*pageBytes/max(size, 1))) }
 
 // Artifacts yields the artifacts of the query.
@@ -211,8 +211,8 @@ func (s *Store) readTail(ctx context.Context, id, kind string) (tail, error) {
 	return t, nil
 }
 
-// artifactPage returns up to limit artifacts of the query. The first call sets of to the session's incarnation;
-// later calls fail if that was deleted. version is set to the session's version as of the page.
+// artifactPage returns up to limit artifacts of the query. The first call sets of to the session's incarnation; later
+// calls fail if that was deleted. version is set to the session's version when the page was read.
 func (s *Store) artifactPage(ctx context.Context, id string, of, version *int64, q eventlog.ArtifactQuery, limit int) ([]eventlog.Artifact, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -235,10 +235,9 @@ func (s *Store) artifactPage(ctx context.Context, id string, of, version *int64,
 	} else {
 		beyond = ""
 	}
-	// Of the versions that the session shows, that of the newest segment counts, and in it the newest.
-	// Each segment has its first ones looked up in the index, and the values are read of those alone that
-	// come first of all. OFFSET keeps the server from making a join of the older versions, which would go
-	// over all artifacts of the kind.
+	// Of the versions that the session shows, the newest in the newest segment counts. For each segment the first
+	// ones are looked up in the index. The values are read only of those that come first in all segments. OFFSET
+	// prevents the server from making a join with the older versions, which would read all artifacts of the kind.
 	sql := `SELECT s.incarnation, s.version, p.seq, p.id, (SELECT v.value FROM contextd_artifacts v
 			WHERE v.segment = p.segment AND v.kind = $3 AND v.seq = p.seq AND v.id = p.id AND v.put = p.put)
 		FROM contextd_sessions s LEFT JOIN LATERAL (
@@ -267,7 +266,8 @@ func (s *Store) artifactPage(ctx context.Context, id string, of, version *int64,
 	return page, failure(ctx, err)
 }
 
-// ArtifactKinds returns the kinds of the session's artifacts. Of each kind one row of each segment is looked up in the index.
+// ArtifactKinds returns the kinds of the session's artifacts. For each kind it looks up one row of each segment in
+// the index.
 func (s *Store) ArtifactKinds(ctx context.Context, id string) ([]string, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

@@ -5,7 +5,7 @@ import "time"
 // clocksApart is how far the clocks of this machine and of the database may differ without a warning.
 const clocksApart = time.Minute
 
-// compareClocks warns, once, where the clocks differ: what one daemon dates, another deletes by its age.
+// compareClocks warns, once, if the clocks differ, because one daemon deletes by age what another daemon dated.
 func (s *Store) compareClocks(there time.Time) {
 	if s.opts.Clock == nil {
 		return

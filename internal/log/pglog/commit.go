@@ -10,19 +10,19 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// A server whose commits wait for a synchronous standby shows others what it has committed although
-// the standby may not have it, where the wait was cancelled or the server was started again. So
+// A server whose commits wait for a synchronous standby may show others a commit that the standby does not have: if
+// the wait was cancelled, or if the server was restarted. So
 //
-//   - a commit whose wait was cancelled is not acknowledged, although the server calls it done;
-//   - what a call finds, and acknowledges because it finds it, is confirmed first: by a commit of its
-//     own, whose place in the server's log is after it, and which finds it on the same server.
+//   - a commit whose wait was cancelled is not acknowledged, although the server reports a success;
+//   - a commit that a call finds, and acknowledges because of that, is confirmed first, by a commit of its own that
+//     finds it on the same server and is after it in the server's log.
 
-// uncertainError says that a write may have happened: the server's answer is lost.
+// uncertainError says that a write may have happened, because the server's answer was lost.
 type uncertainError struct{ error }
 
 func (e uncertainError) Unwrap() error { return e.error }
 
-// errUnconfirmed says that a commit is visible, and may not be on the standby.
+// errUnconfirmed says that a commit is visible but may not be on the standby.
 var errUnconfirmed = errors.New("the wait for the synchronous standby was cancelled")
 
 // unconfirmed is set in a connection's CustomData when the wait of a commit was cancelled.
@@ -43,9 +43,8 @@ func cancelledWait(c *pgx.Conn) bool {
 	return marks[unconfirmed] != nil
 }
 
-// commit runs write, which sends its statements on one connection; they do not stop half-way if the caller goes away.
-// Its errors are nil, errLost if another writer came first and nothing was stored, an uncertainError, or another
-// failure.
+// commit runs write, which sends its statements on one connection. They do not stop half-way if ctx ends. The error
+// is nil, errLost if another writer came first and nothing was stored, an uncertainError, or another failure.
 func (s *Store) commit(ctx context.Context, write func(context.Context, *pgxpool.Conn) error) error {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.opts.Timeout)
 	defer cancel()
@@ -80,21 +79,21 @@ func wrote(err error) error {
 	return uncertainError{failure(context.Background(), err)}
 }
 
-// endedBetween reports whether a server, or a pooler before it, may send the error after the commit was made: failed
-// connections (class 08) and terminated statements and servers (57).
+// endedBetween reports whether a server, or a pooler before it, may send this error although the commit was made:
+// those of failed connections (class 08) and of terminated statements and servers (57).
 func endedBetween(state string) bool {
 	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57")
 }
 
 const (
-	// standbys yields which synchronous standbys the server waits for, empty if none.
+	// standbys yields the synchronous standbys for which the server waits; empty if there are none.
 	standbys = `COALESCE(current_setting('synchronous_standby_names', true), '')`
-	// confirming yields true, and has the statement's commit wait for the standbys.
+	// confirming yields true, and makes the statement's commit wait for the standbys.
 	confirming = `(SELECT pg_logical_emit_message(true, 'contextd', '') IS NOT NULL)`
 )
 
-// confirm makes sure that a session's presence, or absence if there is false, is as durable as a commit. It returns
-// errLost if that has changed.
+// confirm makes sure that a session's existence, or its absence if there is false, is as durable as a commit. It
+// returns errLost if that has changed.
 func (s *Store) confirm(ctx context.Context, id string, there bool) error {
 	return s.commit(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {
 		const present = `SELECT EXISTS (SELECT 1 FROM contextd_sessions WHERE id = $1), `

@@ -7,12 +7,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// copying is the version of a row of contextd_schema that is there until all of another store was copied into this one,
-// where the copy began with an empty one. Its name names that store. Programs that do not know it take it for a schema of
-// a later program.
+// copying is the version of a row of contextd_schema that marks the target of an unfinished copy into an empty store.
+// The row's name is the source's. Programs that do not know the row treat the schema as one of a later program.
 const copying = `1099511627776`
 
-// CopyingError says that a store may have only a part of what is copied into it.
+// CopyingError says that a store may have only a part of the store that is copied into it.
 type CopyingError struct {
 	From string // the store that is copied
 }
@@ -21,7 +20,7 @@ func (e *CopyingError) Error() string {
 	return fmt.Sprintf("a copy of %s into this database is under way or was interrupted: contextd copy goes on with it", e.From)
 }
 
-// mark marks a store without sessions for a copy, or refuses one that is marked for another.
+// mark marks a store without sessions as the target of a copy, or refuses one that is marked for another copy.
 func (s *Store) mark(ctx context.Context, conn *pgx.Conn) error {
 	var began string
 	err := conn.QueryRow(ctx, `SELECT COALESCE(MAX(name), '') FROM contextd_schema WHERE version = `+copying).Scan(&began)
@@ -42,8 +41,8 @@ func (s *Store) mark(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// Copied says that all was copied into a store that was opened with Options.Copying: from now on it is opened without,
-// too.
+// Copied says that the copy into a store that was opened with Options.Copying is complete. From now on the store can
+// be opened without that option, too.
 func (s *Store) Copied(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return err

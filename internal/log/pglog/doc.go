@@ -1,8 +1,9 @@
-// Package pglog is the event log in PostgreSQL: many processes may write to one store.
+// Package pglog is an eventlog.Store in PostgreSQL, to which several processes may write.
 //
-// A write is one statement. It advances the session's version only from the version that the process read before, and
-// stores nothing else unless it does. So its commit decides whether another writer came first. No lock is held while
-// this process works, except in a deletion.
+// A write is one statement. It stores something only if the session still has the version that the process read
+// before, and then changes the version. So the commit decides whether another writer came first. Only a deletion
+// holds locks while this process works.
 //
-// The SQL is plain: no extension, no advisory lock. Where a server or pooler lacks LISTEN and NOTIFY, waiters poll.
+// The SQL needs no extensions and no advisory locks. If a server or pooler does not have LISTEN and NOTIFY, waiters
+// poll.
 package pglog

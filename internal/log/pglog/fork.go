@@ -66,10 +66,9 @@ func (s *session) share(at eventlog.Seq) (shared []link) {
 	return shared
 }
 
-// DeleteSession removes a session and every row that no fork shows. Unlike other writes it locks
-// rows while it works: those of the sessions that write the segments which it shows, so that none
-// puts an artifact meanwhile, and a share, so that of two deletions the later one sees what the
-// earlier one left.
+// DeleteSession removes a session and every row that no fork shows. Unlike other writes it locks rows while it works.
+// It locks the sessions that write the segments of this session, so that none of them puts an artifact meanwhile. And
+// it locks a share, so that of two deletions the later one sees the result of the earlier one.
 func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarnation, head *eventlog.Seq) error {
 	if err := s.enter(ctx); err != nil {
 		return err
@@ -94,7 +93,7 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 				return remove(ctx, tx, found, head)
 			})
 			if errors.As(err, &mismatch) {
-				return nil // the server deleted it at an attempt whose answer was lost
+				return nil // an earlier attempt, whose answer was lost, deleted it
 			}
 			return err
 		})
@@ -111,7 +110,7 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 	})
 }
 
-// remove returns pgx.ErrNoRows if the session is gone.
+// remove removes a session. It returns pgx.ErrNoRows if the session does not exist any more.
 func remove(ctx context.Context, tx pgx.Tx, found *session, head *eventlog.Seq) error {
 	own, links := found.incarnation(), found.links()
 	segments := make([]int64, len(links))
@@ -132,7 +131,7 @@ func remove(ctx context.Context, tx pgx.Tx, found *session, head *eventlog.Seq) 
 		return err
 	}
 	b := &pgx.Batch{}
-	// All that show one of the segments show the first, so who has its first share is alone.
+	// All sessions that show one of the segments show the first one, so the holder of its first share is alone.
 	b.Queue(`SELECT 1 FROM contextd_shares WHERE segment = $1 ORDER BY incarnation LIMIT 1 FOR UPDATE`, segments[0])
 	b.Queue(`DELETE FROM contextd_shares WHERE incarnation = $1`, own)
 	b.Queue(`UPDATE contextd_sessions SET version = `+nextVersion+` WHERE incarnation = ANY($1)`, segments)
@@ -142,7 +141,7 @@ func remove(ctx context.Context, tx pgx.Tx, found *session, head *eventlog.Seq) 
 		if l.puts == 0 {
 			continue // it showed none
 		}
-		// An artifact is shown by who has its put and not that of the next version.
+		// A session shows an artifact if it shows the artifact's put and not the put of the next version.
 		b.Queue(`DELETE FROM contextd_artifacts a WHERE segment = $1 AND NOT EXISTS (
 			SELECT 1 FROM contextd_shares h WHERE h.segment = $1 AND h.up_to >= a.seq AND h.puts >= a.put
 			AND h.puts <= COALESCE((SELECT n.put - 1 FROM contextd_artifacts n WHERE n.segment = $1 AND n.kind = a.kind
@@ -151,8 +150,8 @@ func remove(ctx context.Context, tx pgx.Tx, found *session, head *eventlog.Seq) 
 	return tx.SendBatch(ctx, b).Close()
 }
 
-// headIs returns *eventlog.HeadMismatchError where a locked session has another head than was asked
-// for, and pgx.ErrNoRows if it is gone.
+// headIs returns *eventlog.HeadMismatchError if a locked session has another head than want, and pgx.ErrNoRows if the
+// session does not exist any more.
 func headIs(ctx context.Context, tx pgx.Tx, incarnation int64, want *eventlog.Seq) error {
 	if want == nil {
 		return nil
@@ -167,7 +166,7 @@ func headIs(ctx context.Context, tx pgx.Tx, incarnation int64, want *eventlog.Se
 	return nil
 }
 
-// WaitErased returns at once: what is left of deleted rows goes when the database vacuums.
+// WaitErased returns at once: the database removes the bytes of deleted rows when it vacuums.
 func (s *Store) WaitErased(ctx context.Context, _ eventlog.Incarnation) error {
 	if err := s.enter(ctx); err != nil {
 		return err

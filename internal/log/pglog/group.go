@@ -12,18 +12,18 @@ import (
 	"github.com/contextd/contextd/internal/guard"
 )
 
-// groups batch appends to many sessions. While groupsAtOnce statements run, further appends wait, and one statement
-// then makes several of them in one transaction. They do not depend on each other: an append whose session has
-// changed, or is locked by another writer, is dropped from the transaction and made by a statement of its own.
+// groups batches appends to many sessions. While groupsAtOnce statements run, further appends wait. Then one
+// statement makes several of them in one transaction. They do not depend on each other: if a session has changed, or
+// another writer has locked it, its append is left to a statement of its own.
 type groups struct {
 	mu      sync.Mutex
 	running int
-	waiting []*queued // in the order they came
+	waiting []*queued // oldest first
 }
 
 const (
 	groupsAtOnce = 4
-	// groupWrites and groupBytes bound a group. What is larger than groupBytes joins none.
+	// groupWrites and groupBytes bound a group. A write that is larger than groupBytes joins no group.
 	groupWrites = 64
 	groupBytes  = 1 << 20
 )
@@ -32,7 +32,7 @@ const (
 type queued struct {
 	*write
 	bytes int
-	done  chan error // is sent errAlone where the write is to be made by itself
+	done  chan error // receives errAlone if the write must be made by itself
 }
 
 // errAlone says that a write had no part in the transaction of its group.
@@ -54,7 +54,7 @@ const appendGroup = `WITH wanted AS (SELECT * FROM unnest($1::bigint[], $2::bigi
 	SELECT incarnation, version, artifact_bytes FROM moved`
 
 // runGrouped makes a write of events to an existing session: at once if few statements run, else in a group. Its
-// errors are those of run.
+// errors are run's.
 func (s *Store) runGrouped(ctx context.Context, w *write) error {
 	size := 0
 	for _, r := range w.records {
@@ -89,7 +89,7 @@ func (s *Store) runGrouped(ctx context.Context, w *write) error {
 	return err
 }
 
-// join puts a write into the queue. nil says that the caller may make it at once, and must call next after that.
+// join puts a write into the queue. If it returns nil, the caller makes the write at once and must then call next.
 func (g *groups) join(w *write, size int) *queued {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -102,7 +102,7 @@ func (g *groups) join(w *write, size int) *queued {
 	return q
 }
 
-// quit removes a write from the queue; it reports false if a group has taken it.
+// quit removes a write from the queue; false if a group has already taken it.
 func (g *groups) quit(q *queued) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -135,7 +135,7 @@ func (g *groups) next() (group []*queued) {
 	return group
 }
 
-// runGroups makes a group's writes and those of the groups after it, until nobody waits.
+// runGroups makes the writes of a group and of the groups after it, until none wait.
 func (s *Store) runGroups(group []*queued) {
 	for ; len(group) > 0; group = s.groups.next() {
 		err := guard.Run(s.logger, "appending a group", func() error { return s.runGroup(group) })
@@ -151,7 +151,7 @@ func (s *Store) runGroups(group []*queued) {
 	}
 }
 
-// end reports how the write ended; only the first call counts.
+// end reports the result of the write. Only the first call counts.
 func (q *queued) end(err error) {
 	select {
 	case q.done <- err:
@@ -159,7 +159,7 @@ func (q *queued) end(err error) {
 	}
 }
 
-// runGroup makes writes in one transaction, and ends those that succeeded. Its errors are those of commit.
+// runGroup makes writes in one transaction, and ends those that succeeded. Its errors are commit's.
 func (s *Store) runGroup(group []*queued) error {
 	var incarnations, versions, heads, segments, seqs, logBytes []int64
 	var states, idHashes, digests, records, eventHeads, chains [][]byte

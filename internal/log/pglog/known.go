@@ -13,33 +13,33 @@ import (
 // cached state without reading, because its commit decides whether that still holds. And the reads within one call
 // (eventlog.OneCall) use the cache once the first of them has found the session unchanged.
 //
-// The cache holds one version of a session. A version is a count with random digits after it: if a failover takes
-// back writes that were not acknowledged, another write that reaches the same count has other digits. So it is with
-// incarnations, whose sequence a restored backup takes back.
+// The cache has one version of a session. A version is a count with random digits after it: if a failover takes back
+// writes that were not acknowledged, another write that reaches the same count has other digits. Incarnations have
+// random digits, too, because a restored backup takes back their sequence.
 
 // versionDigits is how many versions share a count.
 const versionDigits = 1 << 24
 
-// firstVersion and nextVersion are SQL for a version of count 0, and for one that follows.
+// firstVersion and nextVersion are SQL for a version with count 0, and for the next version.
 const (
 	firstVersion = `floor(random() * 16777216)::bigint`
 	nextVersion  = `(version / 16777216 + 1) * 16777216 + ` + firstVersion
-	// nextIncarnation is SQL for a new incarnation, or a number that no other process has.
+	// nextIncarnation is SQL for a new incarnation, or for a number that no other process has.
 	nextIncarnation = `nextval('contextd_incarnations') * 16777216 + ` + firstVersion
 )
 
-// known is what is cached of a session. It is immutable.
+// known has what is cached of a session. It is immutable.
 type known struct {
 	session *session
 	tails   map[string]tail // of artifacts, by kind
 	// read is the last event up to which the whole log was read, and readBytes the log's size up to there; noNews if
 	// it was not.
 	read, readBytes int64
-	// looked is the head as of the last call's check; 0 if there was none.
+	// looked is the head at the last call's check; 0 if there was none.
 	looked int64
 }
 
-// tail holds the newest artifacts of a kind, oldest first; all of them if complete.
+// tail has the newest artifacts of a kind, oldest first; all of them if complete.
 type tail struct {
 	artifacts []eventlog.Artifact
 	complete  bool
@@ -51,7 +51,7 @@ const (
 	tailBytes  = 64 << 10
 	// knownBytes bounds the cache of all sessions.
 	knownBytes = 32 << 20
-	// knownOverhead is about what a session takes beside its artifacts.
+	// knownOverhead is about how many bytes a session takes besides its artifacts.
 	knownOverhead = 2 << 10
 )
 
@@ -70,7 +70,7 @@ func (t tail) size() (size int) {
 	return size
 }
 
-// size is about what a session's labels, settings and open calls take.
+// size returns about how many bytes a session's labels, settings and open calls take.
 func (s *session) size() uint64 {
 	size := uint64(len(s.info.Settings) + 64*len(s.shared))
 	for k, v := range s.info.Labels {
@@ -248,7 +248,7 @@ func (m *memory) wrote(before, now *session, put []eventlog.Artifact) {
 	})
 }
 
-// read caches a kind's tail that was read at a version of the session, if that version is the cached one.
+// read caches the tail of a kind that was read at a version of the session, if that is the cached version.
 func (m *memory) read(id string, incarnation, version int64, kind string, t tail) {
 	m.change(id, func(old *known) *known {
 		if old == nil || old.session.incarnation() != incarnation || old.session.version != version {
@@ -264,7 +264,7 @@ func (m *memory) read(id string, incarnation, version int64, kind string, t tail
 	})
 }
 
-// readTo notes that the log was read up to the session's head.
+// readTo records that the log was read up to the session's head.
 func (m *memory) readTo(of *session) {
 	m.change(of.info.ID, func(old *known) *known {
 		if old == nil || old.session.incarnation() != of.incarnation() || old.read == int64(of.info.Head) {
@@ -276,7 +276,7 @@ func (m *memory) readTo(of *session) {
 	})
 }
 
-// look notes that a call has checked the session.
+// look records that a call has checked the session.
 func (m *memory) look(at *session) {
 	m.change(at.info.ID, func(old *known) *known {
 		if old == nil || old.session.incarnation() != at.incarnation() || old.looked == int64(at.info.Head) {
@@ -288,8 +288,8 @@ func (m *memory) look(at *session) {
 	})
 }
 
-// look is what a call learnt when it checked a session: the events after the last one read before, and the chain after
-// the event that was the head when the call before it checked.
+// look has what a call read when it checked a session: the events after the last one read before, and the chain after
+// the event that was the head at the previous call's check.
 type look struct {
 	of     int64 // the incarnation
 	news   []storedEvent
@@ -314,8 +314,8 @@ type lookKey struct {
 	id string
 }
 
-// looked returns the cached session if the call has checked it already, or need not (eventlog.FromMemory). nil means
-// that the caller must load it.
+// looked returns the cached session if the call has already checked it, or need not (eventlog.FromMemory). If it
+// returns nil, the caller must load the session.
 func (s *Store) looked(ctx context.Context, id string) (*known, *look) {
 	var l *look
 	if call := eventlog.CallOf(ctx); call != nil {

@@ -9,9 +9,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// takeLease yields a row if the session exists; the row says whether this process now has the lease. If several ask
-// at once, the later ones see what the first one wrote. A lease that ends much later than one that is taken now is of a
-// clock that was set back since.
+// takeLease yields a row if the session exists; the row says whether this process now has the lease. If several
+// processes ask at once, the later ones see what the first one wrote. A lease that ends much later than one that is
+// taken now was taken before the clock was set back, and does not count.
 const takeLease = `WITH wanted AS (SELECT incarnation FROM contextd_sessions WHERE id = $1 AND ($2 = 0::bigint OR incarnation = $2)),
 	taken AS (INSERT INTO contextd_leases AS l (incarnation, work, holder, expires)
 		SELECT incarnation, $3, $4, clock_timestamp() + $5 FROM wanted

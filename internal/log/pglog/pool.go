@@ -10,18 +10,19 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// pool is the connections that statements use. A server may have fewer connections for this process than Options allow:
-// its other clients have them. A statement that is refused one waits like a statement that finds all of the pool's taken.
+// pool has the connections that statements use. The server may have fewer connections for this process than Options
+// permit, because other clients use them. A statement whose connection is refused waits, like one that finds all
+// connections in use.
 type pool struct {
 	all *pgxpool.Pool
-	// room has a place for each connection. A statement holds one while it has, or waits for, a connection.
+	// room has a place for each connection. A statement has a place while it has, or waits for, a connection.
 	room *semaphore.Weighted
-	// waits and waited are of statements that waited for a place.
+	// waits and waited are the number and the total time of waits for a place.
 	waits, waited atomic.Int64
 }
 
-// askAgain is how long a place is taken out of the room after the server refused a connection for it: until then
-// statements use the connections that there are, and after it one of them asks the server again.
+// askAgain is how long a place is not used after the server refused a connection for it. Until then statements use
+// the existing connections; after that one of them asks the server again.
 const askAgain = time.Second
 
 func newPool(ctx context.Context, config *pgxpool.Config) (*pool, error) {
@@ -53,7 +54,7 @@ func (p *pool) acquire(ctx context.Context) (conn *pgxpool.Conn, release func(),
 	}
 }
 
-// enter takes a place in the room.
+// enter waits for a place in the room.
 func (p *pool) enter(ctx context.Context) error {
 	if p.room.TryAcquire(1) {
 		return nil
@@ -65,7 +66,7 @@ func (p *pool) enter(ctx context.Context) error {
 	return err
 }
 
-// Query is that of pgxpool.Pool. The rows must be closed.
+// Query does the same as pgxpool.Pool's Query. The caller must close the rows.
 func (p *pool) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	conn, release, err := p.acquire(ctx)
 	if err != nil {
@@ -79,7 +80,7 @@ func (p *pool) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, er
 	return &rows{found, release}, nil
 }
 
-// QueryRow is that of pgxpool.Pool. The row must be scanned.
+// QueryRow does the same as pgxpool.Pool's QueryRow. The caller must scan the row.
 func (p *pool) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	conn, release, err := p.acquire(ctx)
 	if err != nil {
@@ -88,7 +89,7 @@ func (p *pool) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	return row{conn.QueryRow(ctx, sql, args...), release}
 }
 
-// Exec runs a statement whose result is not of interest.
+// Exec runs a statement without a result.
 func (p *pool) Exec(ctx context.Context, sql string, args ...any) error {
 	conn, release, err := p.acquire(ctx)
 	if err != nil {
@@ -99,7 +100,7 @@ func (p *pool) Exec(ctx context.Context, sql string, args ...any) error {
 	return err
 }
 
-// rows and row give their connection back once they are read.
+// rows and row give their connection back when they have been read.
 type (
 	rows struct {
 		pgx.Rows
@@ -124,7 +125,7 @@ func (r row) Scan(into ...any) error {
 	return r.Row.Scan(into...)
 }
 
-// failed is the rows, or the row, of a statement that had no connection.
+// failed is the rows, or the row, of a statement that got no connection.
 type failed struct {
 	pgx.Rows
 	err error

@@ -15,7 +15,7 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// migrations are the steps from an empty schema to that of this program: the first has number 1.
+// migrations are the steps from an empty schema to this program's. The first has number 1.
 var migrations = func() (all []migration) {
 	paths, _ := fs.Glob(migrationFiles, "migrations/*.sql")
 	for _, path := range paths { // in the order of their names
@@ -29,13 +29,13 @@ type migration struct{ name, sql string }
 
 // SchemaError says that the database's schema is not the one that this program needs.
 type SchemaError struct {
-	// Version is the schema's, Known the newest that this program has.
+	// Version is the schema's version, Known the newest version that this program knows.
 	Version, Known int
-	// Foreign is set where tables with the store's names are not the store's: it says which.
+	// Foreign is set if tables with the store's names are not the store's, and says which.
 	Foreign error
 }
 
-// Unwrap returns what is foreign.
+// Unwrap returns Foreign.
 func (e *SchemaError) Unwrap() error { return e.Foreign }
 
 func (e *SchemaError) Error() string {
@@ -74,11 +74,11 @@ func checkSchema(ctx context.Context, q querier) error {
 	return err
 }
 
-// migrateAttempts is how often a step is tried that other processes try as well.
+// migrateAttempts is how often a step is tried if other processes try it, too.
 const migrateAttempts = 100
 
-// migrate applies the migrations that are missing, each in a transaction of its own. Of several
-// processes that do it at once, each step is done by one.
+// migrate applies the missing migrations, each in a transaction of its own. If several processes migrate at once,
+// each step is made by one of them.
 func migrate(ctx context.Context, conn *pgx.Conn) error {
 	var lost error
 	for range migrateAttempts {
@@ -105,14 +105,14 @@ func migrate(ctx context.Context, conn *pgx.Conn) error {
 	return &SchemaError{Foreign: lost}
 }
 
-// present reports whether the table of migrations is there.
+// present reports whether the table of migrations exists.
 func present(ctx context.Context, q querier) bool {
 	version, err := schemaVersion(ctx, q)
 	return err == nil && version > 0
 }
 
-// migrateOnce applies the next migration, if there is one. The row of version 0 is what those who
-// migrate at once queue for.
+// migrateOnce applies the next migration, if there is one. Processes that migrate at once queue for the lock of the
+// row with version 0.
 func migrateOnce(ctx context.Context, tx pgx.Tx) error {
 	const table = `CREATE TABLE IF NOT EXISTS contextd_schema (version bigint PRIMARY KEY, name text NOT NULL, applied timestamptz NOT NULL DEFAULT now())`
 	const queue = `INSERT INTO contextd_schema (version, name) VALUES (0, 'empty') ON CONFLICT (version) DO UPDATE SET name = 'empty'`
@@ -133,7 +133,7 @@ func migrateOnce(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// What a server says of a statement that failed.
+// The server's codes of failed statements.
 const (
 	undefinedTable        = "42P01"
 	undefinedColumn       = "42703"
@@ -149,7 +149,7 @@ const (
 	insufficientPrivilege = "42501"
 )
 
-// sqlState is the server's code of an error; empty if the error is not the server's.
+// sqlState returns the server's code of an error; empty if the error is not the server's.
 func sqlState(err error) string {
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return refused.Code
@@ -157,7 +157,7 @@ func sqlState(err error) string {
 	return ""
 }
 
-// mayRetry reports whether a transaction was undone only because of another one.
+// mayRetry reports whether a transaction failed only because of another one.
 func mayRetry(state string) bool {
 	return state == serializationFailure || state == deadlockDetected
 }
@@ -189,7 +189,7 @@ func Migrate(ctx context.Context, dsn string) error {
 	return connected(ctx, dsn, func(conn *pgx.Conn) error { return migrate(ctx, conn) })
 }
 
-// connected calls f with a connection of its own.
+// connected calls f with a new connection.
 func connected(ctx context.Context, dsn string, f func(*pgx.Conn) error) error {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// unbounded is the bound of what a session shows of the segment that it writes: the greatest number
-// that the database has.
+// unbounded is a session's bound in the segment that it writes: the largest number that the database has.
 const unbounded = math.MaxInt64
 
 // link is a session's share in a segment: the events up to upTo, and those artifacts up to upTo that are among the
@@ -25,22 +24,22 @@ type link struct{ segment, base, upTo, puts int64 }
 
 // session is a session as it was at its version.
 type session struct {
-	info    eventlog.Session // as it is returned
+	info    eventlog.Session // as callers get it
 	version int64
 	shared  []link // of the sessions that it was forked from, oldest first
 	at      state
 	puts    int64
 }
 
-// incarnation is the number of the session's own segment as well.
+// incarnation returns the session's incarnation, which is also the number of its own segment.
 func (s *session) incarnation() int64 { return int64(s.info.Incarnation) }
 
-// links cover the whole log, oldest first.
+// links returns the links that cover the whole log, oldest first.
 func (s *session) links() []link {
 	return append(slices.Clone(s.shared), link{segment: s.incarnation(), base: int64(s.info.ForkSeq), upTo: unbounded, puts: unbounded})
 }
 
-// linkOf is the link that has an event of the session.
+// linkOf returns the link that has an event of the session.
 func (s *session) linkOf(seq eventlog.Seq) link {
 	all := s.links()
 	return all[slices.IndexFunc(all, func(l link) bool { return int64(seq) <= l.upTo })]
@@ -54,10 +53,10 @@ type state struct {
 	chain  [sha256.Size]byte
 }
 
-// sessionColumns are those that columns takes.
+// sessionColumns are the columns of a session, in the order of the fields of columns.
 const sessionColumns = `s.id, s.incarnation, s.version, s.info, s.head, s.state, s.puts, s.artifact_bytes`
 
-// columns are what a row has in sessionColumns.
+// columns has the values of a row for sessionColumns.
 type columns struct {
 	id, info, state                                []byte
 	incarnation, version, head, puts, artifactSize int64
@@ -102,7 +101,7 @@ func (s *state) chainHead() []byte {
 	return slices.Clone(s.chain[:])
 }
 
-// encodeInfo is what never changes of a session.
+// encodeInfo encodes the fields of a session that never change.
 func encodeInfo(from eventlog.Session, shared []link) ([]byte, error) {
 	m := &storagev1.Session{
 		CreateSeconds: from.CreateTime.Unix(), CreateNanos: int32(from.CreateTime.Nanosecond()),
@@ -163,7 +162,7 @@ func (s *Store) load(ctx context.Context, id string) (*session, error) {
 const (
 	// noNews asks for no events.
 	noNews = math.MaxInt64
-	// newsLength is how many events load fetches along with a session at most.
+	// newsLength is the most events that load fetches with a session.
 	newsLength = 64
 )
 
@@ -188,8 +187,8 @@ func (s *Store) Session(ctx context.Context, id string) (eventlog.Session, error
 // sessionPage is how many sessions are read at once.
 const sessionPage = 256
 
-// ListSessions returns sessions in the order of their ids. It reads every session between the bounds and compares the
-// labels here.
+// ListSessions returns sessions in the order of their ids. It reads every session between the bounds, and compares
+// labels in this process.
 func (s *Store) ListSessions(ctx context.Context, q eventlog.SessionQuery) ([]eventlog.Session, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

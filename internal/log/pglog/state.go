@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// completeUpTo is how many open calls are written in full with every event's head.
+	// completeUpTo is the most open calls that are written in full with every event's head.
 	completeUpTo = 16
-	// completeEvery bounds how many events are read to know the head after one.
+	// completeEvery is the most events that are read to find the head after one.
 	completeEvery = 64
 )
 
-// after returns the state after an event, and that event's head as it is stored.
+// after returns the state after an event, and the event's head in its stored form.
 func (s state) after(f eventlog.FreshEvent, record []byte, update time.Time, first bool) (state, []byte, error) {
 	seq := f.Event.Seq
 	s.head.Apply(seq, f.Change)
@@ -38,7 +38,7 @@ func (s state) after(f eventlog.FreshEvent, record []byte, update time.Time, fir
 	return s, head, nil
 }
 
-// message is the state as a complete head without the chain.
+// message returns the state as a complete head without the chain.
 func (s *state) message() *storagev1.Head {
 	return &storagev1.Head{
 		Turns: s.head.Turns, LastGroup: s.head.LastGroup, LogBytes: s.bytes,
@@ -47,7 +47,7 @@ func (s *state) message() *storagev1.Head {
 	}
 }
 
-// encode is the state as it is kept with the session.
+// encode returns the state in the form that is stored with the session.
 func (s *state) encode() ([]byte, error) {
 	m := s.message()
 	m.Chain = s.chain[:]
@@ -77,7 +77,7 @@ func (s *state) apply(seq eventlog.Seq, m *storagev1.Head, chain []byte) {
 	copy(s.chain[:], chain)
 }
 
-// chainOver is the chain after an event.
+// chainOver returns the chain after an event.
 func chainOver(before [sha256.Size]byte, record, head []byte) (after [sha256.Size]byte) {
 	h := sha256.New()
 	h.Write(before[:])

@@ -7,12 +7,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Pool is how the connections to the database are used.
+// Pool says how the connections to the database are used.
 type Pool struct {
-	// Used are the connections that statements have, Idle the others, and Max the most that there may
-	// be of both.
+	// Used is how many connections statements have, Idle how many are open and not used, and Max the most of both
+	// together.
 	Used, Idle, Max int64
-	// Waits is how often a statement had to wait for a connection, and Waited how long in all.
+	// Waits is how often statements had to wait for a connection, and Waited how long in total.
 	Waits  int64
 	Waited time.Duration
 }
@@ -27,12 +27,12 @@ func (s *Store) Pool() Pool {
 	}
 }
 
-// Table is what the database knows of a table without reading it.
+// Table has what the database knows of a table without reading it.
 type Table struct {
 	Name string
-	// Rows and Dead are estimates, of rows and of what a vacuum would free.
+	// Rows and Dead are estimates: of the rows, and of the rows that a vacuum would free.
 	Rows, Dead int64
-	// Bytes are those of the table, Indexes those of its indexes.
+	// Bytes is the size of the table, Indexes the size of its indexes.
 	Bytes, Indexes int64
 }
 

@@ -14,27 +14,26 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Options are how a store is opened. The zero value is complete.
+// Options configure a store. The zero value is valid.
 type Options struct {
 	Logger *slog.Logger
-	// MaxConnections bounds the pool; 0 is what the address says, or else the pool's own default.
-	// One more connection listens.
+	// MaxConnections is the most connections of the pool; 0 is the address's value or, if it has none, the pool's own
+	// default. One more connection listens.
 	MaxConnections int32
-	// Timeout bounds each statement; 0 is 30 seconds.
+	// Timeout is the time limit of each statement; 0 is 30 seconds.
 	Timeout time.Duration
 	// Migrate updates the schema on opening. Without it, the schema must be up to date.
 	Migrate bool
-	// Attempts is how often a write is tried that loses against other writers; 0 is 16.
+	// Attempts is how often a write is tried if other writers come first; 0 is 16.
 	Attempts int
-	// Poll is how often the heads are asked for that are waited for, whatever is notified; 0 is every
-	// half second.
+	// Poll is how often to read the heads for which calls wait, even if notifications come; 0 is half a second.
 	Poll time.Duration
-	// Copying, if set, names the store that is copied into this one. Where this one is empty, Open refuses it with another
-	// or no name until Copied was called.
+	// Copying, if set, names the store that is copied into this one. If this store is empty now, Open refuses it with
+	// another name or none until Copied was called.
 	Copying string
 	// Clock, if set, is compared with the database's.
 	Clock func() time.Time
-	// Tracer, if set, sees the statements that calls make.
+	// Tracer, if set, traces the statements of calls.
 	Tracer pgx.QueryTracer
 }
 
@@ -46,7 +45,7 @@ type Store struct {
 	// holder identifies this process in leases.
 	holder int64
 
-	// open is held, shared, by every call while it uses the database.
+	// open is locked for reading by every call while it uses the database.
 	open    sync.RWMutex
 	closed  bool          // guarded by open
 	closing chan struct{} // closed when Close begins
@@ -108,9 +107,9 @@ func connect(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, error) {
 	return conn, err
 }
 
-// registerTypes names the PostgreSQL types of the arguments of this package's statements. Only the
-// modes exec and simple_protocol of an address need them. pgx itself registers all types that it has, which
-// takes 1.4 MiB of a program, unless it is built with nopgxregisterdefaulttypes.
+// registerTypes registers the PostgreSQL types of the arguments of this package's statements. Only the address's
+// modes exec and simple_protocol need them. pgx itself registers all types that it has, unless it is built with
+// nopgxregisterdefaulttypes, which saves 1.4 MiB in the program.
 func registerTypes(conn *pgx.Conn) {
 	types := conn.TypeMap()
 	for _, value := range []any{0, int64(0)} {
@@ -132,7 +131,7 @@ func (e *AddressError) Error() string { return "the database's address: " + sent
 // Unwrap returns the cause.
 func (e *AddressError) Unwrap() error { return e.Cause }
 
-// ConnectError says that a database cannot be reached, or does not let the store in.
+// ConnectError says that a database cannot be reached, or refuses the login.
 type ConnectError struct{ Cause error }
 
 func (e *ConnectError) Error() string { return "connect to the database: " + sentence(e.Cause) }
@@ -143,8 +142,8 @@ func (e *ConnectError) Unwrap() error { return e.Cause }
 // sentence puts an error on one line: a connection error has a line for each host.
 func sentence(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-// prepare checks the schema, or brings it up to date, which takes as long as it takes: it may wait for another process
-// that does the same.
+// prepare checks the schema, or migrates it. It has no time limit for that, because it may wait for another process
+// that migrates.
 func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig) error {
 	limited, cancel := s.reading(ctx)
 	defer cancel()
@@ -186,7 +185,8 @@ func (s *Store) warnOfLoss(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// Capabilities are a hash chain. Deleted rows stay in the database's files until vacuum.
+// Capabilities says that there is a hash chain. There is no Erases, because deleted rows stay in the database's files
+// until a vacuum.
 func (s *Store) Capabilities() eventlog.Capabilities { return eventlog.Capabilities{Chain: true} }
 
 // enter begins a call that uses the database; leave ends it.
@@ -204,17 +204,18 @@ func (s *Store) enter(ctx context.Context) error {
 
 func (s *Store) leave() { s.open.RUnlock() }
 
-// reading bounds a statement that changes nothing.
+// reading returns a context with the time limit of a statement that changes nothing.
 func (s *Store) reading(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, s.opts.Timeout)
 }
 
-// writing bounds a statement that must not end half-way because its caller has gone.
+// writing returns a context with the time limit of a statement that must not stop half-way if the caller's context
+// ends.
 func (s *Store) writing(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), s.opts.Timeout)
 }
 
-// failure turns an error of the database into one of eventlog. ctx is the caller's.
+// failure converts an error of the database to one of eventlog. ctx is the caller's.
 func failure(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -233,7 +234,7 @@ func failure(ctx context.Context, err error) error {
 // errLost says that another writer came first.
 var errLost = errors.New("another writer came first")
 
-// retried makes a write until no other writer comes first, at most Options.Attempts times. what names the write in
+// retried tries a write until no other writer comes first, at most Options.Attempts times. what names the write in
 // the *eventlog.ConflictError.
 func (s *Store) retried(ctx context.Context, id, what string, write func() error) error {
 	for range s.opts.Attempts {
@@ -257,14 +258,14 @@ func (s *Store) Healthy() error {
 	return s.watch.healthy()
 }
 
-// Full reports whether the last write found no room, within a minute.
+// Full reports whether a write in the last minute found no room on the disk, and no write since succeeded.
 func (s *Store) Full() bool {
 	s.watch.mu.Lock()
 	defer s.watch.mu.Unlock()
 	return s.watch.full > 0
 }
 
-// Close waits for the calls under way and disconnects.
+// Close waits for the running calls and disconnects.
 func (s *Store) Close() error {
 	s.open.Lock()
 	if s.closed {

@@ -17,15 +17,14 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// channel is where processes notify each other which sessions have moved.
+// channel is the channel on which processes notify each other of sessions that have moved.
 const channel = "contextd"
 
 // notifiedAtOnce bounds how many sessions one notification names: a server takes less than 8000 bytes.
 const notifiedAtOnce = 256
 
-// watch wakes those who wait for sessions to move. What other processes write it learns of by
-// notifications, which are sent after the write and may be lost; so it asks now and then, for all
-// waiters at once.
+// watch wakes calls that wait for sessions to move. Other processes notify it of their writes, but notifications are
+// sent after the write and may be lost. So it also asks the database now and then, for all waiters at once.
 type watch struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -34,19 +33,19 @@ type watch struct {
 
 	mu      sync.Mutex
 	waiting map[eventlog.Incarnation]*signal
-	pending map[eventlog.Incarnation]bool // of which others are to be notified
+	pending map[eventlog.Incarnation]bool // of which to notify others
 	down    error                         // why the database does not take writes
-	doubt   func()                        // has the database probed now
-	full    int                           // for how many more probes the disk counts as full
+	doubt   func()                        // causes a probe of the database now
+	full    int                           // the number of further probes for which the disk counts as full
 	// listening is set while notifications come, if the server sends any.
 	listening bool
 }
 
-// signal is shared by all who wait for one session.
+// signal is shared by all calls that wait for one session.
 type signal struct {
 	moved   chan struct{} // closed when the session moves
 	waiters int
-	// seen is the least head that a waiter found, math.MaxInt64 before one has looked.
+	// seen is the least head that a waiter found; math.MaxInt64 if none has looked yet.
 	seen int64
 }
 
@@ -122,7 +121,7 @@ func (w *watch) listenOnce(ctx context.Context, s *Store, config *pgx.ConnConfig
 	}
 }
 
-// hearFor takes notifications until it is time for a probe.
+// hearFor receives notifications until it is time for a probe.
 func (w *watch) hearFor(ctx context.Context, conn *pgx.Conn) error {
 	quiet, cancel := context.WithTimeout(ctx, probeEvery)
 	defer cancel()
@@ -142,7 +141,7 @@ func (w *watch) hearFor(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// probeEvery is the time between two probes, and bounds how long a probe may take.
+// probeEvery is the time between two probes, and the time limit of a probe.
 const probeEvery = 5 * time.Second
 
 // probe returns why the database does not take writes, if it does not: it cannot be reached, is itself a standby, has no
@@ -178,7 +177,8 @@ func (s *Store) probe(ctx context.Context, conn *pgx.Conn) error {
 
 var errReadOnly = errors.New("the server takes no writes: it is a standby, or set to read only")
 
-// wrote learns how a write ended, and asks for a probe if that leaves open whether the database takes writes.
+// wrote records the result of a write, and causes a probe if the result does not show whether the database takes
+// writes.
 func (w *watch) wrote(err error) {
 	_, failed := errors.AsType[*eventlog.UnavailableError](err)
 	full := errors.As(err, new(*eventlog.FullError))
@@ -195,26 +195,26 @@ func (w *watch) wrote(err error) {
 	}
 }
 
-// fullProbes is for how many probes, a minute, the disk counts as full after a write that found no room: where nobody
-// writes, nobody finds out that there is some.
+// fullProbes is for how many probes, in total a minute, the disk counts as full after a write that found no room.
+// Without a limit it would count as full until the next write.
 const fullProbes = 12
 
-// probed notes that the database takes writes.
+// probed records that the database takes writes.
 func (w *watch) probed() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.full = max(w.full-1, 0)
 }
 
-// pause waits, but not longer than ctx.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	limited, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	<-limited.Done()
 }
 
-// notify notifies other processes of the sessions that moved here, many at once: a notification within each write
-// would make all writers of the database queue for their commits.
+// notify notifies other processes of the sessions that moved here, many at once. A notification in each write would
+// make all writers of the database queue for their commits.
 func (w *watch) notify(ctx context.Context, s *Store) {
 	for {
 		select {
@@ -243,8 +243,8 @@ func (w *watch) notify(ctx context.Context, s *Store) {
 	}
 }
 
-// ask wakes those who wait for sessions that have moved without a word. Where the database does not
-// answer it wakes all, who find that out themselves.
+// ask wakes the waiters of sessions that have moved without a notification. If the database does not answer, it wakes
+// all waiters, which then get the error themselves.
 func (w *watch) ask(ctx context.Context, s *Store) {
 	for pause(ctx, s.opts.Poll); ctx.Err() == nil; pause(ctx, s.opts.Poll) {
 		w.mu.Lock()
@@ -265,7 +265,7 @@ func (w *watch) ask(ctx context.Context, s *Store) {
 	}
 }
 
-// unmoved returns which sessions, by incarnation, still have these heads.
+// unmoved returns the sessions, by incarnation, that still have these heads.
 func (s *Store) unmoved(ctx context.Context, heads map[int64]int64) (map[int64]bool, error) {
 	limited, cancel := s.reading(ctx)
 	defer cancel()
@@ -280,7 +280,7 @@ func (s *Store) unmoved(ctx context.Context, heads map[int64]int64) (map[int64]b
 	return still, err
 }
 
-// hear takes what notify sent.
+// hear handles a notification.
 func (w *watch) hear(payload string) {
 	for name := range strings.FieldsSeq(payload) {
 		if of, err := strconv.ParseUint(name, 10, 64); err == nil {
@@ -289,7 +289,7 @@ func (w *watch) hear(payload string) {
 	}
 }
 
-// moved says that a session has a new head, or is gone.
+// moved reports that a session has a new head or was deleted.
 func (w *watch) moved(of eventlog.Incarnation) {
 	w.wake(of)
 	w.mu.Lock()
@@ -310,7 +310,7 @@ func (w *watch) wake(of eventlog.Incarnation) {
 	}
 }
 
-// join returns the signal of a session's next move; leave gives it back.
+// join returns the signal for a session's next move. The caller must give it back to leave.
 func (w *watch) join(of eventlog.Incarnation) *signal {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -361,7 +361,7 @@ func (s *Store) WaitPast(ctx context.Context, id string, seq eventlog.Seq) (even
 	}
 }
 
-// waitOnce returns the head, after a move of the session if it is seq.
+// waitOnce returns the head. If that is seq, it first waits for one move of the session.
 func (s *Store) waitOnce(ctx context.Context, id string, of eventlog.Incarnation, seq eventlog.Seq) (eventlog.Seq, error) {
 	next := s.watch.join(of) // before looking
 	defer s.watch.leave(of, next)
@@ -378,7 +378,7 @@ func (s *Store) waitOnce(ctx context.Context, id string, of eventlog.Incarnation
 	return head, ctx.Err()
 }
 
-// headOf is the head of a session that is still the incarnation.
+// headOf returns the head of a session if it still has the incarnation.
 func (s *Store) headOf(ctx context.Context, id string, of eventlog.Incarnation) (eventlog.Seq, error) {
 	if err := s.enter(ctx); err != nil {
 		return 0, err

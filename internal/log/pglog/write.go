@@ -11,13 +11,13 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// write is what one statement changes of a session: the events and artifacts that it adds. An artifact replaces the
-// one with its key, unless a fork shows that. Each slice is a column.
+// write has what one statement adds to a session: events and artifacts. An artifact replaces the one with its key,
+// unless a fork shows that one. Each slice is a column.
 type write struct {
 	session *session // before the write; its incarnation is 0 if the write makes it
 	at      state    // after the write
 	puts    int64
-	// artifactBytes are those of the artifacts that are added.
+	// artifactBytes is the size of the added artifacts.
 	artifactBytes int64
 
 	seqs                                      []int64
@@ -35,7 +35,7 @@ type artifactRows struct {
 	puts   []int64
 	values [][]byte
 	isNew  []bool
-	// sizes are those of their keys.
+	// sizes are the sizes of their keys.
 	sizes []int64
 }
 
@@ -49,18 +49,18 @@ func (r *artifactRows) add(a eventlog.Artifact, put int64) {
 	r.sizes = append(r.sizes, int64(eventlog.Artifact{Kind: a.Kind, ID: a.ID}.Size()))
 }
 
-// What is looked for by its key is looked for in a subquery with a limit, or OFFSET 0, which the server does not make a
-// join of. How many rows a session has it takes from the mean of all: beside many small sessions it would rather go
-// over all rows of a session than look up a few of them, in each write to a large one.
+// Rows are looked up by key in a subquery with a limit, or with OFFSET 0, which the server does not turn into a join.
+// The server estimates the rows of a session by the mean of all sessions. So if most sessions are small, it would
+// rather read all rows of a session than look up a few, in each write to a large session.
 const (
 	// moveSession yields a row only if the session has the version that was read, and nothing that the write's
-	// conditions exclude. A server that waits for another writer's lock checks again after that.
+	// conditions exclude. If the server waits for another writer's lock, it checks again after that.
 	moveSession = `UPDATE contextd_sessions SET version = ` + nextVersion + `, head = $3, state = $4, puts = $5, artifact_bytes = artifact_bytes + $6`
 	ofVersion   = ` WHERE incarnation = $1 AND version = $2`
 	// noneOf excludes events with the same ids in the session's own segment.
 	noneOf = ` AND NOT EXISTS (SELECT 1 FROM unnest($8::bytea[]) AS w (id_hash) CROSS JOIN LATERAL
 		(SELECT 1 FROM contextd_events x WHERE x.segment = $1 AND x.id_hash = w.id_hash LIMIT 1) AS x)`
-	// makeSession yields a row only where no session has the id.
+	// makeSession yields a row only if no session has the id.
 	makeSession = `INSERT INTO contextd_sessions (id, incarnation, version, info, head, state, puts, artifact_bytes)
 		VALUES ($1, ` + nextIncarnation + `, ` + firstVersion + `, $2, $3, $4, $5, $6)
 		ON CONFLICT (id) DO NOTHING`
@@ -73,7 +73,7 @@ const (
 			AS e (seq, id_hash, digest, record, head, chain, log_bytes))`
 	artifacts = `wanted AS (SELECT * FROM unnest($14::bytea[], $15::bigint[], $16::bytea[], $17::bigint[], $18::bytea[], $19::boolean[], $20::bigint[])
 			AS w (kind, seq, id, put, value, is_new, size))`
-	// replaced are the versions in the session's own segment whose place is taken.
+	// replaced are the versions in the session's own segment that the write replaces.
 	replaced = `replaced AS (SELECT a.kind, a.seq, a.id, a.put, a.size + w.size AS size FROM wanted w CROSS JOIN LATERAL
 				(SELECT a.kind, a.seq, a.id, a.put, octet_length(a.value) AS size FROM contextd_artifacts a
 				WHERE a.segment = $1 AND a.kind = w.kind AND a.seq = w.seq AND a.id = w.id ORDER BY a.put DESC LIMIT 1) AS a
@@ -108,7 +108,7 @@ func begin(target *session, all []eventlog.Artifact) *write {
 	return w
 }
 
-// run makes the write; its errors are those of commit. errLost also means that an artifact with New exists, or that
+// run makes the write. Its errors are commit's. errLost also means that an artifact with New exists already, or that
 // an event's id is known.
 func (s *Store) run(ctx context.Context, w *write) error {
 	encoded, err := w.at.encode()
@@ -145,7 +145,7 @@ func (s *Store) run(ctx context.Context, w *write) error {
 	return nil
 }
 
-// done caches the session as it is after a write.
+// done caches the session after a write.
 func (s *Store) done(w *write, incarnation, version, artifactBytes int64) {
 	now := w.session.after(w.at, incarnation, version, w.puts, artifactBytes)
 	s.memory.wrote(w.session, now, w.artifacts)
@@ -154,7 +154,7 @@ func (s *Store) done(w *write, incarnation, version, artifactBytes int64) {
 	}
 }
 
-// after is the session after a write.
+// after returns the session after a write.
 func (s *session) after(at state, incarnation, version, puts, artifactBytes int64) *session {
 	now := *s
 	now.at, now.version, now.puts = at, version, puts
@@ -181,8 +181,8 @@ func (s *Store) CreateSession(ctx context.Context, from eventlog.Session) (made 
 	return made, err
 }
 
-// forkSession is makeSession for a fork: only if the parent exists at the version that was read. It yields the
-// parent's incarnation if so, and the fork's if its id was free.
+// forkSession is makeSession for a fork. It makes the fork only if the parent has the version that was read, and then
+// yields the parent's incarnation, and the fork's if its id was free.
 const forkSession = `WITH moved AS (UPDATE contextd_sessions SET version = ` + nextVersion + ` WHERE incarnation = $7 AND version = $8 RETURNING incarnation),
 	made AS (INSERT INTO contextd_sessions (id, incarnation, version, info, head, state, puts, artifact_bytes)
 		SELECT $1, ` + nextIncarnation + `, ` + firstVersion + `, $2, $3, $4, $5, $6 FROM moved

@@ -1,6 +1,5 @@
-// Package tenantlog divides one store among tenants. Each is given a view of the store that
-// has its own sessions and no way to name another's: what works with a view needs to know
-// nothing of tenants.
+// Package tenantlog divides one store among tenants. Each tenant has a view of the store with its own sessions. A
+// view cannot name another tenant's sessions, so code that uses a view need not know of tenants.
 package tenantlog
 
 import (
@@ -18,12 +17,12 @@ import (
 const (
 	mark      = "~"
 	separator = "/"
-	// afterSeparator is the first text after all that begin with the separator.
+	// afterSeparator is the first text after all texts that begin with the separator.
 	afterSeparator = "0"
 )
 
-// ValidName reports whether a text may name a tenant: 1 to 64 letters, digits and ._@-, of
-// which the first is a letter or a digit.
+// ValidName reports whether a text may be a tenant's name: 1 to 64 letters, digits and ._@-, beginning with a letter
+// or a digit.
 func ValidName(name string) bool {
 	for i, r := range name {
 		alphanumeric := r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z'
@@ -46,7 +45,7 @@ func Of(store eventlog.Store, tenant string) eventlog.Store {
 // view does not embed the store: a method that eventlog.Store gains later must not pass ids through unchanged.
 type view struct {
 	store eventlog.Store
-	// prefix begins the ids of the view in the store, and end is after all of them.
+	// prefix is the beginning of the view's ids in the store, and end is after all of these.
 	prefix, end string
 }
 
@@ -58,8 +57,7 @@ func (v view) inward(id string) (string, error) {
 	return v.prefix + id, nil
 }
 
-// naming is inward for the id of a session to be made; field names it in errors. The store itself refuses an empty
-// id.
+// naming is inward for the id of a new session. field names the id in errors. The store itself refuses an empty id.
 func (v view) naming(field, id string) (string, error) {
 	if id == "" {
 		return "", nil
@@ -71,7 +69,7 @@ func (v view) naming(field, id string) (string, error) {
 	return name, err
 }
 
-// outward maps a session of the store to the session as the view has it.
+// outward maps a session of the store to the session in the view.
 func (v view) outward(s eventlog.Session, err error) (eventlog.Session, error) {
 	s.ID = v.local(s.ID)
 	s.ParentID = v.local(s.ParentID)
@@ -80,7 +78,7 @@ func (v view) outward(s eventlog.Session, err error) (eventlog.Session, error) {
 
 func (v view) local(id string) string { return strings.TrimPrefix(id, v.prefix) }
 
-// failure replaces the store's ids in an error by those of the view.
+// failure replaces the store's ids in an error by the view's.
 func (v view) failure(err error) error {
 	if err == nil || v.prefix == "" {
 		return err

@@ -17,8 +17,8 @@ import (
 // draftName is the directory in which files are collected until the backup is complete.
 const draftName = ".contextd-backup"
 
-// Draft is a backup that is being taken. Its files are collected in a directory of their own: within the final one if that
-// exists, since it may be a volume of its own, and otherwise next to it.
+// Draft is a backup that is being taken. Its files are collected in a temporary directory: in the final one if that
+// exists, because it may be a volume of its own, and otherwise next to it.
 type Draft struct {
 	fs     vfs.FS
 	dir    string // where the backup will be
@@ -29,8 +29,8 @@ type Draft struct {
 	placing bool
 }
 
-// Begin begins a backup in a directory that is empty or does not exist. What a backup left there that was interrupted
-// is removed first.
+// Begin begins a backup in a directory that is empty or does not exist. It first removes the files of an interrupted
+// backup.
 func Begin(fs vfs.FS, dir string) (*Draft, error) {
 	dir = filepath.Clean(dir)
 	names, there, err := list(fs, dir)
@@ -62,8 +62,8 @@ func Begin(fs vfs.FS, dir string) (*Draft, error) {
 	return d, nil
 }
 
-// clear removes what an interrupted backup left; placed says that it had begun to put its files in place. Those go first:
-// while there is something in the temporary directory, they are no whole backup.
+// clear removes the files of an interrupted backup. placed says that it had begun to put files in place. These are
+// removed first: while there are files in the temporary directory, they are no whole backup.
 func (d *Draft) clear(placed bool) error {
 	left, _, err := list(d.fs, d.temp)
 	if err != nil {
@@ -89,7 +89,7 @@ func (d *Draft) clear(placed bool) error {
 	return nil
 }
 
-// Link links a file from an earlier backup, or copies it where that is not possible.
+// Link links a file from an earlier backup, or copies it if it cannot be linked.
 func (d *Draft) Link(ctx context.Context, base *Manifest, f File) error {
 	if err := makeDirs(d.fs, d.temp, f.Name); err != nil {
 		return err
@@ -108,8 +108,8 @@ func (d *Draft) Link(ctx context.Context, base *Manifest, f File) error {
 // Remove removes a file.
 func (d *Draft) Remove(name string) error { return d.fs.Remove(File{Name: name}.in(d.temp)) }
 
-// Finish puts the backup in place. All that it has is durable before it gets its name, and that it has its name is
-// durable on return. The draft must have no other files than the manifest lists, which must be durable.
+// Finish puts the backup in place. Its content is durable before it gets its name, and the name is durable on return.
+// The draft must have only files that the manifest lists, and these must be durable.
 func (d *Draft) Finish(m *Manifest) error {
 	if err := m.write(d.fs, d.temp); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (d *Draft) Finish(m *Manifest) error {
 	if err := d.fs.Rename(d.temp, d.dir); err != nil {
 		return err
 	}
-	_ = d.fs.Remove(d.fs.PathJoin(d.dir, lockFile)) // it does no harm
+	_ = d.fs.Remove(d.fs.PathJoin(d.dir, lockFile)) // if it stays, it does no harm
 	return errors.Join(d.release(), durable.SyncDir(d.fs, d.fs.PathDir(d.dir)))
 }
 
@@ -160,7 +160,7 @@ func (d *Draft) place() error {
 	return errors.Join(d.release(), d.fs.RemoveAll(d.temp))
 }
 
-// syncMoves makes durable what was moved from the temporary directory to the final one.
+// syncMoves makes the moves from the temporary directory to the final one durable.
 func (d *Draft) syncMoves() error {
 	return errors.Join(durable.SyncDir(d.fs, d.dir), durable.SyncDir(d.fs, d.temp))
 }
@@ -181,7 +181,7 @@ func (d *Draft) Abandon() error {
 	return errors.Join(err, d.release(), d.fs.RemoveAll(d.temp))
 }
 
-// unplace removes what was put in place, the manifest last.
+// unplace removes the files that were put in place, the manifest last.
 func (d *Draft) unplace() error {
 	if err := removeStores(d.fs, d.dir); err != nil {
 		return err

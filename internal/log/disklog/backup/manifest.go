@@ -1,5 +1,5 @@
-// Package backup has the directories that hold backups of a disk store: how one is made, checked and put back, such
-// that neither a power failure nor a full disk leaves one that seems whole.
+// Package backup makes, checks and restores backups of a disk store, in directories. After a power failure or on a
+// full disk, no incomplete backup looks complete.
 package backup
 
 import (
@@ -44,7 +44,7 @@ type File struct {
 	SHA256     string    `json:"sha256"`
 }
 
-// in is the path of the file in a directory.
+// in returns the path of the file in a directory.
 func (f File) in(dir string) string { return filepath.Join(dir, filepath.FromSlash(f.Name)) }
 
 // Is reports whether two entries are the same file, judging by the name, size and time that the daemon sent.
@@ -64,7 +64,7 @@ func (m *Manifest) Find(like File) (File, bool) {
 	return File{}, false
 }
 
-// Has reports whether the backup still has a file that its manifest lists, as large as it was.
+// Has reports whether the backup still has a file of its manifest, with the same size.
 func (m *Manifest) Has(fs vfs.FS, f File) bool {
 	info, err := fs.Stat(f.in(m.dir))
 	return err == nil && uint64(info.Size()) == f.Size
@@ -129,7 +129,8 @@ func Faults(ctx context.Context, fs vfs.FS, dir string) (faults []string, err er
 	return faults, nil
 }
 
-// copyHashed returns the SHA-256 of a file, and copies the file, durably but for its name, unless to is "".
+// copyHashed returns the SHA-256 of a file, and copies the file unless to is "". The copy's content is durable, its
+// name is not.
 func copyHashed(ctx context.Context, fs vfs.FS, from, to string) (sum string, err error) {
 	file, err := fs.Open(from)
 	if err != nil {

@@ -20,14 +20,14 @@ import (
 // lockFile is locked while a backup or a restore writes to a directory.
 const lockFile = "LOCK"
 
-// NotEmptyError says that a directory holds something already.
+// NotEmptyError says that a directory is not empty.
 type NotEmptyError struct{ Dir, Name string }
 
 func (e *NotEmptyError) Error() string {
 	return fmt.Sprintf("%s is not empty: it has %s", e.Dir, e.Name)
 }
 
-// list returns what a directory has; there is false if it does not exist.
+// list returns the names in a directory; there is false if it does not exist.
 func list(fs vfs.FS, dir string) (names []string, there bool, err error) {
 	names, err = fs.List(dir)
 	if oserror.IsNotExist(err) {
@@ -40,12 +40,12 @@ func list(fs vfs.FS, dir string) (names []string, there bool, err error) {
 	return names, true, err
 }
 
-// isStores reports whether a store has a file or directory of that name next to or as its database.
+// isStores reports whether a store has a file or directory with this name, which may be its database.
 func isStores(name string) bool { return slices.Contains(stores, name) }
 
 var stores = []string{"FORMAT", "INVENTORY", "ENCRYPTION", "db"}
 
-// removeStores removes from a directory the files that a backup of a store has, and makes that durable.
+// removeStores removes the files of a store's backup from a directory, durably.
 func removeStores(fs vfs.FS, dir string) (err error) {
 	for _, name := range stores {
 		err = errors.Join(err, fs.RemoveAll(fs.PathJoin(dir, name)))
@@ -53,8 +53,8 @@ func removeStores(fs vfs.FS, dir string) (err error) {
 	return errors.Join(err, durable.SyncDir(fs, dir))
 }
 
-// lock keeps other backups and restores, and stores, from a directory, where the file system has locks: a backup may go
-// where a store could not be.
+// lock keeps other backups, restores and stores from a directory, if the file system has locks. A backup may be on a
+// file system without locks, where a store could not be.
 func lock(fs vfs.FS, dir string) (io.Closer, error) {
 	held, err := fs.Lock(fs.PathJoin(dir, lockFile))
 	if errors.Is(err, syscall.ENOLCK) || errors.Is(err, errors.ErrUnsupported) {
@@ -74,7 +74,7 @@ func makeDirs(fs vfs.FS, dir, name string) error {
 	return nil
 }
 
-// syncAll makes durable which entries a directory, and all those in it, have.
+// syncAll makes the entries of a directory, and of all directories in it, durable.
 func syncAll(fs vfs.FS, dir string) error {
 	names, err := fs.List(dir)
 	if err != nil {

@@ -19,7 +19,7 @@ type Receiving struct {
 	got   uint64
 }
 
-// Create begins a file, in place of one that has the name.
+// Create begins a file, and replaces one with the same name.
 func (d *Draft) Create(of File) (*Receiving, error) {
 	if err := makeDirs(d.fs, d.temp, of.Name); err != nil {
 		return nil, err
@@ -39,7 +39,8 @@ func (r *Receiving) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Finish completes the file, such that it is durable but for its name, checks its size, and returns the manifest's entry.
+// Finish completes the file, checks its size, and returns the manifest's entry. The file's content is durable then,
+// its name is not.
 func (r *Receiving) Finish() (File, error) {
 	if err := errors.Join(r.file.Sync(), r.file.Close()); err != nil {
 		return File{}, err
@@ -51,5 +52,5 @@ func (r *Receiving) Finish() (File, error) {
 	return r.of, nil
 }
 
-// Abandon removes a file that is not complete.
+// Abandon removes an incomplete file.
 func (r *Receiving) Abandon() error { return errors.Join(r.file.Close(), r.draft.Remove(r.of.Name)) }

@@ -12,9 +12,9 @@ import (
 	"github.com/contextd/contextd/internal/log/disklog/durable"
 )
 
-// Restore makes a data directory of a backup, in a directory that is empty or does not exist. What a restore left that was
-// interrupted is removed first. Until all is durable, a file in the directory keeps stores from being opened there;
-// after an error nothing is left. progress is called before each file is copied, and after.
+// Restore makes a data directory from a backup, in a directory that is empty or does not exist. It first removes the
+// files of an interrupted restore. Until all is durable, a file in the directory prevents stores from being opened
+// there. After an error nothing remains. progress is called before and after each file is copied.
 func (m *Manifest) Restore(ctx context.Context, fs vfs.FS, dir string, progress func(f File, done bool)) (err error) {
 	names, _, err := list(fs, dir)
 	if err != nil {
@@ -22,7 +22,7 @@ func (m *Manifest) Restore(ctx context.Context, fs vfs.FS, dir string, progress 
 	}
 	began := slices.Contains(names, disklog.RestoringFile)
 	for _, name := range names {
-		// Who tried to open a store there may have locked it, and left its name.
+		// A process that tried to open a store there may have locked the directory, and written its name.
 		if name != lockFile && name != "OWNER" && (!began || name != disklog.RestoringFile && !isStores(name)) {
 			return &NotEmptyError{dir, name}
 		}
@@ -58,7 +58,7 @@ func (m *Manifest) Restore(ctx context.Context, fs vfs.FS, dir string, progress 
 	return errors.Join(err, fs.Remove(marker), durable.SyncDir(fs, dir))
 }
 
-// copy copies a file of the backup into a directory, and compares it with what was backed up.
+// copy copies a file of the backup into a directory, and compares it with the manifest.
 func (m *Manifest) copy(ctx context.Context, fs vfs.FS, f File, dir string) error {
 	if err := makeDirs(fs, dir, f.Name); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package durable makes small files and directories that survive a crash.
+// Package durable makes files and directories that survive a crash.
 package durable
 
 import (
@@ -12,9 +12,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// MakeDir makes a directory, with its parents, such that it survives a crash. One that exists may have been made by a
-// process that was killed before it was durable: so the parent of the deepest directory that exists is synced, too,
-// where that is possible. It may be a stranger's.
+// MakeDir makes a directory, with its parents, so that it survives a crash. An existing one may have been made by a
+// process that was killed before it was durable. So the parent of the deepest existing directory is synced, too, if
+// that is possible: it may belong to another user.
 func MakeDir(fs vfs.FS, dir string) error {
 	var missing []string
 	at := dir
@@ -40,7 +40,7 @@ func MakeDir(fs vfs.FS, dir string) error {
 	return nil
 }
 
-// Replace writes a small file such that a crash leaves the old one or the new.
+// Replace writes a small file. After a crash it is the old one or the new one.
 func Replace(fs vfs.FS, dir, name, text string) error {
 	temporary := fs.PathJoin(dir, name+".tmp")
 	if err := Write(fs, temporary, text, true); err != nil {
@@ -52,8 +52,8 @@ func Replace(fs vfs.FS, dir, name, text string) error {
 	return SyncDir(fs, dir)
 }
 
-// Whole writes a file of any size through a temporary one in the same directory, such that a crash leaves the old file or
-// the new. After an error the temporary one is gone.
+// Whole writes a file of any size through a temporary one in the same directory. After a crash it is the old file or
+// the new one. After an error the temporary file is removed.
 func Whole(fs vfs.FS, temporary, name string, write func(io.Writer) error) (err error) {
 	f, err := fs.Create(temporary, vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -69,7 +69,7 @@ func Whole(fs vfs.FS, temporary, name string, write func(io.Writer) error) (err 
 		return errors.Join(err, fs.Remove(temporary))
 	}
 	if err = SyncDir(fs, fs.PathDir(name)); errors.Is(err, os.ErrPermission) {
-		return nil // who may only write to a directory cannot sync it
+		return nil // without permission to read a directory it cannot be synced
 	}
 	return err
 }
@@ -85,8 +85,8 @@ func Read(fs vfs.FS, name string, limit int64) (string, error) {
 	return string(text), err
 }
 
-// Write makes or truncates a file and writes its content. With sync the content is durable on return; that the
-// directory has the file is durable only after SyncDir.
+// Write makes or truncates a file and writes its content. With sync the content is durable on return. The file's
+// entry in the directory is durable only after SyncDir.
 func Write(fs vfs.FS, name, text string, sync bool) error {
 	f, err := fs.Create(name, vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -102,7 +102,7 @@ func Write(fs vfs.FS, name, text string, sync bool) error {
 	return err
 }
 
-// SyncDir makes durable which files a directory has, where the file system supports that.
+// SyncDir makes the entries of a directory durable, if the file system supports that.
 func SyncDir(fs vfs.FS, dir string) error {
 	d, err := fs.OpenDir(dir)
 	if err != nil {

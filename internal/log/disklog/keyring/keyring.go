@@ -1,9 +1,8 @@
-// Package keyring holds the keys under which a store's values are sealed: one for each
-// segment of a log, so that without it nothing of the segment can be read anywhere, in no
-// database file and no backup.
+// Package keyring has the keys with which a store's values are sealed, one for each segment of a log. Without its key
+// nothing of a segment can be read, neither in database files nor in backups.
 //
-// Keys are in files of slots that are overwritten in place. They are sealed under the
-// keyring's own key, which is encrypted with age to the operator's key.
+// Keys are in files of slots, which are overwritten in place. They are sealed with the keyring's own key, which is
+// encrypted with age to the operator's key.
 package keyring
 
 import (
@@ -34,8 +33,8 @@ const (
 	slotSize    = 4 + nonceSize + keySize + extra // 64: no slot spans two sectors
 	slotMagic   = 'K'
 	slotVersion = 1
-	// lostMagic begins slots in front of the first key in a new file. If their segments have values, the keys were in
-	// an earlier file of the same name, which is lost.
+	// lostMagic begins the slots before the first key in a new file. If their segments have values, the keys were in
+	// an earlier file with the same name, which is lost.
 	lostMagic   = 'L'
 	slotsInFile = 4096
 	keysSuffix  = ".keys"
@@ -47,7 +46,7 @@ const (
 // ErrNoKey says that a segment has no key: it was destroyed.
 var ErrNoKey = errors.New("its key was destroyed")
 
-// LostError is an ErrNoKey whose key was in a file that is lost: it was not destroyed by this keyring.
+// LostError is an ErrNoKey for a key that was in a lost file: this keyring did not destroy it.
 type LostError struct{ File string }
 
 func (e *LostError) Error() string {
@@ -69,13 +68,14 @@ type Keyring struct {
 
 	mu    sync.Mutex
 	ready map[uint64]cipher.AEAD
-	// making is held while a file of slots is made: nobody else may make it, or use it before it is durable.
+	// making is held while a file of slots is made, so that no other call makes it too, or uses it before it is
+	// durable.
 	making sync.Mutex
 }
 
 // Open opens the keyring of a directory, or makes one. identities[0] is the operator's current key, the others are
-// earlier ones. If only an earlier one opens the keyring, Open encrypts it to the current one. The error is a
-// *KeyError if none does.
+// earlier ones. If only an earlier one decrypts the keyring, Open encrypts it to the current one. The error is a
+// *KeyError if none decrypts it.
 func Open(fs vfs.FS, dir string, identities []age.Identity) (*Keyring, error) {
 	if len(identities) == 0 {
 		return nil, &KeyError{Dir: dir, Reason: "there is no key to open it with"}
@@ -131,7 +131,7 @@ func Used(fs vfs.FS, dir string) (bool, error) {
 	return slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, keysSuffix) }), err
 }
 
-// Create makes the key of a segment that has none; it is durable on return.
+// Create makes the key of a segment without one, durable on return.
 func (k *Keyring) Create(segment uint64) error {
 	key := make([]byte, keySize)
 	if _, err := rand.Read(key); err != nil {
@@ -152,7 +152,7 @@ func (k *Keyring) Create(segment uint64) error {
 	return nil
 }
 
-// Destroy overwrites the keys of segments; they are gone from their file on return.
+// Destroy overwrites the keys of segments. On return they are not in their file any more.
 func (k *Keyring) Destroy(segments ...uint64) error {
 	for _, segment := range segments {
 		k.mu.Lock()
@@ -172,7 +172,7 @@ func (k *Keyring) Destroy(segments ...uint64) error {
 // Has reports whether there is a key of a segment that can be read.
 func (k *Keyring) Has(segment uint64) bool { return k.Check(segment) == nil }
 
-// Check says why the key of a segment cannot be read, if that is so.
+// Check returns why the key of a segment cannot be read; nil if it can.
 func (k *Keyring) Check(segment uint64) error {
 	_, err := k.key(segment)
 	return err
@@ -188,7 +188,7 @@ func (k *Keyring) Seal(out []byte, segment uint64, name, value []byte) ([]byte, 
 	return seal(out, key, value, name)
 }
 
-// Unseal decrypts what Seal appended.
+// Unseal decrypts a value that Seal encrypted.
 func (k *Keyring) Unseal(segment uint64, name, sealed []byte) ([]byte, error) {
 	key, err := k.key(segment)
 	if err != nil {
@@ -197,10 +197,10 @@ func (k *Keyring) Unseal(segment uint64, name, sealed []byte) ([]byte, error) {
 	return unseal(key, sealed, name)
 }
 
-// SealedSize is how many bytes Seal appends for a value of a size.
+// SealedSize returns how many bytes Seal appends for a value of a size.
 func SealedSize(size int) int { return nonceSize + size + extra }
 
-// key returns a segment's key. It is ErrNoKey if there is none.
+// key returns a segment's key, or ErrNoKey.
 func (k *Keyring) key(segment uint64) (cipher.AEAD, error) {
 	k.mu.Lock()
 	aead := k.ready[segment]
@@ -251,8 +251,8 @@ func newAEAD(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// seal appends nonce, ciphertext and tag. The nonces are random, which is safe for 2^32
-// values under one key, 4,000 times what a session may have by default.
+// seal appends nonce, ciphertext and tag. The nonces are random, which is safe for 2^32 values with one key: 4,000
+// times the number that a session may have by default.
 func seal(out []byte, key cipher.AEAD, value, name []byte) ([]byte, error) {
 	if len(value) > 1<<36-32 {
 		return nil, fmt.Errorf("a value of %d bytes is too large to be encrypted", len(value))
@@ -314,7 +314,7 @@ func (k *Keyring) write(segment uint64, slot []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// make makes the file of a segment's slot, with it, if there is none.
+// make makes the file of a segment's slot, with the slot in it, if there is no such file.
 func (k *Keyring) make(segment uint64, slot []byte) (made bool, err error) {
 	k.making.Lock()
 	defer k.making.Unlock()

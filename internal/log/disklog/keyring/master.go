@@ -11,7 +11,7 @@ import (
 	"github.com/contextd/contextd/internal/log/disklog/durable"
 )
 
-// MasterFile holds the keyring's id and its own key, encrypted to the operator's key.
+// MasterFile is the file with the keyring's id and its own key, encrypted to the operator's key.
 const MasterFile = "master.age"
 
 // maxMaster exceeds the size of the file.
@@ -36,7 +36,7 @@ func (k *Keyring) readMaster(identities []age.Identity) ([]byte, error) {
 	return secret, nil
 }
 
-// writeMaster replaces the file such that a crash leaves the old one or the new.
+// writeMaster replaces the file. After a crash it is the old one or the new one.
 func (k *Keyring) writeMaster(secret []byte, to age.Identity) error {
 	recipient, err := recipientOf(to)
 	if err != nil {

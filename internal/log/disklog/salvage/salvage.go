@@ -17,20 +17,20 @@ type Entry struct {
 	// Seq orders the versions of a key: the greatest counts.
 	Seq     uint64
 	Deleted bool
-	// Value is what was stored. If the value is in a blob file, Value is nil and Apart is its length.
+	// Value is the stored value. If it is in a blob file, Value is nil and Apart is its length.
 	Value []byte
 	Apart int
 }
 
-// Span is a stretch of a file that is not what was written.
+// Span is a part of a file that is not what was written.
 type Span struct{ From, To int }
 
 func (s Span) String() string { return fmt.Sprintf("bytes %d to %d", s.From, s.To) }
 
-// readChunk is how much is given up as lost where the disk cannot read a part of a file.
+// readChunk is how many bytes count as lost if the disk cannot read a part of a file.
 const readChunk = 4096
 
-// ReadFile returns a file's content, with zeros where the disk fails.
+// ReadFile returns a file's content, with zeros for the parts that the disk cannot read.
 func ReadFile(fs vfs.FS, path string) (content []byte, err error) {
 	f, err := fs.Open(path)
 	if err != nil {

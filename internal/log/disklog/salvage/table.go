@@ -20,7 +20,7 @@ const tableFooter = 61
 // Gap is a range of keys that a table has lost: those between After and Before, or from After to the table's end.
 type Gap struct{ After, Before []byte }
 
-// Table visits the entries of a table, as they come.
+// Table visits the entries of a table, in the order of the file.
 func Table(content []byte, visit func(Entry) error) (lost []Span, gaps []Gap, err error) {
 	layout, known := layoutOf(content)
 	var begins []int
@@ -65,7 +65,7 @@ func Table(content []byte, visit func(Entry) error) (lost []Span, gaps []Gap, er
 	})
 	switch {
 	case !known && !ended:
-		gaps = append(gaps, Gap{after, nil}) // the table may be cut off anywhere
+		gaps = append(gaps, Gap{after, nil}) // the table may be truncated anywhere
 	case len(lost) > 0 && lost[len(lost)-1].From >= at:
 		gap(at, len(content), nil)
 	}
@@ -82,7 +82,7 @@ func layoutOf(content []byte) (*sstable.Layout, bool) {
 	if err != nil {
 		return nil, false
 	}
-	if _, err := f.Write(slices.Clone(content)); err != nil { // a file may change what it is given
+	if _, err := f.Write(slices.Clone(content)); err != nil { // a file may change its argument
 		return nil, false
 	}
 	readable, err := sstable.NewSimpleReadable(f)
@@ -108,7 +108,7 @@ const (
 	apartColumn // whether the value is a handle
 )
 
-// tableBlock visits the entries of a block; one of an index, a filter or the like has none.
+// tableBlock visits the entries of a block. Blocks of an index or a filter have none.
 func tableBlock(data []byte, visit func(Entry) error) (err error) {
 	var entries []Entry
 	if d, ok := columns(data, 4, colblk.DataTypePrefixBytes, colblk.DataTypeBytes, colblk.DataTypeUint, colblk.DataTypeBool,
@@ -140,7 +140,7 @@ func points(d *colblk.BlockDecoder) (entries []Entry, err error) {
 			e.Value = values.At(row)
 			if apart.At(row) {
 				if !block.ValuePrefix(e.Value[0]).IsBlobValueHandle() {
-					continue // no program of ours writes such
+					continue // no version of contextd writes such entries
 				}
 				handle, _ := blob.DecodeInlineHandlePreface(slices.Concat(e.Value[1:], make([]byte, 8)))
 				e.Value, e.Apart = nil, int(handle.ValueLen)

@@ -8,7 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// valuesFooter is the size of the footer of a file of values.
+// valuesFooter is the size of a blob file's footer.
 const valuesFooter = 38
 
 // Values finds values in blob files. Only the manifest and a blob file's index know which file and block a table's
@@ -16,8 +16,8 @@ const valuesFooter = 38
 type Values struct {
 	fs     vfs.FS
 	blocks []blockOfValues
-	// places lists, by length, where the values of that length are, in the order of files and blocks. There may be
-	// millions.
+	// places lists, by length, the places of the values of that length, in the order of files and blocks. There may
+	// be millions.
 	places map[int][]place
 	// next is, by length, the place after the value found last: usually the next lookup finds its value there.
 	next map[int]int
@@ -105,7 +105,7 @@ func (v *Values) read(p place) ([]byte, error) {
 	return v.values.At(int(p.row)), nil
 }
 
-// valuesOf returns the values of a block; one of the index has none.
+// valuesOf returns the values of a block. Blocks of the index have none.
 func valuesOf(data []byte) (values colblk.RawBytes, rows int, err error) {
 	defer panicked(&err)
 	if d, ok := columns(data, 0, colblk.DataTypeBytes); ok {
@@ -114,7 +114,7 @@ func valuesOf(data []byte) (values colblk.RawBytes, rows int, err error) {
 	return values, rows, nil
 }
 
-// valuesIndex returns where the blocks of a file begin, if its footer and its index can be read.
+// valuesIndex returns the offsets of a file's blocks, if its footer and its index can be read.
 func valuesIndex(content []byte) (begins []int, whole bool) {
 	if len(content) < valuesFooter {
 		return nil, false

@@ -12,8 +12,8 @@ import (
 // A file of the write-ahead log is pages of chunks, of which one or more make a record.
 const (
 	logPage = 32 << 10
-	// A chunk begins with its checksum, length, kind and the file's number, in newer files with
-	// how much is synced as well.
+	// A chunk begins with its checksum, length, kind and the file's number, and in newer files also with the synced
+	// length.
 	shortChunk, longChunk = 11, 19
 )
 
@@ -64,8 +64,8 @@ func Log(content []byte, number uint64, visit func(Entry) error) (lost []Span, e
 	return lost, nil
 }
 
-// goesOn reports whether the content after damage has another chunk of the log. That is only a hint: text that
-// somebody stored may look like a chunk.
+// goesOn reports whether the content after damage has another chunk of the log. That is only a hint, because a stored
+// text may look like a chunk.
 func goesOn(content []byte, number uint32) bool {
 	for at := 1; at+shortChunk <= len(content); at++ {
 		if _, _, size := chunkAt(content[at:], number); size > 0 {
@@ -111,7 +111,7 @@ func batch(record []byte, visit func(Entry) error) error {
 	for r := batchrepr.Read(record); ; {
 		kind, key, value, ok, err := r.Next()
 		if !ok || err != nil {
-			return nil //nolint:nilerr // a whole record that is no batch holds nothing
+			return nil //nolint:nilerr // a whole record that is no batch has no entries
 		}
 		e := Entry{Key: key, Seq: seq}
 		switch kind {

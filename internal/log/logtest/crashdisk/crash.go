@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// How much of what was not synced a power failure leaves; each is a seed, too.
+// How much of the unsynced changes a power failure keeps. Each value is also a seed.
 const (
 	None = iota
 	Half
@@ -18,8 +18,8 @@ const (
 	kinds
 )
 
-// Crash returns the disk after a power failure. The seed decides what is kept of what was not synced: of 4 seeds in
-// a row, one keeps nothing of it and one everything.
+// Crash returns the disk after a power failure. The seed decides which unsynced changes are kept: of 4 seeds in a
+// row, one keeps none and one all.
 func (d *Disk) Crash(seed uint64) *Disk {
 	r := rand.New(rand.NewPCG(seed, 0))
 	kind := int(seed % kinds)
@@ -43,8 +43,8 @@ func (d *Disk) Crash(seed uint64) *Disk {
 	return left
 }
 
-// Kill returns the disk as the next process finds it where this one is killed: all is there, and what was not synced
-// may still be lost.
+// Kill returns the disk as the next process finds it if this one is killed: everything is there, but unsynced changes
+// may still be lost later.
 func (d *Disk) Kill() *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -84,7 +84,7 @@ func (d *Disk) Kill() *Disk {
 	return killed
 }
 
-// fill puts a file or a directory where programs see it, after a change of it.
+// fill writes a file or a directory, after a change of it, to the file system that programs see.
 func (d *Disk) fill(n *node, at string, change func(*node)) {
 	change(n)
 	if n.now == nil {
@@ -108,7 +108,7 @@ func (d *Disk) fill(n *node, at string, change func(*node)) {
 	}
 }
 
-// left is what remains of a file.
+// left returns what remains of a file.
 func (n *node) left(kind int, r *rand.Rand) []byte {
 	const block = 4096
 	if kind == Newest {

@@ -1,6 +1,6 @@
-// Package crashdisk has a disk in memory for tests, from which a power failure takes as much as POSIX allows: of the
-// changes of a directory and the blocks of a file that were not synced, any may be kept and any lost, later ones kept
-// and earlier ones lost among them. Only a rename is whole.
+// Package crashdisk has a disk in memory for tests, on which a power failure loses as much as POSIX permits: any of
+// the changes of a directory and of the blocks of a file that were not synced may be lost, even if later ones are
+// kept. Only a rename is kept or lost as a whole.
 package crashdisk
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Disk is a file system whose state after a power failure can be had at any time.
+// Disk is a file system that returns its state after a power failure at any time.
 type Disk struct {
 	*vfs.MemFS // what a running program sees
 
@@ -29,7 +29,7 @@ type Disk struct {
 // New returns an empty disk.
 func New() *Disk { return &Disk{MemFS: vfs.NewMem(), root: newDir()} }
 
-// OnChange has f called after each change of a directory; nil ends that.
+// OnChange sets a function that is called after each change of a directory; nil is none.
 func (d *Disk) OnChange(f func(name string)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -47,7 +47,7 @@ type node struct {
 
 func newDir() *node { return &node{now: map[string]*node{}, kept: map[string]*node{}} }
 
-// edit puts a node into a directory, or removes what has the name.
+// edit puts a node into a directory, or removes the entry with the name.
 type edit struct {
 	dir  *node
 	name string
@@ -62,7 +62,8 @@ func (e edit) apply(entries map[string]*node) {
 	}
 }
 
-// change is kept or lost as a whole. It is durable once all its directories are synced.
+// change is a change of directories that is kept or lost as a whole. It is durable when all its directories are
+// synced.
 type change struct {
 	edits    []edit
 	unsynced []*node
@@ -89,7 +90,7 @@ func (d *Disk) node(name string) *node {
 	return dir.now[last]
 }
 
-// enter makes a change of directories. mu is held.
+// enter records a change of directories. mu is held.
 func (d *Disk) enter(edits ...edit) {
 	c := &change{edits: edits}
 	for _, e := range edits {
@@ -202,7 +203,7 @@ func (d *Disk) Remove(name string) error {
 	})
 }
 
-// RemoveAll removes what a directory has, one after the other, and then the directory.
+// RemoveAll removes the entries of a directory, one after the other, and then the directory.
 func (d *Disk) RemoveAll(name string) error {
 	d.mu.Lock()
 	at := d.node(name)
@@ -253,7 +254,7 @@ func (d *Disk) Lock(name string) (lock io.Closer, err error) {
 	return lock, err
 }
 
-// Unwrap returns nil: what is below does not know what is durable.
+// Unwrap returns nil, because the file system below does not know what is durable.
 func (d *Disk) Unwrap() vfs.FS { return nil }
 
 // file is open for writing, or a directory that may be synced.

@@ -20,8 +20,8 @@ type Bouncer struct {
 	process   *exec.Cmd
 }
 
-// StartBouncer starts a pgbouncer that leads to a server, and stops it with the test, which is skipped
-// where none is installed.
+// StartBouncer starts a pgbouncer before a server, and stops it when the test ends. The test is skipped if no
+// pgbouncer is installed.
 func StartBouncer(t testing.TB, server *Server) *Bouncer {
 	t.Helper()
 	path, err := exec.LookPath("pgbouncer")
@@ -107,7 +107,7 @@ const BouncerPool = 8
 // bouncerRoles is how many roles of Server.SchemaRole it knows.
 const bouncerRoles int64 = 1000
 
-// DSN is the server's address through it, for a role, with a mode of statements that it bears.
+// DSN returns the server's address through it, for a role, with a mode of statements that works in transaction mode.
 func (b *Bouncer) DSN(role string) string {
 	return fmt.Sprintf("host=%s port=6432 user=%s dbname=postgres default_query_exec_mode=cache_describe", b.dir, role)
 }

@@ -1,5 +1,4 @@
-// Package pgtest starts PostgreSQL servers for tests, in temporary directories and on unix sockets
-// alone.
+// Package pgtest starts PostgreSQL servers for tests, in temporary directories and only on unix sockets.
 package pgtest
 
 import (
@@ -30,7 +29,7 @@ type Server struct {
 	schemas atomic.Int64
 }
 
-// binaries is the directory with the newest server that is installed; empty if none is.
+// binaries returns the directory with the newest server that is installed; empty if none is.
 func binaries() string {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		if path, err = filepath.EvalSymlinks(path); err == nil {
@@ -47,8 +46,8 @@ func binaries() string {
 // Installed reports whether there is a PostgreSQL to start.
 func Installed() bool { return binaries() != "" }
 
-// Start returns nil where no PostgreSQL is installed. Settings are the server's own, such as
-// "fsync=on"; without them it keeps nothing through a failure of the machine, and is small.
+// Start starts a server; nil if no PostgreSQL is installed. settings are the server's own, such as "fsync=on". By
+// default the server takes few resources, and loses its data if the machine fails.
 func Start(settings ...string) (*Server, error) {
 	s, err := newServer(settings...)
 	if s == nil || err != nil {
@@ -65,7 +64,7 @@ func Start(settings ...string) (*Server, error) {
 	return s, nil
 }
 
-// newServer is a server that has no data and does not run yet; nil where no PostgreSQL is installed.
+// newServer returns a server that has no data and does not run yet; nil if no PostgreSQL is installed.
 func newServer(settings ...string) (*Server, error) {
 	bin := binaries()
 	if bin == "" {
@@ -119,8 +118,8 @@ func (s *Server) Launch() error {
 	}
 }
 
-// account is whom the server runs as: root may not, so there it is the package's own user, to whom
-// the directory is given.
+// account returns the user as whom the server runs. The server does not run as root: then it is the package's own
+// user, who gets the directory.
 func (s *Server) account() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -140,7 +139,7 @@ func (s *Server) account() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, os.Chown(s.dir, uid, gid)
 }
 
-// DSN is the server's address; schema, if not empty, is where tables are looked for and made.
+// DSN returns the server's address. schema, if not empty, is the schema of the tables.
 func (s *Server) DSN(schema string) string {
 	dsn := fmt.Sprintf("host=%s user=tester dbname=postgres", s.dir)
 	if schema != "" {
@@ -149,7 +148,7 @@ func (s *Server) DSN(schema string) string {
 	return dsn
 }
 
-// RoleDSN is the server's address for another role.
+// RoleDSN returns the server's address for another role.
 func (s *Server) RoleDSN(role string) string {
 	return fmt.Sprintf("host=%s user=%s dbname=postgres", s.dir, role)
 }
@@ -162,8 +161,7 @@ func (s *Server) Schema(t testing.TB) string {
 	return s.DSN(name)
 }
 
-// SchemaRole makes a schema and a role that has it without an address that says so, which a pooler
-// would not take.
+// SchemaRole makes a schema and a role that uses it by default. An address through a pooler cannot name a schema.
 func (s *Server) SchemaRole(t testing.TB) (role string) {
 	t.Helper()
 	role = roleName(s.schemas.Add(1))
@@ -208,7 +206,7 @@ func (s *Server) Own(dir string) error {
 	return os.Chown(dir, int(s.as.Uid), int(s.as.Gid))
 }
 
-// Guard makes a role that is let in by its password alone.
+// Guard makes a role that can connect only with its password.
 func (s *Server) Guard(t testing.TB, role, password string) {
 	t.Helper()
 	path := filepath.Join(s.data(), "pg_hba.conf")

@@ -33,19 +33,19 @@ func NewProxy(server *Server) (*Proxy, error) {
 	return p, nil
 }
 
-// DSN is the server's address through the proxy, for a role.
+// DSN returns the server's address through the proxy, for a role.
 func (p *Proxy) DSN(role string) string {
 	return fmt.Sprintf("host=127.0.0.1 port=%d user=%s dbname=postgres sslmode=disable", p.listener.Addr().(*net.TCPAddr).Port, role)
 }
 
-// Point has new connections lead to another server.
+// Point directs new connections to another server.
 func (p *Proxy) Point(to *Server) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.server = to
 }
 
-// Cut ends all connections; with reset without a word to either side's program.
+// Cut ends all connections. With reset it resets them.
 func (p *Proxy) Cut(reset bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,14 +57,14 @@ func (p *Proxy) Cut(reset bool) {
 	}
 }
 
-// Stall has nothing pass until what it returns is called.
+// Stall stops all traffic until the caller calls resume.
 func (p *Proxy) Stall() (resume func()) {
 	p.flowing.Lock()
 	return p.flowing.Unlock
 }
 
-// Lose has answers of the server be lost, with the connection: of the requests of which loses returns true. It is called
-// for one at a time, with as much of a request as came at once. The server carries the request out.
+// Lose drops the answers, and the connection, of the requests for which loses returns true. It calls loses for one
+// request at a time, with as much of it as arrived at once. The server carries the request out.
 func (p *Proxy) Lose(loses func(request []byte) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,7 +98,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// pass passes on what comes until one side has ended.
+// pass forwards bytes until one side has ended.
 func (p *Proxy) pass(from, to net.Conn, through io.Writer) {
 	_, _ = io.Copy(gated{p, through}, from) // how it ends says nothing
 	p.mu.Lock()
@@ -120,7 +120,7 @@ func (g gated) Write(b []byte) (int, error) {
 	return g.to.Write(b)
 }
 
-// requests are what a client sends.
+// requests handles the bytes that a client sends.
 type requests struct {
 	p      *Proxy
 	to     io.Writer
@@ -136,8 +136,8 @@ func (r requests) Write(b []byte) (int, error) {
 	return r.to.Write(b)
 }
 
-// answers are what a server sends. It writes the last message of an answer, which says that it is ready, with what came
-// before, in one piece.
+// answers handles the bytes that a server sends. The server writes the last message of an answer, which says that it
+// is ready, in one piece with the messages before it.
 type answers struct {
 	to     io.Writer
 	losing *atomic.Bool

@@ -14,13 +14,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// synchronous are the settings of servers that acknowledge what a standby has.
+// synchronous returns the settings with which a server acknowledges only commits that a standby has.
 func synchronous() []string {
 	return []string{"synchronous_standby_names=*", "wal_keep_size=256MB", "wal_retrieve_retry_interval=50ms", "hot_standby=on"}
 }
 
-// Pair starts a primary whose commits wait for a standby, and the standby; nil where no PostgreSQL is
-// installed. They are stopped with the test.
+// Pair starts a primary whose commits wait for a standby, and the standby; nil if no PostgreSQL is installed. They
+// stop when the test ends.
 func Pair(t testing.TB, settings ...string) (primary, standby *Server) {
 	t.Helper()
 	primary, err := Start(slices.Concat(synchronous(), settings)...)
@@ -41,7 +41,7 @@ func Pair(t testing.TB, settings ...string) (primary, standby *Server) {
 	return primary, standby
 }
 
-// Follow makes a server that does not run a standby of another, from a copy of it, and starts it.
+// Follow makes a server, which must not run, a standby of another one from a copy of that, and starts it.
 func (s *Server) Follow(primary *Server) error {
 	if err := os.RemoveAll(s.data()); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (s *Server) Promote() error {
 	return nil
 }
 
-// Kill ends all processes of the server at once by signal 9, as the end of its machine would.
+// Kill ends all processes of the server at once with signal 9, as a failure of its machine would.
 func (s *Server) Kill() {
 	pid := s.process.Process.Pid
 	_ = syscall.Kill(pid, syscall.SIGSTOP) // it starts no more
@@ -92,7 +92,7 @@ func (s *Server) Kill() {
 	}
 }
 
-// AnyDSN is the address of whichever of the servers is the primary.
+// AnyDSN returns the address of whichever of the servers is the primary.
 func AnyDSN(servers ...*Server) string {
 	hosts := make([]string, len(servers))
 	for i, s := range servers {
