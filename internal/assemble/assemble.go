@@ -27,8 +27,7 @@ func (e *Engine) Assemble(ctx context.Context, req Request) (out *Context, err e
 			req.Wait = nil
 			out, _, err = e.assemble(eventlog.OneCall(ctx), req)
 		}
-		// On a conflict another process recorded a context meanwhile: the next attempt starts from its
-		// decisions.
+		// On a conflict another process has recorded a context. The next attempt starts from its decisions.
 		if _, lost := errors.AsType[*eventlog.ConflictError](err); !lost {
 			break
 		}
@@ -36,12 +35,12 @@ func (e *Engine) Assemble(ctx context.Context, req Request) (out *Context, err e
 	return out, err
 }
 
-// recordAttempts is how often Assemble tries to record a context, where another process records one as of
-// the same event first.
+// recordAttempts is how often Assemble tries to record a context, when other processes record one at the same head
+// first.
 const recordAttempts = 8
 
-// assemble takes the session's turn and assembles its context. Where the request waits for summaries and
-// one is due first, only due is set.
+// assemble acquires the session and assembles its context. If the request waits for summaries and one is due first,
+// only due is set.
 func (e *Engine) assemble(ctx context.Context, req Request) (out *Context, due *summarize.Proposal, err error) {
 	s, release, err := e.sessions.acquire(ctx, req.SessionID)
 	if err != nil {
@@ -76,8 +75,7 @@ func (e *Engine) answerOrAttempt(ctx context.Context, s *session, req Request) (
 	}
 }
 
-// attempt assembles and records a context; only the summary is returned if one is due that the request
-// waits for.
+// attempt assembles and records a context. If a summary is due for which the request waits, it returns only that.
 func (e *Engine) attempt(ctx context.Context, s *session, in decide.Inputs, req Request) (*Context, *summarize.Proposal, error) {
 	p, err := in.Run()
 	if err != nil {

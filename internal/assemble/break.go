@@ -2,26 +2,26 @@ package assemble
 
 import "fmt"
 
-// Have is the prefix of the context that the caller says it holds.
+// Have is the prefix of the context that the caller says it has.
 type Have struct {
 	MessageCount int
 	PrefixHash   string
 }
 
-// Break says where the messages that the caller has stop being a prefix of the context.
+// Break says at which message the caller's messages stop being a prefix of the context, and why.
 type Break struct {
 	// Index is the first message that differs.
 	Index int
-	// Cause is what rewrote it, as in CacheReport.BrokenBy; CauseUnknown if the daemon
-	// does not know what the caller has.
+	// Cause is what rewrote that message, as in CacheReport.BrokenBy; CauseUnknown if no record explains what the
+	// caller has.
 	Cause string
 }
 
-// CauseUnknown is the cause of a break where no recorded projection begins with the messages that the
-// caller says it has.
+// CauseUnknown is the cause of a break if no recorded projection begins with the messages that the caller says it
+// has.
 const CauseUnknown = "unknown"
 
-// Reason says the cause in a sentence.
+// Reason returns the cause as a sentence.
 func (b *Break) Reason() string {
 	switch b.Cause {
 	case CauseUnknown:
@@ -37,8 +37,8 @@ func (b *Break) Reason() string {
 	}
 }
 
-// The causes of a break that is the work of neither a reducer nor a policy: an event of the log, or
-// reminders and injections, which came after the newest message and are no longer there.
+// The causes of a break that neither a reducer nor a policy made: an event of the log, or reminders and injections
+// that were after the newest message and are gone.
 const (
 	causeLog        = "log"
 	causeReminders  = "reminders"

@@ -21,7 +21,7 @@ func withReminders(ofView map[budget.Tier]uint64, shown []reduce.Reminder) map[b
 	return tiers
 }
 
-// Recorded is the budget report of a stored record. Raw is 0 and Tiers is empty where the record has none.
+// Recorded returns the budget report of a stored record. Raw is 0 and Tiers is empty where the record has none.
 func Recorded(r records.Projection) BudgetReport { return reportOf(r.Budget, r.Tokens, r.Raw, r.Tiers) }
 
 // reportOf scales counted tokens to those that the provider is expected to count (Budget.Real).
@@ -36,11 +36,11 @@ func reportOf(b budget.Budget, used, raw uint64, counted map[budget.Tier]uint64)
 	}
 }
 
-// Estimate reports how the budget of the last assembly would be used with the events appended since, none
-// of them reduced. appended are events that were just appended to incarnation of, with their Seq and Turn,
-// oldest first; the session keeps references to them. Estimate never waits. It returns false while another
-// call uses the session, and where it would have to read more than a few events, as before the first
-// assembly since the daemon started.
+// Estimate reports how much of the budget of the last assembly would be used with the events appended since, if none
+// of them is reduced. appended are events that were just appended to incarnation of, with their Seq and Turn, oldest
+// first; the session keeps references to them. Estimate never waits. It returns false while another call uses the
+// session, and if it would have to read more than a few events, such as before the first assembly after the daemon's
+// start.
 func (e *Engine) Estimate(ctx context.Context, sessionID string, of eventlog.Incarnation, appended []eventlog.Event) (BudgetReport, bool, error) {
 	s, release, ok := e.sessions.tryAcquire(sessionID)
 	if !ok {
@@ -72,9 +72,8 @@ func (e *Engine) Estimate(ctx context.Context, sessionID string, of eventlog.Inc
 	return reportOf(r.Budget, used, conv.Tokens(), nil), true, nil
 }
 
-// grown appends events to the session's conversation without reading the log. ok is false where the events
-// do not follow the conversation or are of another incarnation, or are so many that memory must be reserved
-// for them.
+// grown appends events to the session's conversation without reading the log. ok is false if the events do not follow
+// the conversation, are of another incarnation, or are so many that memory must be reserved for them.
 func (s *session) grown(gauge budget.Gauge, policy projection.Options, of eventlog.Incarnation, appended []eventlog.Event) (conv *reduce.Conversation, ok bool) {
 	if policy.Name == projection.HarnessView || of != s.of || len(appended) == 0 {
 		return nil, false
@@ -99,8 +98,8 @@ func (s *session) grown(gauge budget.Gauge, policy projection.Options, of eventl
 	return conv, !conv.Incomplete()
 }
 
-// BudgetReport says how the budget was used, in tokens as the provider is expected to
-// count them: the gauge's times Calibration.
+// BudgetReport says how much of the budget was used. Its tokens are those that the provider is expected to count: the
+// gauge's count times Calibration.
 type BudgetReport struct {
 	Calibration float64
 	State       budget.State

@@ -9,10 +9,9 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// RecordCall stores a model call and returns the calibration of its model from now on; durable on return. A
-// call with the key of an earlier one gets the earlier answer, and nothing is stored.
-// *eventlog.NotFoundError if there is no such session or projection, *records.KeyConflictError if the key
-// belongs to a different call.
+// RecordCall stores a model call, durable on return, and returns the calibration of its model from now on. For a call
+// with the key of an earlier one it returns the earlier answer and stores nothing. *eventlog.NotFoundError if there
+// is no such session or projection, *records.KeyConflictError if the key belongs to a different call.
 func (e *Engine) RecordCall(ctx context.Context, c records.Call) (learnt budget.Calibration, repeated bool, err error) {
 	s, release, err := e.sessions.acquire(ctx, c.SessionID)
 	if err != nil {

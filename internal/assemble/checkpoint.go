@@ -11,9 +11,9 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// begun returns the log up to an event as a conversation that begins at the newest checkpoint under a
-// fingerprint: the groups that the digest replaces are not read. It is nil where there is no checkpoint,
-// where the request needs the whole log, or where the checkpoint does not fit the log.
+// begun returns the log up to an event as a conversation that begins at the newest checkpoint under a fingerprint:
+// the groups that the digest replaces are not read. It is nil if there is no checkpoint, if the request needs the
+// whole log, or if the checkpoint does not match the log.
 func (s *session) begun(ctx context.Context, store Store, gauge budget.Gauge, to eventlog.Seq, policy projection.Options, fingerprint string) (*reduce.Conversation, error) {
 	if fingerprint == "" || s.whole || policy.Scrub || policy.Name == projection.HarnessView || policy.Name == projection.Full {
 		return nil, nil
@@ -26,7 +26,7 @@ func (s *session) begun(ctx context.Context, store Store, gauge budget.Gauge, to
 	if !ok || err != nil {
 		return nil, err
 	}
-	// What is read: the groups that are shown, and what came after them.
+	// It reads the groups that are shown, and all events after the checkpoint.
 	if err := s.reserve(ctx, checkpoint.AsOf-min(checkpoint.AsOf, eventlog.Seq(checkpoint.Shown.Len())), to); err != nil {
 		return nil, err
 	}
@@ -47,8 +47,8 @@ func (s *session) begun(ctx context.Context, store Store, gauge budget.Gauge, to
 	return conv, nil
 }
 
-// newCheckpoint returns the checkpoint of a projection's digest as artifacts, and its checksum; no
-// artifacts where that checkpoint is stored already, or where one would not suffice to start from.
+// newCheckpoint returns the checkpoint of a projection's digest as artifacts, and its checksum. There are no
+// artifacts if that checkpoint is stored already, or if no conversation could begin at it.
 func (e *Engine) newCheckpoint(ctx context.Context, s *session, p decide.Projected, fingerprint string) (all []eventlog.Artifact, sum [32]byte, err error) {
 	sum, ok := p.Conversation.CheckpointSum(p.Result.View)
 	if !ok || p.Conversation.Head() != s.head {

@@ -13,27 +13,27 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// Compaction asks to make a session's context smaller although its budget does not demand it. The decision
-// holds for the session, whatever the policy and the budget of later requests.
+// Compaction is a caller's request to make a session's context smaller although its budget does not demand that. The
+// decision holds for the session, whatever the policy and the budget of later requests.
 type Compaction struct {
 	SessionID string
 	// Of, if not 0, is the incarnation of the session that is meant.
 	Of eventlog.Incarnation
-	// Request says how summaries are made. Its budget and policy measure the context where Measured is set
-	// or the session was never assembled; otherwise those of the newest projection do.
+	// Request says how summaries are made. The context is measured by Request's budget and policy if Measured is set
+	// or the session was never assembled, otherwise by those of the newest projection.
 	Request  Request
 	Measured bool
 	// Strategy is empty for the cheapest strategy that reaches the target.
 	Strategy reduce.Strategy
-	// KeepLastTurns 0 takes the policy's value. TargetTokens 0 means the depth of the policy's cuts that pay
+	// KeepLastTurns 0 is the policy's value. TargetTokens 0 means the depth of the policy's cuts that pay
 	// or, with a Strategy or a Summary, as few tokens as that reaches.
 	KeepLastTurns uint32
 	TargetTokens  uint64
-	// Summary is the caller's own text; empty if it brings none.
+	// Summary is the caller's own text; empty if it has none.
 	Summary string
 }
 
-// Compacted is a compaction that was done.
+// Compacted is the result of a compaction.
 type Compacted struct {
 	decide.Collapsed
 	Short decide.Shortfall
@@ -42,7 +42,7 @@ type Compacted struct {
 	AsOf  eventlog.Seq
 	// Previous is the id of the newest projection before the compaction; empty if there was none.
 	Previous string
-	// Fingerprint is that of the policy and budget by which the context was measured.
+	// Fingerprint is the fingerprint of the policy and budget by which the context was measured.
 	Fingerprint string
 	// Projection shows the session after the compaction. If it could not be recorded, its ID is empty,
 	// Unrecorded says why, and the next assembly records one.
@@ -50,7 +50,7 @@ type Compacted struct {
 	Unrecorded error
 }
 
-// PlanCompaction says what a compaction would do. It changes nothing.
+// PlanCompaction computes what a compaction would do. It changes nothing.
 func (e *Engine) PlanCompaction(ctx context.Context, c Compaction) (decide.Plan, error) {
 	s, release, err := e.sessions.acquire(ctx, c.SessionID)
 	if err != nil {
@@ -104,8 +104,8 @@ func (e *Engine) compactable(ctx context.Context, s *session, c Compaction) (in 
 	return in, previous, err
 }
 
-// measuredBy returns the policy and the budget by which a context is measured: the request's, or those of
-// projection previous. How summaries are made is the request's say in both cases.
+// measuredBy returns the policy and the budget by which a context is measured: the request's, or those of projection
+// previous. In both cases the request says how summaries are made.
 func (e *Engine) measuredBy(ctx context.Context, c Compaction, head eventlog.Seq, previous string) (Policy, budget.Budget, error) {
 	policy := c.Request.Policy
 	if previous == "" || c.Measured {
@@ -123,7 +123,7 @@ func (e *Engine) measuredBy(ctx context.Context, c Compaction, head eventlog.Seq
 	return policy, newest.Budget, nil
 }
 
-// check refuses to summarize under harness_view, where the harness writes the summaries.
+// check refuses to summarize under harness_view, because there the harness writes the summaries.
 func (c Compaction) check(by projection.Options) error {
 	const reason = "under harness_view the summaries are the harness's; use mask or window"
 	switch {
@@ -138,7 +138,7 @@ func (c Compaction) check(by projection.Options) error {
 	}
 }
 
-// ask is the compaction's request to the reducers; the policy fills in what the caller did not set.
+// ask returns the compaction's request to the reducers; the policy fills in what the caller did not set.
 func (c Compaction) ask(policy reduce.Collapse, b budget.Budget) reduce.Ask {
 	ask := reduce.Ask{Goal: c.TargetTokens, Strategy: c.Strategy, KeepLastTurns: c.KeepLastTurns}
 	switch {
@@ -169,9 +169,9 @@ func (e *Engine) measure(ctx context.Context, c Compaction, head eventlog.Seq) (
 // Mark appends the event of a compaction to the log and returns its seq; durable on return.
 type Mark func(ctx context.Context, c *Compacted) (eventlog.Seq, error)
 
-// Compact does a planned compaction. It is in effect once mark has returned without an error. summary is
-// the one made for the plan, or nil. If there is nothing to compact any more, out is nil and nothing says
-// why. It holds the session's turn, so no assembly of the session runs meanwhile.
+// Compact does a planned compaction. The compaction is in effect when mark has returned without an error. summary is
+// the one that was made for the plan, or nil. If there is nothing to compact any more, out is nil and nothing says
+// why. Compact acquires the session, so no assembly of it runs at the same time.
 func (e *Engine) Compact(ctx context.Context, c Compaction, summary *summarize.Summary, mark Mark) (out *Compacted, nothing string, err error) {
 	s, release, err := e.sessions.acquire(ctx, c.SessionID)
 	if err != nil {
@@ -216,7 +216,7 @@ func (e *Engine) Compact(ctx context.Context, c Compaction, summary *summarize.S
 	return out, "", nil
 }
 
-// showCompacted records the projection that shows a session as of its compaction.
+// showCompacted records the projection of a session right after its compaction.
 func (e *Engine) showCompacted(ctx context.Context, s *session, in decide.Inputs, seq eventlog.Seq, out *Compacted) error {
 	conv, err := s.shown(ctx, e.store, in.Conversation.Gauge(), &seq, in.Projection, "")
 	if err != nil {
@@ -241,7 +241,7 @@ func (e *Engine) showCompacted(ctx context.Context, s *session, in decide.Inputs
 	return nil
 }
 
-// eventIDs are the ids of the events of which a projection shows at least a part.
+// eventIDs returns the ids of the events of which a projection shows at least a part.
 func (e *Engine) eventIDs(ctx context.Context, sessionID string, r records.Projection) ([]string, error) {
 	var ids []string
 	shown := eventlog.RangesOf(append(r.Kept.Seqs(), r.Redacted.Seqs()...))

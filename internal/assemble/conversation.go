@@ -84,7 +84,7 @@ func (s *session) conversation(ctx context.Context, store Store, gauge budget.Ga
 	return conv, nil
 }
 
-// upTo is asOf, or the log's head.
+// upTo returns asOf, or the log's head if that is nil.
 func (s *session) upTo(ctx context.Context, store Store, asOf *eventlog.Seq) (eventlog.Seq, error) {
 	info, err := s.look(ctx, store)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *session) atHand(ctx context.Context, store Store, gauge budget.Gauge, p
 	return ok && s.workFor(conv.Head(), to) < leastWork, nil
 }
 
-// conversationKey is the cache key of a conversation: it names the gauge and how the policy reads the log.
+// conversationKey returns the cache key of a conversation: it names the gauge and how the policy reads the log.
 func conversationKey(gauge budget.Gauge, policy projection.Options) string {
 	key := gauge.Name()
 	if policy.Name == projection.HarnessView {
@@ -138,8 +138,8 @@ func ConversationOf(ctx context.Context, gauge budget.Gauge, all []eventlog.Even
 	return conv, nil
 }
 
-// Extend appends new events to a conversation, as the policy reads them. It returns false, and changes
-// nothing, where the new events change which earlier ones are shown: then the whole log must be read again.
+// Extend appends new events to a conversation, as the policy reads them. It returns false, and changes nothing, if
+// the new events change which earlier ones are shown: then the whole log must be read again.
 func Extend(ctx context.Context, conv *reduce.Conversation, fresh []eventlog.Event, policy projection.Options) (bool, error) {
 	whole := policy.Name != projection.HarnessView
 	if !whole {

@@ -22,7 +22,7 @@ func (s *session) digest(ctx context.Context, store eventlog.Artifacts, fingerpr
 	return w, err
 }
 
-// newDigest is the digest that a projection shows; nil if it is stored already. It is stored together with
+// newDigest returns the digest that a projection shows; nil if it is stored already. It is stored together with
 // the record of the first projection that shows it.
 func (e *Engine) newDigest(ctx context.Context, s *session, p decide.Projected, fingerprint string) (*reduce.Written, error) {
 	w, ok := p.Conversation.Written(p.Result.View)

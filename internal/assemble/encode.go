@@ -11,7 +11,7 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// format is the provider format of a record's messages.
+// format returns the provider format of a record's messages.
 func format(r records.Projection) (*render.Format, error) {
 	f, ok := render.FormatNamed(r.Budget.Format)
 	if !ok {
@@ -83,7 +83,7 @@ func common(a, b []Message) int {
 	return n
 }
 
-// hashOf is the prefix hash of messages.
+// hashOf returns the prefix hash of messages.
 func hashOf(messages []Message) string {
 	h := records.NewHasher()
 	for i := range messages {

@@ -1,11 +1,11 @@
-// Package assemble makes the contexts of sessions: it reads the log, has the view computed,
-// lays it out, hashes it, and records what was decided. It is the edge of the pure core: the
-// only place that holds sessions in memory and asks for the time.
+// Package assemble makes the contexts of sessions: it reads the log, has the view computed, lays it out, hashes it,
+// and records what was decided. Of the packages that decide contexts it is the only one that keeps sessions in memory
+// and uses a clock.
 //
-// [Engine.Assemble] takes a session's turn (sessions.go), gathers what decides its context
-// (gather.go), has package decide compute it, makes the answer (answer.go) and records it
-// (record.go). What is kept of a session between requests is in session.go. The engine's other
-// methods have a file each: compaction.go, undo.go, explain.go, replay.go, project.go, shadow.go.
+// [Engine.Assemble] acquires a session (sessions.go), gathers the inputs of its context (gather.go), has package
+// decide compute it, makes the answer (answer.go) and records it (record.go). session.go has what is cached of a
+// session between requests. The engine's other methods have a file each: compaction.go, undo.go, explain.go,
+// replay.go, project.go, shadow.go.
 package assemble
 
 import (
@@ -26,28 +26,26 @@ import (
 	"github.com/contextd/contextd/internal/scrub"
 )
 
-// Options are what an Engine needs beside the store.
+// Options are what an Engine needs besides the store.
 type Options struct {
-	// Gauges returns the gauge of a tokenizer, or an error that says there is
-	// no such tokenizer.
+	// Gauges returns the gauge of a tokenizer, or an error if there is no such tokenizer.
 	Gauges func(tokenizer string) (budget.Gauge, error)
 	Models budget.Models
 	Clock  Clock
 	// CacheSessions is how many sessions stay in memory between requests.
 	CacheSessions int
-	// CacheBytes is how much they may hold together; 0 is DefaultCacheBytes.
+	// CacheBytes is how many bytes they may take together; 0 is DefaultCacheBytes.
 	CacheBytes uint64
-	// SessionWait is how long a call waits for others of its session; 0 is as long as they take.
+	// SessionWait is how long a call waits for other calls of its session; 0 is without limit.
 	SessionWait time.Duration
-	// Work is the budget of memory from which reading a log takes its share; nil is no limit.
+	// Work is the budget of memory for reading logs; nil is no limit.
 	Work *memory.Budget
 	// Processor limits how many assemblies compute at once; nil is no limit.
 	Processor *fair.Turns
-	// Scrub has the rules by which credentials are replaced where a policy says so; nil has
-	// the built-in ones.
+	// Scrub has the rules by which credentials are replaced if a policy says so; nil is the built-in ones.
 	Scrub *scrub.Scrubber
-	// Namespace goes into the names of sessions that providers are given (prompt cache keys). It differs
-	// between stores that may hold the same session ids; it may be empty where there is one store.
+	// Namespace is hashed into the names of sessions that providers get (prompt cache keys). It must differ between
+	// stores that may have the same session ids. It may be empty if there is one store.
 	Namespace string
 	// Journal stores artifacts together with the events about sessions; nil makes one without subscribers.
 	Journal *lifecycle.Journal
@@ -62,13 +60,13 @@ type Engine struct {
 	store    Store
 	opts     Options
 	sessions *sessions
-	// shadow computes what other policies would have sent; nil in itself.
+	// shadow computes what other policies would have sent; it is nil in a shadow.
 	shadow *Engine
 	// replays are the sessions of which recorded projections are replayed, in the same pool.
 	replays *sessions
 }
 
-// DefaultCacheBytes is how much sessions hold between requests where Options do not say.
+// DefaultCacheBytes is how many bytes sessions may take between requests if Options do not say.
 const DefaultCacheBytes = 64 << 20
 
 // New returns an engine over the store.
@@ -85,8 +83,8 @@ func New(store Store, opts Options) *Engine {
 	return e.complete()
 }
 
-// Over returns an engine for another store, with a namespace of its own. The two share one pool of memory
-// for sessions, but no session.
+// Over returns an engine for another store, with a namespace of its own. The two share memory for sessions, but no
+// sessions.
 func (e *Engine) Over(store Store, namespace string, journal *lifecycle.Journal) *Engine {
 	opts := e.opts
 	opts.Namespace, opts.Journal = namespace, journal
@@ -119,13 +117,13 @@ func (e *Engine) resolve(spec budget.Spec) (budget.Budget, budget.Gauge, error) 
 	return b, gauge, nil
 }
 
-// reduction is the policy of reduction under a budget.
+// reduction returns the policy of reduction under a budget.
 func (e *Engine) reduction(p Policy, b budget.Budget) reduce.Policy {
 	model, _ := e.opts.Models.Lookup(b.Model)
 	return p.ReductionFor(model)
 }
 
-// fingerprint is the key under which decisions by a policy and a budget hold.
+// fingerprint returns the key under which decisions by a policy and a budget hold.
 func (e *Engine) fingerprint(p Policy, b budget.Budget) string {
 	return records.Fingerprint(p.Projection, e.reduction(p, b), b)
 }

@@ -19,11 +19,10 @@ type Asked struct {
 	Projection string
 }
 
-// Explain says what the model saw of a text, or of the block that a pointer names, in the context that
-// asked names. For call 0 where no call is recorded, that is the newest projection, and if there is none,
-// the context of preview. With an empty text only the call and its projection are returned.
-// *eventlog.NotFoundError if there is no such session, call or block; *eventlog.InvalidError where what was
-// sent cannot be known.
+// Explain says what the model saw of a text, or of the block that a pointer names, in the context that asked names.
+// If that is call 0 and no call is recorded, it uses the newest projection or, if there is none, the context of
+// preview. With an empty text it returns only the call and its projection. *eventlog.NotFoundError if there is no
+// such session, call or block; *eventlog.InvalidError if what was sent cannot be known.
 func (e *Engine) Explain(ctx context.Context, sessionID string, asked Asked, text string, preview Request) (explain.Explanation, error) {
 	s, release := e.sessions.apart(sessionID)
 	defer release()
@@ -71,8 +70,8 @@ func (e *Engine) Explain(ctx context.Context, sessionID string, asked Asked, tex
 	return out, err
 }
 
-// explained returns the call that asked names, the record of the projection that was sent, and that
-// projection computed again; call and record are zero where they are not recorded.
+// explained returns the call that asked names, the record of the projection that was sent, and that projection
+// computed again; call and record are zero if they are not recorded.
 func (e *Engine) explained(ctx context.Context, s *session, asked Asked, preview Request) (call records.ModelCall, r records.Projection, p decide.Projected, err error) {
 	if asked.Projection != "" {
 		if r, err = records.Get(ctx, e.store, s.id, asked.Projection); err == nil {
@@ -117,14 +116,14 @@ func (e *Engine) previewed(ctx context.Context, s *session, req Request) (r reco
 	return req.newRecord(in, p, e.opts.Clock()), p, nil
 }
 
-// remade is record r with the hash, count and tokens of the messages that were computed now.
+// remade returns record r with the hash, count and tokens of the messages that were computed now.
 func (e *Engine) remade(r records.Projection, p decide.Projected, messages []Message) records.Projection {
 	r.Projection = r.Projection.WithScrubber(e.opts.Scrub)
 	r.PrefixHash, r.MessageCount, r.Tokens = hashOf(messages), len(messages), p.Tokens()
 	return r
 }
 
-// unknowable is the error about a text that cannot be looked for; without a text the call can be explained.
+// unknowable returns the error about a text that cannot be looked for; without a text the call can be explained.
 func unknowable(format string, args ...any) error {
 	return &eventlog.InvalidError{Field: "text", Reason: fmt.Sprintf(format, args...)}
 }

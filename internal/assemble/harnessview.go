@@ -60,10 +60,9 @@ func (s *session) harnessConversation(ctx context.Context, store Store, gauge bu
 	return conv, nil
 }
 
-// lastBoundary returns the index of the last compaction by a harness that says what replaces the dropped
-// messages, or -1. It passes over compactions that do not, such as one whose summary stays on its
-// provider's servers: nobody but the harness can go on from those. It also passes over callers'
-// compactions, which hold under every policy.
+// lastBoundary returns the index of the last compaction by a harness that says what replaces the dropped messages, or
+// -1. It skips compactions that do not, such as one whose summary stays on its provider's servers: only the harness
+// can go on from those. It also skips callers' compactions, which hold under every policy.
 func lastBoundary(all []eventlog.Event) (int, harness.Boundary) {
 	for i := len(all) - 1; i >= 0; i-- {
 		if c, ok := all[i].Body.(*eventlog.Compaction); ok && c.Decision == nil {
@@ -75,8 +74,8 @@ func lastBoundary(all []eventlog.Event) (int, harness.Boundary) {
 	return -1, harness.Boundary{}
 }
 
-// harnessView reads a log as its harness goes on after the last boundary: the system prompt, the blocks
-// that replace what was dropped, what was kept, and what came since.
+// harnessView reads a log as its harness uses it after the last boundary: the system prompt, the blocks that replace
+// the dropped messages, the kept messages, and all later ones.
 func harnessView(ctx context.Context, gauge budget.Gauge, all []eventlog.Event, policy projection.Options) (*reduce.Conversation, error) {
 	conv := policy.NewConversation(gauge)
 	at, boundary := lastBoundary(all)

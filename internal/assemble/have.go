@@ -10,9 +10,9 @@ import (
 // maxHeldSearch bounds how many records are searched for the prefix that a caller has.
 const maxHeldSearch = 64
 
-// skip removes from an answer the leading messages that the caller has already: all that it has if they are
-// still a prefix of the context, else as many as agree. If no recorded projection explains what the caller
-// has, everything is sent.
+// skip removes from an answer the first messages that the caller has already: all of them if they are still a prefix
+// of the context, else as many as are the same. If no recorded projection explains what the caller has, everything is
+// sent.
 func (e *Engine) skip(ctx context.Context, s *session, out *Context, have Have) error {
 	n := have.MessageCount
 	if n == 0 {
@@ -86,7 +86,7 @@ func (e *Engine) held(ctx context.Context, s *session, now records.Projection, h
 	return nil, nil
 }
 
-// newest is the projection recorded last in a stream, at any event; zero if there is none.
+// newest returns the projection recorded last in a stream, at any event; zero if there is none.
 func (e *Engine) newest(ctx context.Context, s *session, stream string) (lastProjection, error) {
 	id, err := records.InStream(ctx, e.store, s.id, stream, 0)
 	if id == "" || err != nil {

@@ -19,7 +19,7 @@ type lastProjection struct {
 	bytes        int
 }
 
-// lastReport is what Estimate starts from: the newest record, and the tokens of the whole log at that time.
+// lastReport is the basis of Estimate: the newest record, and the tokens of the whole log at that time.
 type lastReport struct {
 	record records.Projection
 	raw    uint64

@@ -41,7 +41,7 @@ func (l *layout) grows(v reduce.View) bool {
 	return l.view.Len() > 0 && v.Shares(l.view) == l.view.Len() && digest == l.digest && at == l.at
 }
 
-// renewed is an empty layout for a view. It copies from l the groups that did not change. l may be nil.
+// renewed returns an empty layout for a view. It copies from l the groups that did not change. l may be nil.
 func (l *layout) renewed(v reduce.View, id int) *layout {
 	digest, at := v.Digest()
 	if l != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// news are the lifecycle events that report a recorded context.
+// news returns the lifecycle events that report a recorded context.
 func (c *Context) news(reminders decide.ReminderNews) []lifecycle.Event {
 	var out []lifecycle.Event
 	if c.Collapsed != nil {
@@ -45,8 +45,8 @@ func (c *Context) projected() lifecycle.Event {
 		lifecycle.AttributeSummaryID, r.After.Summary)
 }
 
-// CompactedEvent reports a compaction that was decided as of an event. previous is the projection before
-// it; empty if there was none.
+// CompactedEvent reports a compaction that was decided when asOf was the head. previous is the projection before it;
+// empty if there was none.
 func CompactedEvent(mode string, trigger eventlog.CompactionTrigger, done decide.Collapsed, asOf eventlog.Seq, previous string) lifecycle.Event {
 	summaryID, text := "", ""
 	if done.Summary != nil {
@@ -62,8 +62,7 @@ func CompactedEvent(mode string, trigger eventlog.CompactionTrigger, done decide
 		lifecycle.AttributeSummaryID, summaryID, lifecycle.AttributeSummaryChars, lifecycle.Decimal(utf8.RuneCountInString(text)))
 }
 
-// knownReminders is what the session's watchers were last informed of about reminders: it is in the newest
-// record.
+// knownReminders returns how far the session's watchers were informed about reminders, as the newest record says.
 func (s *session) knownReminders(ctx context.Context, store eventlog.Artifacts) (decide.Known, error) {
 	if s.known != nil {
 		return *s.known, nil

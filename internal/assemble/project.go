@@ -11,7 +11,7 @@ import (
 )
 
 // Project assembles events that are in no store, and stores nothing. The events must satisfy the rules of
-// AppendEvents. The result is that of the first assembly of a session whose log has just these events.
+// AppendEvents. The result is the same as for the first assembly of a session whose log has just these events.
 func (e *Engine) Project(ctx context.Context, events []eventlog.Event, req Request) (*Context, error) {
 	if err := checkPolicy(req.Policy); err != nil {
 		return nil, err

@@ -7,11 +7,10 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// breakpoints are the messages after which the provider's cache should be marked: ascending, and at most
-// four, which is Anthropic's limit. They are the system prompt, the digest, the last message shared with
-// the projection before (to read what that one cached), and the last message that the next context will
-// have (to be read by that one). While the prefix stays the same, no breakpoint moves back. docs/caching.md
-// does the sums.
+// breakpoints returns the messages after which the provider's cache should be marked: ascending, and at most four,
+// which is Anthropic's limit. They are the system prompt, the digest, the last message shared with the projection
+// before (to read what that one cached), and the last message that the next context will have (to be read by that
+// one). While the prefix stays the same, no breakpoint moves back. docs/caching.md has the calculation.
 func breakpoints(messages []Message, c CacheReport) []Breakpoint {
 	var at []int
 	mark := func(i int) {
@@ -41,7 +40,7 @@ func breakpoints(messages []Message, c CacheReport) []Breakpoint {
 	return out
 }
 
-// summaryAt is the index of the digest, or -1.
+// summaryAt returns the index of the digest, or -1.
 func summaryAt(messages []Message) int {
 	for i := range messages {
 		if messages[i].Digest {
@@ -51,7 +50,7 @@ func summaryAt(messages []Message) int {
 	return -1
 }
 
-// promptCacheKey is the same for all requests of a session, and reveals nothing of it.
+// promptCacheKey returns the same key for all requests of a session. The key reveals nothing of the session.
 func promptCacheKey(namespace, sessionID string) string {
 	if namespace != "" {
 		sessionID = namespace + "\x00" + sessionID // session ids contain no NUL

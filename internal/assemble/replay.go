@@ -57,9 +57,9 @@ func (e *Engine) recompute(ctx context.Context, s *session, r records.Projection
 	return p, err
 }
 
-// Replay computes a recorded projection again from the log and the recorded state
-// and says whether it gives the same bytes, or where it first differs. It uses nothing that contexts left in memory;
-// where it is called for later and later projections of a session, it reads the log once.
+// Replay computes a recorded projection again from the log and the recorded state. It says whether the bytes are the
+// same, or where they first differ. It uses nothing that assemblies cached. If it is called for the projections of a
+// session in order, it reads the log once.
 func (e *Engine) Replay(ctx context.Context, sessionID, projectionID string) (Replay, error) {
 	s, release, err := e.replays.acquire(ctx, sessionID)
 	if err != nil {
@@ -117,7 +117,7 @@ func difference(a, b records.Projection) string {
 type Replay struct {
 	Same               bool
 	Recorded, Replayed records.Projection
-	// Messages are those of Replayed. Injections are not among them: they are not recorded.
+	// Messages are the messages of Replayed, without injections, which are not recorded.
 	Messages   []Message
 	Difference string
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// session caches what is derived from a session's log and records between requests; all of it can be
-// computed again from the store. Only the caller that acquired it may use it.
+// session caches, between requests, what is derived from a session's log and records. All of it can be computed again
+// from the store. Only the caller that acquired it may use it.
 type session struct {
 	id   string
 	turn chan struct{} // holds one token while no caller has acquired the session
@@ -39,7 +39,7 @@ type session struct {
 	room  int
 	work  *memory.Budget
 	grant *memory.Grant
-	// computing is the current request's turn of the processor.
+	// computing is the current request's share of the processor.
 	computing fair.Turn
 	// expect counts what is about to be read towards the pool, which evicts sessions for it; nil for a
 	// session outside the pool. answers is set while a context is made: a context may be as large as the
@@ -56,7 +56,7 @@ type session struct {
 	kept
 }
 
-// kept is what a session caches of one incarnation. All of it is forgotten together.
+// kept has what a session caches of one incarnation. All of it is forgotten together.
 type kept struct {
 	// of is the incarnation; head, its place in the hash chain, and logBytes are of its log when it was last looked at.
 	of       eventlog.Incarnation
@@ -103,7 +103,7 @@ const (
 	maxQuoted        = 4
 )
 
-// forgetSummaries has the summaries read again: others may have been stored.
+// forgetSummaries forgets the list of summaries, because others may have been stored.
 func (s *session) forgetSummaries() {
 	s.summaries, s.allSummaries = nil, false
 	s.quoted.keep(0)
@@ -190,7 +190,7 @@ func (s *session) continuedBy(ctx context.Context, store Store, info eventlog.Se
 	return bytes.Equal(chain, s.chain), err
 }
 
-// index has the stored indexes of records and calls completed; needed once for each cached incarnation.
+// index completes the stored indexes of records and calls. This is needed once for each cached incarnation.
 func (s *session) index(ctx context.Context, store eventlog.Artifacts) error {
 	if s.indexed {
 		return nil

@@ -17,7 +17,7 @@ const (
 	summaryBytes       = 256
 )
 
-// held is how many bytes the session keeps between requests.
+// held returns how many bytes the session keeps between requests.
 func (s *session) held() int {
 	n := s.encoded.bytes() + s.last.bytes() + s.projectors.bytes() + s.digests.bytes()
 	for i := range s.observed.entries {

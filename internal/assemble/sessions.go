@@ -16,7 +16,7 @@ type sessions struct {
 	byID map[string]*session
 }
 
-// pool holds the sessions used last, and those in use, of all engines that share memory.
+// pool has the sessions that were used last, and those in use, of all engines that share memory.
 type pool struct {
 	mu     sync.Mutex
 	limit  int
@@ -39,8 +39,8 @@ func newSessions(limit, room int, work *memory.Budget, turns *fair.Turns, wait t
 // sessions returns an empty set of sessions, for another engine that shares the pool.
 func (all *pool) sessions() *sessions { return &sessions{all, map[string]*session{}} }
 
-// acquire waits until nobody else uses the session. The caller must release it. The error is a
-// *SessionBusyError, or that of ctx.
+// acquire waits until no other caller uses the session. The caller must call the function that it returns. The error
+// is a *SessionBusyError, or ctx's.
 func (all *sessions) acquire(ctx context.Context, id string) (*session, func(), error) {
 	s := all.join(id)
 	var late <-chan time.Time
@@ -59,8 +59,7 @@ func (all *sessions) acquire(ctx context.Context, id string) (*session, func(), 
 	}
 }
 
-// tryAcquire acquires the session if it is in memory and nobody else uses it. The caller
-// must release it.
+// tryAcquire acquires the session if it is in memory and no other caller uses it. The caller must call release.
 func (all *sessions) tryAcquire(id string) (s *session, release func(), ok bool) {
 	if !all.known(id) {
 		return nil, nil, false
@@ -102,8 +101,8 @@ func (all *pool) beginUse(s *session) (release func()) {
 	}
 }
 
-// apart returns a session outside the pool, for an answer that comes from the store and not from what is cached. It
-// takes memory and the processor as one of the pool does. release gives both back.
+// apart returns a session outside the pool, for an answer from the store without caches. It reserves memory and the
+// processor like a session of the pool. release gives both back.
 func (all *pool) apart(id string) (s *session, release func()) {
 	s = &session{id: id, room: all.room, work: all.work, computing: fair.Of(all.turns)}
 	s.reset()
@@ -168,8 +167,8 @@ func (all *pool) grow(s *session, bytes int) {
 	all.bytes += bytes
 }
 
-// trim evicts the idle sessions used least recently while there are too many, or they hold too much. A
-// session in use stays: a second copy of it would let two callers assemble the same session side by side.
+// trim evicts the idle sessions used least recently while there are too many, or they hold too much. A session in use
+// stays: with a second copy of it two callers could assemble the same session at the same time.
 func (all *pool) trim() {
 	for place := all.recent.Back(); place != nil && all.recent.Len() > 1; {
 		s := place.Value.(*session)

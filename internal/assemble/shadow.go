@@ -10,7 +10,7 @@ import (
 	"github.com/contextd/contextd/internal/records"
 )
 
-// Shadow asks what another policy would have sent in the place of a recorded context.
+// Shadow asks what another policy would have sent instead of a recorded context.
 type Shadow struct {
 	// Name is the policy's name in records.
 	Name   string
@@ -25,16 +25,16 @@ type Shadow struct {
 	Fingerprint  string
 }
 
-// Why Shadow computes nothing.
+// The reasons why Shadow computes nothing.
 var (
 	ErrShadowInUse = errors.New("the shadow policy is the one in use")
 	ErrShadowKnown = errors.New("the shadow of the projection was computed before")
 )
 
-// Shadow computes what a policy would have sent, and stores it next to the record in question; durable on
-// return. The policy starts from its decisions in the session's earlier shadows, as if it had been in use
-// all along; no real context uses them. Call it for the contexts of a session in their order. The error is
-// ErrShadowInUse, ErrShadowKnown, or one of Assemble.
+// Shadow computes what a policy would have sent, and stores it next to the record of the context, durable on return.
+// The policy starts from its decisions in the session's earlier shadows, as if it had always been in use; no real
+// context uses these decisions. Call it for the contexts of a session in order. The error is ErrShadowInUse,
+// ErrShadowKnown, or one of Assemble.
 func (e *Engine) Shadow(ctx context.Context, of Shadow) (records.Shadow, error) {
 	b, _, err := e.resolve(of.Budget)
 	if err != nil {
@@ -61,7 +61,7 @@ func (e *Engine) Shadow(ctx context.Context, of Shadow) (records.Shadow, error) 
 	return of.record(out), nil
 }
 
-// record is the shadow record of a context that the policy would have sent.
+// record returns the shadow record of a context that the policy would have sent.
 func (of Shadow) record(c *Context) records.Shadow {
 	return records.Shadow{
 		Policy: of.Name, Tokens: c.Projection.Tokens, Messages: c.Projection.MessageCount,

@@ -67,7 +67,7 @@ func (e *Engine) newestSummary(ctx context.Context, s *session, conv *reduce.Con
 	}
 }
 
-// moreSummaries reads on in the list of the session's summaries.
+// moreSummaries reads more of the list of the session's summaries.
 func (e *Engine) moreSummaries(ctx context.Context, s *session) error {
 	const atOnce = 4
 	if s.allSummaries {
@@ -93,7 +93,7 @@ func (e *Engine) moreSummaries(ctx context.Context, s *session) error {
 	return nil
 }
 
-// sizeOf is how many bytes of text a summary has.
+// sizeOf returns how many bytes of text a summary has.
 func sizeOf(of summarize.Summary) int { return len(of.Text) + len(of.Ledger) + len(of.Index) }
 
 // summary returns the summary with an id, of a span that ends at upTo or before, or *eventlog.NotFoundError.
@@ -127,7 +127,7 @@ func (e *Engine) named(ctx context.Context, s *session, asOf eventlog.Seq, ids [
 	return out, nil
 }
 
-// summaryInForce is the summary that a record's context quotes.
+// summaryInForce returns the summary that a record's context quotes.
 func (e *Engine) summaryInForce(ctx context.Context, s *session, conv *reduce.Conversation, r records.Projection) (*summarize.Summary, error) {
 	all, err := e.named(ctx, s, r.AsOf, []string{r.After.Summary})
 	if err == nil {

@@ -39,7 +39,7 @@ func (e *Engine) Undo(ctx context.Context, sessionID string, from eventlog.Seq, 
 // strategyUndo is the strategy in the event of an undo.
 const strategyUndo = "undo"
 
-// compactions are the events of a session's callers' compactions that are in effect.
+// compactions returns the events of a session's callers' compactions that are in effect.
 func (e *Engine) compactions(ctx context.Context, sessionID string) ([]eventlog.Seq, error) {
 	info, err := e.store.Session(ctx, sessionID)
 	if err != nil || info.Head == 0 {

@@ -1,6 +1,6 @@
-// Package compaction has sessions compacted, when a caller asks for it and ahead of
-// need: it asks the runtime's hooks, has the summary made, records the result and notifies
-// watchers. The engine decides what a compaction does; the scheduler makes summaries.
+// Package compaction carries out compactions, when a caller asks for one, and has summaries made ahead of need. It
+// asks the runtime's hooks, has the summary made, records the result and notifies watchers. The engine decides what a
+// compaction does; the scheduler makes summaries.
 package compaction
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize/prompt"
 )
 
-// Options are what a Compactor works with. All but Observe and Forgotten are required.
+// Options are what a Compactor needs. All except Observe and Forgotten are required.
 type Options struct {
 	Engine    *assemble.Engine
 	Scheduler *summarize.Scheduler
@@ -33,8 +33,7 @@ type Options struct {
 	Clock   func() time.Time
 	NewID   func() (string, error)
 	Logger  *slog.Logger
-	// Observe, if set, is called before each compaction that is asked for; the function that it returns is
-	// called after it.
+	// Observe, if set, is called before each requested compaction; the function that it returns is called after it.
 	Observe func(context.Context, Request) (context.Context, func(Outcome, error))
 	// Forgotten, if set, is called when a session was deleted.
 	Forgotten func(sessionID string)
@@ -56,8 +55,8 @@ func New(o Options) *Compactor {
 	return c
 }
 
-// Close cancels the background work (hooks being asked about summaries ahead of need, and waits for these
-// summaries), and returns when it has ended.
+// Close cancels the background work (calls of hooks about summaries ahead of need, and waits for these summaries),
+// and returns when it has ended.
 func (c *Compactor) Close() {
 	c.News.close()
 	c.cancel()
@@ -78,10 +77,9 @@ type Request struct {
 	assemble.Compaction
 	// Mode says who asks; see the modes of package lifecycle.
 	Mode string
-	// Trigger defaults to that of the mode (defaultTrigger).
+	// Trigger is, by default, the mode's (defaultTrigger).
 	Trigger eventlog.CompactionTrigger
-	// Instructions are the caller's own for a summarizer, in addition to the
-	// policy's.
+	// Instructions are the caller's for a summarizer, in addition to the policy's.
 	Instructions prompt.Instructions
 }
 
@@ -96,12 +94,12 @@ const (
 type Outcome struct {
 	// Outcome is Compacted, NothingToDo or Vetoed.
 	Outcome string
-	// Detail says why, in words; empty if there is nothing to say.
+	// Detail says why, as a text; empty if there is nothing to say.
 	Detail   string
 	Strategy reduce.Strategy
 	Before   decide.Size
-	// Target is the size that was aimed at, in tokens; 0 is as small as possible. Short says by how much
-	// the context exceeds it.
+	// Target is the size, in tokens, that the compaction should reach; 0 is as small as possible. Short says by how
+	// much the context exceeds it.
 	Target uint64
 	Short  decide.Shortfall
 	// Done is nil unless the session was compacted.
@@ -162,7 +160,7 @@ func (c *Compactor) compact(ctx context.Context, r Request) (Outcome, error) {
 	return c.carryOut(ctx, r, plan, out)
 }
 
-// check refuses options that contradict each other, such as instructions where no model is asked.
+// check refuses options that contradict each other, such as instructions without a model that could follow them.
 func (r Request) check() error {
 	given := r.Instructions.Text != ""
 	switch {
@@ -295,7 +293,7 @@ func (r Request) call(plan decide.Plan) lifecycle.Call {
 	}
 }
 
-// defaultTrigger is the trigger of a compaction whose caller does not name one.
+// defaultTrigger returns the trigger of a compaction whose caller does not name one.
 func defaultTrigger(mode string) eventlog.CompactionTrigger {
 	switch mode {
 	case lifecycle.ModeAuto, lifecycle.ModeWorkflow, lifecycle.ModeWorker:

@@ -10,9 +10,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// marker is the native JSON of contextd's own Compaction events: how the compaction came about. It refers
-// to the state before by the projection before, which can be replayed, and by the head of the log at that
-// time.
+// marker is the native JSON of contextd's own Compaction events. It says why the compaction was made, and names the
+// projection before it, which can be replayed, and the head of the log at that time.
 type marker struct {
 	AsOfSeq            eventlog.Seq `json:"as_of_seq"`
 	ProjectionIDBefore string       `json:"projection_id_before,omitempty"`
@@ -22,8 +21,8 @@ type marker struct {
 	PolicyFingerprint  string       `json:"policy_fingerprint"`
 }
 
-// mark appends the Compaction event and returns its seq. The compaction is in effect once that is durable,
-// on return. An ended ctx does not stop it.
+// mark appends the Compaction event and returns its seq. On return the event is durable, and the compaction in
+// effect. An ended ctx does not stop it.
 func (c *Compactor) mark(ctx context.Context, r Request, done *assemble.Compacted) (eventlog.Seq, error) {
 	native, err := json.Marshal(map[string]marker{"contextd": {
 		AsOfSeq: done.AsOf, ProjectionIDBefore: done.Previous, ArchivedMessages: done.Archived,

@@ -34,10 +34,13 @@ func NewNews(journal *lifecycle.Journal) *News {
 	return &News{journal: journal, ahead: map[life]eventlog.Seq{}, refused: map[life]eventlog.Seq{}}
 }
 
-// begin calls start, whose work must end with a call of ended. It does not, if a summary for the session is
-// under way (each turn may propose a span that mostly overlaps the previous one), if a hook vetoed a span
-// and too little is new since (fresh), or if the summarizer is resting. It returns the last event of the
-// span under way; 0 if there is none.
+// begin calls start, whose work must end with a call of ended. It does not call it
+//   - if a summary for the session is being made, because each turn may propose a span that mostly overlaps the last
+//     one;
+//   - if a hook vetoed a span and too little is new since then (fresh);
+//   - if the summarizer is resting.
+//
+// It returns the last event of the span of which a summary is being made; 0 if there is none.
 func (n *News) begin(p summarize.Proposal, fresh eventlog.Seq, resting bool, start func()) eventlog.Seq {
 	n.mu.Lock()
 	defer n.mu.Unlock()

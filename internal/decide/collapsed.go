@@ -11,19 +11,19 @@ type Collapsed struct {
 	// Policy is the projection policy by which Before and After were measured.
 	Policy        string
 	Before, After Size
-	// Goal is the size, in tokens, that a forced cut aims at; it keeps at least the newest KeepLastTurns
-	// turns. Both are 0 in a compaction that a caller asked for.
+	// Goal is the size, in tokens, at which a forced cut aims. The cut keeps at least the newest KeepLastTurns turns.
+	// Both are 0 for a caller's compaction.
 	Goal          uint64
 	KeepLastTurns uint32
 	// Archived is how many messages were dropped.
 	Archived int
 	Strategy reduce.Strategy
-	// Summary is the one that the context quotes after the compaction; nil if it quotes none.
+	// Summary is the summary that the context quotes after the compaction; nil if it quotes none.
 	Summary   *summarize.Summary
 	Reminders lifecycle.ReminderReport
 }
 
-// Size is how much a context holds.
+// Size is the size of a context.
 type Size struct {
 	Messages int
 	Tokens   uint64

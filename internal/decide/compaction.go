@@ -26,15 +26,15 @@ type Plan struct {
 	Summary *summarize.Proposal
 }
 
-// Shortfall says by how many tokens a context exceeds a compaction's target, and which parts of it remain,
-// the largest first. It is zero where the target is reached.
+// Shortfall says by how many tokens a context exceeds a compaction's target, and which parts of it remain, the
+// largest first. It is zero if the target is reached.
 type Shortfall struct {
 	Over     uint64
 	InTheWay []reduce.IrreduciblePart
 }
 
-// Plan computes what the compaction that the caller asks for would do. own is the caller's own text of the
-// summary; empty if it brings none.
+// Plan computes what the caller's compaction would do. own is the caller's own text of the summary; empty if it has
+// none.
 func (in Inputs) Plan(own string) (Plan, error) {
 	standing, err := in.Standing()
 	if err != nil {
@@ -107,9 +107,8 @@ func (in Inputs) cheapest() (reduce.Strategy, error) {
 	return reduce.Summarize, nil
 }
 
-// planSummary finds the span of which a summary must be made; p is nil if one is there already. nothing
-// says why no summary can replace anything. worth reports whether the summary pays even if the caller did
-// not ask for one.
+// planSummary finds the span of which a summary must be made; p is nil if there is one already. nothing says why no
+// summary can replace anything. worth reports whether the summary pays even if the caller did not ask for one.
 func (in Inputs) planSummary(own string) (p *summarize.Proposal, worth bool, nothing string, err error) {
 	pipeline, reserved := in.pipeline()
 	if own != "" {
@@ -129,8 +128,8 @@ func (in Inputs) planSummary(own string) (p *summarize.Proposal, worth bool, not
 	return p, !misses && pipeline.Worth(in.Budget, span), "", nil
 }
 
-// Decide makes the compaction event that the caller asks for; nothing says why there is none. made is the
-// summary that was planned; nil if none was.
+// Decide makes the event of the caller's compaction; if there is none, nothing says why. made is the summary that was
+// planned; nil if none was.
 func (in Inputs) Decide(made *summarize.Summary) (c *eventlog.Compaction, nothing string, err error) {
 	pipeline, reserved := in.pipeline()
 	ask := in.Caller

@@ -1,5 +1,5 @@
-// Package decide computes what a context shows, and what a compaction would do to it: a log, its summaries,
-// a policy, a budget and the decisions so far give a view. It reads no store and keeps no state.
+// Package decide computes what a context shows, and what a compaction would do to it, from a log, its summaries, a
+// policy, a budget and the decisions so far. It reads no store and keeps no state.
 package decide
 
 import (
@@ -19,7 +19,7 @@ import (
 
 // Inputs are everything that decides what a context shows.
 type Inputs struct {
-	// Ctx ends the computation when the caller has gone.
+	// Ctx ends the computation when the caller does not need it any more.
 	Ctx          context.Context
 	SessionID    string
 	Of           eventlog.Incarnation
@@ -29,11 +29,11 @@ type Inputs struct {
 	Before       reduce.State
 	// Ask is what the request demands in addition to the budget.
 	Ask reduce.Ask
-	// Summaries are those that may be quoted, oldest first. Summarizing says how new ones are made.
+	// Summaries are the summaries that may be quoted, oldest first. Summarizing says how new ones are made.
 	Summaries   []summarize.Summary
 	Summarizing SummaryPolicy
-	// Caller is what a caller's compaction asks for. Decided is the event that it leads to; the computation
-	// treats it as if the log held it already.
+	// Caller is what a caller's compaction asks for. Decided is the event that it leads to; the computation treats it
+	// as if it were in the log already.
 	Caller  reduce.Ask
 	Decided *eventlog.Compaction
 	// Projection is the projection policy, Policy the same compiled, and ShownBefore the state of the
@@ -41,9 +41,9 @@ type Inputs struct {
 	Projection  projection.Options
 	Policy      projection.Policy
 	ShownBefore projection.State
-	// Fingerprint is that of the policy and budget under which the decisions hold.
+	// Fingerprint is the fingerprint of the policy and budget under which the decisions hold.
 	Fingerprint string
-	// Observed caches the observation of the last view, to be continued; nil is none.
+	// Observed is the cached observation of the last view, which Record continues; nil is none.
 	Observed *records.Observation
 	// Written is the digest stored last under the fingerprint; zero if none is.
 	Written reduce.Written
@@ -140,7 +140,7 @@ func (in Inputs) Record(p Projected, at time.Time) records.Projection {
 	return r
 }
 
-// Tokens is the size of the rendered context, without injections.
+// Tokens returns the size of the rendered context, without injections.
 func (p Projected) Tokens() uint64 {
 	n := p.Result.View.Tokens()
 	for _, r := range p.Reminders {
@@ -152,10 +152,10 @@ func (p Projected) Tokens() uint64 {
 // Messages counts the rendered messages, without injections.
 func (p Projected) Messages() int { return p.Result.View.Messages() + len(p.Reminders) }
 
-// Through is the last event of the dropped run.
+// Through returns the last event of the dropped run.
 func (p Projected) Through() eventlog.Seq { return p.Result.State.CollapsedThrough }
 
-// Standing computes what the decisions taken so far show, even if that exceeds the budget.
+// Standing computes what the decisions so far show, even if that exceeds the budget.
 func (in Inputs) Standing() (Projected, error) {
 	pipeline, ask := in.pipeline()
 	now, err := pipeline.Current(in.Budget, in.Before, ask)

@@ -6,8 +6,8 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// reminders reports what became of the reminders that were live at the compaction before. left is the event
-// through which that one had dropped groups.
+// reminders reports what became of the reminders that were live at the previous compaction. left is the event through
+// which that one had dropped groups.
 func (in Inputs) reminders(left eventlog.Seq, after Projected) lifecycle.ReminderReport {
 	var out lifecycle.ReminderReport
 	all := in.Conversation.Reminders()
@@ -35,7 +35,7 @@ func (in Inputs) reminders(left eventlog.Seq, after Projected) lifecycle.Reminde
 	return out
 }
 
-// Known is how far the watchers of a session were informed of what became of its reminders: the greatest
+// Known says how far the watchers of a session were informed of what became of its reminders: it has the greatest
 // head, turn and collapsed event of all contexts recorded so far.
 type Known struct {
 	AsOf      eventlog.Seq

@@ -11,14 +11,14 @@ import (
 
 // Pressure is how full a context was when a summary was proposed.
 type Pressure struct {
-	// Fresh limits a veto: one of a span that ends after this event still holds. If the vetoed span ends
+	// Fresh says how long a veto holds. If the vetoed span ends after this event, the veto still holds. If it ends
 	// earlier, the proposal covers enough new events to ask again.
 	Fresh eventlog.Seq
 	// Policy is the projection policy.
 	Policy   string
 	Messages int
 	Tokens   uint64
-	// Goal is the size that a forced cut aims at, in tokens.
+	// Goal is the size, in tokens, at which a forced cut aims.
 	Goal          uint64
 	KeepLastTurns uint32
 }
@@ -28,7 +28,7 @@ type SummaryPolicy struct {
 	// Summarizer is the configured name of a summarizer; empty is the default one.
 	Summarizer   string
 	Instructions prompt.Instructions
-	// MaxInputTokens is the most that a summarizer gets in one request; 0 is its own limit.
+	// MaxInputTokens is the most tokens that a summarizer gets in one request; 0 is its own limit.
 	MaxInputTokens uint64
 	// Wait is how long an assembly over budget may wait for a summary.
 	Wait time.Duration
@@ -68,7 +68,7 @@ func (in Inputs) Ahead(p Projected) (*summarize.Proposal, Pressure) {
 	}
 }
 
-// propose makes a proposal for a summary that takes at most tokens where the digest quotes it.
+// propose makes a proposal for a summary that takes at most tokens in the digest that quotes it.
 func (in Inputs) propose(pipeline *reduce.Pipeline, span reduce.Span, trigger string, tokens uint64) *summarize.Proposal {
 	of, sized := in.Summarizing, tokens < pipeline.SummaryTokens(in.Budget)
 	tokens -= tokens / 6 // for the quotation marks

@@ -16,23 +16,23 @@ import (
 // Explanation says what the model saw in a recorded call.
 type Explanation struct {
 	Call records.ModelCall
-	// Projection is the record of the context that was sent; nil if the call named none.
+	// Projection is the record of the context that was sent; nil if the call named no projection.
 	Projection *records.Projection
-	// Pointers are those of Projection, completed with facts from the log.
+	// Pointers are Projection's pointers, completed with facts from the log.
 	Pointers []pointers.Facts
-	// Seen says that the text was in what was sent. Injections are not searched: they are not stored.
+	// Seen says that the text was sent. Injections are not searched, because they are not stored.
 	Seen bool
-	// Sightings are at most maxSightings places: first those in what contextd wrote, such as the digest,
-	// then those in the log, in its order.
+	// Sightings are at most maxSightings places: first those in texts that contextd wrote, such as the digest, then
+	// those in the log, in its order.
 	Sightings []Sighting
 }
 
 // maxSightings bounds the places that one explanation names.
 const maxSightings = 100
 
-// Sighting is a place that holds the text.
+// Sighting is a place that has the text.
 type Sighting struct {
-	// Seq and Block are the place in the log; Seq is 0 for what contextd wrote.
+	// Seq and Block are the place in the log; Seq is 0 for texts that contextd wrote.
 	Seq   eventlog.Seq
 	Block int
 	Shown Shown
@@ -40,7 +40,7 @@ type Sighting struct {
 	Seen bool
 	// Reason says why the text could not be read, or what changed the place; empty if nothing did.
 	Reason string
-	// Pointer is what Resolve takes; empty if the text is in no block of the log.
+	// Pointer is the pointer to the block; empty if the text is in no block of the log.
 	Pointer string
 }
 
@@ -70,28 +70,28 @@ type Context struct {
 	Record       records.Projection
 	Conversation *reduce.Conversation
 	Result       reduce.Result
-	// Messages are those of the context without its injections.
+	// Messages are the messages of the context, without its injections.
 	Messages []render.Encoded
-	// Summary is the one that the context quotes; nil if it quotes none.
+	// Summary is the summary that the context quotes; nil if it quotes none.
 	Summary *summarize.Summary
-	// Head is the log's present head.
+	// Head is the current head of the log.
 	Head eventlog.Seq
 }
 
-// Store is what is read to explain a context: the log, and the records of earlier ones.
+// Store has what is read to explain a context: the log, and the records of earlier contexts.
 type Store interface {
 	eventlog.Reader
 	eventlog.Artifacts
 }
 
-// Find returns whether a text was sent, and where it is. A text that is a pointer asks for
-// the block that it names: *eventlog.NotFoundError if there is none.
+// Find reports whether a text was sent, and where it is. If the text is a pointer, it looks for the block that the
+// pointer names: *eventlog.NotFoundError if there is none.
 func Find(ctx context.Context, store Store, c Context, text string) (seen bool, all []Sighting, err error) {
 	x := &explainer{Context: c, store: store, search: newSearch(text)}
 	return x.explain(ctx)
 }
 
-// explainer looks for a text in one projection and in the log that it was made from.
+// explainer looks for a text in one projection and in the log from which that was made.
 type explainer struct {
 	Context
 	store Store
@@ -104,7 +104,7 @@ type explainer struct {
 	sightings []Sighting
 }
 
-// explain returns whether the text was sent, and where it is.
+// explain reports whether the text was sent, and where it is.
 func (x *explainer) explain(ctx context.Context) (bool, []Sighting, error) {
 	if x.pointer != nil && x.pointer.Seq > x.Head {
 		return false, nil, x.missing(eventlog.EventsThere(x.Head))
@@ -127,7 +127,7 @@ func (x *explainer) explain(ctx context.Context) (bool, []Sighting, error) {
 	return x.sent.anywhere, x.sightings, nil
 }
 
-// missing is the error for a pointer to a block that does not exist; there says what exists.
+// missing returns the error for a pointer to a block that does not exist; there says what exists.
 func (x *explainer) missing(there string) error {
 	return &eventlog.NotFoundError{Kind: "pointer", Name: x.text, There: there}
 }

@@ -21,7 +21,7 @@ type shownBlock struct {
 	// reducer dropped the group by itself, outside of a collapse.
 	here    bool
 	dropped *reduce.Dropped
-	edit    *reduce.Edit // nil if the block is as it was said
+	edit    *reduce.Edit // nil if the block is as in the log
 	// sent are the blocks sent for this one: the block as edited, or none if it was omitted. After a call
 	// without a result comes the result that contextd made up.
 	sent []eventlog.Block
@@ -100,8 +100,7 @@ func (x *explainer) lookUpInterrupted(g *reduce.Group) {
 	}
 }
 
-// logged goes through the log. It returns whether the block that a pointer names was
-// sent in full.
+// logged searches the log. It reports whether the block that a pointer names was sent in full.
 func (x *explainer) logged(ctx context.Context) (seen bool, err error) {
 	from, to := eventlog.Seq(1), x.Head
 	if x.pointer != nil {
@@ -137,8 +136,8 @@ func (x *explainer) logged(ctx context.Context) (seen bool, err error) {
 	return false, nil
 }
 
-// block adds a block of an event if it holds what is looked for, and returns whether it
-// did and whether that was sent.
+// block adds a sighting of a block of an event if the block has what is searched for. It reports whether it did so
+// and whether the text was sent.
 func (x *explainer) block(e eventlog.Event, index int, b eventlog.Block) (added, seen bool) {
 	at := eventlog.Place{Seq: e.Seq, Block: index}
 	shown, said := x.places[at]
@@ -181,7 +180,7 @@ func (x *explainer) block(e eventlog.Event, index int, b eventlog.Block) (added,
 	return true, seen
 }
 
-// unread says why a text that a block holds cannot be read there, although the block was sent unedited.
+// unread says why a text of a block cannot be read there, although the block was sent unedited.
 func (x *explainer) unread(b eventlog.Block, scrubbed bool) string {
 	switch {
 	case scrubbed:
@@ -193,7 +192,7 @@ func (x *explainer) unread(b eventlog.Block, scrubbed bool) string {
 	}
 }
 
-// added says who added a text that can be read in a block; empty if the block itself holds it.
+// added says who added a text that can be read in a block; empty if the block itself has it.
 func (x *explainer) added(e eventlog.Event, index int, b eventlog.Block, held bool) string {
 	switch {
 	case held || x.in(textsOf(b, asSent)):
@@ -216,7 +215,7 @@ func (x *explainer) scrubbed(e eventlog.Event, index int, b eventlog.Block, sent
 	return !slices.Equal(texts, textsOf(b, asSent)) && !slices.Equal(texts, framed(e, index))
 }
 
-// framed are the texts of a block, including the words that the event's harness puts around them.
+// framed returns the texts of a block, including the words that the event's harness puts around them.
 func framed(e eventlog.Event, index int) []string {
 	if m, ok := harness.Sent(e).Body.(*eventlog.Message); ok && index < len(m.Blocks) {
 		return textsOf(m.Blocks[index], asSent)
@@ -246,8 +245,7 @@ func (x *explainer) unsaid(e eventlog.Event) string {
 	}
 }
 
-// shownAs maps the kind of an edit to what is shown. All kinds but these two put a pointer in the block's
-// place.
+// shownAs maps the kind of an edit to what is shown. All kinds except these two replace the block by a pointer.
 func shownAs(k reduce.EditKind) Shown {
 	switch k {
 	case reduce.Clipped:

@@ -16,16 +16,16 @@ import (
 // sentBytes holds the texts that a model can read in the messages as sent in the provider's format.
 type sentBytes struct {
 	all []sentText
-	// found maps each event that was sent to whether one of its messages holds the text that is searched
-	// for; anywhere says whether any message does.
+	// found maps each event that was sent to whether one of its messages has the text; anywhere says whether any
+	// message has it.
 	found    map[eventlog.Seq]bool
 	anywhere bool
 	// left are the blocks that the format omitted, described those that it replaced by a text.
 	left, described map[eventlog.Place]bool
 }
 
-// sentText is one message: the events it was made of, its texts, and whether they hold the text searched
-// for.
+// sentText is one message: the events of which it was made, its texts, and whether they have the text that is
+// searched for.
 type sentText struct {
 	seqs  []eventlog.Seq
 	texts []string
@@ -90,8 +90,8 @@ var standsAsJSON = map[string]bool{
 	"input": true, "args": true, "arguments": true, "arguments_json": true, "response": true, "json": true,
 }
 
-// readable are the texts in a message: all strings except opaque ones, and the JSON of arguments. One pass,
-// so deep JSON costs no more.
+// readable returns the texts in a message: all strings except opaque ones, and the JSON of arguments. It takes one
+// pass, so deep JSON costs no more.
 func readable(raw []byte) []string {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -151,7 +151,7 @@ func readMember(d *json.Decoder, out *[]string) error {
 	return nil
 }
 
-// readableOf are the texts of a block that a model can read.
+// readableOf returns the texts of a block that a model can read.
 func readableOf(b eventlog.Block) []string {
 	if p, ok := b.(eventlog.ProviderBlock); ok {
 		return readable([]byte(p.JSON))
@@ -161,8 +161,8 @@ func readableOf(b eventlog.Block) []string {
 
 const addedText = "contextd added it"
 
-// formatted adds sightings of texts that rendering itself wrote, such as a description of an image: those
-// in a message that holds the text while no block of its events was seen to.
+// formatted adds sightings of texts that rendering itself wrote, such as the description of an image: a message has
+// the text, but no sighting in a block of its events was sent.
 func (x *explainer) formatted() {
 	seen := map[eventlog.Seq]bool{}
 	for _, s := range x.sightings {

@@ -74,7 +74,7 @@ func asSent(raw string) string {
 	return out.String()
 }
 
-// textsOf are the texts that a block shows: its text, names and ids, its JSON (passed through standing),
+// textsOf returns the texts that a block shows: its text, names and ids, its JSON (passed through standing),
 // and the strings in that JSON, unescaped. Signatures and binary data are no text.
 func textsOf(b eventlog.Block, standing func(raw string) string) []string {
 	switch b := b.(type) {
@@ -99,7 +99,7 @@ func textsOf(b eventlog.Block, standing func(raw string) string) []string {
 	}
 }
 
-// stringsIn are the strings and member names in a JSON text, unescaped, up to its first syntax error.
+// stringsIn returns the strings and member names in a JSON text, unescaped, up to its first syntax error.
 func stringsIn(raw string) []string {
 	var out []string
 	decoder := json.NewDecoder(strings.NewReader(raw))

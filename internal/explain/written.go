@@ -16,7 +16,7 @@ var writtenAs = map[reduce.SectionKind]Shown{
 	reduce.SectionSummary: ShownSummary, reduce.SectionQuotes: ShownQuote, reduce.SectionLedger: ShownLedger, reduce.SectionFiles: ShownFiles, reduce.SectionIndex: ShownIndex,
 }
 
-// written searches what contextd wrote about dropped groups: the digest as sent, and the texts stored with
+// written searches the texts that contextd wrote about dropped groups: the digest as sent, and the texts stored with
 // the summary in force.
 func (x *explainer) written() {
 	sent := map[Shown]bool{}
@@ -88,7 +88,7 @@ func collapses(ctx context.Context, store eventlog.Artifacts, sessionID string, 
 	return out, nil
 }
 
-// causeOf is why a projection dropped groups; empty if its record does not say.
+// causeOf returns why a projection dropped groups; empty if its record does not say.
 func causeOf(r records.Projection) string {
 	if r.Ask.Strategy != "" {
 		return "a compaction was asked for"

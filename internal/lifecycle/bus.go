@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// DefaultBacklog is how many events wait for a watcher where BusOptions do not
-// say.
+// DefaultBacklog is how many events may wait for a watcher if BusOptions do not say.
 const DefaultBacklog = 1024
 
-// BusOptions say how a bus works.
+// BusOptions configure a bus.
 type BusOptions struct {
 	// Backlog is how many events may wait for one watcher; 0 is DefaultBacklog.
 	Backlog int
-	// Observe, if set, is notified of every event once, whoever watches, and of every
-	// EventsLost that a watcher is given. It must not block.
+	// Observe, if set, is called once with every event, even if nobody watches, and with every EventsLost that a
+	// watcher gets. It must not block.
 	Observe func(Event)
 }
 
@@ -26,12 +25,12 @@ type Bus struct {
 	backlog int
 	observe func(Event)
 
-	// mu is held over a whole Publish, so that all watchers see one order.
+	// mu is held during a whole Publish, so that all watchers get events in the same order.
 	mu       sync.Mutex
 	watchers map[*Watcher]struct{}
 }
 
-// NewBus returns a bus that nobody watches.
+// NewBus returns a bus without watchers.
 func NewBus(o BusOptions) *Bus {
 	if o.Backlog <= 0 {
 		o.Backlog = DefaultBacklog
@@ -54,12 +53,12 @@ func (b *Bus) Publish(e Event) {
 	}
 }
 
-// Subscribe returns a watcher of what is published from now on to these sessions,
-// or to all if there are none, and of what is of no session. It must be closed.
+// Subscribe returns a watcher of the events that are published from now on, of these sessions (all if there are none)
+// and of no session. The caller must close it.
 func (b *Bus) Subscribe(sessions []string) *Watcher { return b.subscribe(sessions, nil) }
 
-// subscribe returns a watcher that is not given the events of the named sessions, but the
-// names: the events are read from the store. All of them are due at first.
+// subscribe returns a watcher that gets only the names of the named sessions when these have new events, because the
+// events themselves are read from the store. At first all of them are due.
 func (b *Bus) subscribe(sessions, named []string) *Watcher {
 	w := &Watcher{
 		bus:      b,
@@ -77,7 +76,7 @@ func (b *Bus) subscribe(sessions, named []string) *Watcher {
 	return w
 }
 
-// Watcher receives the events of a bus. Events is for one goroutine at a time.
+// Watcher receives the events of a bus. One goroutine at a time may use Events.
 type Watcher struct {
 	bus      *Bus
 	sessions filter
@@ -87,19 +86,18 @@ type Watcher struct {
 
 	mu      sync.Mutex
 	waiting []Event // at most the bus's backlog
-	// lost counts what was dropped in front of waiting, until lostTime.
+	// lost counts the dropped events before those in waiting; lostTime is the time of the newest.
 	lost     uint64
 	lostTime time.Time
-	// named are the sessions whose events are read from the store, and whether that is due;
-	// due are those in the order in which it became so, and dueLast says that one was the
-	// last that was taken.
+	// named has the sessions whose events are read from the store, and whether that is due. due has those that are
+	// due, in the order in which they became so. dueLast says that take last returned one of these, and not an event.
 	named   map[string]bool
 	due     []string
 	dueLast bool
 }
 
-// Events yields events as they come, until ctx ends or the watcher is closed. It
-// may be called again and goes on where the last one stopped.
+// Events yields events as they come, until ctx ends or the watcher is closed. It may be called again, and goes on
+// where the last call stopped.
 func (w *Watcher) Events(ctx context.Context) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		for {
@@ -111,7 +109,7 @@ func (w *Watcher) Events(ctx context.Context) iter.Seq[Event] {
 	}
 }
 
-// Close ends the watch; what waits is dropped. It may be called more than once.
+// Close ends the watch and drops waiting events. It may be called more than once.
 func (w *Watcher) Close() {
 	w.close.Do(func() {
 		w.bus.mu.Lock()
@@ -130,7 +128,7 @@ func (w *Watcher) push(e Event) {
 	case len(w.waiting) == w.bus.backlog:
 		w.lost++
 		w.lostTime = w.waiting[0].Time
-		w.waiting[0] = Event{} // the array holds it still
+		w.waiting[0] = Event{} // because the array would keep it in memory
 		w.waiting = append(w.waiting[1:], e)
 	default:
 		w.waiting = append(w.waiting, e)
@@ -139,7 +137,7 @@ func (w *Watcher) push(e Event) {
 	signal(w.wake)
 }
 
-// mark makes a named session due, once.
+// mark makes a named session due, unless it is already.
 func (w *Watcher) mark(sessionID string) {
 	if !w.named[sessionID] {
 		w.named[sessionID] = true
@@ -168,8 +166,8 @@ func (w *Watcher) next(ctx context.Context) (e Event, due string, ok bool) {
 	}
 }
 
-// take returns the oldest event, or before it how many were lost, in turns with the sessions
-// that are due.
+// take returns the oldest event (before it, an EventsLost if some were lost) and the sessions that are due,
+// alternately.
 func (w *Watcher) take() (e Event, due string, ok bool) {
 	w.mu.Lock()
 	if w.lost > 0 {
@@ -195,7 +193,7 @@ func (w *Watcher) take() (e Event, due string, ok bool) {
 	}
 }
 
-// signal wakes who waits on the channel, now or when it next does.
+// signal wakes the receiver of the channel, now or when it next waits.
 func signal(wake chan<- struct{}) {
 	select {
 	case wake <- struct{}{}:
@@ -203,7 +201,7 @@ func signal(wake chan<- struct{}) {
 	}
 }
 
-// filter is a set of sessions; an empty one is all of them.
+// filter is a set of sessions; an empty one has all.
 type filter map[string]struct{}
 
 func filterOf(sessions []string) filter {

@@ -1,10 +1,9 @@
-// Package lifecycle lets runtimes see what happens to their sessions and have a
-// say in it. A Journal keeps the events of each session with it and announces them on a Bus;
-// a Watch reads them from where its watcher stopped. Hooks ask before a compaction and
-// report the result after it.
+// Package lifecycle reports to runtimes what happens to their sessions, and asks them before compactions. A Journal
+// stores the events of each session with the session and announces them on a Bus. A Watch reads them from where its
+// watcher stopped. Hooks ask runtimes before a compaction and report the result after it.
 //
-// None of them can hold a session up: a watcher reads at its own pace, an answer is awaited
-// until its deadline, and a disconnected subscriber is skipped.
+// No runtime can block a session: a watcher reads at its own pace, an answer is awaited until its deadline, and a
+// disconnected subscriber is skipped.
 package lifecycle
 
 import (
@@ -14,7 +13,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Type says what happened. Clients pass over types that they do not know.
+// Type says what happened. Clients ignore types that they do not know.
 type Type string
 
 // The types of events, with the attributes that each may carry.
@@ -47,13 +46,12 @@ const (
 	ReminderFolded Type = "reminder_folded"
 	// ReminderDecremented: count.
 	ReminderDecremented Type = "reminder_decremented"
-	// BreakerOpen, BreakerHalfOpen and BreakerClosed: summarizer. They are of no
-	// session, and all watchers get it.
+	// BreakerOpen, BreakerHalfOpen and BreakerClosed: summarizer. They belong to no session, and all watchers get
+	// them.
 	BreakerOpen     Type = "breaker_open"
 	BreakerHalfOpen Type = "breaker_half_open"
 	BreakerClosed   Type = "breaker_closed"
-	// EventsLost: count. It is made by the bus, of no session, and replaces the lost
-	// events.
+	// EventsLost: count. The bus makes it in place of the lost events. It belongs to no session.
 	EventsLost Type = "events_lost"
 )
 
@@ -91,23 +89,22 @@ const (
 	AttributeCount            = "count"
 )
 
-// Event is something that happened. All watchers share it: once published, nobody changes
-// its attributes.
+// Event is something that happened. All watchers share it: after it was published, nobody may change its attributes.
 type Event struct {
-	// SessionID is empty where the event is of no session in particular.
+	// SessionID is empty if the event belongs to no session.
 	SessionID string
 	// Incarnation is eventlog.Session.IncarnationName of the session.
 	Incarnation string
-	// Number counts the events of the session from 1, without gaps; 0 where the event is of
-	// none, and not stored.
+	// Number counts the events of the session from 1, without gaps. It is 0 if the event belongs to no session, and
+	// so is not stored.
 	Number     uint64
 	Type       Type
 	Time       time.Time
 	Attributes map[string]string
 }
 
-// Happened returns an event that a journal has yet to number. Attributes are keys and values
-// in turn; those without a value are left out.
+// Happened returns an event without a number, which the journal sets. attributes are keys and values alternately;
+// keys with an empty value are left out.
 func Happened(what Type, attributes ...string) Event {
 	e := Event{Type: what, Attributes: map[string]string{}}
 	for i := 0; i < len(attributes); i += 2 {
@@ -118,10 +115,10 @@ func Happened(what Type, attributes ...string) Event {
 	return e
 }
 
-// Decimal is a number as attributes have it.
+// Decimal returns a number in the form of attributes.
 func Decimal[N ~int | ~int64 | ~uint64](n N) string { return fmt.Sprint(n) }
 
-// TriggerName is a trigger as attributes have it.
+// TriggerName returns a trigger in the form of attributes.
 func TriggerName(t eventlog.CompactionTrigger) string {
 	switch t {
 	case eventlog.TriggerThreshold:

@@ -6,7 +6,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Hook is when a runtime is called.
+// Hook says when a runtime is called.
 type Hook string
 
 // The hooks.
@@ -15,7 +15,7 @@ const (
 	PostCompact Hook = "post_compact"
 )
 
-// The modes of compactions: who asked.
+// The modes of compactions, which say who asked.
 const (
 	ModeManual       = "manual"
 	ModeHost         = "host"
@@ -25,13 +25,13 @@ const (
 	ModeResumeDigest = "resume_digest"
 )
 
-// fires says whether a compaction of this mode is any runtime's business. The
-// others are part of something that the runtime itself started.
+// fires reports whether runtimes are asked about compactions of this mode. The others are part of something that the
+// runtime itself started.
 func fires(mode string) bool {
 	return mode == ModeManual || mode == ModeHost || mode == ModeAuto
 }
 
-// Terms are what a hook may change of a compaction.
+// Terms are the properties of a compaction that a hook may change.
 type Terms struct {
 	// Strategy is mask, window or summarize.
 	Strategy string
@@ -41,8 +41,7 @@ type Terms struct {
 	TargetTokens uint64
 }
 
-// Instructions say where a summarizer's instructions come from beside the daemon's own;
-// zero where there are no others.
+// Instructions say where a summarizer's instructions besides the daemon's come from; zero if there are none.
 type Instructions struct {
 	// Source is FromRequest or FromPolicy.
 	Source string
@@ -50,16 +49,15 @@ type Instructions struct {
 	Mode string
 }
 
-// Where a summarizer's instructions come from.
+// The sources of a summarizer's instructions.
 const (
 	FromRequest = "request"
 	FromPolicy  = "policy"
 )
 
-// Call describes a compaction to a runtime. It is shared by all subscribers; nobody changes
-// what it refers to.
+// Call describes a compaction to a runtime. All subscribers share what it refers to: nobody may change that.
 type Call struct {
-	// ID and Hook are set by Hooks; the ID differs from subscriber to subscriber.
+	// Hooks sets ID and Hook. The ID is another one for each subscriber.
 	ID   string
 	Hook Hook
 
@@ -70,7 +68,7 @@ type Call struct {
 	// Policy is the projection policy by which the context is measured.
 	Policy       string
 	Instructions Instructions
-	// MessageCount and TokensBefore are of the context before.
+	// MessageCount and TokensBefore are the size of the context before.
 	MessageCount uint32
 	TokensBefore uint64
 	// Result is nil before the compaction.
@@ -79,10 +77,10 @@ type Call struct {
 
 // Result is what a compaction did.
 type Result struct {
-	// RemainingMessages and TokensAfter are of the context after.
+	// RemainingMessages and TokensAfter are the size of the context after.
 	RemainingMessages uint32
 	TokensAfter       uint64
-	// ArchivedMessages were taken out of the context.
+	// ArchivedMessages is how many messages were dropped from the context.
 	ArchivedMessages uint32
 	// Summary is the text that was made; empty if none was.
 	Summary   string
@@ -93,11 +91,11 @@ type Result struct {
 // were replaced by a newer one with the same key; compacted ones were dropped with their turns.
 type ReminderReport struct {
 	Expired, Deduped, Compacted, Preserved []string
-	// Decremented counts the reminders that stay and have fewer turns to live than at first.
+	// Decremented counts the reminders that stay and have fewer turns to live than at the start.
 	Decremented uint32
 }
 
-// Decision is what a runtime says to a compaction.
+// Decision is a runtime's answer to a compaction.
 type Decision string
 
 // The decisions.
@@ -113,14 +111,14 @@ type Reply struct {
 	// Decision is Allow if empty.
 	Decision Decision
 	Reason   string
-	// What Modify changes; nil and empty leave the value as it is. The others may
-	// not set them.
+	// The values that Modify changes; nil or empty does not change one. Replies with another decision must not set
+	// them.
 	KeepLastTurns *uint32
 	TargetTokens  *uint64
 	Strategy      string
 }
 
-// apply returns the terms as the reply would have them.
+// apply returns the terms with the reply's changes.
 func (r Reply) apply(t Terms) Terms {
 	if r.KeepLastTurns != nil {
 		t.KeepLastTurns = *r.KeepLastTurns
@@ -134,7 +132,7 @@ func (r Reply) apply(t Terms) Terms {
 	return t
 }
 
-// check refuses what contradicts itself.
+// check refuses a reply that contradicts itself.
 func (r Reply) check() error {
 	bad := func(field, reason string) error { return &eventlog.InvalidError{Field: field, Reason: reason} }
 	const alone = "may be set only where decision is modify"
@@ -156,24 +154,22 @@ func (r Reply) check() error {
 	}
 }
 
-// Verdict is what all runtimes together say to a compaction.
+// Verdict is the answer of all runtimes together to a compaction.
 type Verdict struct {
-	// Decision is Block if the compaction must not happen, else Modify if somebody
-	// changed its terms, else Allow.
+	// Decision is Block if the compaction must not happen, else Modify if a runtime changed its terms, else Allow.
 	Decision Decision
-	// Reason is that of the block, or those of the modifications, in words; empty
-	// if none was given.
+	// Reason is the reason of the block, or the reasons of the changes, as a text; empty if none was given.
 	Reason string
-	// Terms are what the compaction is to keep to, changed or not.
+	// Terms are the terms of the compaction, changed or not.
 	Terms Terms
 }
 
-// Subscription says what a runtime wants to be called for.
+// Subscription says for what a runtime wants to be called.
 type Subscription struct {
-	// Sessions are its sessions; empty is all.
+	// Sessions are the runtime's sessions; empty is all.
 	Sessions []string
-	// PreCompact and PostCompact are the hooks that it serves.
+	// PreCompact and PostCompact say which hooks it serves.
 	PreCompact, PostCompact bool
-	// Deadline is how long an answer is waited for; 0 is the default of Hooks.
+	// Deadline is how long to wait for an answer; 0 is the default of Hooks.
 	Deadline time.Duration
 }

@@ -12,18 +12,16 @@ import (
 // DefaultDeadline is how long to wait for an answer if nothing else is set.
 const DefaultDeadline = 5 * time.Second
 
-// HooksOptions say how hooks work.
+// HooksOptions configure hooks.
 type HooksOptions struct {
-	// Deadline applies to subscribers without one of their own; 0 is
-	// DefaultDeadline.
+	// Deadline is for subscribers without one of their own; 0 is DefaultDeadline.
 	Deadline time.Duration
-	// OnTimeout is the answer that counts for a subscriber that gives none in time: Allow (the default) or Block.
+	// OnTimeout is the answer of a subscriber that gives none in time: Allow (the default) or Block.
 	OnTimeout Decision
-	// Instance goes into the ids of calls, so that an answer to an earlier run of
-	// the daemon is not taken for one to this.
+	// Instance is a part of the ids of calls, so that an answer to an earlier run of the daemon is not mistaken for
+	// one to this run.
 	Instance string
-	// Observe learns how each PreCompact call to a subscriber ended; it may be nil and must
-	// not block.
+	// Observe, if set, is called with the outcome of each PreCompact call to a subscriber. It must not block.
 	Observe func(HookOutcome)
 }
 
@@ -39,8 +37,8 @@ func (o HooksOptions) Validate() error {
 	}
 }
 
-// Hooks ask runtimes about compactions before they happen, and report them afterwards. Its methods may be called from
-// any goroutine.
+// Hooks asks runtimes about compactions before they happen, and reports them afterwards. Its methods may be called
+// from any goroutine.
 type Hooks struct {
 	options HooksOptions
 	prefix  string // of the ids of calls
@@ -66,7 +64,7 @@ func NewHooks(o HooksOptions) *Hooks {
 	return h
 }
 
-// Subscribe adds a subscriber after all others. It must be closed.
+// Subscribe adds a subscriber after all others. The caller must close it.
 func (h *Hooks) Subscribe(want Subscription) *Subscriber {
 	if want.Deadline <= 0 {
 		want.Deadline = h.options.Deadline
@@ -85,14 +83,13 @@ func (h *Hooks) remove(s *Subscriber) {
 	h.subscribers = slices.DeleteFunc(slices.Clone(h.subscribers), func(other *Subscriber) bool { return other == s })
 }
 
-// PreCompact asks whether a compaction that has something to do may happen, and
-// how. Subscribers are asked one after the other in the order in which they
-// subscribed: each sees the terms as those before it have changed them, and the
-// first block ends it. One that does not answer within its deadline gives the answer of
-// HooksOptions.OnTimeout; one that disconnects while it is asked gives none and blocks
-// nothing. Calls for the same session wait for each other.
+// PreCompact asks whether a compaction that has something to do may happen, and on which terms. It asks subscribers
+// one after the other, in the order in which they subscribed. Each gets the terms with the changes of those before
+// it, and the first block ends it. A subscriber that does not answer within its deadline gives the answer of
+// HooksOptions.OnTimeout. One that disconnects before its answer gives none, and blocks nothing. Calls for the same
+// session wait for each other.
 //
-// The only error is that of ctx, and then there is no verdict.
+// The only error is ctx's; then there is no verdict.
 func (h *Hooks) PreCompact(ctx context.Context, c Call) (Verdict, error) {
 	v := Verdict{Decision: Allow, Terms: c.Terms}
 	if len(h.serving(PreCompact, c)) == 0 {
@@ -136,8 +133,8 @@ func (h *Hooks) PreCompact(ctx context.Context, c Call) (Verdict, error) {
 	return v, nil
 }
 
-// PostCompact reports a compaction that happened; c.Result must be set. It waits
-// for nobody. Each subscriber is notified in the order of the calls.
+// PostCompact reports a compaction that happened; c.Result must be set. It does not wait for subscribers. Each is
+// notified in the order of the calls.
 func (h *Hooks) PostCompact(c Call) {
 	c.Hook = PostCompact
 	for _, s := range h.serving(PostCompact, c) {
@@ -145,7 +142,7 @@ func (h *Hooks) PostCompact(c Call) {
 	}
 }
 
-// Overdue is how many of the subscribers did not answer their last PreCompact call in time.
+// Overdue returns how many of the subscribers did not answer their last PreCompact call in time.
 func (h *Hooks) Overdue() int {
 	h.mu.Lock()
 	all := h.subscribers
@@ -185,11 +182,11 @@ type turns struct {
 }
 
 type turn struct {
-	free  chan struct{} // holds a value while nobody is in
-	users int           // in or waiting
+	free  chan struct{} // has a value while nobody has the lock
+	users int           // that have the lock or wait for it
 }
 
-// enter waits until the session is free, or ctx ends; leave must be called once.
+// enter waits until the session is free, or ctx ends. The caller must call leave once.
 func (t *turns) enter(ctx context.Context, sessionID string) (leave func(), err error) {
 	t.mu.Lock()
 	held := t.held[sessionID]

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// eventKind is the kind of artifact that holds events. The one with number n is at event
-	// beforeFirst+n of the log: after all that there are, so that no fork shares it.
+	// eventKind is the kind of artifacts with lifecycle events. The one with number n is stored at seq beforeFirst+n,
+	// which is after every event that a log can have, so that no fork shares it.
 	eventKind   = "lifecycle"
 	beforeFirst = eventlog.Seq(1) << 62
 	// eventVersion is the version of contextd.storage.v1.LifecycleEvent that is written.
@@ -33,15 +33,15 @@ type Store interface {
 	Capabilities() eventlog.Capabilities
 }
 
-// Journal numbers the events of sessions, keeps them with the sessions and announces what is
-// durable. Its methods may be called from any goroutine.
+// Journal numbers the events of sessions, stores them with the sessions, and announces them when they are durable.
+// Its methods may be called from any goroutine.
 type Journal struct {
 	store Store
 	bus   *Bus
 	clock func() time.Time
 
 	mu sync.Mutex
-	// writers are those of the sessions whose events are being written.
+	// writers has the writers of the sessions whose events are being written.
 	writers map[string]*writer
 }
 
@@ -51,8 +51,7 @@ type writer struct {
 	users int
 }
 
-// NewJournal returns a journal that keeps events in a store, dated by a clock, and announces
-// them on a bus.
+// NewJournal returns a journal that stores events with the time of a clock, and announces them on a bus.
 func NewJournal(store Store, bus *Bus, clock func() time.Time) *Journal {
 	return &Journal{store: store, bus: bus, clock: clock, writers: map[string]*writer{}}
 }
@@ -68,15 +67,15 @@ type Entry struct {
 	SessionID string
 	// Of, if not 0, is the incarnation of the session that is meant.
 	Of eventlog.Incarnation
-	// Events report what Artifacts are of, or what has no artifact.
+	// Events report what happened. Artifacts are stored with them; there may be none.
 	Events    []Event
 	Artifacts []eventlog.Artifact
-	// Durable, if set, is called once all is durable, before anybody hears of it.
+	// Durable, if set, is called when all is durable, before the events are announced.
 	Durable func()
 }
 
-// Put stores an entry as PutArtifacts does. Once begun it completes even if ctx ends, so that whatever is stored is
-// announced, too.
+// Put stores an entry as PutArtifacts does. When it has begun, it completes even if ctx ends, so that all that is
+// stored is announced, too.
 func (j *Journal) Put(ctx context.Context, e Entry) error {
 	return j.write(ctx, e, func(ctx context.Context, all []eventlog.Artifact) (stored bool, err error) {
 		return true, j.store.PutArtifacts(ctx, e.SessionID, all...)
@@ -182,9 +181,9 @@ func (j *Journal) enter(sessionID string) (leave func()) {
 	}
 }
 
-// newest is the number of the newest event of a session; 0 if it has none.
+// newest returns the number of the newest event of a session; 0 if it has none.
 func (j *Journal) newest(ctx context.Context, sessionID string) (uint64, error) {
-	// From leaves out the artifacts that a fork shares, which are of its log.
+	// From excludes the artifacts that a fork shares, which are at events of the log.
 	for a, err := range j.store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: eventKind, From: beforeFirst, Reverse: true}) {
 		if err != nil {
 			return 0, err
@@ -194,7 +193,7 @@ func (j *Journal) newest(ctx context.Context, sessionID string) (uint64, error) 
 	return 0, nil
 }
 
-// after returns up to limit events of a session that come after a number.
+// after returns up to limit events of a session with greater numbers than number.
 func (j *Journal) after(ctx context.Context, session eventlog.Session, number uint64, limit int) (page []Event, err error) {
 	for a, err := range j.store.Artifacts(ctx, session.ID, eventlog.ArtifactQuery{Kind: eventKind, From: beforeFirst + eventlog.Seq(number) + 1}) {
 		if err != nil {
@@ -211,7 +210,7 @@ func (j *Journal) after(ctx context.Context, session eventlog.Session, number ui
 	return page, nil
 }
 
-// timeOf is when an event of a session happened; zero if the session has none of that number.
+// timeOf returns when an event of a session happened; zero if the session has none of that number.
 func (j *Journal) timeOf(ctx context.Context, session eventlog.Session, number uint64) (time.Time, error) {
 	if number == 0 {
 		return time.Time{}, nil
@@ -226,7 +225,7 @@ func (j *Journal) timeOf(ctx context.Context, session eventlog.Session, number u
 	return page[0].Time, nil
 }
 
-// session is zero where there is none.
+// session returns a session; zero if it does not exist.
 func (j *Journal) session(ctx context.Context, sessionID string) (eventlog.Session, error) {
 	session, err := j.store.Session(ctx, sessionID)
 	if isGone(err) {
@@ -240,7 +239,7 @@ func isGone(err error) bool {
 	return ok
 }
 
-// key is the artifact key under which the event is stored; the put fails if it is taken.
+// key returns the artifact key under which the event is stored; the put fails if it is taken.
 func (e Event) key(of eventlog.Incarnation) eventlog.Artifact {
 	return eventlog.Artifact{Kind: eventKind, Seq: beforeFirst + eventlog.Seq(e.Number), ID: fmt.Sprint(e.Number), Of: of, New: true}
 }
@@ -251,8 +250,8 @@ func (e Event) stored() *storagev1.LifecycleEvent {
 	}
 }
 
-// decodeEvent reads the event that an artifact of a session holds. It returns
-// *artifact.VersionError or *eventlog.CorruptError.
+// decodeEvent decodes the event in an artifact of a session. The error is *artifact.VersionError or
+// *eventlog.CorruptError.
 func decodeEvent(session eventlog.Session, a eventlog.Artifact) (Event, error) {
 	m := &storagev1.LifecycleEvent{}
 	if err := artifact.Decode(a, m, eventVersion); err != nil {
@@ -264,7 +263,7 @@ func decodeEvent(session eventlog.Session, a eventlog.Artifact) (Event, error) {
 	}, nil
 }
 
-// bounded are attributes that can be stored: short, and UTF-8.
+// bounded returns the attributes in a form that can be stored: short, and UTF-8.
 func bounded(attributes map[string]string) map[string]string {
 	out := make(map[string]string, len(attributes))
 	for k, v := range attributes {

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// maxWaiting bounds the queue of PostCompact calls of one subscriber; each may hold a summary.
+	// maxWaiting is the most PostCompact calls in the queue of one subscriber; each may have a summary.
 	maxWaiting = 64
 	// maxAnswered is how many answered calls are remembered, to refuse a second answer.
 	maxAnswered = 1024
 )
 
-// Subscriber is one runtime's end of the hooks. Calls is for one goroutine at a
-// time, the other methods for any.
+// Subscriber is one runtime's end of the hooks. One goroutine at a time may use Calls; the other methods may be
+// called from any.
 type Subscriber struct {
 	hooks    *Hooks
 	want     Subscription
@@ -32,7 +32,7 @@ type Subscriber struct {
 
 	mu     sync.Mutex
 	queue  []*delivery // not yet handed out
-	issued uint64      // calls that were handed out, and the newest's number
+	issued uint64      // how many calls were handed out, which is also the newest one's number
 	// asked are the PreCompact calls that were handed out and wait for an answer.
 	asked    map[string]*delivery
 	answered map[uint64]struct{} // by the call's number
@@ -79,7 +79,7 @@ func (s *Subscriber) Calls(ctx context.Context) iter.Seq[Call] {
 	}
 }
 
-// Lost is how many PostCompact calls were dropped because too many waited.
+// Lost returns how many PostCompact calls were dropped because too many waited.
 func (s *Subscriber) Lost() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,8 +93,7 @@ func (s *Subscriber) note(overdue bool) {
 	s.overdue = overdue
 }
 
-// Close ends the subscription; nobody waits for its answers any more. It may be
-// called more than once.
+// Close ends the subscription and the waits for its answers. It may be called more than once.
 func (s *Subscriber) Close() {
 	s.close.Do(func() {
 		s.hooks.remove(s)
@@ -170,7 +169,7 @@ func (s *Subscriber) notify(c Call) {
 	signal(s.wake)
 }
 
-// outcome is how asking ended.
+// outcome says how a call to a subscriber ended.
 type outcome int
 
 const (
@@ -180,7 +179,7 @@ const (
 	canceled
 )
 
-// HookOutcome is how a PreCompact call to a subscriber ended.
+// HookOutcome says how a PreCompact call to a subscriber ended.
 type HookOutcome string
 
 // The outcomes of hooks.
@@ -189,9 +188,9 @@ const (
 	HookModified HookOutcome = "modified"
 	HookVetoed   HookOutcome = "vetoed"
 	HookTimedOut HookOutcome = "timed_out"
-	// HookGone is a subscriber that disconnected while it was asked.
+	// HookGone: the subscriber disconnected before it answered.
 	HookGone HookOutcome = "disconnected"
-	// HookCanceled is a compaction that nobody wanted any more while a subscriber was asked.
+	// HookCanceled: the compaction was canceled before the subscriber answered.
 	HookCanceled HookOutcome = "canceled"
 )
 
@@ -291,7 +290,7 @@ func (s *Subscriber) parseID(id string) (number uint64, hook Hook, ok bool) {
 }
 
 // remember notes that a call was answered. Beyond maxAnswered it forgets the oldest: a second answer to that one
-// would be taken for a late one.
+// would be mistaken for a late one.
 func (s *Subscriber) remember(number uint64) {
 	if len(s.order) == maxAnswered {
 		delete(s.answered, s.order[0])

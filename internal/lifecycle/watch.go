@@ -10,23 +10,22 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Cursor is how far a watcher has read the events of a session.
+// Cursor says how far a watcher has read the events of a session.
 type Cursor struct {
 	SessionID string
-	// Number is that of the newest event that it has; 0 is none.
+	// Number is the number of the newest event that it has; 0 is none.
 	Number uint64
-	// Incarnation, if not empty, is eventlog.Session.IncarnationName of the session whose
-	// event that is.
+	// Incarnation, if not empty, is eventlog.Session.IncarnationName of that event's session.
 	Incarnation string
 	// Time, if not zero, is when that event happened.
 	Time time.Time
 }
 
-// LostError says that the session of a cursor is gone, that another has its id, or that other events are in the place
-// of those that the watcher read.
+// LostError says that the session of a cursor does not exist any more, that another session has its id, or that other
+// events are in the place of those that the watcher read.
 type LostError struct {
 	SessionID string
-	// Field is that of the cursor, in the request; "after" where a watch began before that.
+	// Field is the cursor's field in the request; "after" if the loss was found during a watch.
 	Field string
 }
 
@@ -42,20 +41,20 @@ type Watch struct {
 	read map[string]*position
 }
 
-// position is up to where the events of one incarnation of a session were read.
+// position says how far the events of one incarnation of a session were read.
 type position struct {
 	of     eventlog.Incarnation
 	number uint64
-	// time is when the event with the number happened; zero if that is not known. Where a store is set back and other
-	// events happen, their numbers are the same, and their times are not.
+	// time is when the event with the number happened; zero if unknown. If a store is set back to an older state and
+	// other events happen, they have the same numbers but other times.
 	time time.Time
 }
 
-// Watch returns a watch of these sessions, or of all if sessions is empty; it must be closed. Sessions named here or
-// by a cursor are read from the store: each event once and without gaps, from after the cursor, or else from now on.
-// If such a session is created again, its events begin with the first. Of other sessions only events announced from
-// now on come. The error is an *eventlog.InvalidError for an impossible cursor, and a *LostError if its session was
-// replaced.
+// Watch returns a watch of these sessions, or of all if sessions is empty; it must be closed. The events of sessions
+// that are named in sessions or in a cursor are read from the store, each once and without gaps: those after the
+// cursor, or else those from now on. If such a session is created again, its events begin with the first. Of other
+// sessions the watch has only events that are announced from now on. The error is an *eventlog.InvalidError for an
+// impossible cursor, and a *LostError if its session was replaced.
 func (j *Journal) Watch(ctx context.Context, sessions []string, after []Cursor) (_ *Watch, err error) {
 	w := &Watch{journal: j, read: map[string]*position{}}
 	var named []string
@@ -196,7 +195,7 @@ func (w *Watch) page(ctx context.Context, sessionID string) (page []Event, more 
 	if err != nil && !isGone(err) {
 		return nil, false, err
 	}
-	// What was read counts only if it is still of the same session.
+	// The page counts only if the session is still the same.
 	now, err := w.journal.session(ctx, sessionID)
 	if now.Incarnation != of || err != nil {
 		return nil, now.Incarnation != 0, err

@@ -34,7 +34,7 @@ func members(object string, yield func(name string, value json.RawMessage)) {
 	}
 }
 
-// compacted is JSON without whitespace between its tokens. Other text is only trimmed.
+// compacted returns JSON without whitespace between its tokens. Other text is only trimmed.
 func compacted(text string) string {
 	var out bytes.Buffer
 	if json.Compact(&out, []byte(text)) != nil {

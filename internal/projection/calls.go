@@ -20,7 +20,7 @@ type groupCalls struct {
 	pointers map[*reduce.Call]*reduce.Prepared
 }
 
-// drop is what replaces group i of v, which must be the group of c. It is cached: a policy must always give
+// drop returns what replaces group i of v, which must be the group of c. It is cached: a policy must always give
 // the same reason.
 func (c *groupCalls) drop(v reduce.View, i int, policy, reason string) *reduce.Dropped {
 	if c.dropped == nil {
@@ -29,7 +29,7 @@ func (c *groupCalls) drop(v reduce.View, i int, policy, reason string) *reduce.D
 	return c.dropped
 }
 
-// pointer is what replaces the result of a failed call. It is cached, too.
+// pointer returns what replaces the result of a failed call. It is cached, too.
 func (c *groupCalls) pointer(v reduce.View, i int, call *reduce.Call, policy, reason string) *reduce.Prepared {
 	p, ok := c.pointers[call]
 	if !ok {
@@ -71,7 +71,7 @@ func (c *groupCalls) read(g *reduce.Group) {
 	}
 }
 
-// subject is the cached subject of a call: see the function subject.
+// subject returns the cached subject of a call: see the function subject.
 func (c *groupCalls) subject(call *reduce.Call) string {
 	s, ok := c.subjects[call]
 	if !ok {

@@ -45,9 +45,9 @@ func (p *cleanToolRepair) Apply(v reduce.View, _ uint32, before State) Applied {
 	return c.applied(before, counted(open, "failures never repaired"))
 }
 
-// successesOf maps each subject, of tools that failed at least once, to the first event of the newest group
-// in which a call with that subject succeeded. A repair must come after the failed result, as the model
-// asks for it when it has seen that.
+// successesOf maps each subject, of tools that failed at least once, to the first event of the newest group in which
+// a call with that subject succeeded. A repair must come after the failed result, because the model asks for it after
+// it has seen that.
 func successesOf(v reduce.View, calls []*groupCalls) map[string]eventlog.Seq {
 	tools := map[string]bool{}
 	for _, c := range calls {

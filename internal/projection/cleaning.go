@@ -13,9 +13,9 @@ import (
 // defaultKeepLast is how many of the newest groups a policy does not touch by default.
 const defaultKeepLast = 2
 
-// cleaning removes failed calls from a view. Whether that frees tokens is decided on the group with its
-// failed results redacted. That is smaller than anything that reduction puts there as the log grows, so a
-// decision to remove never turns around.
+// cleaning removes failed calls from a view. Whether that frees tokens is decided on the group with its failed
+// results redacted. That is smaller than anything that reduction shows instead as the log grows, so a decision to
+// remove a call is never undone.
 type cleaning struct {
 	name     string
 	view     reduce.View
@@ -35,9 +35,8 @@ func mayTouch(v reduce.View, i int) bool {
 	return !v.Spared(i) && v.Dropped(i) == nil
 }
 
-// remove drops group i if whole is set, or else redacts the failed results if part is set, as far as
-// signatures allow. It does nothing where the replacement would be larger. read is what is known of the
-// group's calls.
+// remove drops group i if whole is set, or else redacts the failed results if part is set, as far as signatures
+// allow. It does nothing if the replacement would be larger. read has what is known of the group's calls.
 func (c *cleaning) remove(i int, read *groupCalls, failed []*reduce.Call, whole, part bool, reason string) {
 	smaller := false
 	for _, call := range failed {
@@ -80,8 +79,7 @@ func (c *cleaning) stays(i int) {
 	}
 }
 
-// pointerText replaces a failed result that was repaired. It is shorter than what reducers write in such a
-// place.
+// pointerText replaces a failed result that was repaired. It is shorter than the pointers of reducers.
 func pointerText(by reduce.Recall, call *reduce.Call) string {
 	const longestName = 40 // bytes
 	return fmt.Sprintf("[contextd: failed %s, repaired later; %s]", ledger.Cut(quote.Name(call.Name), longestName), by.Pointer(call.Seq, call.Block))
@@ -107,7 +105,7 @@ func (c *cleaning) applied(before State, notes ...string) Applied {
 	return out
 }
 
-// counted is "N what"; empty for 0.
+// counted returns "N what"; empty for 0.
 func counted(n int, what string) string {
 	if n == 0 {
 		return ""

@@ -12,8 +12,8 @@ import (
 // customClipTokens is the size to which an expression clips a result.
 const customClipTokens = 400
 
-// custom applies an expression to each group. What it does to a group is recorded in the state and never
-// undone; a later verdict can only do more.
+// custom applies an expression to each group. What it does to a group is recorded in the state and never undone;
+// later verdicts can only do more.
 type custom struct {
 	options  Options
 	keepLast int
@@ -65,8 +65,8 @@ type customRun struct {
 	dropped           map[eventlog.Seq]bool
 	redacted, clipped map[eventlog.Place]bool
 	after             State
-	// smallest has the groups that are to be dropped as small as any reduction can make them. If dropping
-	// such a group frees tokens now, it always does, so the group stays dropped.
+	// smallest is an editor of the view with the groups to drop as small as any reduction can make them. If it frees
+	// tokens to drop such a group now, it always does, so the group stays dropped.
 	smallest *reduce.Editor
 
 	groups, results, clips, failed int
@@ -160,7 +160,7 @@ func (r *customRun) visitResult(i int, call *reduce.Call, verdict expression.Ver
 	}
 }
 
-// verdict is the expression's verdict on group i; Keep if the expression fails.
+// verdict returns the expression's verdict on group i; Keep if the expression fails.
 func (r *customRun) verdict(i int) expression.Verdict {
 	g := r.view.Group(i)
 	now := expression.Position{Tokens: r.view.GroupTokens(i), ModelCalls: r.turns, Index: i, FromEnd: r.view.Len() - 1 - i}
@@ -216,7 +216,7 @@ func (c groupContent) Calls() []expression.Call {
 	return out
 }
 
-// newestSuccess is the first event of the newest group in which a call of the tool
+// newestSuccess returns the first event of the newest group in which a call of the tool
 // succeeded; 0 if none did.
 func (r *customRun) newestSuccess(tool string) eventlog.Seq {
 	if r.succeeded == nil {
@@ -240,7 +240,8 @@ func (r *customRun) redact(e *reduce.Editor, i int, call *reduce.Call) bool {
 	return !call.Interrupted && e.Put(i, r.known.pointer(r.view, i, call))
 }
 
-// clip does nothing to a result that a pointer replaces already: head and tail would show more.
+// clip clips a result. It does nothing if a pointer already replaces the result, because head and tail would show
+// more.
 func (r *customRun) clip(e *reduce.Editor, i int, call *reduce.Call) bool {
 	if edit, ok := r.view.Edit(i, call.Result, 0); call.Interrupted || ok && edit.Kind != reduce.Clipped {
 		return false

@@ -65,7 +65,7 @@ func factsOf(g *reduce.Group) expression.Fixed {
 	return f
 }
 
-// succeededIn are the tools of which a call of the group succeeded.
+// succeededIn returns the tools of which a call of the group succeeded.
 func (c *customFacts) succeededIn(g *reduce.Group) []string {
 	known := c.Of(g)
 	if known.succeeded == nil {
@@ -91,7 +91,7 @@ func (c *customFacts) pointer(v reduce.View, i int, call *reduce.Call) *reduce.P
 	return t.pointer
 }
 
-// excerpt is head and tail of a result of group i; nil if the result is not longer than that.
+// excerpt returns head and tail of a result of group i; nil if the result is not longer than that.
 func (c *customFacts) excerpt(v reduce.View, i int, call *reduce.Call) *reduce.Prepared {
 	t := c.texts(v.Group(i), call)
 	if !t.cut {
@@ -103,7 +103,7 @@ func (c *customFacts) excerpt(v reduce.View, i int, call *reduce.Call) *reduce.P
 	return t.excerpt
 }
 
-// dropped is what replaces group i.
+// dropped returns what replaces group i.
 func (c *customFacts) dropped(v reduce.View, i int) *reduce.Dropped {
 	known := c.Of(v.Group(i))
 	if known.dropped == nil {

@@ -10,10 +10,9 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// Failed reports whether a call failed, by its result. A result is a failure if it is marked as an error,
-// or its text is a JSON object whose status says so, or its text begins as errors do. Failures mentioned
-// further on do not count: a log file is about failures and is none. A call without a result has not
-// failed.
+// Failed reports whether a call failed, by its result. A result is a failure if it is marked as an error, or its text
+// is a JSON object whose status says so, or its text begins as errors do. Failures that are mentioned later in the
+// text do not count: a log file reports failures but is none. A call without a result has not failed.
 func Failed(c *reduce.Call) bool {
 	if c.Interrupted {
 		return false
@@ -107,8 +106,7 @@ func subject(c *reduce.Call) string {
 	return out.String()
 }
 
-// targetNames are last words of argument names that say what a call is about, rather than how it goes about
-// it.
+// targetNames are the last words of names of arguments that say what a call works on, not how.
 var targetNames = map[string]bool{
 	"path": true, "paths": true, "file": true, "files": true, "filename": true, "filepath": true,
 	"dir": true, "directory": true, "folder": true, "cwd": true, "workdir": true,

@@ -1,5 +1,5 @@
-// Package projection decides which part of a reduced view the next request shows. It has one file for each
-// policy, and safety.go keeps all of them from breaking a provider's rules.
+// Package projection decides which part of a reduced view the next request shows. It has one file for each policy.
+// safety.go prevents all of them from breaking a provider's rules.
 package projection
 
 import (
@@ -24,7 +24,7 @@ const (
 	SummaryPrefix    = "summary_prefix"
 	ReachabilityGC   = "reachability_gc"
 	CustomExpression = "custom"
-	// HarnessView shows the log as the harness that compacted it last goes on. The events are selected
+	// HarnessView shows the log as the harness that compacted it last shows it to its model. The events are selected
 	// before reduction, so that only they count towards the budget; the reduced view is shown unchanged.
 	HarnessView = "harness_view"
 )
@@ -33,22 +33,21 @@ const (
 type Options struct {
 	// Name is one of the names above; empty is Raw.
 	Name string `json:",omitempty"`
-	// IgnoreSignatures lets the policy drop groups with sealed reasoning, but only whole.
+	// IgnoreSignatures permits the policy to drop groups with sealed reasoning, but only whole.
 	IgnoreSignatures bool `json:",omitempty"`
-	// RawFallback shows the reduced view unchanged if signatures prevent any part of what the policy would
-	// do.
+	// RawFallback shows the reduced view unchanged if signatures prevent any of the policy's changes.
 	RawFallback bool `json:",omitempty"`
 	// KeepLast is how many of the newest groups the policy does not touch; 0 is its default.
 	KeepLast uint32 `json:",omitempty"`
 	// Summary is the caller's own text for summary_prefix.
 	Summary string `json:",omitempty"`
-	// RootWindow is how many of the newest groups are roots. MinChars is the least size of a body, in
-	// runes, that is redacted. nil is the policy's default.
+	// RootWindow is how many of the newest groups are roots. MinChars is the size of the smallest body that is
+	// redacted, in runes. nil is the policy's default.
 	RootWindow, MinChars *uint32 `json:",omitempty"`
 	// ClearAtLeastTokens is the least that a batch of reachability_gc must free, unless the last batch was
 	// long ago; nil is the policy's default.
 	ClearAtLeastTokens *uint32 `json:",omitempty"`
-	// Roots and the next four are texts of the caller's; what their names refer to is kept.
+	// Roots and the next four are the caller's texts. What the names in them refer to is kept.
 	Roots              []string `json:",omitempty"`
 	ActivePlan         string   `json:",omitempty"`
 	Scratchpad         string   `json:",omitempty"`
@@ -66,12 +65,12 @@ type Options struct {
 	ScrubRules string `json:",omitempty"`
 
 	scrubber *scrub.Scrubber
-	// written is the newest event that holds a plan or a scratchpad; see WithLive.
+	// written is the newest event with a plan or a scratchpad; see WithLive.
 	written eventlog.Seq
 	program *expression.Program // Expression, once it is compiled
 }
 
-// PolicyName is the policy's name; Raw if Name is empty.
+// PolicyName returns the policy's name; Raw if Name is empty.
 func (o Options) PolicyName() string {
 	if o.Name == "" {
 		return Raw
@@ -105,8 +104,8 @@ func (o Options) NewConversation(gauge budget.Gauge) *reduce.Conversation {
 	return conv
 }
 
-// WithLive fills in the plan and the scratchpad from the newest events that hold them, if the caller gave
-// none. An agent that writes one has read the results before it.
+// WithLive sets the plan and the scratchpad from the newest events with them, if the caller gave none. An agent that
+// writes one has read the results before it.
 func (o Options) WithLive(conv *reduce.Conversation) Options {
 	plan, scratchpad := conv.Live(eventlog.StandingPlan), conv.Live(eventlog.StandingScratchpad)
 	o.ActivePlan, o.Scratchpad = cmp.Or(o.ActivePlan, plan.Text), cmp.Or(o.Scratchpad, scratchpad.Text)
@@ -125,8 +124,7 @@ type State struct {
 	// that it dropped.
 	Clipped []eventlog.Place `json:",omitempty"`
 	Dropped []eventlog.Seq   `json:",omitempty"`
-	// BatchTurn is how many model calls the log held when reachability_gc last redacted
-	// anything new.
+	// BatchTurn is how many model calls the log had when reachability_gc last redacted anything new.
 	BatchTurn uint32 `json:",omitempty"`
 }
 
@@ -138,27 +136,25 @@ type Applied struct {
 	Step *reduce.Step
 	// RootsConsulted are the names that kept results, in order of first use.
 	RootsConsulted []string
-	// SafetyBlocked says that a provider's signatures prevented a part of what the policy would have done.
+	// SafetyBlocked says that a provider's signatures prevented some of the policy's changes.
 	SafetyBlocked bool
-	// Reason says why the policy did less than it might have; empty if nothing prevented it.
+	// Reason says why the policy did less than it would have; empty if nothing prevented it.
 	Reason string
 }
 
 // Policy shows less of a reduced view. It is a pure function: no clock, no randomness.
 type Policy interface {
-	// Apply returns the view as the policy shows it. turns is how many model calls the
-	// log holds.
+	// Apply returns the view as the policy shows it. turns is how many model calls the log has.
 	Apply(v reduce.View, turns uint32, before State) Applied
 }
 
-// Rooted is a Policy whose roots change with each request of a session, and that caches what it gathered
-// from the session.
+// Rooted is a Policy whose roots change with each request of a session. It caches facts about the session.
 type Rooted interface {
 	Policy
 	// WithRoots returns the policy for new options, which may differ only in what Options.Lasting omits.
 	WithRoots(o Options) Policy
-	// Named returns the results in a view that the caller's roots name: no reducer may take these. It is
-	// nil if there are no roots.
+	// Named returns the results in a view that the caller's roots name: no reducer may evict these. It is nil if
+	// there are no roots.
 	Named(v reduce.View) map[eventlog.Place]bool
 }
 
@@ -214,9 +210,8 @@ func (raw) Apply(v reduce.View, _ uint32, before State) Applied {
 	return Applied{View: v, State: before}
 }
 
-// rawFallback applies a policy or, if signatures prevent any part of that, shows the reduced view
-// unchanged. Earlier decisions stay in the state, and show again in the next request in which nothing is
-// prevented.
+// rawFallback applies a policy or, if signatures prevent any of its changes, shows the reduced view unchanged.
+// Earlier decisions stay in the state, and apply again in the next request in which nothing is prevented.
 type rawFallback struct{ Policy }
 
 func (p rawFallback) Apply(v reduce.View, turns uint32, before State) Applied {
@@ -231,7 +226,7 @@ func (p rawFallback) Apply(v reduce.View, turns uint32, before State) Applied {
 	return Applied{View: v, State: before, Step: &step, RootsConsulted: got.RootsConsulted, SafetyBlocked: true, Reason: got.Reason}
 }
 
-// Named is the Named of the policy inside, if that is Rooted.
+// Named calls Named of the wrapped policy, if that is Rooted.
 func (p rawFallback) Named(v reduce.View) map[eventlog.Place]bool {
 	if r, ok := p.Policy.(Rooted); ok {
 		return r.Named(v)
@@ -239,7 +234,7 @@ func (p rawFallback) Named(v reduce.View) map[eventlog.Place]bool {
 	return nil
 }
 
-// WithRoots is the WithRoots of the policy inside, if that is Rooted.
+// WithRoots calls WithRoots of the wrapped policy, if that is Rooted.
 func (p rawFallback) WithRoots(o Options) Policy {
 	if r, ok := p.Policy.(Rooted); ok {
 		return rawFallback{r.WithRoots(o)}
@@ -247,14 +242,14 @@ func (p rawFallback) WithRoots(o Options) Policy {
 	return p
 }
 
-// Lasting omits the options that may change from request to request: the caller's roots and the writes that
-// it knows of. Decisions hold for one value of Lasting.
+// Lasting omits the options that may change from request to request: the caller's roots and the writes that it knows
+// of. Decisions hold only for options with the same Lasting.
 func (o Options) Lasting() Options {
 	o.Roots, o.ActivePlan, o.Scratchpad, o.PendingToolArgs, o.UnresolvedFindings, o.WriteBarrierRefs = nil, "", "", nil, nil, nil
 	return o
 }
 
-// keepLast is how many of the newest groups the policy does not touch.
+// keepLast returns how many of the newest groups the policy does not touch.
 func (o Options) keepLast(byDefault uint32) int {
 	if o.KeepLast == 0 {
 		return int(byDefault)

@@ -20,11 +20,11 @@ const (
 	unreachable         = "nothing recent refers to it"
 )
 
-// reachability redacts results that no root names. Names are followed for one step only: what a reachable
-// result names is not reachable by that. Otherwise nothing would be freed, since the results of an agent at
-// work all name their neighbours.
+// reachability redacts results that no root names. It follows names for one step only: the names in a reachable
+// result do not make further results reachable. Otherwise nothing would be freed, since the results of a working
+// agent all name their neighbours.
 //
-// A redacted result stays redacted until a new root names it: see collection.consult. New redactions go in
+// A redacted result stays redacted until a new root names it: see collection.consult. New redactions are made in
 // batches. A result that is shown again is never redacted again, so each changes at most twice.
 type reachability struct {
 	options          Options
@@ -94,8 +94,8 @@ type collection struct {
 	leave     []*heldResult // reused by takeOut
 
 	after State
-	// standing counts the redactions in the view, fresh those of them that are new, again the results shown
-	// again, and waiting those that go with the next batch.
+	// standing counts the redactions in the view, fresh the new ones of these, again the results that are shown
+	// again, and waiting the results to be redacted in the next batch.
 	fresh, standing, again, waiting, named, withheld, failed int
 
 	opaque    opaqueGroups
@@ -103,7 +103,7 @@ type collection struct {
 	notes     []string
 }
 
-// opaqueGroups counts groups with results that hold a provider's own blocks.
+// opaqueGroups counts groups with results that have a provider's own blocks.
 type opaqueGroups struct {
 	count int
 	first eventlog.Seq
@@ -160,7 +160,7 @@ func (c *collection) eligible(i int, call *reduce.Call, h *heldResult) bool {
 	return !recent && (!h.opaque || h.sealed) && h.chars >= c.minChars && !c.gone(i, call)
 }
 
-// gone reports whether reduction replaced the result by a pointer already.
+// gone reports whether reduction has already replaced the result by a pointer.
 func (c *collection) gone(i int, call *reduce.Call) bool {
 	e, ok := c.view.Edit(i, call.Result, 0)
 	return ok && (e.Kind == reduce.Stubbed || e.Kind == reduce.Redacted)

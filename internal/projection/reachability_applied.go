@@ -13,8 +13,8 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// auditPointer replaces a redacted result. It says the tool, the size and hash of the text, and how to get
-// it back.
+// auditPointer returns the text that replaces a redacted result: the tool, the size and hash of the text, and how to
+// get it back.
 func auditPointer(by reduce.Recall, call *reduce.Call, chars int) string {
 	const longestTool = 40 // bytes
 	sum := sha256.Sum256([]byte(call.Body))

@@ -57,9 +57,9 @@ func (c *collection) candidate(at int32) *heldResult {
 	return &c.index.results[at]
 }
 
-// batchGoes reports whether the unreferred results are redacted now. A redaction changes the prefix from
-// there on, which the provider must then read again. One rewrite for many redactions costs no more than one
-// for each of them.
+// batchGoes reports whether to redact the unreferred results now. A redaction changes the context from its place on,
+// which the provider must then read again. One rewrite for many redactions costs no more than one for a single
+// redaction.
 func (c *collection) batchGoes(frees uint64, turns uint32) bool {
 	return frees >= c.clearAtLeast || turns-min(turns, c.before.BatchTurn) >= c.clearEvery
 }
@@ -101,8 +101,8 @@ func (c *collection) written(call *reduce.Call) bool {
 	return known || call.Seq < c.options.written || c.lastWrite != nil && older(call, c.lastWrite)
 }
 
-// takeOut redacts the results of group i whose fate says so. Results that hold a provider's own blocks are
-// dropped with the whole group or stay.
+// takeOut redacts the results of group i whose fate says so. Results with a provider's own blocks are dropped with
+// the whole group, or stay.
 func (c *collection) takeOut(i int, held *heldGroup, goes bool) {
 	leave := c.leave[:0]
 	sealed := false
@@ -151,7 +151,7 @@ func (c *collection) redact(i int, h *heldResult) {
 	}
 }
 
-// pointer is what replaces a result of group i; cached.
+// pointer returns what replaces a result of group i; cached.
 func (c *collection) pointer(i int, h *heldResult) *reduce.Prepared {
 	if h.pointer == nil {
 		h.pointer = c.view.Prepare(i, h.call, reduce.Redacted, auditPointer(c.view.Recall(), h.call, h.chars), ReachabilityGC, unreachable)
@@ -167,7 +167,7 @@ func (c *collection) count(h *heldResult) {
 	c.after.Redacted = append(c.after.Redacted, h.call.Place())
 }
 
-// placeFinder tests for places in a sorted list. It is fast if the tests come in the order of the log.
+// placeFinder tests whether places are in a sorted list. It is fast if the tests come in the order of the log.
 type placeFinder struct {
 	all []eventlog.Place // ascending
 	at  int

@@ -9,9 +9,9 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// nameIndex maps names to the results that hold them. Groups are added as they appear and evicted after
-// they were dropped, so one application takes time for new groups and for what the roots name, not for the
-// whole log. It is a cache: everything in it can be computed again from the groups.
+// nameIndex maps names to the results that have them. Groups are added when they appear and removed after they were
+// dropped, so that one application takes time for new groups and for what the roots name, not for the whole log. It
+// is a cache: everything in it can be computed again from the groups.
 type nameIndex struct {
 	ids     map[string]int32
 	names   []string
@@ -22,7 +22,7 @@ type nameIndex struct {
 	mu      sync.Mutex
 }
 
-// heldGroup is what is known of one group.
+// heldGroup has what is known of one group.
 type heldGroup struct {
 	// results has the index in nameIndex.results for each call of the group, in order; -1 for a call
 	// without a result.
@@ -33,19 +33,19 @@ type heldGroup struct {
 	saidMade bool
 }
 
-// heldResult is what is known of one result.
+// heldResult has what is known of one result.
 type heldResult struct {
 	call           *reduce.Call
 	chars          int
 	names          []int32 // ids of the names in its body, without duplicates
 	failed, writes bool
-	// opaque says that the content holds something other than text, so nobody can say whether it is
-	// referred to. sealed says that this includes a provider's own block.
+	// opaque says that the content has something other than text, so that it is unknown what refers to it. sealed
+	// says that this includes a provider's own block.
 	opaque, sealed bool
 	// pointer replaces the result; made when first needed.
 	pointer *reduce.Prepared
 
-	// The rest belongs to one pass, and is stale if its pass number is not the current one.
+	// The rest belongs to one pass, and is out of date if its pass number is not the current one.
 
 	seen uint32 // pass in which the result was in the view
 	pass uint32 // pass in which it was a candidate for redaction
@@ -63,8 +63,8 @@ func newNameIndex() *nameIndex {
 	return &nameIndex{ids: map[string]int32{}, groups: map[*reduce.Group]*heldGroup{}}
 }
 
-// follow starts a pass: it adds the groups of a view that are new, and returns what is known of each group.
-// If more than half of the known groups are no longer in the view, it starts the index from scratch.
+// follow starts a pass: it adds the new groups of a view, and returns what is known of each group. If more than half
+// of the known groups are no longer in the view, it builds a new index.
 func (x *nameIndex) follow(v reduce.View) []*heldGroup {
 	const slack = 64
 	if len(x.groups) > 2*v.Len()+slack {
@@ -144,7 +144,7 @@ func (x *nameIndex) id(name string) int32 {
 	return id
 }
 
-// names are the names and quoted lines in what a group says, which are roots if the group is recent.
+// names returns the names and quoted lines in what a group says, which are roots if the group is recent.
 func (known *heldGroup) names(g *reduce.Group) []string {
 	if known.saidMade {
 		return known.said

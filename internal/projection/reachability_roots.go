@@ -9,11 +9,14 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// consult marks the results that roots name. A name in the options marks all results that hold it. A name
-// in the conversation marks only the newest one: of a file that was read ten times the last read counts,
-// and a directory that all paths share keeps just one result. A quoted line marks all results that hold it.
-// Only roots in the options and what was said (not results) show a redacted result again; what was said
-// does so only if no other result in the view holds the name.
+// consult marks the results that roots name:
+//   - A name in the options marks all results that have it.
+//   - A name in the conversation marks only the newest of these: of a file that was read ten times the last read
+//     counts, and a directory that all paths share keeps just one result.
+//   - A quoted line marks all results that have it.
+//
+// Only roots in the options and in what was said, not those in results, show a redacted result again. What was said
+// does so only if no other result in the view has the name.
 func (c *collection) consult() {
 	r := &c.reach
 	ended := func() bool { return c.view.Ended() != nil }
@@ -69,7 +72,7 @@ func (p *reachability) Named(v reduce.View) map[eventlog.Place]bool {
 	return named
 }
 
-// rootTexts are the texts in the options whose names are roots.
+// rootTexts returns the texts in the options whose names are roots.
 func (o Options) rootTexts() []string {
 	return slices.Concat(o.Roots, []string{o.ActivePlan, o.Scratchpad}, o.PendingToolArgs, o.UnresolvedFindings)
 }
@@ -96,7 +99,7 @@ type reach struct {
 	tools map[string]bool // names of tools, which are ignored as roots
 }
 
-// every marks all results that hold a name.
+// every marks all results that have a name.
 func (r *reach) every(name string) {
 	if id, ok := r.ids[name]; ok && !r.tools[name] {
 		for _, at := range r.holders[id] {
@@ -114,7 +117,7 @@ func (r *reach) say(name string) {
 	}
 }
 
-// alone reports whether at most one result in the view holds a name.
+// alone reports whether at most one result in the view has a name.
 func (r *reach) alone(id int32) bool {
 	n := 0
 	for _, at := range r.holders[id] {
@@ -127,7 +130,7 @@ func (r *reach) alone(id int32) bool {
 	return true
 }
 
-// newest marks the newest result that holds a name.
+// newest marks the newest result that has a name.
 func (r *reach) newest(id int32, back bool) {
 	newest := int32(-1)
 	for _, at := range r.holders[id] {
@@ -140,8 +143,8 @@ func (r *reach) newest(id int32, back bool) {
 	}
 }
 
-// mark records that a result is reached. The first root is kept, unless only a later one shows the result
-// again (back).
+// mark records that a root names a result. The first root is kept, unless only a later one shows the result again
+// (back).
 func (r *reach) mark(at, id int32, back bool) {
 	h := &r.results[at]
 	if h.pass != r.pass || h.reached == r.pass && (h.back || !back) {

@@ -8,11 +8,11 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// SafetyBlocked begins the Reason of an Applied if signatures prevented a part of what the policy would do.
+// SafetyBlocked begins Applied.Reason if signatures prevented some of the policy's changes.
 const SafetyBlocked = "provider_safety_blocked"
 
-// safety knows what providers allow to be done to the groups of a view. It counts the groups for which they
-// prevent what a policy would do.
+// safety says which changes providers permit for the groups of a view, and counts the groups that a policy would
+// change but must not.
 type safety struct {
 	view   reduce.View
 	ignore bool
@@ -37,7 +37,7 @@ func newSafety(v reduce.View, o Options) *safety {
 	return s
 }
 
-// of says what may be done to group i if a policy that drops it puts lines for its calls in its place.
+// of returns what may be done to group i if a policy that drops it replaces it by lines for its calls.
 func (s *safety) of(i int) provider.Allowed {
 	a := s.alone(i)
 	if i > s.thought && !s.ignore && len(s.view.Group(i).Calls) > 0 {
@@ -46,7 +46,7 @@ func (s *safety) of(i int) provider.Allowed {
 	return a
 }
 
-// alone says what may be done to group i if nothing replaces it when it is dropped.
+// alone returns what may be done to group i if nothing replaces it when it is dropped.
 func (s *safety) alone(i int) provider.Allowed {
 	g := s.view.Group(i)
 	if !g.Sealed {
@@ -61,7 +61,7 @@ func (s *safety) alone(i int) provider.Allowed {
 	return a
 }
 
-// block counts group i as one for which a provider's rules prevented what the policy would do.
+// block counts group i as one that the policy would change but for a provider's rules.
 func (s *safety) block(i int) {
 	if i == s.last {
 		return

@@ -15,8 +15,8 @@ const (
 	NoopNoGain       = "summary_prefix_noop_no_gain"
 )
 
-// summaryPrefix replaces all groups before the newest ones by the caller's summary, except those that
-// nothing may drop.
+// summaryPrefix replaces all groups before the newest ones by the caller's summary, except those that may not be
+// dropped.
 type summaryPrefix struct {
 	options Options
 	mu      sync.Mutex
@@ -31,7 +31,7 @@ const (
 	quoteShare  = 0.05
 	mostLedger  = 2000
 	mostQuotes  = 1000
-	// frontSlack is room for headings, and for the one line that a ledger takes at least. In tokens.
+	// frontSlack is the room, in tokens, for headings and for the one line that every ledger has.
 	frontSlack = 64
 )
 
@@ -121,9 +121,8 @@ func (p *summaryPrefix) front(v reduce.View, keep int) front {
 	return f
 }
 
-// write returns the text that replaces the front, and most, a bound of the tokens that it adds to the
-// digest before. The bound grows more slowly than the front, so a summary that once paid does not give way
-// to the messages again as they grow.
+// write returns the text that replaces the front, and most, the most tokens that it adds to the existing digest. most
+// grows more slowly than the front, so if a summary has freed tokens once, it still does when the front grows.
 func (f front) write(v reduce.View, summary string, calls *reduce.Memo[reduce.GroupCalls]) (text string, most uint64) {
 	of := func(share float64, limit uint64) uint64 { return min(uint64(float64(f.raw)*share), limit) }
 	w := reduce.PrefixDigest{

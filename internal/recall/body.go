@@ -90,7 +90,7 @@ func (s Session) parsePointer(written string) (eventlog.Place, error) {
 	return eventlog.Place{Seq: seq, Block: block}, nil
 }
 
-// missing is the error for a pointer to nothing; it names pointers nearby that exist.
+// missing returns the error for a pointer to nothing; it names pointers nearby that exist.
 func (s Session) missing(ctx context.Context, at eventlog.Place) error {
 	info, err := s.Log.Session(ctx, s.ID)
 	if err != nil {
@@ -148,7 +148,7 @@ func (s Session) blocksOf(ctx context.Context, facts *pointers.Reader, seq event
 	return out, nil
 }
 
-// toolOf is the tool of a call or of a result; empty for any other block.
+// toolOf returns the tool of a call or of a result; empty for any other block.
 func toolOf(ctx context.Context, facts *pointers.Reader, seq eventlog.Seq, index int, b eventlog.Block) (string, error) {
 	switch b := b.(type) {
 	case eventlog.ToolCall:
@@ -191,7 +191,7 @@ func describe(e eventlog.Event, b eventlog.Block, tool string) string {
 	}
 }
 
-// toolName is a tool's name as a line may hold it.
+// toolName returns a tool's name in a form that fits in a line.
 func toolName(name string) string {
 	if name == "" {
 		return "a tool"
@@ -199,7 +199,7 @@ func toolName(name string) string {
 	return quote.Name(name)
 }
 
-// text is what a model can read of a block, or a description of what it cannot.
+// text returns what a model can read of a block, or a description of what it cannot.
 func text(b eventlog.Block) string {
 	switch b := b.(type) {
 	case eventlog.Text:
@@ -242,8 +242,8 @@ type page struct {
 	from, through int
 }
 
-// pages divides a body into pages of at most PageTokens, at line ends where possible. There is at least one
-// page. It takes time linear in the body.
+// pages divides a body into pages of at most PageTokens, at line ends if possible. There is at least one page. It
+// takes time linear in the body.
 func (s Session) pages(body string) []page {
 	// A line is measured in pieces of at most this size, so that a page can end inside a long line, and no
 	// piece exceeds a page.
@@ -280,7 +280,7 @@ func (s Session) pages(body string) []page {
 	return append(all, page{body[begin:], from, line})
 }
 
-// PageTokens is the size of pages if a policy clips results of more than limit tokens (0 is no limit): a
+// PageTokens returns the size of pages if a policy clips results of more than limit tokens (0 is no limit): a
 // page with its heading must not be clipped itself.
 func PageTokens(limit uint64) uint64 {
 	const usual, heading, least = 4000, 150, 256

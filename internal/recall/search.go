@@ -17,7 +17,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// What one search may cost.
+// The limits of one search.
 const (
 	longestQuery = 1000 // bytes
 	// largestProgram is how many instructions a compiled pattern has at most.
@@ -26,7 +26,7 @@ const (
 	// cost of the pattern for each byte.
 	scannedBytes   = 256 << 20
 	patternFactor  = 8  // a small pattern costs this much more than a text
-	programShare   = 32 // and that once more for each this many instructions
+	programShare   = 32 // and the same again for each 32 instructions
 	excerptsOfHit  = 3
 	excerptContext = 80 // runes before and after a match
 )
@@ -116,8 +116,8 @@ func (s Session) search(ctx context.Context, a arguments) (string, error) {
 	return s.report(q, hits, newest, through, before > 0 && info.Head > 0), nil
 }
 
-// find returns hits, the newest first, and the oldest event that was searched. It stops after an event if
-// there are limit hits or the search has cost enough.
+// find returns hits, newest first, and the oldest event that was searched. It stops after an event if there are limit
+// hits or the search has reached its cost limit.
 func (s Session) find(ctx context.Context, q query, newest eventlog.Seq, limit int) (hits []hit, through eventlog.Seq, err error) {
 	facts := pointers.NewReader(s.Log, s.ID)
 	most := scannedBytes / q.weight
@@ -132,7 +132,7 @@ func (s Session) find(ctx context.Context, q query, newest eventlog.Seq, limit i
 		if size > most {
 			switch {
 			case from < through-1:
-				// Search just the newest event of the window, and nothing after that: this much is spent.
+				// Search only the newest event of the window, and stop: the cost limit is reached.
 				window, alone = 1, true
 				continue
 			case len(hits) == 0:
@@ -163,8 +163,8 @@ func (s Session) find(ctx context.Context, q query, newest eventlog.Seq, limit i
 	return hits, through, nil
 }
 
-// within returns the hits in events from..to, the oldest first, and how many bytes were searched. It gives
-// up after most bytes.
+// within returns the hits in events from..to, oldest first, and how many bytes were searched. It stops after most
+// bytes.
 func (s Session) within(ctx context.Context, facts *pointers.Reader, q query, from, to eventlog.Seq, most int) (found []hit, size int, err error) {
 	for event, err := range s.Log.Read(ctx, s.ID, from, to) {
 		if err != nil {
@@ -192,8 +192,8 @@ func (s Session) within(ctx context.Context, facts *pointers.Reader, q query, fr
 	return found, size, nil
 }
 
-// searchable is the text of a block that a search looks at: what recall returns of it and, for a call, also
-// the strings in its arguments without JSON escapes.
+// searchable returns the text of a block that is searched: what recall returns of it and, for a call, also the
+// strings in its arguments without JSON escapes.
 func searchable(b eventlog.Block) string {
 	call, ok := b.(eventlog.ToolCall)
 	if !ok {
@@ -267,8 +267,8 @@ func (o *original) at(lowered int) int {
 	return o.place
 }
 
-// next is the first match at or after begin, the start of a line. A text may match across lines. A pattern
-// sees one line at a time, so that the cost is linear in the length.
+// next returns the first match at or after begin, the start of a line. A text may match across lines. A pattern is
+// matched against one line at a time, so that the cost is linear in the length.
 func (q query) next(searched string, begin int) (from, to int, ok bool) {
 	if q.match == nil {
 		at := strings.Index(searched[begin:], q.lowered)
@@ -283,7 +283,7 @@ func (q query) next(searched string, begin int) (from, to int, ok bool) {
 	return 0, 0, false
 }
 
-// excerpt is the part of a match's line that is near the match.
+// excerpt returns the part of a match's line that is near the match.
 func excerpt(text string, from, to int) string {
 	begin := strings.LastIndexByte(text[:from], '\n') + 1
 	end := len(text)

@@ -1,6 +1,6 @@
-// Package recall implements the tools with which a model asks about the log of its own session: for the
-// body of a pointer, where something is in the log, and what it saw of a text. Answers are texts for the
-// model. The first line is contextd's and says where the rest is from; the rest is data.
+// Package recall implements the tools with which a model asks about the log of its own session: what body a pointer
+// names, where something is in the log, and what the model saw of a text. Answers are texts for the model. contextd
+// writes the first line, which says where the rest is from; the rest is data.
 package recall
 
 import (
@@ -23,7 +23,7 @@ const (
 	largestInt = 1<<31 - 1
 )
 
-// Tools are the definitions of the tools; name replaces Recall.
+// Tools returns the definitions of the tools; name replaces Recall.
 func Tools(name string) []render.Tool {
 	text := func(description string) render.Schema {
 		return render.Schema{Type: "string", Description: description}
@@ -75,9 +75,9 @@ var takes = map[string][]string{
 	Explain:   {"call", "text"},
 }
 
-// own reports whether a block is a call of these tools or an answer of theirs, which only repeats the log, so that
-// searches omit it. Other tools may have such a name: by the name that the model uses, or the one that a host of the
-// Model Context Protocol makes (mcp__contextd__recall), it may be one, by its arguments or its first words it is.
+// own reports whether a block is a call of these tools or one of their answers. Searches omit these, because they
+// only repeat the log. Other tools may have the same name, or the name that a host of the Model Context Protocol
+// makes (mcp__contextd__recall), so own also checks the arguments or the first words.
 func (s Session) own(tool string, b eventlog.Block) bool {
 	for _, name := range []string{s.Name, Recall, SearchLog, Explain} {
 		if tool != name && !(strings.HasSuffix(tool, name) && strings.Contains(tool, "contextd")) {

@@ -19,20 +19,20 @@ type Call struct {
 	SessionID string
 	// ProjectionID is the projection that was sent; empty if the prompt was not made from one.
 	ProjectionID string
-	// Model is the provider's name of the model; if empty, it is that of the projection's budget.
+	// Model is the provider's name of the model; empty is the model of the projection's budget.
 	Model string
-	// InputTokens are all tokens of the prompt as the provider counted them, including cached ones. 0 is
-	// not reported.
+	// InputTokens are all tokens of the prompt as the provider counted them, including cached ones. In these fields 0
+	// is "not reported".
 	InputTokens, CacheReadTokens, CacheWriteTokens, OutputTokens uint64
 	StopReason                                                   string
 	// Rejected says that the provider refused the prompt as too long.
 	Rejected bool
-	// IdempotencyKey is the report's; empty if it had none. It is not set in calls that are read from the
-	// store, which only the key's hash leads to.
+	// IdempotencyKey is the report's; empty if it had none. It is not set in calls that are read from the store,
+	// which has only the key's hash.
 	IdempotencyKey string
 }
 
-// ModelCall is a reported call with the decisions that were in force when it was made.
+// ModelCall is a reported call, with the decisions that were in force when it was made.
 type ModelCall struct {
 	Call
 	// Number counts the calls of the session from 1, in the order in which they
@@ -53,7 +53,7 @@ type ModelCall struct {
 	Calibration budget.Calibration
 }
 
-// InForce are the decisions that were in force in a projection.
+// InForce has the decisions that were in force in a projection.
 type InForce struct {
 	// SummaryID names the summary, and SummaryVersion the version of the rules for making it; empty and 0
 	// if there was none.
@@ -74,7 +74,7 @@ func inForce(ctx context.Context, store eventlog.Artifacts, sessionID string, r 
 	if in.SummaryID == "" || in.SummaryVersion != 0 {
 		return in, nil
 	}
-	// The record does not say it.
+	// The record does not have the version.
 	s, err := summarize.Get(ctx, store, sessionID, in.SummaryID)
 	if missing, ok := errors.AsType[*eventlog.NotFoundError](err); ok && missing.Kind == "summary" {
 		return in, nil
@@ -83,14 +83,13 @@ func inForce(ctx context.Context, store eventlog.Artifacts, sessionID string, r 
 	return in, err
 }
 
-// estimate is the size of the prompt made from a projection: context, injections, and the overhead that the
+// estimate returns the size of the prompt made from a projection: context, injections, and the overhead that the
 // caller declared.
 func estimate(r Projection) uint64 { return r.Tokens + r.Injected + r.Budget.OverheadTokens }
 
-// Report stores a call next to the log and returns the calibration of its model from now on; durable on
-// return. head is the log's head. of, if not 0, is the incarnation of the session that is meant. Calls of
-// one session must be reported one after the other. *eventlog.NotFoundError if there is no such session or
-// projection.
+// Report stores a call next to the log, durable on return, and returns the calibration of its model from now on. head
+// is the log's head. of, if not 0, is the incarnation of the session that is meant. Calls of one session must be
+// reported one after the other. *eventlog.NotFoundError if there is no such session or projection.
 func Report(ctx context.Context, store eventlog.Artifacts, of eventlog.Incarnation, head eventlog.Seq, report Call, now time.Time) (budget.Calibration, error) {
 	c := ModelCall{Call: report, Time: now}
 	at := head
@@ -129,7 +128,7 @@ func Report(ctx context.Context, store eventlog.Artifacts, of eventlog.Incarnati
 	return c.Calibration, c.put(ctx, store, of, max(at, newest.Seq))
 }
 
-// Sent is the projection that a call was made from, or *eventlog.NotFoundError.
+// Sent returns the projection from which a call was made; *eventlog.NotFoundError if there is none.
 func (c Call) Sent(ctx context.Context, store eventlog.Artifacts) (Projection, error) {
 	r, err := Get(ctx, store, c.SessionID, c.ProjectionID)
 	var missing *eventlog.NotFoundError
@@ -163,8 +162,8 @@ func (c ModelCall) learn(ctx context.Context, store eventlog.Artifacts) (budget.
 	}
 }
 
-// CallsAfter lists at most limit recorded calls with numbers greater than after, in their order. next is
-// the number of the last one if there are more, else 0.
+// CallsAfter lists at most limit recorded calls with numbers greater than after, in order. next is the number of the
+// last one if there are more, else 0.
 func CallsAfter(ctx context.Context, store eventlog.Artifacts, sessionID string, after uint32, limit int) (page []ModelCall, next uint32, err error) {
 	q := eventlog.ArtifactQuery{Kind: callKind}
 	if after > 0 {

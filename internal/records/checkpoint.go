@@ -19,7 +19,7 @@ const (
 	namesKind = "names"
 )
 
-// checkpointKind is the kind of checkpoints under a fingerprint. Each is stored at the head for which it
+// checkpointKind returns the kind of checkpoints under a fingerprint. Each is stored at the head for which it
 // was made.
 func checkpointKind(fingerprint string) string { return "checkpoint/" + fingerprint }
 
@@ -119,7 +119,7 @@ func NamesUpTo(ctx context.Context, store eventlog.Artifacts, sessionID string, 
 	}, len(all) == reduce.Stretches(to), nil
 }
 
-// NamesArtifacts are the hashed ids of the complete stretches of a log that are not stored yet.
+// NamesArtifacts returns the hashed ids of the complete stretches of a log that are not stored yet.
 func NamesArtifacts(ctx context.Context, store eventlog.Artifacts, sessionID string, conv *reduce.Conversation) ([]eventlog.Artifact, error) {
 	if reduce.Stretches(conv.Head()) == 0 {
 		return nil, nil

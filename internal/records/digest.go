@@ -11,7 +11,7 @@ import (
 
 const digestVersion = 1
 
-// digestKind is the kind of digests shown under a fingerprint. Each is stored at the head for which it was
+// digestKind returns the kind of digests shown under a fingerprint. Each is stored at the head for which it was
 // made.
 func digestKind(fingerprint string) string { return "digest/" + fingerprint }
 

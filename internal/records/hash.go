@@ -36,7 +36,7 @@ func (h Hasher) Add(message []byte) {
 	h.h.Write([]byte{'\n'})
 }
 
-// Sum is the hash of what was added so far: "sha256:" and hex. It may be called
+// Sum returns the hash of what was added so far: "sha256:" and hex. It may be called
 // between two Adds.
 func (h Hasher) Sum() string {
 	var buf [sha256.Size]byte

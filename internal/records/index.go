@@ -14,9 +14,9 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// Index entries: answers to frequent questions about records are stored as artifacts at the events of the
-// records. The kind names the question, so the newest artifact of a kind up to an event is the answer as of
-// that event. A newer record at the same event overwrites the entry, which always has the id newestID.
+// Index entries are answers to frequent questions about records, stored as artifacts at the events of the records.
+// The kind names the question, so the newest artifact of a kind up to an event is the answer for a log that ends
+// there. A newer record at the same event overwrites the entry, which always has the id newestID.
 const newestID = "newest"
 
 const (
@@ -26,10 +26,10 @@ const (
 
 func decisionsKind(fingerprint string) string { return "decisions/" + fingerprint }
 
-// streamKind is the kind of the entries of a stream, by Projection.Stream.
+// streamKind returns the kind of the entries of a stream, by Projection.Stream.
 func streamKind(stream string) string { return "projection_of_stream/" + stream }
 
-// entries are the record's index entries, to be stored with it.
+// entries returns the record's index entries, to be stored with it.
 func (r Projection) entries() ([]eventlog.Artifact, error) {
 	decisions, err := artifact.Encode(eventlog.Artifact{Kind: decisionsKind(r.Fingerprint), Seq: r.AsOf, ID: newestID},
 		Decisions{r.After, r.ShownAfter}.stored())
@@ -71,7 +71,7 @@ func find(ctx context.Context, store eventlog.Artifacts, sessionID, kind string,
 	return m.GetProjectionId(), err
 }
 
-// Decisions are the state from which the next context under a fingerprint starts.
+// Decisions has the states from which the next context under a fingerprint starts.
 type Decisions struct {
 	Reduction reduce.State
 	Shown     projection.State
@@ -165,7 +165,7 @@ func indexKind(ctx context.Context, store eventlog.Artifacts, sessionID string, 
 	return put()
 }
 
-// entriesOf are the index entries of a stored record or call.
+// entriesOf returns the index entries of a stored record or call.
 func entriesOf(a eventlog.Artifact) ([]eventlog.Artifact, error) {
 	if a.Kind == callKind {
 		c, err := decodeCall("", a)

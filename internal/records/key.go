@@ -29,7 +29,7 @@ func (e *KeyConflictError) Error() string {
 	return fmt.Sprintf("idempotency_key %q belongs to %s %s, which was made of another request", e.Key, e.Kind, e.Name)
 }
 
-// keyKind is the kind of the index entry of an idempotency key.
+// keyKind returns the kind of the index entry of an idempotency key.
 func keyKind(kind, key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return kind + "_of_key/" + hex.EncodeToString(sum[:])

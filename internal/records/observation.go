@@ -8,8 +8,8 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// Observation caches what was observed of the last view, so that of a view that grew from it only the new
-// groups need be looked at. The zero value has observed nothing.
+// Observation caches what was observed of the last view. If the next view grew from that, only its new groups must be
+// looked at. The zero value has observed nothing.
 type Observation struct {
 	conv   *reduce.Conversation
 	view   reduce.View // zero if the next view must be observed from its start
@@ -133,7 +133,7 @@ func (o *Observation) look(v reduce.View, from int) (kept, redacted []eventlog.S
 	return kept, redacted
 }
 
-// charsOf is the length of an edited block, in runes. The length of a message is stored, and most edits are
+// charsOf returns the length of an edited block, in runes. The length of a message is stored, and most edits are
 // of results, which are messages of one block.
 func charsOf(g *reduce.Group, e reduce.Edit) int {
 	if m := &g.Messages[e.Message]; len(m.Blocks) == 1 {

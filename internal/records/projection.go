@@ -1,6 +1,6 @@
-// Package records stores next to a log how its contexts were decided and which model calls were reported,
-// so that both can be explained and a context can be computed again. Index entries find a record without a
-// scan of all of them.
+// Package records stores, next to a log, how its contexts were decided and which model calls were reported, so that
+// both can be explained and a context can be computed again. Index entries find a record without a search through all
+// records.
 package records
 
 import (
@@ -23,7 +23,7 @@ type Projection struct {
 	PrefixHash  string
 	AsOf        eventlog.Seq
 	Time        time.Time
-	// IdempotencyKey is the request's, if it had one.
+	// IdempotencyKey is the request's; empty if it had none.
 	IdempotencyKey string
 	// RequestDigest is the hash of the request, if it had an idempotency key; else empty.
 	RequestDigest []byte
@@ -34,36 +34,36 @@ type Projection struct {
 	ReclaimedChars          int64
 	Steps                   []reduce.Step
 
-	// Before is the state that the pipeline started from, After the one it ended with. The projection can
-	// be computed again from Before, Reduction, Budget, Ask and Summaries with the log and its artifacts.
+	// Before is the state from which the pipeline started, After the one with which it ended. The projection can be
+	// computed again from Before, Reduction, Budget, Ask and Summaries with the log and its artifacts.
 	Before, After reduce.State
 	Reduction     reduce.Policy
 	Budget        budget.Budget
-	// Ask is what the request demanded in addition to the budget. Summaries are the ids of those that could
+	// Ask is what the request demanded in addition to the budget. Summaries are the ids of the summaries that could
 	// be quoted, oldest first.
 	Ask       reduce.Ask
 	Summaries []string
-	// Projection is the policy that was applied to the reduced view, ShownBefore the
-	// state it started from and ShownAfter the one it ended with.
+	// Projection is the policy that was applied to the reduced view, ShownBefore the state from which it started, and
+	// ShownAfter the one with which it ended.
 	Projection              projection.Options
 	ShownBefore, ShownAfter projection.State
 	// RootsConsulted, SafetyBlocked and Reverted are what the policy reported; see projection.Applied.
 	RootsConsulted []string
 	SafetyBlocked  bool
 	Reverted       string
-	// Texts is the hash under which the caller's texts are stored, in a record that was read from the
-	// store. LoadTexts puts them back into Projection. Empty if there are none.
+	// Texts is the hash under which the caller's texts are stored; empty if there are none. It is set only in a
+	// record that was read from the store. LoadTexts reads the texts into Projection.
 	Texts string
 	// SummaryVersion is the version of the rules of After.Summary; 0 if that is empty.
 	SummaryVersion uint32
-	// Previous is the record that the context was compared with: the newest of its stream at AsOf or
-	// before. Empty if there was none, or an early build wrote the record.
+	// Previous is the record with which the context was compared: the newest of its stream at AsOf or before. It is
+	// empty if there was none, and in records of early builds.
 	Previous string
 	// MessageCount is how many messages PrefixHash covers.
 	MessageCount int
 	Tokens       uint64
-	// Raw is the size of the whole log, and Tiers is that of the context by tier, in tokens of the gauge; 0
-	// and nil in records of early builds.
+	// Raw is the size of the whole log, and Tiers the size of the context by tier, in tokens of the gauge; 0 and nil
+	// in records of early builds.
 	Raw   uint64
 	Tiers map[budget.Tier]uint64
 	// Shared is the prefix that the context shares with Previous; nil if unknown.
@@ -89,7 +89,7 @@ type Shared struct {
 	BrokenBy string
 }
 
-// Stream is the key of a stream: contexts under one fingerprint in one format, which share a prefix in a
+// Stream returns the key of a stream: contexts under one fingerprint in one format, which share a prefix in a
 // provider's cache.
 func (r Projection) Stream() string { return r.Fingerprint + "/" + r.Budget.Format }
 

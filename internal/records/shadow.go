@@ -11,7 +11,7 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// Shadow is what a policy would have sent in the place of a projection.
+// Shadow says what a policy would have sent instead of a projection.
 type Shadow struct {
 	// Policy is the name of the shadow policy.
 	Policy string
@@ -65,8 +65,8 @@ func ShadowOf(ctx context.Context, store eventlog.Artifacts, sessionID string, a
 	return decodeShadow(a)
 }
 
-// Shadows returns a function that is ShadowOf for projections in the order of After, all of which come after an id.
-// It reads through the shadows once, from the first projection on. stop ends that.
+// Shadows returns a function that does the same as ShadowOf, for projections in the order of After and after the id
+// after. It reads the shadows only once. The caller must call stop in the end.
 func Shadows(ctx context.Context, store eventlog.Artifacts, sessionID, after string) (of func(Projection) (*Shadow, error), stop func()) {
 	var a eventlog.Artifact
 	var err error

@@ -36,10 +36,10 @@ func (c ModelCall) put(ctx context.Context, store eventlog.Artifacts, of eventlo
 	return store.PutArtifacts(ctx, c.SessionID, append(entries, a)...)
 }
 
-// modelKind is the kind of copies of calls that lastCall looks for; an empty tokenizer matches any.
+// modelKind returns the kind of copies of calls that lastCall looks for; an empty tokenizer matches any.
 func modelKind(model, tokenizer string) string { return "call_of_model/" + tokenizer + "/" + model }
 
-// entries are the index entries of a call that is stored as a: copies of it under each kind that it is
+// entries returns the index entries of a call that is stored as a: copies of it under each kind that it is
 // looked up by. Of several calls at one event, the newest has the greatest id.
 func (c ModelCall) entries(a eventlog.Artifact) []eventlog.Artifact {
 	var out []eventlog.Artifact

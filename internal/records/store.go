@@ -63,7 +63,7 @@ func Projections(ctx context.Context, store eventlog.Artifacts, sessionID string
 	}
 }
 
-// After yields the records of a session, oldest first, from the one after an id on; all if it is empty.
+// After yields the records of a session after the one with an id, oldest first; all if the id is empty.
 func After(ctx context.Context, store eventlog.Artifacts, sessionID, id string) iter.Seq2[Projection, error] {
 	return func(yield func(Projection, error) bool) {
 		last := place(id)
@@ -82,9 +82,9 @@ func Newest(ctx context.Context, store eventlog.Artifacts, sessionID string) (st
 	return a.ID, err
 }
 
-// NextID names the next projection as of an event: "p", the event, and a number among the projections of
-// that event, such as p12-0001. It has four digits, and four more after all nines, so that newer ids sort
-// after older ones.
+// NextID returns the id of the next projection at an event: "p", the event, and a number among the projections of
+// that event, such as p12-0001. The number has four digits, and four more after 9999 and so on, so that newer ids
+// sort after older ones.
 func NextID(ctx context.Context, store eventlog.Artifacts, sessionID string, asOf eventlog.Seq) (string, error) {
 	q := eventlog.ArtifactQuery{Kind: projectionKind, From: asOf, To: max(asOf, 1), Reverse: true}
 	for a, err := range store.Artifacts(ctx, sessionID, q) {
@@ -113,7 +113,7 @@ func asOfInID(projectionID string) (eventlog.Seq, bool) {
 	return eventlog.Seq(asOf), fmt.Sprintf("p%s-%04d", strconv.FormatUint(asOf, 10), n) == projectionID
 }
 
-// place is where a projection's id puts artifacts that have it; nil if it is no such id.
+// place returns an artifact with the Seq and ID of a projection's artifacts; nil if the id is not a projection's.
 func place(projectionID string) *eventlog.Artifact {
 	asOf, ok := asOfInID(projectionID)
 	if !ok {

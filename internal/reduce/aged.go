@@ -4,27 +4,26 @@ import (
 	"slices"
 )
 
-// aged tracks the size that each item of a view would have with the rules by age moved up to the head. With a
-// new turn it looks only at the items that may change: the turn in which an item comes of age is known, and
-// repeated results are found by their number.
+// aged tracks the size that each item of a view would have if the rules by age were evaluated at the head. In a new
+// turn it looks only at the items that may change: it knows the turn in which each item becomes old enough, and finds
+// repeated results by their number.
 type aged struct {
 	tokens []uint64 // the size of each item
 	sum    uint64   // of tokens
-	// differs is the first item whose size differs from the one in the view; front is the size of the items
-	// before it.
+	// differs is the first item whose size differs from that in the view. front is the size of the items before it.
 	differs int
 	front   uint64
 	turn    uint32 // for which due was emptied last
-	// due are the items to look at again, by turn. copies are the items by the number of a result in them.
-	// sealed are the items whose sealed reasoning may be omitted once a user says something.
+	// due are the items to look at again, by turn. copies are the items by the number of a result in them. sealed are
+	// the items whose sealed reasoning may be omitted after the next message of a user.
 	due    map[uint32][]int
 	copies map[int][]int
 	sealed []int
 	user   int // the last item with a user's words, or -1
 }
 
-// agedTokens returns how many tokens a batch now would free, and how many it would rewrite, as
-// rewrittenTokens counts them; false where the reducers have to run to find out.
+// agedTokens returns how many tokens a batch would free now, and how many it would rewrite, as rewrittenTokens counts
+// them; false if only the reducers can find out.
 func (r *reduction) agedTokens(now Result) (freed, rewritten uint64, ok bool) {
 	if !r.incremental(now.State) {
 		return 0, 0, false
@@ -46,8 +45,8 @@ func (r *reduction) agedTokens(now Result) (freed, rewritten uint64, ok bool) {
 	return freed, a.sum - a.front, true
 }
 
-// advance adds the new items of a view, and looks again at the items that may have changed. It is false
-// where a rule counts results, which aged cannot follow, and where the reduction should stop.
+// advance adds the new items of a view, and looks again at the items that may have changed. It returns false if a
+// rule counts results, which aged cannot track, and if the reduction should stop.
 func (a *aged) advance(r *reduction, v View, s State) bool {
 	look := a.takeDue(r.conv.turns)
 	again := map[int]bool{} // numbers of the results of new items
@@ -76,8 +75,8 @@ func (a *aged) advance(r *reduction, v View, s State) bool {
 	return true
 }
 
-// add adds item i with the size that the view shows, and records when to look at it again. It is false
-// where a rule counts its results.
+// add adds item i with its size in the view, and records when to look at it again. It returns false if a rule counts
+// its results.
 func (a *aged) add(r *reduction, it item, i int, again map[int]bool) bool {
 	a.tokens = append(a.tokens, it.tokens)
 	a.sum += it.tokens
@@ -120,8 +119,8 @@ func (a *aged) takeDue(turn uint32) (look []int) {
 	return look
 }
 
-// lookAt runs the reducers to find the size of item i under a state. They see only that item and those that
-// they may compare it with: the last user's message and the newest copies of its results.
+// lookAt runs the reducers to find the size of item i under a state. They get only this item and those with which
+// they may compare it: the last user's message and the newest copies of its results.
 func (a *aged) lookAt(r *reduction, v View, i int, s State) uint64 {
 	seen := []int{i}
 	if a.user > i {

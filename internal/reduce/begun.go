@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// ErrIncomplete ends a reduction of a conversation that was begun at a checkpoint, where it needs groups from
-// before it. The caller may repeat the reduction over the whole log.
+// ErrIncomplete ends a reduction of a conversation that was begun at a checkpoint, if the reduction needs groups from
+// before the checkpoint. The caller may repeat it with a conversation of the whole log.
 var ErrIncomplete = errors.New("the conversation was begun at its digest, and the reduction needs what came before")
 
-// begun is what a conversation that was begun at a checkpoint knows of the log before it.
+// begun has what a conversation that was begun at a checkpoint knows of the log before the checkpoint.
 type begun struct {
 	Checkpoint
-	// used reports whether an id with a hash may have been used up to the checkpoint.
+	// used reports whether an id with this hash may have been used up to the checkpoint.
 	used func(uint32) bool
-	// settled is set by Settle, once all groups that are shown were read.
+	// settled is set by Settle, when all groups that are shown were read.
 	settled bool
 	// older is the index of the group that sums up all groups older than the others in Checkpoint.Dropped;
 	// -1 if there is none.
 	older int
 }
 
-// Begin begins an empty conversation at a checkpoint. The caller then appends the events of
-// Checkpoint.Shown and calls Settle. used must report whether a hash is among those of NamesOf for the
-// whole stretches before the checkpoint.
+// Begin begins an empty conversation at a checkpoint. The caller then appends the events of Checkpoint.Shown and
+// calls Settle. used must report whether a hash is among those that NamesOf returns for the complete stretches before
+// the checkpoint.
 func (c *Conversation) Begin(cp Checkpoint, used func(uint32) bool) {
 	c.begun = &begun{Checkpoint: cp, older: -1, used: func(h uint32) bool {
 		_, ok := slices.BinarySearch(cp.Names, h)
@@ -31,8 +31,8 @@ func (c *Conversation) Begin(cp Checkpoint, used func(uint32) bool) {
 	}}
 }
 
-// Settle ends what Begin began. It is false where the events gave other groups than when the whole log was
-// read; the conversation must then be discarded.
+// Settle ends what Begin began. It returns false if the events gave other groups than when the whole log was read:
+// the conversation must then be discarded.
 func (c *Conversation) Settle() bool {
 	b := c.begun
 	if b.Gauge != c.gauge.Name() || len(c.groups) < b.Before || sumOf(c.groups) != b.ShownSum || len(c.reminders) > 0 {
@@ -85,20 +85,20 @@ func (c *Conversation) insertDropped(dropped []DroppedGroup) {
 	}
 }
 
-// group is a group that has only the place and the size of one that was not read.
+// group returns a group with only the place and the size of the one that was not read.
 func (d DroppedGroup) group() *Group { return &Group{First: d.First, Last: d.Last, Tokens: d.Tokens} }
 
 // isUnread reports whether only the place and the size of the group are known.
 func (g *Group) isUnread() bool { return g.Kind == 0 }
 
-// Incomplete reports whether a question to the conversation needed groups from before its checkpoint. The
-// conversation must then be discarded.
+// Incomplete reports whether a call needed groups from before the checkpoint. The conversation must then be
+// discarded.
 func (c *Conversation) Incomplete() bool { return c.missing }
 
 // Whole reports whether the conversation has all groups of the log.
 func (c *Conversation) Whole() bool { return c.begun == nil }
 
-// changed records that group i, which had the given size, changes.
+// changed records that group i, which had the given size, has changed.
 func (c *Conversation) changed(i int, tokens uint64) {
 	if c.begun == nil || !c.begun.settled {
 		return
@@ -110,7 +110,7 @@ func (c *Conversation) changed(i int, tokens uint64) {
 	}
 }
 
-// restored is the memo of the digest at which the conversation was begun, the only one that it can give.
+// restored returns the memo of the digest at which the conversation was begun. The conversation can give no other.
 func (d *digestWriter) restored(key digestKey, quoted Summary) *digestMemo {
 	m := &d.memos.memos[0]
 	if m.key == key {
@@ -125,8 +125,8 @@ func (d *digestWriter) restored(key digestKey, quoted Summary) *digestMemo {
 	return m
 }
 
-// needs reports, and records, that the reduction cannot go on: it needs group i itself, of which only a sum
-// with older groups is known.
+// needs reports whether the reduction cannot go on because it needs group i itself, of which only a sum with older
+// groups is known. If so, it also records that.
 func (c *Conversation) needs(i int) bool {
 	if c.begun != nil && i <= c.begun.older {
 		c.missing = true

@@ -4,14 +4,14 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// boundary is where a harness compacted its transcript: a conversation shows the compaction instead of the
-// events that the harness dropped.
+// boundary is the place where a harness compacted its transcript: there a conversation shows the compaction's text
+// instead of the events that the harness dropped.
 type boundary struct {
 	seq     eventlog.Seq // of the compaction; 0 if there is none
 	skipped eventlog.Ranges
 }
 
-// Boundary is the event of the compaction that AppendBoundary showed; 0 if there is none.
+// Boundary returns the event of the compaction that AppendBoundary showed; 0 if there is none.
 func (c *Conversation) Boundary() eventlog.Seq { return c.boundary.seq }
 
 // Skipped reports whether an event was a message that was passed to Skip.
@@ -19,8 +19,8 @@ func (c *Conversation) Skipped(seq eventlog.Seq) bool {
 	return c.boundary.skipped.Has(seq)
 }
 
-// Skip reads the next event without showing it: it counts among Events and for the size of the log. Like
-// that of Append, the event must follow the head directly.
+// Skip reads the next event without showing it. The event is among Events and counts for the size of the log. As with
+// Append, it must follow the head directly.
 func (c *Conversation) Skip(e eventlog.Event) {
 	e = c.filtered(e)
 	c.head, c.turns = e.Seq, e.Turn
@@ -36,10 +36,9 @@ func (c *Conversation) Skip(e eventlog.Event) {
 	c.chars += msg.Chars
 }
 
-// AppendBoundary shows what replaces the skipped events, as a user's message in the anchor. first is the
-// first skipped event, whose place the message takes; later events must be appended afterwards. The blocks
-// are those of the compaction's event, which comes later in the log: it is then appended by
-// AppendBoundaryEvent.
+// AppendBoundary adds the text that replaces the skipped events, as a user's message in the anchor. first is the
+// first skipped event: the message takes its place, so later events must be appended after this call. The blocks are
+// those of the compaction's event, which comes later in the log; AppendBoundaryEvent appends it when its turn comes.
 func (c *Conversation) AppendBoundary(compaction eventlog.Event, first eventlog.Seq, blocks []eventlog.Block) {
 	if c.filter != nil { // what it replaces is counted with the compaction's event
 		e, _ := c.filter(eventlog.Event{Body: &eventlog.Message{Role: eventlog.RoleUser, Blocks: blocks}})

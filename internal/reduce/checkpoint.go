@@ -9,24 +9,24 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Checkpoint is what a conversation has to know of the groups that a digest replaces. With it and the
-// events of the groups that are shown, a conversation goes on as if it had read the whole log, for as long
-// as the digest stays. It is a cache: the log gives the same.
+// Checkpoint has what a conversation must know of the groups that a digest replaces. With it, and with the events of
+// the groups that are shown, a conversation goes on as if it had read the whole log, as long as the digest stays. It
+// is a cache: the whole log gives the same contexts.
 type Checkpoint struct {
-	// AsOf is the event that the log was read up to, Sum identifies the digest, as in Written, and Gauge is
-	// the name of the gauge that counted the tokens.
+	// AsOf is the event up to which the log was read. Sum identifies the digest, as in Written. Gauge is the name of
+	// the gauge that counted the tokens.
 	AsOf  eventlog.Seq
 	Sum   [32]byte
 	Gauge string
-	// Turns, Tokens and Chars are the size of the log, unreduced. Call and Newest are when the
-	// newest model call and the newest event were; zero if none has a time.
+	// Turns, Tokens and Chars are the size of the log, unreduced. Call and Newest are the times of the newest model
+	// call and of the newest event; zero if none has a time.
 	Turns        uint32
 	Tokens       uint64
 	Chars        int
 	Call, Newest time.Time
-	// Groups, Messages, Calls and RawTokens count the run, with the groups of it that stay. Through is its
-	// last event, Turn the turn of its last group, Changed the event that changed one of its groups last,
-	// and Opens is as in View.
+	// Groups, Messages, Calls and RawTokens are the numbers of the run, including its groups that stay in view.
+	// Through is the run's last event, Turn the turn of its last group, and Changed the newest event that changed one
+	// of its groups. Opens is the same as in View.
 	Groups, Messages, Calls int
 	RawTokens               uint64
 	Through                 eventlog.Seq
@@ -63,7 +63,7 @@ const (
 	mostOpen    = 256
 )
 
-// CheckpointSum is the Sum of the digest that a view shows; false where Checkpoint would give none.
+// CheckpointSum returns the Sum of the digest that a view shows; false if Checkpoint would return none.
 func (c *Conversation) CheckpointSum(v View) (sum [32]byte, ok bool) {
 	m := c.memoOf(v)
 	if m == nil || m.key.protection != (protectionKey{}) || m.key.lateAfter > 0 || !c.followsFromGroups() {
@@ -72,8 +72,8 @@ func (c *Conversation) CheckpointSum(v View) (sum [32]byte, ok bool) {
 	return m.sum, true
 }
 
-// followsFromGroups reports whether all groups were read, and what is shown depends on nothing else in the
-// log: a checkpoint holds nothing else.
+// followsFromGroups reports whether all groups were read and contexts depend on nothing else in the log. A checkpoint
+// has nothing else.
 func (c *Conversation) followsFromGroups() bool {
 	reminded := len(c.reminders) > 0 || len(c.live) > 0
 	compacted := len(c.compactions.inForce) > 0 || len(c.compactions.void) > 0
@@ -81,8 +81,8 @@ func (c *Conversation) followsFromGroups() bool {
 	return c.Whole() && c.filter == nil && !reminded && !compacted && !bounded && !c.SharesEvents()
 }
 
-// Checkpoint is the checkpoint of the digest that a view shows; false where later views may depend on more
-// than a checkpoint holds.
+// Checkpoint returns the checkpoint of the digest that a view shows; false if later views may depend on more than a
+// checkpoint has.
 func (c *Conversation) Checkpoint(v View) (cp Checkpoint, ok bool) {
 	if _, ok := c.CheckpointSum(v); !ok {
 		return cp, false
@@ -116,7 +116,7 @@ func (c *Conversation) Checkpoint(v View) (cp Checkpoint, ok bool) {
 	return cp, len(cp.OpenCalls) <= mostOpen && len(gone) > 0
 }
 
-// droppedGroups are the newest of the groups; the first entry is the sum of all older ones.
+// droppedGroups returns the newest of the groups; the first entry is the sum of all older ones.
 func droppedGroups(groups []*Group) []DroppedGroup {
 	var out []DroppedGroup
 	for i, g := range groups {
@@ -129,7 +129,7 @@ func droppedGroups(groups []*Group) []DroppedGroup {
 	return out
 }
 
-// openCallsOf are the ids of the calls in some groups that have no result.
+// openCallsOf returns the ids of the calls in some groups that have no result.
 func (c *Conversation) openCallsOf(groups []*Group) []string {
 	of := make(map[*Group]bool, len(groups))
 	for _, g := range groups {
@@ -145,7 +145,7 @@ func (c *Conversation) openCallsOf(groups []*Group) []string {
 	return ids
 }
 
-// sumOf is a SHA-256 over the properties of groups that may differ although they were read from the same
+// sumOf returns a SHA-256 over the properties of groups that may differ although they were read from the same
 // events.
 func sumOf(groups []*Group) (sum [32]byte) {
 	h := sha256.New()
@@ -160,7 +160,7 @@ func sumOf(groups []*Group) (sum [32]byte) {
 	return sum
 }
 
-// memoOf is the memo of the digest that a view shows; nil if there is none.
+// memoOf returns the memo of the digest that a view shows; nil if there is none.
 func (c *Conversation) memoOf(v View) *digestMemo {
 	for i := range c.digestMemos.memos {
 		if m := &c.digestMemos.memos[i]; m.key != (digestKey{}) && m.key.through == v.digest.Through && m.text == v.digest.Text {

@@ -8,9 +8,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// clipping cuts the middle out of results that are too large on their own, and out of a first user message
-// that would crowd out everything else. A result is clipped when it first appears, so that the cached
-// prefix does not change; the state may have tighter limits.
+// clipping cuts the middle out of results that are too large by themselves, and out of a first user message that
+// leaves too little room for the rest. A result is clipped when it first appears, so that the cached prefix does not
+// change; the state may have tighter limits.
 type clipping struct {
 	policy Clipping
 	texts  writer
@@ -143,8 +143,8 @@ func (c clipping) Free(v View, s State, d demand) State {
 	return s
 }
 
-// clippable are the events (from, through] of the results in a view that clipping may shorten, and the size
-// of the largest; through is 0 where there is none.
+// clippable returns the events (from, through] that include all results in a view that clipping may shorten, and the
+// size of the largest; through is 0 if there is none.
 func (v View) clippable() (from, through eventlog.Seq, largest uint64) {
 	for i := range v.Len() {
 		g := v.Group(i)
@@ -163,7 +163,7 @@ func (v View) clippable() (from, through eventlog.Seq, largest uint64) {
 	return from, through, largest
 }
 
-// clipBetween clips the results in events (from, through]; false where the reduction should stop.
+// clipBetween clips the results in events (from, through]; false if the reduction should stop.
 func (c clipping) clipBetween(e *Editor, from, through eventlog.Seq, limit uint64) bool {
 	for i := range e.v.Len() {
 		if e.v.Ended() != nil {
@@ -179,7 +179,7 @@ func (c clipping) clipBetween(e *Editor, from, through eventlog.Seq, limit uint6
 	return true
 }
 
-// names is how many tokens of a clip may be names from the part that was cut out.
+// names returns how many tokens of a clip may be names from the part that was cut out.
 func (c Clipping) names(limit uint64) uint64 {
 	const part = 8
 	if c.HeadTokens+c.TailTokens > 0 {
@@ -188,14 +188,13 @@ func (c Clipping) names(limit uint64) uint64 {
 	return min(c.NameTokens, limit/part)
 }
 
-// What a result may take under small targets: so many tokens, if these are no more than so
-// many times its share.
+// Under a small target a result may take leastClip tokens, but no more than leastPart times its share.
 const (
 	leastClip = 1_600
 	leastPart = 2.5
 )
 
-// Limit is the size above which a result is clipped when it first appears; 0 is none.
+// Limit returns the size above which a result is clipped when it first appears; 0 is none.
 func (c Clipping) Limit(b budget.Budget) uint64 {
 	const eighth = 0.125
 	share := b.Share(cmp.Or(c.Share, eighth))

@@ -8,18 +8,18 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// A caller's compaction. A reduction's own cuts wait until they pay; a cut that a caller asks for is made
-// wherever it frees anything.
+// This file computes callers' compactions. Unlike a reduction's own cuts, which wait until they pay, a cut for which
+// a caller asks is made if it frees anything at all.
 
-// Assume makes reductions go on as if a compaction were the next event of the log.
+// Assume makes later reductions behave as if a compaction were the next event of the log.
 func (p *Pipeline) Assume(c *eventlog.Compaction) {
 	d := p.digests
 	d.decided = newDecided(p.conv.head+1, c, p.conv.Decided(), p.conv.lastHuman)
 }
 
-// Decide computes the decision of a compaction that a caller asks for, by ask.Strategy, which must not be
-// empty: down to ask.Goal or, where that is 0, as far as possible. With Summarize, text replaces the groups
-// up to its Through. Where nothing can be done, the compaction is nil and nothing says why.
+// Decide computes the decision of a compaction for which a caller asks. ask.Strategy must not be empty. The decision
+// brings the view down to ask.Goal or, if that is 0, as far as possible. With Summarize, text replaces the groups up
+// to its Through. If nothing can be done, the compaction is nil and nothing says why.
 func (p *Pipeline) Decide(b budget.Budget, s State, ask Ask, text Summary) (c *eventlog.Compaction, nothing string, err error) {
 	d, err := p.decide(b, s, ask)
 	if err != nil {
@@ -51,7 +51,7 @@ func (p *Pipeline) Decide(b budget.Budget, s State, ask Ask, text Summary) (c *e
 // decider computes the decision of a compaction.
 type decider struct {
 	*reduction
-	// start is what the state shows before the compaction.
+	// start is the result of the state before the compaction.
 	start Result
 }
 
@@ -61,10 +61,10 @@ func (p *Pipeline) decide(b budget.Budget, s State, ask Ask) (*decider, error) {
 	return &decider{r, now}, err
 }
 
-// spared is the last event before the turns that the compaction spares.
+// spared returns the last event before the turns that the compaction spares.
 func (d *decider) spared() eventlog.Seq { return d.start.View.beforeTurns(d.keepTurns()) }
 
-// goal is the size that the view should come down to; 0 is as small as possible.
+// goal returns the size that the view should come down to; 0 is as small as possible.
 func (r *reduction) goal() uint64 {
 	if r.ask.Goal == 0 {
 		return 0
@@ -92,8 +92,8 @@ func (d *decider) noGain() string {
 	return "what may be dropped before " + d.spares() + " takes no more than the record that would replace it"
 }
 
-// grows reports whether a decision would make the caller's own context larger: under its budget and state,
-// the record may be larger than the one of a run that was dropped for these alone.
+// grows reports whether a decision would make the caller's own context larger. A run that was dropped under its
+// budget and state alone may have a smaller record than the decision's.
 func (d *decider) grows(c *eventlog.Compaction, b budget.Budget, s State) bool {
 	defer d.reset(d.digests.decided)
 	d.Assume(c)
@@ -104,9 +104,9 @@ func (d *decider) grows(c *eventlog.Compaction, b budget.Budget, s State) bool {
 // reset takes back an assumed decision.
 func (p *Pipeline) reset(decided *Decided) { p.digests.decided = decided }
 
-// runs are the ends of all runs that spare the newest turns and are longer than the one in force. Where
-// there are none, it returns the run in force, provided that its record can become smaller or that it was
-// dropped under one policy and budget alone.
+// runs returns the ends of all runs that spare the newest turns and are longer than the run in force. If there are
+// none, it returns the run in force, but only if its record can become smaller, or if it was dropped under one policy
+// and budget alone.
 func (d *decider) runs() []eventlog.Seq {
 	spared, dropped := d.spared(), d.start.State.CollapsedThrough
 	var out []eventlog.Seq
@@ -122,8 +122,8 @@ func (d *decider) runs() []eventlog.Seq {
 	return out
 }
 
-// runsFrom are a run that must be dropped and, with a goal, the longer ones that spare the newest turns: the
-// first may not come down to the goal.
+// runsFrom returns the end of a run that must be dropped. With a goal it also returns the ends of longer runs that
+// spare the newest turns, because the first run may not be enough for the goal.
 func (d *decider) runsFrom(first eventlog.Seq) []eventlog.Seq {
 	out := []eventlog.Seq{first}
 	if d.ask.Goal == 0 {
@@ -148,7 +148,7 @@ func (d *decider) sparesIn(v View) bool {
 	})
 }
 
-// spareTurns is how many of the newest turns a compaction spares; spares says it in words.
+// spareTurns returns how many of the newest turns a compaction spares; spares says it in words.
 func (r *reduction) spareTurns() uint32 { return max(r.keepTurns(), 1) }
 
 func (r *reduction) spares() string {
@@ -158,7 +158,7 @@ func (r *reduction) spares() string {
 	return "the last turn"
 }
 
-// compaction is the event that makes what a state and a view show hold for the whole session.
+// compaction returns the event that makes the decisions in a state and a view hold for the whole session.
 func (d *decider) compaction(s State, v View, text Summary) *eventlog.Compaction {
 	standing := d.digests.decided
 	out := &eventlog.CompactionDecision{}

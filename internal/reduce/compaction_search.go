@@ -25,10 +25,11 @@ func (d *decider) collapse(runs []eventlog.Seq, text Summary) (c *eventlog.Compa
 	return d.compaction(best.State, best.View, text), ""
 }
 
-// shortest is the first run that comes down to the goal, or the last where none does. Longer and longer runs are tried,
-// which reads each group once; a search by halves reads all of them again for most of its steps, and is only for what
-// remains after some. Runs are skipped that would not suffice even with seven eighths of the record of the run tried
-// before. A longer run's record is seldom smaller than that; where it is, the run is a few groups longer than it must be.
+// shortest returns the first run that brings the view down to the goal, or the last run if none does. It tries longer
+// and longer runs, which reads each group once. Only after maxSteps runs does it search the rest by halves, because
+// most steps of that read all groups again. It skips runs that would not be enough even with seven eighths of the
+// record of the run tried before. A longer run's record is seldom smaller than that; if it is, the run found is a few
+// groups too long.
 func (d *decider) shortest(runs []eventlog.Seq, size uint64, text Summary) eventlog.Seq {
 	last := len(runs) - 1
 	if d.ask.Goal == 0 {
@@ -52,10 +53,10 @@ func (d *decider) shortest(runs []eventlog.Seq, size uint64, text Summary) event
 	return runs[next+sort.Search(len(left), func(i int) bool { return d.reached(d.try(left[i], size, text).View) })]
 }
 
-// maxSteps is how many runs shortest tries in their order.
+// maxSteps is how many runs shortest tries in order.
 const maxSteps = 8
 
-// tokensAfter is how much of the start comes after each run.
+// tokensAfter returns how much of the start comes after each run.
 func (d *decider) tokensAfter(runs []eventlog.Seq) []uint64 {
 	out := make([]uint64, len(runs))
 	items, sum := d.start.View.items, uint64(0)
@@ -93,7 +94,7 @@ func (d *decider) smaller(best Result, through eventlog.Seq, size uint64, text S
 	return best
 }
 
-// larger doubles the record's size as long as the view stays small enough.
+// larger doubles the record's size while the view stays small enough.
 func (d *decider) larger(best Result, through eventlog.Seq, size uint64, text Summary) Result {
 	for size *= 2; d.reached(best.View) && best.State.CollapsedFor == size/2 && size <= d.window.sizeFor(d.budget, 0); size *= 2 {
 		if now := d.try(through, size, text); d.enough(now.View) {
@@ -103,21 +104,21 @@ func (d *decider) larger(best Result, through eventlog.Seq, size uint64, text Su
 	return best
 }
 
-// settles reports whether a result, although it frees nothing more, has a use: it makes a run that was
-// dropped under one policy and budget the decision for all of them.
+// settles reports whether a result is useful although it frees nothing more: a run that was dropped under one policy
+// and budget becomes a decision for all of them.
 func (d *decider) settles(r Result, through eventlog.Seq) bool {
 	dropped := d.start.State.CollapsedThrough
 	return through == dropped && r.View.digest.Through == dropped && dropped > d.digests.decided.through() && r.View.Tokens() == d.start.View.Tokens()
 }
 
-// sizeFor is the size that the record is written for, by the goal if there is one. It is at least 1, even
+// sizeFor returns the size that the record is written for, by the goal if there is one. It is at least 1, even
 // where reminders take the whole target, so that doubling it comes to an end.
 func (d *decider) sizeFor(text Summary) uint64 {
 	b := d.sized()
 	return max(1, d.window.sizeFor(b, d.conv.gauge.Text(text.quote())))
 }
 
-// sized is the budget whose shares limit the record: that of the view, with the goal as its target if that is
+// sized returns the budget whose shares limit the record: that of the view, with the goal as its target if that is
 // smaller.
 func (r *reduction) sized() budget.Budget {
 	b := r.budget
@@ -127,7 +128,7 @@ func (r *reduction) sized() budget.Budget {
 	return b
 }
 
-// try is the result of dropping a run with a record written for a size.
+// try returns the result of dropping a run with a record written for a size.
 func (d *decider) try(through eventlog.Seq, size uint64, text Summary) Result {
 	s := d.start.State
 	s.CollapsedThrough, s.CollapsedFor, s.LateAfter = through, size, d.lateAfter(d.start)
@@ -143,7 +144,7 @@ func (d *decider) try(through eventlog.Seq, size uint64, text Summary) Result {
 	return d.apply(s)
 }
 
-// readyFor is the newest summary by a summarizer that covers no more than a run and fits a record of a size.
+// readyFor returns the newest summary by a summarizer that covers no more than a run and fits a record of a size.
 func (d *decider) readyFor(through eventlog.Seq, size uint64) Summary {
 	limit := d.digests.proseLimit(budget.Budget{Target: size, Caps: d.budget.Caps})
 	return d.digests.summaries.newest(through, limit, d.conv.gauge)

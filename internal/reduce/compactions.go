@@ -7,8 +7,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Decided is what callers' compactions decided for a session, under every policy and budget: a reduction
-// may drop more, but shows nothing that they dropped. Nil decides nothing.
+// Decided has the decisions of callers' compactions of a session. They hold under every policy and budget: a
+// reduction may drop more, but shows nothing that they dropped. Nil is no decisions.
 type Decided struct {
 	// Seq is the event of the newest compaction.
 	Seq eventlog.Seq
@@ -31,9 +31,9 @@ type Decided struct {
 	maskedThrough eventlog.Seq
 }
 
-// newDecided adds the compaction at seq to the earlier decisions: what these dropped stays dropped,
-// whatever the compaction says. A compaction covers only events before itself. It never drops the group
-// with a human's newest words before it, which begins at event human; 0 is none.
+// newDecided adds the compaction at seq to the earlier decisions. What these dropped stays dropped, whatever the
+// compaction says. A compaction covers only events before itself. It never drops the group with a human's newest
+// words before it, which begins at event human; 0 if there is no such group.
 func newDecided(seq eventlog.Seq, c *eventlog.Compaction, before *Decided, human eventlog.Seq) *Decided {
 	d := &Decided{Seq: seq, CompactionDecision: *c.Decision, before: before, kept: map[eventlog.Seq]bool{human: true}}
 	d.Through = min(d.Through, seq-1)
@@ -86,8 +86,8 @@ func (d *Decided) summary() Summary {
 	return d.Summary
 }
 
-// keeps reports whether the decisions let a group of the run stay in view. Each compaction that reaches it
-// must have kept it, or be older than a human's words in it, or allow it for a late result.
+// keeps reports whether the decisions allow a group of the run to stay in view. Each compaction that reaches the
+// group must keep it, or be older than a human's words in it, or allow it because of a late result.
 func (d *Decided) keeps(g *Group) bool {
 	if g.First > d.through() || d.keptByAll[g.First] {
 		return true
@@ -125,7 +125,7 @@ func (d *Decided) Drops(g *Group) bool {
 // Masks reports whether the decisions stub a result.
 func (d *Decided) Masks(at eventlog.Place) bool { return d != nil && d.masked.has(at) }
 
-// alone is a state without any run but that of the decisions.
+// alone returns the state with only the run of the decisions.
 func (d *Decided) alone(s State) State {
 	s.CollapsedThrough, s.LateAfter, s.Summary = d.through(), 0, d.summary().ID
 	if d != nil {
@@ -134,8 +134,8 @@ func (d *Decided) alone(s State) State {
 	return s
 }
 
-// shown is the state that a view really shows: without its run where the view does not collapse it because
-// the record would be larger than the groups.
+// shown returns the state that a view really shows. It has no run if the view does not collapse it because the record
+// would be larger than the groups.
 func (d *Decided) shown(s State, v View) State {
 	if v.digest.Through < s.CollapsedThrough {
 		return d.alone(s)
@@ -143,7 +143,7 @@ func (d *Decided) shown(s State, v View) State {
 	return s
 }
 
-// applied is a state moved forward so that it shows nothing that the decisions drop.
+// applied moves a state forward so that it shows nothing that the decisions drop.
 func (d *Decided) applied(s State, known summaries) State {
 	switch {
 	case d.through() == 0:
@@ -159,13 +159,12 @@ func (d *Decided) applied(s State, known summaries) State {
 	return s
 }
 
-// From is the state that a reduction really starts from: it shows no group that a caller's decision drops.
+// From returns the state that a reduction really starts from: it shows no group that a caller's decision drops.
 func (p *Pipeline) From(s State) State {
 	return p.digests.decided.applied(s, p.digests.summaries)
 }
 
-// Compactions are the callers' compactions of a log, as far as it was read. The zero
-// value is that of an empty log.
+// Compactions are the callers' compactions in the part of a log that was read. The zero value is for an empty log.
 type Compactions struct {
 	// inForce are the decisions up to each compaction that was not undone, oldest first.
 	inForce []*Decided
@@ -173,11 +172,11 @@ type Compactions struct {
 	void eventlog.Ranges
 }
 
-// Read reads the next event of the log. It is enough to know which compactions are in force, but not all that
-// they keep, which depends on the groups.
+// Read reads the next event of the log. After it, InForce is right, but not what the compactions keep: that also
+// depends on the groups.
 func (all *Compactions) Read(e eventlog.Event) { all.read(e, 0) }
 
-// read is Read with the first event of the group that holds a human's newest words.
+// read is Read with the first event of the group that has a human's newest words.
 func (all *Compactions) read(e eventlog.Event, human eventlog.Seq) {
 	c, ok := e.Body.(*eventlog.Compaction)
 	switch {
@@ -189,7 +188,7 @@ func (all *Compactions) read(e eventlog.Event, human eventlog.Seq) {
 	}
 }
 
-// InForce are the events of the compactions that were not undone, oldest first.
+// InForce returns the events of the compactions that were not undone, oldest first.
 func (all *Compactions) InForce() []eventlog.Seq {
 	out := make([]eventlog.Seq, len(all.inForce))
 	for i, d := range all.inForce {
@@ -219,12 +218,12 @@ func (all *Compactions) newest() *Decided {
 	return all.inForce[len(all.inForce)-1]
 }
 
-// Decided is what the callers' compactions of the log decided; nil if none is in force.
+// Decided returns what the callers' compactions of the log decided; nil if none is in force.
 func (c *Conversation) Decided() *Decided { return c.compactions.newest() }
 
-// VoidSince returns the first event of the stretch around at during which a compaction was in force that was
-// undone since; 0 if there is none. A state recorded in such a stretch may build on that compaction and must
-// not be used.
+// VoidSince returns the start of the stretch around event at in which a compaction was in force that was undone
+// later; 0 if there is none. A state that was recorded in such a stretch may depend on that compaction and must not
+// be used.
 func (c *Conversation) VoidSince(at eventlog.Seq) eventlog.Seq {
 	return c.compactions.void.Around(at).From
 }

@@ -8,20 +8,20 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Conversation gathers the events of one log into groups as the log grows. It is not safe for concurrent
-// use: no method may be called while another runs. What Groups returned is valid until the next Append.
+// Conversation collects the events of one log into groups as the log grows. It is not safe for concurrent use: no
+// method may be called while another runs. The result of Groups is valid until the next Append.
 type Conversation struct {
 	gauge budget.Gauge
 	// filter changes each event before it is read; nil changes nothing. replaced counts its replacements.
 	filter   func(eventlog.Event) (_ eventlog.Event, replaced int)
 	replaced int
 
-	// What the log says.
+	// The content of the log.
 
 	groups      []*Group
 	reminders   []Reminder
 	live        map[string]Live
-	lastHuman   eventlog.Seq // the first event of the group of what a human said last; 0 if none did
+	lastHuman   eventlog.Seq // the first event of the group with a human's newest words; 0 if there is none
 	compactions Compactions
 	boundary    boundary
 	first       opening
@@ -40,14 +40,14 @@ type Conversation struct {
 	open      map[string]int    // call id → group
 	made      map[string]uint32 // call id → how many calls have it
 
-	// begun is what the checkpoint says of groups that were not read; nil if all were read. missing is set
-	// once a reduction needs one of the unread groups. names are the ids that the log uses.
+	// begun has what the checkpoint says of groups that were not read; nil if all were read. missing is set when a
+	// reduction needs one of these groups. names are the ids that the log uses.
 	begun   *begun
 	missing bool
 	names   []usedName
 	bound   bool // see Bound
 
-	// What is cached for the next reduction.
+	// The caches for the next reduction.
 
 	// lent is how many groups callers hold. A change to one of these is made in a copy.
 	lent int
@@ -60,8 +60,7 @@ type Conversation struct {
 	reach       reaches
 }
 
-// NewConversation returns an empty conversation whose tokens are counted by the
-// gauge.
+// NewConversation returns an empty conversation whose tokens the gauge counts.
 func NewConversation(gauge budget.Gauge) *Conversation {
 	return &Conversation{
 		gauge:       gauge,
@@ -80,7 +79,7 @@ func NewConversation(gauge budget.Gauge) *Conversation {
 // must be called before the first Append.
 func (c *Conversation) Filter(f func(eventlog.Event) (_ eventlog.Event, replaced int)) { c.filter = f }
 
-// Replaced is how many places of the log were replaced by the filter.
+// Replaced returns how many places of the log the filter replaced.
 func (c *Conversation) Replaced() int { return c.replaced }
 
 func (c *Conversation) filtered(e eventlog.Event) eventlog.Event {
@@ -95,7 +94,7 @@ func (c *Conversation) filtered(e eventlog.Event) eventlog.Event {
 // Groups returns the groups in the order of their first events.
 func (c *Conversation) Groups() []*Group { return c.lend() }
 
-// lend returns the groups, from now on shared with the caller.
+// lend returns the groups, which the caller shares from now on.
 func (c *Conversation) lend() []*Group {
 	c.lent = len(c.groups)
 	return c.groups
@@ -104,27 +103,27 @@ func (c *Conversation) lend() []*Group {
 // Reminders returns all reminders of the log, oldest first.
 func (c *Conversation) Reminders() []Reminder { return c.reminders }
 
-// Head is the seq of the newest event that was appended.
+// Head returns the seq of the newest event that was appended.
 func (c *Conversation) Head() eventlog.Seq { return c.head }
 
-// Turns is how many model calls the log holds.
+// Turns returns how many model calls the log has.
 func (c *Conversation) Turns() uint32 { return c.turns }
 
-// Tokens is the size of all groups, unreduced.
+// Tokens returns the size of all groups, unreduced.
 func (c *Conversation) Tokens() uint64 { return c.tokens }
 
-// Chars is the length of all groups, unreduced, in runes.
+// Chars returns the length of all groups, unreduced, in runes.
 func (c *Conversation) Chars() int { return c.chars }
 
-// eventOverhead is about what an event takes in memory beside its content.
+// eventOverhead is about how many bytes of memory an event takes besides its content.
 const eventOverhead = 768
 
-// Bytes is about how much memory the conversation takes: its events and what is cached of them.
+// Bytes returns about how many bytes of memory the conversation takes: its events and caches.
 func (c *Conversation) Bytes() int {
 	return c.bytes + c.texts.bytes() + c.cached.bytes() + c.reach.bytes()
 }
 
-// Gauge is what counts this conversation's tokens.
+// Gauge returns the gauge that counts the conversation's tokens.
 func (c *Conversation) Gauge() budget.Gauge { return c.gauge }
 
 // Append adds the next event of the log. It must follow the head directly, and must have been admitted by
@@ -212,7 +211,7 @@ func (c *Conversation) appendRest(e eventlog.Event, m *eventlog.Message, rest []
 	return i
 }
 
-// onlySystem reports whether the log holds nothing but the system prompt so far.
+// onlySystem reports whether the log has nothing but the system prompt so far.
 func (c *Conversation) onlySystem() bool {
 	return len(c.groups) == 0 || c.groups[len(c.groups)-1].Kind == KindSystem && c.groups[len(c.groups)-1].Anchor
 }
@@ -252,8 +251,8 @@ func (c *Conversation) appendAssistant(e eventlog.Event, m *eventlog.Message, bl
 	return i
 }
 
-// addCall adds a call with a synthetic result, after the results of the calls before it. The real result
-// takes the place of the synthetic one when it comes.
+// addCall adds a call with a synthetic result, after the results of the calls before it. The real result later
+// replaces the synthetic one.
 func (c *Conversation) addCall(g *Group, assistant int, call eventlog.ToolCall) {
 	at := assistant + 1 + len(g.Calls)
 	result := eventlog.ToolResult{CallID: call.CallID, ToolName: call.Name, Content: []eventlog.Block{eventlog.Text{Text: InterruptedText}}, IsError: true}
@@ -263,8 +262,8 @@ func (c *Conversation) addCall(g *Group, assistant int, call eventlog.ToolCall) 
 	c.made[call.CallID]++
 }
 
-// answer puts a result in the place of its call's synthetic one, and returns the group of the call. A pinned
-// result pins that group.
+// answer replaces the synthetic result of a call by the real one, and returns the group of the call. A pinned result
+// pins that group.
 func (c *Conversation) answer(e eventlog.Event, r eventlog.ToolResult, b Block, pinned bool) (group int, ok bool) {
 	i, ok := c.open[r.CallID]
 	if !ok {
@@ -318,7 +317,7 @@ func (c *Conversation) add(g *Group, groupID string) int {
 	return i
 }
 
-// replace changes group i in place, or in a copy where a caller may hold it.
+// replace changes group i in place, or in a copy if a caller may have the group.
 func (c *Conversation) replace(i int, change func(*Group)) {
 	g := c.groups[i]
 	before := g.Tokens
@@ -351,8 +350,8 @@ func (c *Conversation) message(role eventlog.Role, blocks []Block, seq eventlog.
 	return m
 }
 
-// blocks gives each block its place and its size. Counts that are stored with the event are used where this
-// gauge made them, or its tokenizer without the format's framing; other blocks are counted.
+// blocks gives each block its place and its size. It uses the counts that are stored with the event if this gauge
+// made them, or its tokenizer without the format's framing; otherwise it counts.
 func (c *Conversation) blocks(e eventlog.Event, m *eventlog.Message) []Block {
 	all := make([]Block, len(m.Blocks))
 	whole := len(e.Tokens.Blocks) == len(m.Blocks)

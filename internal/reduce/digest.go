@@ -12,27 +12,26 @@ import (
 	"github.com/contextd/contextd/internal/quote"
 )
 
-// Shares of the target that a collapse spends on what the user said: the newest
-// messages stay verbatim beside the digest, older ones are quoted in it.
+// The shares of the target for the user's messages: the newest stay verbatim next to the digest, older ones are
+// quoted in it.
 const (
 	userShare  = 0.10
 	quoteShare = 0.03
-	// quoteBytes is what one quotation may take.
+	// quoteBytes is the most bytes of one quotation.
 	quoteBytes = 280
-	// digestFrame covers the digest's own headings, in tokens.
+	// digestFrame is the room for the digest's own headings, in tokens.
 	digestFrame = 120
 	// fileShare and reminderShare are for the files that calls read and changed and
 	// for the reminders that were dropped with their turns.
 	fileShare = 0.01
-	// planShare and failedShare are for the agent's plan and for what failed; the ledger's share is
-	// smaller by what they take.
+	// planShare and failedShare are for the agent's plan and for failures; the ledger's share is smaller by what
+	// these take.
 	planShare     = 0.01
 	failedShare   = 0.01
 	reminderShare = 0.01
 )
 
-// digestWriter writes what replaces a collapsed run: a function of the
-// run, the target and the policy.
+// digestWriter writes the digest of a collapsed run. The text depends only on the run, the target and the policy.
 type digestWriter struct {
 	conv      *Conversation
 	groups    []*Group
@@ -54,9 +53,8 @@ type digestWriter struct {
 	ended func() error
 }
 
-// resume returns the view with the run of a state collapsed. Where the digest would be larger than the groups
-// that it replaces, only the run that callers decided on is collapsed, or none. It does not read the
-// groups of the run again.
+// resume returns the view with the run of a state collapsed. If the digest would be larger than the groups that it
+// replaces, it collapses only the run that callers decided on, or none. It does not read the groups of the run again.
 func (d *digestWriter) resume(s State) View {
 	if s.CollapsedThrough == 0 {
 		return d.inFull()
@@ -75,7 +73,7 @@ func (d *digestWriter) resume(s State) View {
 	return d.inFull()
 }
 
-// inFull is the view with every group in full, cached because a reduction asks for it several times.
+// inFull returns the view with every group in full. It is cached, because a reduction asks for it several times.
 func (d *digestWriter) inFull() View {
 	d.conv.missing = d.conv.missing || d.conv.begun != nil
 	if d.full.Len() < len(d.groups) {
@@ -137,7 +135,7 @@ func (d *digestWriter) memo(s State) *digestMemo {
 	return m
 }
 
-// keepForResults are the groups of a run, other than those in m.stay, that stay because they hold a protected
+// keepForResults returns the groups of a run, other than those in m.stay, that stay because they hold a protected
 // or a late result.
 func (d *digestWriter) keepForResults(m *digestMemo, by *protection, lateAfter eventlog.Seq) []*Group {
 	if by == nil && lateAfter == 0 {
@@ -153,8 +151,8 @@ func (d *digestWriter) keepForResults(m *digestMemo, by *protection, lateAfter e
 	return stay
 }
 
-// kept are the first events of the groups in the run of a state that stay in view. Standing groups in the
-// anchor count, too: they must stay once a human's first message takes their place in the anchor.
+// kept returns the first events of the groups in the run of a state that stay in view. It includes standing groups in
+// the anchor: they must stay when a human's first message takes their place there.
 func (d *digestWriter) kept(s State) []eventlog.Seq {
 	var out []eventlog.Seq
 	m := d.memo(s)
@@ -170,7 +168,7 @@ func (d *digestWriter) kept(s State) []eventlog.Seq {
 	return slices.Compact(out)
 }
 
-// known is the summary with an id, written by a caller or by a summarizer; zero if there is none.
+// known returns the summary with an id, written by a caller or by a summarizer; zero if there is none.
 func (d *digestWriter) known(id string) Summary {
 	if s := d.decided.summary(); s.ID == id {
 		return s
@@ -178,8 +176,8 @@ func (d *digestWriter) known(id string) Summary {
 	return d.summaries.byID(id)
 }
 
-// succeeds reports whether a summarizer's summary may replace the quoted one with an id: it must cover at
-// least as much, and more than a caller's summary, which every reduction quotes until then.
+// succeeds reports whether a summarizer's summary may replace the quoted one with this id. It must cover at least as
+// much as that or, if a caller wrote that one, more: until then every reduction quotes the caller's.
 func (d *digestWriter) succeeds(made Summary, id string) bool {
 	quoted := d.known(id)
 	if by := d.decided.summary(); by.ID != "" && by.ID == quoted.ID {
@@ -195,8 +193,8 @@ func inOrder(a, b []*Group) []*Group {
 	return all
 }
 
-// sizeFor is the target whose shares limit the digest, if it holds a summary of prose tokens: the budget's
-// target, or less where the tier of summaries has a cap.
+// sizeFor returns the target whose shares limit a digest with a summary of prose tokens: the budget's target, or less
+// if the tier of summaries has a cap.
 func (d *digestWriter) sizeFor(b budget.Budget, prose uint64) uint64 {
 	target := b.Target
 	if limit, ok := b.Caps[budget.TierSummary]; ok {
@@ -207,7 +205,7 @@ func (d *digestWriter) sizeFor(b budget.Budget, prose uint64) uint64 {
 	return target
 }
 
-// proseLimit is the size, in tokens, above which a summary is not quoted.
+// proseLimit returns the size, in tokens, above which a summary is not quoted.
 func (d *digestWriter) proseLimit(b budget.Budget) uint64 {
 	limit := b.Share(quotedShare)
 	if most, ok := b.Caps[budget.TierSummary]; ok {
@@ -216,7 +214,7 @@ func (d *digestWriter) proseLimit(b budget.Budget) uint64 {
 	return limit
 }
 
-// most is the largest size, in tokens, of a digest without its summary and of the user messages kept next to
+// most returns the largest size, in tokens, of a digest without its summary and of the user messages kept next to
 // it.
 func (d *digestWriter) most(target uint64) uint64 {
 	b := budget.Budget{Target: target}
@@ -224,7 +222,7 @@ func (d *digestWriter) most(target uint64) uint64 {
 		b.Share(fileShare) + b.Share(reminderShare) + d.mostWork(b)
 }
 
-// mostWork is the most that the files in work take: their share, or less where the calls that worked on
+// mostWork returns the most tokens that the files in work take: their share, or less if the calls that worked on
 // files are small.
 func (d *digestWriter) mostWork(b budget.Budget) uint64 {
 	limit := d.policy.list(b, d.policy.WorkingSetShare)
@@ -283,7 +281,7 @@ func (d *digestWriter) compose(m *digestMemo, key digestKey, b budget.Budget, sa
 	return out
 }
 
-// callsBeside are the calls of the run's groups that do not stay in view.
+// callsBeside returns the calls of the run's groups that do not stay in view.
 func (d *digestWriter) callsBeside(m *digestMemo) *ledger.Calls {
 	if !slices.ContainsFunc(m.stay, func(g *Group) bool { return len(g.Calls) > 0 }) {
 		return m.calls
@@ -297,8 +295,7 @@ func (d *digestWriter) callsBeside(m *digestMemo) *ledger.Calls {
 	return calls
 }
 
-// prose quotes a summary. A caller's is quoted in full or clipped; a summarizer's is omitted where it does
-// not fit.
+// prose quotes a summary. A caller's summary that does not fit is clipped, a summarizer's is omitted.
 func (d *digestWriter) prose(key digestKey, b budget.Budget, s Summary) string {
 	quote := s.quote()
 	tokens := d.gauge.Text(quote)
@@ -319,9 +316,9 @@ func (d *digestWriter) prose(key digestKey, b budget.Budget, s Summary) string {
 	return s.quote()
 }
 
-// quotes are the beginnings of humans' messages and, where all of those fit, of the runtime's, together
-// within limit tokens. Where not all fit, the newest are quoted; of those that begin alike, as a runtime's
-// reminders do, only the newest. quote is quoteUser or a cache of it.
+// quotes returns the beginnings of humans' messages and, if all of these fit, of the runtime's messages, together in
+// at most limit tokens. If not all fit, it quotes the newest; of messages that begin alike, such as a runtime's
+// reminders, only the newest. quote is quoteUser or a cache of it.
 func quotes(humans, notes []*Group, limit uint64, gauge budget.Gauge, quote func(*Group, budget.Gauge) budget.Piece) (users, runtime []budget.Piece) {
 	lines := func(groups []*Group, limit uint64) ([]budget.Piece, bool) {
 		seen := map[string]bool{}
@@ -342,15 +339,15 @@ func quotes(humans, notes []*Group, limit uint64, gauge budget.Gauge, quote func
 	return users, runtime
 }
 
-// quoteUser quotes the beginning of a group's messages with the user's role: those by a
-// human, or by the runtime where none is.
+// quoteUser quotes the beginning of a group's messages with the user's role: those of a human, or those of the
+// runtime if no human wrote any.
 func quoteUser(g *Group, gauge budget.Gauge) budget.Piece {
 	at, text := userText(g, g.Human > 0)
 	return gauge.Piece(fmt.Sprintf("- %s: %s\n", at, quotation(text)))
 }
 
-// userText is the text of the group's user messages that a human wrote, or that none did, and the pointer to
-// its first block.
+// userText returns the text of the group's user messages that a human wrote (or, with human false, that no human
+// wrote), and the pointer to its first block.
 func userText(g *Group, human bool) (at, text string) {
 	var all []string
 	for i := range g.Messages {

@@ -11,30 +11,30 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// digestKey is everything but the log that a digest depends on.
+// digestKey has everything that a digest depends on, except the log.
 type digestKey struct {
 	through eventlog.Seq
 	target  uint64
 	summary string
 	policy  Collapse
 	recall  Recall
-	// prose is the limit on the text of a caller's summary.
+	// prose is the size limit of the text of a caller's summary.
 	prose uint64
-	// decided is what callers decided; immutable, so that the pointer identifies it.
+	// decided is what callers decided. It is immutable, so the pointer identifies it.
 	decided *Decided
-	// protection and lateAfter decide which groups of the run stay for their results. lateAfter is that of
-	// the state; 0 where no result came after it.
+	// protection and lateAfter decide which groups of the run stay because of their results. lateAfter is
+	// State.LateAfter, or 0 if no result came after it.
 	protection protectionKey
 	lateAfter  eventlog.Seq
 }
 
-// digestMemo caches what a digest needs of the groups at the front of the conversation, so that a longer run
-// reads only its new groups.
+// digestMemo caches what a digest needs of the first groups of the conversation, so that a longer run reads only its
+// new groups.
 type digestMemo struct {
 	next int    // index of the first group that was not gathered
 	turn uint32 // of the last group that was gathered
-	// read is the index of the first group whose texts were not read: they are read only once a digest has
-	// to be written.
+	// read is the index of the first group whose texts were not read. They are read only when a digest must be
+	// written.
 	read  int
 	index *ledger.Index
 	// sorted says that the policy's ledger is sorted, and quotes that its index quotes arguments.
@@ -51,8 +51,8 @@ type digestMemo struct {
 	// groups but front.
 	front, humans []*Group
 	standing      map[string]*Group
-	// notes are the injected groups that are not standing. lastUser is the first event of the newest user
-	// group, whoever wrote it.
+	// notes are the injected groups that are not standing. lastUser is the first event of the newest group with a
+	// message of the user's role, whoever wrote it.
 	notes    []*Group
 	lastUser eventlog.Seq
 	dropped  Digest
@@ -73,18 +73,18 @@ type digestMemo struct {
 	used    uint64 // the value of digestMemos.clock when the memo was last used
 }
 
-// digestMemos has two memos, as a reduction may use two runs: the one in force, and a longer one that it
-// tries and may discard.
+// digestMemos has two memos, because a reduction may use two runs: the one in force, and a longer one that it tries
+// and may discard.
 type digestMemos struct {
 	gauge budget.Gauge
 	memos [2]digestMemo
 	clock uint64
-	// fileWork is the size, in tokens, of those groups that worked on files among the first seen groups.
+	// fileWork is the size, in tokens, of those of the first seen groups that worked on files.
 	fileWork uint64
 	seen     int
 }
 
-// mostOfFiles is an upper bound, in tokens, on the file views of some groups, or limit if that is less. It
+// mostOfFiles returns an upper bound, in tokens, on the file views of some groups, or limit if that is less. It
 // reads only as many groups as it takes to reach limit.
 func (all *digestMemos) mostOfFiles(groups []*Group, limit uint64) uint64 {
 	for ; all.seen < len(groups) && all.fileWork < limit; all.seen++ {
@@ -116,7 +116,7 @@ func (m *digestMemo) quote(g *Group, gauge budget.Gauge) budget.Piece {
 	return *kept
 }
 
-// take returns a memo that has gathered exactly the run of the key, or a part of it where ended stopped it.
+// take returns a memo that has gathered exactly the run of the key, or a part of it if ended stopped it.
 func (all *digestMemos) take(groups []*Group, key digestKey, ended func() error) *digestMemo {
 	m := all.pick(groups, key)
 	if m.next == 0 {
@@ -136,7 +136,7 @@ func (all *digestMemos) take(groups []*Group, key digestKey, ended func() error)
 	return m
 }
 
-// pick returns the memo that has the digest of the key, or else the one with the fewest groups to gather.
+// pick returns the memo that has the digest of the key or, if none has, the one that must gather the fewest groups.
 func (all *digestMemos) pick(groups []*Group, key digestKey) *digestMemo {
 	var best *digestMemo
 	for i := range all.memos {
@@ -244,7 +244,7 @@ func (m *digestMemo) readGroup(g *Group) {
 	g.list(m.calls, m.sorted)
 }
 
-// open adds what a call says of open work: a plan, a failure, or the repair of one.
+// open adds what a call shows of open work: a plan, a failure, or the repair of a failure.
 func (m *digestMemo) open(c *Call) {
 	if c.Interrupted {
 		return
@@ -258,8 +258,8 @@ func (m *digestMemo) open(c *Call) {
 // mostStanding is how many standing texts of a run stay in view.
 const mostStanding = 8
 
-// keepStanding are the standing texts that stay in view: the plan, the scratchpad, and the newest of the
-// others. None stays beside a digest for a target of 0.
+// keepStanding returns the standing texts that stay in view: the plan, the scratchpad, and the newest of the others.
+// With a digest for a target of 0, none stays.
 func (m *digestMemo) keepStanding(b budget.Budget) []*Group {
 	if b.Target == 0 {
 		return nil
@@ -270,8 +270,8 @@ func (m *digestMemo) keepStanding(b budget.Budget) []*Group {
 	return append(live, all[from:]...)
 }
 
-// keepNotes divides the notes into those that stay in view and those that the digest quotes. The newest stays
-// if no message with the user's role came after it: a tool-use loop that begins there may still be open.
+// keepNotes divides the notes into those that stay in view and those that the digest quotes. The newest stays if no
+// message with the user's role came after it, because a tool-use loop that began there may still be open.
 func (m *digestMemo) keepNotes(b budget.Budget) (stay, quoted []*Group) {
 	last := len(m.notes) - 1
 	if b.Target == 0 || last < 0 || m.notes[last].First != m.lastUser {
@@ -280,10 +280,9 @@ func (m *digestMemo) keepNotes(b budget.Budget) (stay, quoted []*Group) {
 	return m.notes[last:], m.notes[:last]
 }
 
-// keepHumans divides the groups with a human's words into those that stay in view and those that the digest
-// quotes. These stay: groups in which a human said something after the run's end, the newest one before it,
-// and of the older ones as many as fit in userShare. What joins a group after the run's end does not change
-// which others stay.
+// keepHumans divides the groups with a human's words into those that stay in view and those that the digest quotes.
+// Groups with a human's words after the run's end stay, as do the newest group before it and as many older ones as
+// fit in userShare. Events that join a group after the run's end do not change which others stay.
 func (m *digestMemo) keepHumans(b budget.Budget, through eventlog.Seq) (stay, quoted []*Group) {
 	all := make([]upTo, len(m.humans))
 	for i, g := range m.humans {
@@ -310,7 +309,7 @@ func (m *digestMemo) keepHumans(b budget.Budget, through eventlog.Seq) (stay, qu
 	return stay, quoted
 }
 
-// upTo is a group as it was when some event was the newest of the log.
+// upTo describes a group as it was when an earlier event was the newest of the log.
 type upTo struct {
 	group  *Group
 	human  eventlog.Seq // as Group.Human was then

@@ -7,29 +7,29 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// digestRules is the version of the code that writes digests. It must be raised whenever the same log and
-// decisions give another text, so that a stored digest of an older version is not used.
+// digestRules is the version of the code that writes digests. Raise it when the same log and decisions give another
+// text, so that a stored digest of an older version is not used.
 const digestRules = 10
 
-// Written is a digest as it is stored next to the log, so that the first context after a start need not write
-// it again. It is a cache: the log gives the same text.
+// Written is a digest that is stored next to the log, so that the first context after a start need not write it
+// again. It is a cache: the log gives the same text.
 type Written struct {
-	// AsOf is the event that the log was read up to.
+	// AsOf is the event up to which the log was read.
 	AsOf eventlog.Seq
-	// Sum is a hash of what the digest depends on besides the log and the tokenizer.
+	// Sum is a hash of all that the digest depends on besides the log and the tokenizer.
 	Sum [32]byte
 	// Text is the digest, Tokens its size, and SummaryTokens that of the summary in it.
 	Text                  string
 	Tokens, SummaryTokens uint64
 }
 
-// holds reports whether the stored digest is the one that m would write: it is of the same decisions, and no
-// event since has changed a group of the run.
+// holds reports whether the stored digest is the one that m would write: it has the same decisions, and no later
+// event has changed a group of the run.
 func (w Written) holds(m *digestMemo) bool {
 	return w.AsOf > 0 && w.Sum == m.sum && m.changed <= w.AsOf
 }
 
-// sum is a hash of the key, the quoted summary, and the boundary from which the log is shown.
+// sum returns a hash of the key, the quoted summary, and the boundary from which the log is shown.
 func (k digestKey) sum(quoted Summary, boundary eventlog.Seq) [32]byte {
 	var decided eventlog.Seq
 	if k.decided != nil {
@@ -39,15 +39,15 @@ func (k digestKey) sum(quoted Summary, boundary eventlog.Seq) [32]byte {
 		digestRules, boundary, k.through, k.target, k.prose, decided, k.protection.rooted, k.protection.released, k.lateAfter, k.recall, k.policy, quoted))
 }
 
-// Offer lets reductions use a stored digest where it is the one that they would write. It must come from the
-// same log and have been written under the same rules of retention.
+// Offer gives reductions a stored digest, which they use if it is the one that they would write. It must be of the
+// same log and written under the same rules of retention.
 func (p *Pipeline) Offer(w Written) {
 	if w.AsOf <= p.conv.head {
 		p.digests.written = w
 	}
 }
 
-// Written is the digest that a view shows, to be stored; false if it shows none.
+// Written returns the digest that a view shows, for storing; false if it shows none.
 func (c *Conversation) Written(v View) (w Written, ok bool) {
 	m := c.memoOf(v)
 	if m == nil {

@@ -7,11 +7,11 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// duplicateMinTokens is the size below which a pointer would hardly be shorter than the result.
+// duplicateMinTokens is the size below which a pointer is hardly shorter than the result.
 const duplicateMinTokens = 40
 
-// duplicates stubs a result whose body a later identical call returned again, as of the last batch: the
-// older copy adds nothing to the newer.
+// duplicates stubs a result if a later identical call, before the last batch, returned the same body: the older copy
+// adds nothing.
 type duplicates struct {
 	enabled bool
 	texts   writer
@@ -27,8 +27,8 @@ type results struct {
 
 type result struct{ tool, arguments, body string }
 
-// add returns the number of a call's result; 0 where a pointer would hardly be shorter, and where the
-// result is not text alone, as its body does not show which images it has.
+// add returns the number of a call's result. It is 0 if a pointer would hardly be shorter, and if the result is not
+// text alone: its body does not show which images it has.
 func (r *results) add(call *Call, m *Message) int {
 	if m.Tokens < duplicateMinTokens || !textAlone(m) {
 		return 0
@@ -44,7 +44,7 @@ func (r *results) add(call *Call, m *Message) int {
 	return n
 }
 
-// repeated reports whether there are several with a number.
+// repeated reports whether several results have a number.
 func (r *results) repeated(number int) bool { return number > 0 && r.again[number-1] }
 
 func (duplicates) Name() string { return "duplicates" }

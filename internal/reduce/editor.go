@@ -10,22 +10,22 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Editor makes a changed copy of a view. A verb that would break a rule does nothing and returns false: no
-// verb touches a pinned group or a protected result, and none replaces something by something larger. An
-// Editor must not be used after View.
+// Editor makes a changed copy of a view. A verb that would break a rule does nothing and returns false: no verb
+// changes a pinned group or evicts a protected result, and none makes anything larger. An Editor must not be used
+// after View.
 type Editor struct {
 	v       View
 	copied  bool // whether v.items is the editor's own copy, which the first change makes
 	touched int
-	// own is the index of the item whose edits were copied last and may be changed in place, or -1: several
-	// edits of one group in a row need one copy.
+	// own is the index of the item whose edits were copied last, or -1. These may be changed in place, so that
+	// several edits of one group in a row need one copy.
 	own int
 }
 
 // Editor returns an editor on a copy of the view.
 func (v View) Editor() *Editor { return &Editor{v: v, own: -1} }
 
-// change puts an item in the place of item i.
+// change replaces item i.
 func (e *Editor) change(i int, to item) {
 	if !e.copied {
 		e.v.items, e.copied = slices.Clone(e.v.items), true
@@ -41,21 +41,21 @@ func (e *Editor) View() View { return e.v }
 // Touched counts the verbs that took effect.
 func (e *Editor) Touched() int { return e.touched }
 
-// Tokens is the size of the view as changed so far.
+// Tokens returns the size of the view with the changes so far.
 func (e *Editor) Tokens() uint64 { return e.v.tokens }
 
-// Replace replaces the body of a call's result by text, which should name the result's
-// pointer unless it is head and tail.
+// Replace replaces the body of a call's result by text. Unless that is the body's head and tail, it should name the
+// result's pointer.
 func (e *Editor) Replace(i int, call *Call, kind EditKind, text, reducer, reason string) bool {
 	return e.replace(i, call, kind, e.v.gauge.Piece(text), reducer, reason)
 }
 
-// replace is Replace by a text whose tokens are counted already.
+// replace is Replace with a text whose tokens are already counted.
 func (e *Editor) replace(i int, call *Call, kind EditKind, text budget.Piece, reducer, reason string) bool {
 	return e.Put(i, e.v.prepare(i, call, kind, text, reducer, e.v.protection.reason(call, reason)))
 }
 
-// decided stubs a result as a caller's compaction decided, whatever protects it.
+// decided stubs a result because a caller's compaction decided so, even if it is protected.
 func (e *Editor) decided(i int, call *Call, text budget.Piece, reducer, reason string) bool {
 	return e.replaceWith(i, e.v.prepare(i, call, Stubbed, text, reducer, reason))
 }
@@ -66,8 +66,8 @@ func (e *Editor) Drop(i int, reducer, reason string) bool {
 	return e.PutDropped(i, e.v.PrepareDrop(i, reducer, reason, false))
 }
 
-// ClipAnchor replaces a text block of the system prompt or of the first user message
-// by its head and tail. It is the one verb that touches the anchor.
+// ClipAnchor replaces a text block of the anchor by its head and tail. The only other change of the anchor is that
+// media in it are described.
 func (e *Editor) ClipAnchor(i, message, block int, text, reducer, reason string) bool {
 	return e.clipAnchor(i, message, block, e.v.gauge.Piece(text), reducer, reason)
 }
@@ -98,8 +98,8 @@ func (e *Editor) putText(i, message, block int, text budget.Piece, reducer, reas
 	return e.put(i, Edit{Kind: Clipped, Message: message, Block: block, Text: text.Text, Tokens: e.v.gauge.Tokens(text.Cost), Reducer: reducer, Reason: reason})
 }
 
-// describe replaces media, or a provider block, in a message of a user or the system by a text that says
-// what it was.
+// describe replaces media, or a provider block, in a message of a user or the system by a text that says what was
+// there.
 func (e *Editor) describe(i, message, block int, text budget.Piece, reducer, reason string) bool {
 	if g := e.v.items[i].group; g.Pinned || g.Messages[message].answers() {
 		return false
@@ -107,8 +107,7 @@ func (e *Editor) describe(i, message, block int, text budget.Piece, reducer, rea
 	return e.put(i, Edit{Kind: Stubbed, Message: message, Block: block, Text: text.Text, Tokens: e.v.gauge.Tokens(text.Cost), Reducer: reducer, Reason: reason})
 }
 
-// OmitThinking omits all thinking blocks of group i. A message that consists of thinking alone keeps them,
-// as it would be empty.
+// OmitThinking omits all thinking blocks of group i, except in messages that have nothing else: these would be empty.
 func (e *Editor) OmitThinking(i int, reducer, reason string) bool {
 	it := &e.v.items[i]
 	if it.group.Pinned {
@@ -162,9 +161,9 @@ func (e *Editor) put(i int, edit Edit) bool {
 	return true
 }
 
-// Collapse drops the groups up to and including event through, except those that are spared, protected or
-// in keep, and puts text in their place. A further call extends the run. It does nothing, and returns
-// false, where no group would be dropped or text is not smaller than the dropped groups in full.
+// Collapse replaces the groups up to and including event through by text, except those that are spared, protected or
+// in keep. A further call extends the run. It does nothing, and returns false, if no group would be dropped or text
+// is not smaller than the dropped groups in full.
 func (e *Editor) Collapse(through eventlog.Seq, keep map[*Group]bool, text string) bool {
 	digest := e.v.digest
 	digest.Through, digest.Text = through, text
@@ -189,13 +188,13 @@ func (e *Editor) Collapse(through eventlog.Seq, keep map[*Group]bool, text strin
 	return true
 }
 
-// Prepared is an edit of a result whose text is written and counted. It fits the group that it was made for
-// in any view, so that a caller who makes the same edit with every request prepares it once.
+// Prepared is an edit of a result with its text written and counted. It is valid for its group in any view, so that a
+// caller that makes the same edit with every request prepares it once.
 type Prepared struct {
-	// edits holds the one edit, of call's result; a slice, so that an item without other edits can share it.
+	// edits has the one edit, of call's result. It is a slice, so that an item without other edits can share it.
 	edits []Edit
 	call  *Call
-	// never is set where the edit is not allowed: the group is pinned, or the call has no result.
+	// never is set if the edit is not allowed, because the group is pinned or the call has no result.
 	never bool
 }
 
@@ -236,7 +235,7 @@ func (e *Editor) replaceWith(i int, p *Prepared) bool {
 	return true
 }
 
-// Frees is how many tokens Put would free in this view; 0 if it would do nothing.
+// Frees returns how many tokens Put would free in this view; 0 if it would do nothing.
 func (v View) Frees(i int, p *Prepared) uint64 {
 	it := &v.items[i]
 	if p.never || it.dropped != nil || v.protectsAt(p) {
@@ -250,9 +249,9 @@ func (v View) Frees(i int, p *Prepared) uint64 {
 	return now - min(now, edit.Tokens)
 }
 
-// PrepareDrop writes and counts what replaces group i when it is dropped alone: a line for each of its
-// calls. With failed, each line says that the call failed, whatever the log says. Like a Prepared, it fits
-// the group in any view.
+// PrepareDrop writes and counts what replaces group i when it is dropped alone: a line for each of its calls. With
+// failed, each line says that the call failed, whatever the log says. Like a Prepared, it is valid for the group in
+// any view.
 func (v View) PrepareDrop(i int, reducer, reason string, failed bool) *Dropped {
 	g := v.items[i].group
 	d := &Dropped{Reducer: reducer, Reason: reason}
@@ -267,7 +266,7 @@ func (v View) PrepareDrop(i int, reducer, reason string, failed bool) *Dropped {
 	return d
 }
 
-// ledgerOf is a short line for each call of a group.
+// ledgerOf returns a short line for each call of a group.
 func ledgerOf(g *Group, failed bool, gauge budget.Gauge) string {
 	calls := g.shortEntries()
 	for i := range calls {

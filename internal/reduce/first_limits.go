@@ -4,10 +4,10 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 )
 
-// firstLimits fixes, when a session is first assembled, the size above which results are clipped. It also
-// clips what would crowd out the rest at the front: a first user message over half of the target, and a
-// system prompt over the cap of its tier. These limits stay until they are exceeded by far, so that
-// reserves and reminders, which come and go, do not rewrite the front.
+// firstLimits fixes, when a session is first assembled, the size above which results are clipped. It also clips a
+// first user message over half of the target, and a system prompt over the cap of its tier, because these leave too
+// little room for the rest. These limits stay until they are exceeded by far, so that reserves and reminders, which
+// come and go, do not rewrite the front.
 func (r *reduction) firstLimits(s State, target uint64) (State, error) {
 	s = r.fromDecided(s)
 	if r.policy.Whole {
@@ -40,8 +40,8 @@ func (r *reduction) firstLimits(s State, target uint64) (State, error) {
 	return s, nil
 }
 
-// anchorLimit is how large the first user message may be: half of the target or, where the media that it
-// shows take more, these and a quarter of the target for its texts.
+// anchorLimit returns how large the first user message may be: half of the target or, if its media take more than
+// that, the size of the media and a quarter of the target for its texts.
 func (r *reduction) anchorLimit(s State, g *Group) uint64 {
 	var texts uint64
 	for _, tokens := range g.textTokens() {
@@ -50,9 +50,9 @@ func (r *reduction) anchorLimit(s State, g *Group) uint64 {
 	return max(r.budget.Target/2, g.shownTokens(limitsOf(s.MediaClips))-texts+min(texts, r.budget.Target/4))
 }
 
-// fromDecided is From with the digest and the summary of callers' compactions limited to their shares of this
-// budget, where it is far smaller than the one under which the compaction was decided. What was written under
-// this budget before stays as it is: a run that the state has dropped itself, and a summary that was clipped.
+// fromDecided is From, but limits the digest and the summary of callers' compactions to their shares of this budget,
+// if that is far smaller than the budget under which the compaction was decided. It does not change what was written
+// under this budget before: a run that the state has dropped itself, and a summary that was clipped.
 func (r *reduction) fromDecided(s State) State {
 	decided, own := r.digests.decided, s.CollapsedThrough
 	if s = r.From(s); decided.through() == 0 {
@@ -70,8 +70,8 @@ func (r *reduction) fromDecided(s State) State {
 	return s
 }
 
-// systemTokens is the size of the part of the system prompt that may be clipped, with its texts clipped to
-// level; 0 clips none.
+// systemTokens returns the size of the part of the system prompt that may be clipped, if its texts are clipped to
+// level tokens; 0 clips none.
 func (p *Pipeline) systemTokens(level uint64) uint64 {
 	var sum uint64
 	for _, g := range p.systemPrompt() {
@@ -85,7 +85,7 @@ func (p *Pipeline) systemTokens(level uint64) uint64 {
 	return sum
 }
 
-// systemLevel is the size to which each text of the system prompt must be cut for the prompt to take limit.
+// systemLevel returns the size to which each text of the system prompt must be cut for the prompt to take limit.
 func (p *Pipeline) systemLevel(s State, limit uint64) uint64 {
 	return max(clipLevel(p.systemPrompt(), limitsOf(s.MediaClips), limit), clipFloor)
 }

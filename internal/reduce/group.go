@@ -12,7 +12,7 @@ import (
 	"github.com/contextd/contextd/internal/provider"
 )
 
-// Kind is the kind of a group; 0 where only its place and size are known.
+// Kind is the kind of a group; 0 if only its place and size are known.
 type Kind uint8
 
 // The kinds of group.
@@ -22,8 +22,8 @@ const (
 	KindTurn // an assistant message with all results that answer it
 )
 
-// Group is an atomic unit of the conversation: nothing ever splits it. A group that a caller holds is
-// immutable: a late result makes a new Group in its place.
+// Group is an atomic unit of the conversation: nothing splits it. A group that a caller has is immutable: a late
+// result makes a new Group in its place.
 type Group struct {
 	Kind Kind
 	// Turn is how many model calls had begun at the group's first event.
@@ -31,31 +31,33 @@ type Group struct {
 	// First and Last are the lowest and highest seq of its events.
 	First, Last eventlog.Seq
 	Pinned      bool
-	// Anchor groups are the system prompt and the first human message, or where no human
-	// has said anything the first user message.
+	// Anchor is set for the system prompt and the first human message or, while no human has said anything, the first
+	// message with the user's role.
 	Anchor bool
-	// Opens is set when the group holds the first message with the user's role, whoever wrote it.
+	// Opens is set if the group has the first message with the user's role, whoever wrote it.
 	Opens bool
-	// Human is the newest event of the group that is a human's message; 0 if none is.
+	// Human is the group's newest event with a human's message; 0 if there is none.
 	Human eventlog.Seq
-	// Standing is the name under which an injected group holds until a newer one of that
-	// name comes; empty for all others.
+	// Standing is the name of a standing group: it holds until a newer one of that name comes. It is empty for all
+	// other groups.
 	Standing string
-	// Messages are in the order in which they are rendered: the assistant message
-	// first, then one tool message per call in the order of the calls.
+	// Messages are in the order in which they are rendered: first the assistant message, then one tool message for
+	// each call, in the order of the calls.
 	Messages []Message
 	Calls    []Call
-	// Tokens is the size of all messages, their overhead included.
+	// Tokens is the size of all messages, including their overhead.
 	Tokens uint64
 	// Chars is the length of what the messages show, in runes.
 	Chars int
-	// Sealed is set when a block is signed, redacted or encrypted reasoning.
+	// Sealed is set if a block is signed, redacted or encrypted reasoning.
 	Sealed bool
-	// Labels are the labels of its events; the newest event wins. The map must not be changed.
+	// Labels are the labels of its events; of several values the newest event's counts. Callers must not change the
+	// map.
 	Labels map[string]string
-	// changed is the event that changed the group last; 0 if none did after its first.
+	// changed is the newest event that changed the group; 0 if only its first event did.
 	changed eventlog.Seq
-	// late is the event of the newest result that came after a later model call had begun; 0 if none did.
+	// late is the event of the newest late result, which came after a further model call had begun; 0 if there is
+	// none.
 	late eventlog.Seq
 }
 
@@ -88,15 +90,15 @@ func (g *Group) set(at int, m Message) {
 // Message is a message of a group as it would be rendered in full.
 type Message struct {
 	Role eventlog.Role
-	// Human is set when a human wrote it: it has the user's role and was not injected by the runtime.
+	// Human is set if a human wrote it: it has the user's role and the runtime did not inject it.
 	Human  bool
 	Blocks []Block
 	Model  string
-	// Seqs are the events it is made of, ascending; empty for a synthetic result.
+	// Seqs are the events that it is made of, ascending; empty for a synthetic result.
 	Seqs   []eventlog.Seq
 	Tokens uint64
 	Chars  int
-	// thinks is set when a block is reasoning, and bound when its provider binds it to what was before it.
+	// thinks is set if a block is reasoning, bound if its provider binds it to what was before it.
 	thinks, bound bool
 }
 
@@ -106,7 +108,7 @@ func (m *Message) answers() bool {
 	return m.Role == eventlog.RoleAssistant || m.Role == eventlog.RoleTool
 }
 
-// add appends the blocks of a further event. Whoever holds an earlier copy of the message does not see them.
+// add appends the blocks of a further event. Earlier copies of the message do not have them.
 func (m *Message) add(blocks []Block, seq eventlog.Seq) {
 	m.Blocks, m.Seqs = append(m.Blocks, blocks...), append(m.Seqs, seq)
 	m.measure(blocks)
@@ -127,18 +129,18 @@ type Block struct {
 	Seq    eventlog.Seq // 0 for a synthetic result
 	Index  int          // of the block in its event's message
 	Tokens uint64
-	// Injected is set where the runtime put it in, beside what else is in its message.
+	// Injected is set if the runtime inserted this block into the message.
 	Injected bool
 }
 
-// Call is a tool call of a group and where its answer is.
+// Call is a tool call of a group, with the place of its result.
 type Call struct {
 	ID, Name, Arguments string
 	// Repeat is how many earlier calls of the log have the same ID.
 	Repeat uint32
 	// Result is the index in Messages of the tool message that answers it.
 	Result int
-	// Interrupted is set while the log holds no result of the call: the one in Messages is synthetic.
+	// Interrupted is set while the log has no result of the call: the one in Messages is synthetic.
 	Interrupted bool
 	IsError     bool
 	// Body, Seq and Turn are the text, event and turn of the result. A late result has a later turn than
@@ -152,13 +154,13 @@ type Call struct {
 	returned int
 }
 
-// Place is that of the call's result.
+// Place returns the place of the call's result.
 func (c *Call) Place() eventlog.Place { return eventlog.Place{Seq: c.Seq, Block: c.Block} }
 
 // InterruptedText is the body of a synthetic result.
 const InterruptedText = "[contextd: this call was interrupted; the log holds no result for it]"
 
-// Chars is the length of what a block shows, in runes: text, reasoning,
+// Chars returns the length of what a block shows, in runes: text, reasoning,
 // arguments and the text of results.
 func Chars(b eventlog.Block) int {
 	switch b := b.(type) {
@@ -181,8 +183,8 @@ func Chars(b eventlog.Block) int {
 	}
 }
 
-// BodyText is the text of a block: a text itself, the text of a result's content
-// joined by line feeds, or empty.
+// BodyText returns the text of a text block, or the texts of a result joined by line feeds; it is empty for other
+// blocks.
 func BodyText(b eventlog.Block) string {
 	switch b := b.(type) {
 	case eventlog.Text:
@@ -194,8 +196,8 @@ func BodyText(b eventlog.Block) string {
 	}
 }
 
-// SealedBy is the provider whose rules hold for a group with sealed reasoning. It is
-// Unknown where its blocks name several, or none is sealed.
+// SealedBy returns the provider whose rules apply to a group with sealed reasoning. It is Unknown if its blocks name
+// several, or if none is sealed.
 func (g *Group) SealedBy() provider.Provider {
 	if !g.Sealed {
 		return provider.Unknown
@@ -248,7 +250,7 @@ func (g *Group) collapses(through eventlog.Seq) bool {
 // be clipped.
 func (g *Group) isSystemPrompt() bool { return g.Kind == KindSystem && g.Anchor && !g.Pinned }
 
-// texts are the group's text blocks.
+// texts returns the group's text blocks.
 func (g *Group) texts() iter.Seq[Block] {
 	return func(yield func(Block) bool) {
 		for m := range g.Messages {
@@ -261,8 +263,8 @@ func (g *Group) texts() iter.Seq[Block] {
 	}
 }
 
-// endsLoop reports whether the group holds a user's message of event asOf or before, which ends the tool-use
-// loop before it. That also holds for a turn: an assistant's message may have joined the user's later.
+// endsLoop reports whether the group has a user's message of event asOf or before, which ends the tool-use loop
+// before it. A turn may have one, too, because an assistant's message may have joined the user's later.
 func (g *Group) endsLoop(asOf eventlog.Seq) bool {
 	return g.First <= asOf && (g.Kind == KindUser || slices.ContainsFunc(g.Messages, func(m Message) bool {
 		return m.Role == eventlog.RoleUser && m.Seqs[0] <= asOf
@@ -290,7 +292,7 @@ func (g *Group) media(limits clipLimits) iter.Seq2[int, int] {
 	}
 }
 
-// shownTokens is the size of the group without the media that descriptions replace.
+// shownTokens returns the size of the group without the media that descriptions replace.
 func (g *Group) shownTokens(limits clipLimits) uint64 {
 	shown := g.Tokens
 	for m, b := range g.media(limits) {
@@ -299,7 +301,7 @@ func (g *Group) shownTokens(limits clipLimits) uint64 {
 	return shown
 }
 
-// textTokens are the sizes of the group's text blocks.
+// textTokens returns the sizes of the group's text blocks.
 func (g *Group) textTokens() []uint64 {
 	var out []uint64
 	for b := range g.texts() {
@@ -320,7 +322,7 @@ func (g *Group) list(calls *ledger.Calls, sorted bool) {
 	}
 }
 
-// shortEntries are the ledger's entries for the calls of the group, with shortened arguments.
+// shortEntries returns the ledger's entries for the calls of the group, with shortened arguments.
 func (g *Group) shortEntries() []ledger.Call {
 	entries := make([]ledger.Call, len(g.Calls))
 	for i := range g.Calls {
@@ -329,7 +331,7 @@ func (g *Group) shortEntries() []ledger.Call {
 	return entries
 }
 
-// shortEntry is the ledger's entry for the call, with shortened arguments.
+// shortEntry returns the ledger's entry for the call, with shortened arguments.
 func (c *Call) shortEntry() ledger.Call {
 	entry := ledger.Call{Tool: c.Name, Arguments: ledger.Shorten(c.Arguments)}
 	switch {
@@ -342,12 +344,11 @@ func (c *Call) shortEntry() ledger.Call {
 	return entry
 }
 
-// Memo caches a value computed from each group. Groups never change, so a caller who computes the same with
-// every request does so only for new groups. It is not safe for concurrent use. The zero value is empty and
-// ready.
+// Memo caches a value for each group. Groups never change, so a caller that needs the same values with every request
+// computes only those of new groups. It is not safe for concurrent use. The zero value is empty and ready.
 type Memo[T any] struct{ kept map[*Group]*T }
 
-// Of returns the cached value of a group, or caches and returns a new zero T.
+// Of returns the cached value of a group. If there is none, it caches and returns a new zero T.
 func (m *Memo[T]) Of(g *Group) *T {
 	t, ok := m.kept[g]
 	if !ok {
@@ -360,7 +361,7 @@ func (m *Memo[T]) Of(g *Group) *T {
 	return t
 }
 
-// Prune forgets all groups but those given, once the others are the majority.
+// Prune forgets all groups except those given, if the others are the majority.
 func (m *Memo[T]) Prune(groups []*Group) {
 	const slack = 64
 	if len(m.kept) <= 2*len(groups)+slack {

@@ -7,21 +7,21 @@ import (
 )
 
 const (
-	// leastDigest is the smallest target that a digest is written for, in tokens.
+	// leastDigest is the smallest target, in tokens, for which a digest is written.
 	leastDigest = 64
 	// leastSystem is the smallest limit of a system prompt, in tokens.
 	leastSystem = 256
 )
 
-// resort is a step of the last resort. docs/policies.md has its name.
+// resort is a step of the last resort. docs/policies.md lists the steps by name.
 type resort struct {
 	name string
 	// take makes the result smaller until it fits the target or the step can free no more.
 	take func(Result) Result
 }
 
-// resorts lists the steps by which the last resort gives up what a forced cut spares. What humans said first
-// and last comes after everything else.
+// resorts lists the steps in which the last resort gives up what a forced cut spares, the least valuable first. The
+// newest human message is clipped to humanLimit late, and further only in the last step.
 func (r *reduction) resorts() []resort {
 	return []resort{
 		{"drop older turns", r.dropOlder},
@@ -45,7 +45,7 @@ func (r *reduction) resorts() []resort {
 	}
 }
 
-// lastResort takes the steps in order, again and again, until the view fits or no step makes it smaller.
+// lastResort takes the steps in order, repeatedly, until the view fits or no step makes it smaller.
 func (r *reduction) lastResort(now Result) Result {
 	var last string
 	before := now
@@ -74,7 +74,7 @@ func (r *reduction) dropOlder(now Result) Result {
 	if !r.over(now) || dropped == 0 || now.State.CollapsedThrough > dropped {
 		return now
 	}
-	// The record was shortened, and one of full size would take more than is dropped.
+	// The record was shortened before, and one of full size would be larger than the groups that are dropped.
 	through, least := r.window.cut(now.View, d, 0), max(now.State.CollapsedFor, leastDigest)
 	for size := r.window.sizeFor(r.budget, 0) / 4; r.over(now) && through > dropped && size >= least; size /= 4 {
 		now = r.collapse(now, through, size, r.lateAfter(now))
@@ -102,8 +102,8 @@ func (r *reduction) lateAfter(now Result) eventlog.Seq {
 	return max(now.State.LateAfter, now.View.lateAfter(r.keepTurns()))
 }
 
-// collapse extends the run through an event, with a digest written for a target, or for a smaller one where
-// a caller's decision or the budget demands it. lateAfter is the State.LateAfter to set.
+// collapse extends the run through an event, with a digest written for a target, or for a smaller one if a caller's
+// decision or the budget demands that. lateAfter is the State.LateAfter to set.
 func (r *reduction) collapse(now Result, through eventlog.Seq, target uint64, lateAfter eventlog.Seq) Result {
 	s := now.State
 	s.CollapsedThrough, s.CollapsedFor, s.LateAfter = max(s.CollapsedThrough, through), target, lateAfter
@@ -145,8 +145,8 @@ func (r *reduction) clipTexts(now Result, of func(*Group) bool) Result {
 	return now
 }
 
-// describeMedia replaces media and provider blocks in users' messages that are larger than a limit by
-// descriptions, in the log up to now. With strict_anchor the anchor keeps its media.
+// describeMedia replaces the media and provider blocks of users' messages that are larger than limit by descriptions,
+// in the whole log so far. With strict_anchor the anchor keeps its media.
 func (r *reduction) describeMedia(now Result, limit uint64) Result {
 	clip := Clip{Through: r.conv.Head(), Tokens: limit}
 	if v := now.View; r.policy.Window.StrictAnchor {
@@ -191,8 +191,8 @@ func (r *reduction) clipHumanFurther(now Result) Result {
 	return now
 }
 
-// humanLimit is how large the newest human message may be before it is clipped: half of the target, or less
-// where it and the first human message would leave the newest turn less than a quarter of it.
+// humanLimit returns how large the newest human message may be before it is clipped: half of the target, or less if
+// this message and the first human message would leave less than a quarter of the target for the newest turn.
 func (r *reduction) humanLimit(now Result) uint64 {
 	first := now.View.tokensOf(func(g *Group) bool { return g.Anchor && g.Kind != KindSystem })
 	target := r.budget.Target
@@ -200,9 +200,9 @@ func (r *reduction) humanLimit(now Result) uint64 {
 	return max(target/4, min(target/2, most-min(first, most)))
 }
 
-// clipSystem clips a system prompt that leaves no room even for the newest turn: a context with most of the
-// prompt is better than none. The prompt keeps half of the target, or less where the first and the newest
-// human message need room, so that it is not clipped again soon.
+// clipSystem clips a system prompt that leaves no room even for the newest turn, because a context with a part of the
+// prompt is better than none. The prompt keeps half of the target, or less if the first and the newest human message
+// need room, so that it is not clipped again soon.
 func (r *reduction) clipSystem(now Result) Result {
 	if r.policy.Window.StrictAnchor {
 		return now
@@ -218,9 +218,8 @@ func (r *reduction) clipSystem(now Result) Result {
 	return now
 }
 
-// dropNewest drops the newest turn, of which by then only the arguments of its calls are large: nothing may
-// clip these, but the ledger shows their beginnings. Then it drops the injected messages after that turn,
-// the last one last.
+// dropNewest drops the newest turn. Only the arguments of its calls can still be large then: nothing may clip these,
+// but the ledger shows their beginnings. Then it drops the injected messages after that turn, the newest one last.
 func (r *reduction) dropNewest(now Result) Result {
 	for _, through := range r.window.newestEnds(now.View) {
 		if !r.over(now) {
@@ -231,6 +230,6 @@ func (r *reduction) dropNewest(now Result) Result {
 	return now
 }
 
-// dropAll drops also the groups that a collapse keeps next to its digest: a digest for a target of 0 keeps
+// dropAll also drops the groups that a collapse keeps next to its digest: with a digest for a target of 0 there are
 // none.
 func (r *reduction) dropAll(now Result) Result { return r.collapse(now, r.conv.head, 0, r.conv.head) }

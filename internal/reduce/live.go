@@ -2,7 +2,7 @@ package reduce
 
 import eventlog "github.com/contextd/contextd/internal/log"
 
-// Live is the agent's current plan or scratchpad: the text of the newest event that holds one.
+// Live is the agent's current plan or scratchpad: the text of the newest event with one.
 type Live struct {
 	Seq  eventlog.Seq
 	Text string
@@ -15,7 +15,7 @@ func isLive(standing string) bool {
 // Live returns the agent's plan or scratchpad, by the name of its standing event; zero if the log has none.
 func (c *Conversation) Live(standing string) Live { return c.live[standing] }
 
-// observeLive records an event that holds a plan or a scratchpad.
+// observeLive records an event with a plan or a scratchpad.
 func (c *Conversation) observeLive(e eventlog.Event) {
 	name := e.Labels[eventlog.LabelStanding]
 	if !isLive(name) {

@@ -9,12 +9,11 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// OverBudgetError says that the view cannot be made small enough, and what remains
-// that no reducer may touch.
+// OverBudgetError says that the view cannot be made small enough, and which parts remain that no reducer may change.
 type OverBudgetError struct {
 	Target, Needed uint64
 	Parts          []IrreduciblePart
-	// Whole is set where the policy does not reduce; Parts are then the largest of the context.
+	// Whole is set if the policy does not reduce. Parts are then the largest parts of the context.
 	Whole bool
 }
 
@@ -25,7 +24,7 @@ type IrreduciblePart struct {
 	Tokens uint64
 }
 
-// mostParts is how many parts, the largest, an error lists.
+// mostParts is how many parts an error lists at most; it lists the largest.
 const mostParts = 20
 
 func (e *OverBudgetError) Error() string {

@@ -6,8 +6,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// due reports whether a batch of evictions that nothing forces should be made now, and why. now is the result
-// without the batch, which would free and rewrite the given numbers of tokens.
+// due reports whether a batch of evictions should be made now although nothing forces it, and why. now is the result
+// without the batch. The batch would free and rewrite these numbers of tokens.
 func (r *reduction) due(now Result, freed, rewritten uint64) (bool, string) {
 	c := r.policy.Cache
 	if freed == 0 {
@@ -30,8 +30,8 @@ func (r *reduction) due(now Result, freed, rewritten uint64) (bool, string) {
 	}
 }
 
-// rewrittenTokens is the size, in the view after, of the first group that differs and of all groups after
-// it: the provider has to read these again. Both views must hold the same groups.
+// rewrittenTokens returns how many tokens the provider must read again if the view after replaces before: the size of
+// the first group that differs and of all groups after it. Both views must have the same groups.
 func rewrittenTokens(before, after View) uint64 {
 	for i := range after.items {
 		if after.items[i].tokens == before.items[i].tokens {
@@ -46,12 +46,12 @@ func rewrittenTokens(before, after View) uint64 {
 	return 0
 }
 
-// digestPart says that a digest which is not at its largest takes about a third of what it replaces.
+// digestPart says that a digest takes about a third of what it replaces, unless it is at its largest.
 const digestPart = 3
 
-// cutPays reports whether a cut down to goal that nothing forces should be made now: the view is larger than
-// paysFrom, and what is dropped pays for the digest and the tail that the provider must read again. The size
-// of the digest is estimated: writing one every turn to find out would cost too much.
+// cutPays reports whether a cut down to goal should be made now although nothing forces it: the view is larger than
+// paysFrom, and what is dropped pays for the digest and the tail, which the provider must read again. The size of the
+// digest is estimated, because to write one every turn costs too much.
 func (r *reduction) cutPays(now Result, goal uint64) bool {
 	c, v := r.policy.Collapse, now.View
 	used := v.Tokens()
@@ -72,7 +72,8 @@ func (r *reduction) cutPays(now Result, goal uint64) bool {
 	return w.pays(r.policy.Cache.Prices, c.CutPaybackTurns) && !r.reachesBack(now.State.CollapsedThrough, goal)
 }
 
-// paysFrom is the size above which a cut that nothing forces is considered; the target or more where none is.
+// paysFrom returns the size above which a cut that nothing forces is considered. It is the target or more if none is
+// considered.
 func (r *reduction) paysFrom() uint64 {
 	c := r.policy.Collapse
 	if r.policy.Cache == (Cache{}) || c.CutFrom == 0 || c.CutPaybackTurns == 0 {
@@ -81,7 +82,7 @@ func (r *reduction) paysFrom() uint64 {
 	return max(r.budget.Share(c.CutFrom), c.CutFromTokens)
 }
 
-// eventTimes derives from the log alone how long a session was idle.
+// eventTimes finds how long a session was idle from the times of its events alone.
 type eventTimes struct{ call, newest time.Time }
 
 func (t *eventTimes) observe(e eventlog.Event) {

@@ -14,20 +14,20 @@ type Pipeline struct {
 	policy  Policy
 	conv    *Conversation
 	digests *digestWriter
-	// The reducers that are asked for tokens; stages lists all.
+	// The reducers that are asked for tokens. The method stages lists all reducers.
 	retention retention
 	clipping  clipping
 	window    window
-	// named says which results roots name; nil if there are no roots.
+	// named returns the results of a view that roots name; nil if there are no roots.
 	named func(View) map[eventlog.Place]bool
-	// err says why a reduction should end; nil if nothing ends it.
+	// err returns why a reduction should stop; nil if nothing stops it.
 	err func() error
 }
 
-// NewPipeline returns the pipeline that reduces conv by policy and may quote any of
-// the summaries, oldest first. It shares conv's owner.
+// NewPipeline returns a pipeline that reduces conv by policy and may quote any of the summaries, which are oldest
+// first. It uses conv's caches, so it must not be used at the same time as conv.
 func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipeline {
-	// A whole policy is reduced by callers' compactions alone, so its rules by age must evict nothing.
+	// With Whole only callers' compactions reduce the log, so the rules by age must evict nothing.
 	policy.ToolResults.Strict = policy.ToolResults.Strict && !policy.Whole
 	p := &Pipeline{policy: policy, conv: conv}
 	conv.cached.tried = nil
@@ -47,8 +47,8 @@ func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipel
 	return p
 }
 
-// Until makes reductions stop with the error of ctx, at the next group or reducer. The caches that a
-// stopped reduction filled stay valid.
+// Until makes reductions stop with ctx's error, at the next group or reducer, when ctx ends. A stopped reduction
+// leaves valid caches.
 func (p *Pipeline) Until(ctx context.Context) *Pipeline {
 	p.err = ctx.Err
 	return p
@@ -65,12 +65,12 @@ func (p *Pipeline) ended() error {
 	return p.err()
 }
 
-// Result is a reduced view and how it came about.
+// Result is a reduced view, the state that gives it, and what each reducer did.
 type Result struct {
 	View  View
 	State State
 	Steps []Step
-	// Start is what the state that Run started from showed. Only Run sets it.
+	// Start is the result of the state from which Run started. Only Run sets it.
 	Start *Result
 }
 
@@ -81,20 +81,20 @@ func (r *Result) note(s string) {
 	}
 }
 
-// Ask is what a reduction is to do besides coming under the target. The zero value asks for nothing.
+// Ask says what a reduction must do besides coming under the target. The zero value asks for nothing.
 type Ask struct {
-	// Reserved is how many tokens of the target are taken by what is not in the view, such as reminders.
+	// Reserved is how many tokens of the target are for what is not in the view, such as reminders.
 	Reserved uint64
-	// Goal is a size, in tokens, that the view is to come down to even where the target allows more; 0 is
-	// none. Where that would free hardly anything, nothing is done.
+	// Goal is the size, in tokens, down to which the view is reduced although the target allows more; 0 is none. If
+	// that would free hardly anything, nothing is done.
 	Goal uint64
-	// Strategy is how to come down to the goal; empty is any way.
+	// Strategy is the way to reduce to the goal; empty is any way.
 	Strategy Strategy
-	// KeepLastTurns overrides the policy's Collapse.KeepLastTurns; 0 does not.
+	// KeepLastTurns, if not 0, overrides the policy's Collapse.KeepLastTurns.
 	KeepLastTurns uint32
-	// Rejected is the size, in tokens and with Reserved, of a context that the provider refused as too
-	// long; 0 is none. The next one takes at most four fifths of it, but may always take 500 tokens and
-	// what cannot be reduced.
+	// Rejected is the size, in tokens and including Reserved, of a context that the provider refused as too long; 0
+	// is none. The result is at most four fifths of it, but may always be 500 tokens, or as large as what cannot be
+	// reduced.
 	Rejected uint64
 	// Unbind are events whose bound reasoning is not shown from now on, because something before it changed
 	// since a model wrote it.
@@ -114,23 +114,22 @@ const (
 	Summarize Strategy = "summarize"
 )
 
-// Resume returns the view in which the collapsed run of s is dropped and every other
-// group is in full.
+// Resume returns the view in which the run of s is collapsed and every other group is in full.
 func (p *Pipeline) Resume(s State) View {
 	v := p.digests.resume(s)
 	v.ended, v.protection, v.recall = p.err, p.retention.protection(s), p.policy.Recall
 	return v
 }
 
-// Current is what a state shows, whether over the target or not. The error is an
-// *OverBudgetError where a strict policy refuses the target, or that of Until's context.
+// Current returns the result of a state, even if it is over the target. The error is an *OverBudgetError if a strict
+// policy refuses the target, ErrIncomplete, or the error of Until's context.
 func (p *Pipeline) Current(b budget.Budget, s State, ask Ask) (Result, error) {
 	_, now, err := p.start(b, s, ask)
 	return now, err
 }
 
-// Run reduces the conversation under b.Target, starting from the state of the
-// last reduction. The error is an *OverBudgetError, or that of Until's context.
+// Run reduces the conversation to at most b.Target, starting from the state of the last reduction. The error is an
+// *OverBudgetError, ErrIncomplete, or the error of Until's context.
 func (p *Pipeline) Run(b budget.Budget, s State, ask Ask) (Result, error) {
 	if err := p.checkReminders(b.Target, ask.Reserved); err != nil {
 		return Result{}, err

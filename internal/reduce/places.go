@@ -7,9 +7,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// places is an immutable set that shares memory with the sets that it was made from: each of thousands of
-// compactions has the masked results of all compactions before it. Its parts are disjoint, and each is less
-// than half as large as the one before it, so that there are few parts.
+// places is an immutable set that shares memory with the sets from which it was made. This is needed because each of
+// thousands of compactions has the masked results of all compactions before it. Its parts are disjoint, and each is
+// less than half as large as the one before it, so that there are few parts.
 type places []map[eventlog.Place]bool
 
 func (p places) has(at eventlog.Place) bool {
@@ -33,7 +33,7 @@ func (p places) all() iter.Seq[eventlog.Place] {
 	}
 }
 
-// with is the union of the set and more.
+// with returns the set with more places in it.
 func (p places) with(more []eventlog.Place) places {
 	put := map[eventlog.Place]bool{}
 	for _, at := range more {

@@ -2,10 +2,10 @@ package reduce
 
 import "time"
 
-// The built-in policies are points on the measured front of cost against what the agent can
-// still do. docs/defaults.md gives the reasons and the measurements.
+// The built-in policies are good trade-offs, by measurement, between cost and what the agent can still do.
+// docs/defaults.md has the reasons and the measurements.
 
-// DefaultPolicy is the policy of a session that names none.
+// DefaultPolicy returns the policy of a session that names none.
 func DefaultPolicy() Policy {
 	keepThinking := uint32(8)
 	return Policy{

@@ -20,7 +20,7 @@ func PricesOf(p budget.Prices) Prices {
 	return Prices{thousandths(p.CacheRead), thousandths(p.CacheWrite), p.MinCachedTokens}
 }
 
-// DefaultPrices are the prices of a model whose own are not known.
+// DefaultPrices returns the prices of a model whose prices are unknown.
 func DefaultPrices() Prices { return PricesOf(budget.DefaultPrices()) }
 
 func (p Prices) orDefault() Prices {
@@ -30,19 +30,20 @@ func (p Prices) orDefault() Prices {
 	return p
 }
 
-// rewrite is a change of the prefix, in tokens.
+// rewrite has the sizes of a change of the prefix, in tokens.
 type rewrite struct {
-	// sent is the size of the prompt before the change, freed how much smaller it becomes, and again the size
-	// of what follows the first change, which the provider reads as new.
+	// sent is the size of the prompt before the change, freed how much smaller it becomes, and again the size from
+	// the first change on, which the provider reads as new.
 	sent, freed, again uint64
 }
 
-// rewrite is a change of a view of the given size. The prompt also holds what the caller sends with the view.
+// rewrite returns the sizes of a change of a view with this many tokens. The prompt also has what the caller sends
+// with the view.
 func (r *reduction) rewrite(tokens, freed, again uint64) rewrite {
 	return rewrite{tokens + r.budget.OverheadTokens, min(freed, tokens), again}
 }
 
-// read is how many tokens of the new prompt the provider must read again.
+// read returns how many tokens of the new prompt the provider must read again.
 func (w rewrite) read(p Prices) uint64 {
 	left := w.sent - w.freed
 	switch {
@@ -64,9 +65,9 @@ func (w rewrite) pays(p Prices, turns uint32) bool {
 	return w.freed*p.CacheRead*uint64(turns) >= w.read(p)*(p.CacheWrite-p.CacheRead)
 }
 
-// coldPays reports whether a rewrite is worth it when the provider's cache has probably expired. If it has,
-// what is freed need not be cached again with the rest. If it has not, as once in wrongGuess times, the
-// rest is read again for nothing.
+// coldPays reports whether to rewrite when the provider's cache has probably expired. If it has, what is freed need
+// not be cached again with the rest. If it has not, which is so once in wrongGuess times, the rest is read again in
+// vain.
 func (w rewrite) coldPays(p Prices) bool {
 	const wrongGuess = 10
 	p = p.orDefault()

@@ -8,9 +8,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// protection says which results no reducer and no projection policy may evict, until the last resort does:
-// the results of tools that the policy names as never evicted, and those that were shown in full when a
-// root named them. Their groups are not dropped. Nil protects nothing.
+// protection says which results are protected: no reducer and no projection policy may evict them, except the last
+// resort. These are the results of tools that the policy names as never evicted, and those that were shown in full
+// when a root named them. Their groups are not dropped. Nil protects nothing.
 type protection struct {
 	rules    *rules
 	places   []eventlog.Place
@@ -58,7 +58,7 @@ func (p *protection) holds(call *Call) bool {
 	return p != nil && call.Seq > p.released && p.why(call) != ""
 }
 
-// in reports whether a group holds a result that is protected.
+// in reports whether a group has a protected result.
 func (p *protection) in(g *Group) bool {
 	if p == nil {
 		return false
@@ -85,7 +85,7 @@ func (p *protection) key() protectionKey {
 	return protectionKey{p.rules, fmt.Sprint(p.places), p.released}
 }
 
-// reason adds to the reason why a result is replaced what protected it until the last resort.
+// reason adds to the reason of an edit what protected the result until the last resort.
 func (p *protection) reason(call *Call, reason string) string {
 	if why := p.why(call); why != "" {
 		return fmt.Sprintf("%s; %s, but the last resort took it", reason, why)
@@ -101,7 +101,7 @@ func (p *protection) outlasts(g *Group) bool {
 // protects reports whether a result is protected.
 func (v View) protects(call *Call) bool { return v.protection.holds(call) }
 
-// protectsIn reports whether a group holds a result that is protected.
+// protectsIn reports whether a group has a protected result.
 func (v View) protectsIn(g *Group) bool { return v.protection.in(g) }
 
 // protectsAt reports whether a prepared edit would replace a protected result.
@@ -109,14 +109,14 @@ func (v View) protectsAt(p *Prepared) bool {
 	return v.protection != nil && !p.never && v.protects(p.call)
 }
 
-// Protected reports whether group i holds a protected result, and so must not be dropped.
+// Protected reports whether group i has a protected result, so that it must not be dropped.
 func (v View) Protected(i int) bool { return v.protectsIn(v.items[i].group) }
 
-// Protect makes reductions protect the results that named returns for a view: those that roots name there.
+// Protect makes reductions protect the results that named returns for a view: those that roots name in it.
 func (p *Pipeline) Protect(named func(View) map[eventlog.Place]bool) { p.named = named }
 
-// rootedAtFirst adds to the state the results that roots name before any reducer runs: among results that no
-// context showed yet, and among those that a caller's compaction has covered since the last reduction.
+// rootedAtFirst adds results that roots name to the state before any reducer runs: of the results that no context has
+// shown yet, and of those that a caller's compaction has covered since the last reduction.
 func (r *reduction) rootedAtFirst(before, s State) State {
 	if r.Pipeline.named == nil || r.policy.Whole {
 		return s
@@ -151,7 +151,7 @@ func (r *reduction) root(now Result) Result {
 	return now
 }
 
-// unroot returns the state without those results after event beyond that no root names any more.
+// unroot returns the state without the results after event beyond that no root names any more.
 func (r *reduction) unroot(s State, beyond eventlog.Seq) State {
 	if r.named == nil {
 		return s // it was not asked
@@ -163,7 +163,7 @@ func (r *reduction) unroot(s State, beyond eventlog.Seq) State {
 	return s
 }
 
-// withRooted returns the state with the named results added for which which is true.
+// withRooted returns the state with those of the named results added for which the function which returns true.
 func (s State) withRooted(named map[eventlog.Place]bool, which func(eventlog.Place) bool) State {
 	var more []eventlog.Place
 	for at := range named {
@@ -177,8 +177,8 @@ func (s State) withRooted(named map[eventlog.Place]bool, which func(eventlog.Pla
 	return s
 }
 
-// release ends the protection of results, the oldest first: of as many as bring the view down to the size
-// that a forced cut aims at, or of all where that is not enough.
+// release ends the protection of the oldest results: of as many as bring the view down to the size after a forced
+// cut, or of all if that is not enough.
 func (r *reduction) release(now Result) Result {
 	all := now.View.protected()
 	if len(all) == 0 {
@@ -212,7 +212,7 @@ type protectedResult struct {
 	tokens uint64
 }
 
-// protected are the results in a view that are protected, the oldest first.
+// protected returns the protected results in a view, oldest first.
 func (v View) protected() []protectedResult {
 	var all []protectedResult
 	for i := range v.items {
@@ -246,7 +246,7 @@ func (v View) released(through eventlog.Seq) string {
 // lateResult is a result that came after a later model call had begun.
 type lateResult struct{ seq, group eventlog.Seq }
 
-// lateFor is LateAfter of a state, or 0 where no late result keeps a group of the state's run.
+// lateFor returns LateAfter of a state, or 0 if no late result keeps a group of the state's run.
 func (c *Conversation) lateFor(s State) eventlog.Seq {
 	for _, r := range slices.Backward(c.late) {
 		if s.LateAfter == 0 || r.seq <= s.LateAfter {

@@ -7,10 +7,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// reach measures how far back the calls of an agent reach. It counts the names in calls whose previous
-// occurrence lies further back than the text that a cut would leave: an agent with many of these works with
-// what the cut would drop. It depends only on the groups after the run, and reads each of them once as the
-// log grows.
+// reach measures how far back the calls of an agent reach. It counts the names in calls whose previous occurrence is
+// older than the text that a cut would leave: an agent with many of these works with text that the cut would drop. It
+// depends only on the groups after the run, and reads each of them once as the log grows.
 type reach struct {
 	// through is the event at which the run ends, and tokens the size that a cut would leave.
 	through eventlog.Seq
@@ -26,8 +25,8 @@ type reach struct {
 
 const reachBytes = 48 // memory of each name, without its text
 
-// reachesBack reports whether calls name more per turn of what a cut down to goal would drop than the policy
-// allows for a cut that pays.
+// reachesBack reports whether calls have more names per turn from text that a cut down to goal would drop than the
+// policy allows for a cut that pays.
 func (r *reduction) reachesBack(through eventlog.Seq, goal uint64) bool {
 	most := r.policy.Collapse.CutReach
 	if most == 0 {
@@ -40,11 +39,11 @@ func (r *reduction) reachesBack(through eventlog.Seq, goal uint64) bool {
 	return float64(c.far) > most*float64(c.turns)
 }
 
-// reaches caches the ones used last, newest last, so that a few budgets may alternate.
+// reaches caches the values that were used last, newest last, so that a few budgets may alternate.
 type reaches []*reach
 
-// reachOf returns the reach for a run and the size that a cut leaves. It forgets those of shorter runs with
-// the same size: runs only grow.
+// reachOf returns the reach for a run and the size after a cut. It forgets those of shorter runs with the same size,
+// because runs only grow.
 func (c *Conversation) reachOf(through eventlog.Seq, tokens uint64) *reach {
 	at := slices.IndexFunc(c.reach, func(of *reach) bool { return of.through == through && of.tokens == tokens })
 	var found *reach
@@ -84,7 +83,7 @@ func (c *reach) read(g *Group) {
 	}
 }
 
-// note records the position of the names in a text, and returns how many of them occurred last too far back.
+// note records the positions of the names in a text, and returns how many of them last occurred too far back.
 func (c *reach) note(text string) (far int) {
 	ledger.Identifiers(text, func(start, end int) bool {
 		name := text[start:end]

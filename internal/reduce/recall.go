@@ -8,14 +8,14 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Recall is the name of the tool by which a model gets back what a pointer replaces; empty where it has none.
+// Recall is the name of the tool with which a model gets back what a pointer replaces; empty if it has no such tool.
 type Recall string
 
-// RecallUnknown is the Recall of records that do not say which tool there was: their texts name
-// ResolvePointer. No tool has this name.
+// RecallUnknown is the Recall of records that do not say which tool the model had. Their texts name ResolvePointer.
+// No tool has this name.
 const RecallUnknown Recall = " "
 
-// Pointer is how a text refers to a block: as a call of the tool, or as the bare pointer.
+// Pointer returns the reference to a block in a text: a call of the tool or, without a tool, the bare pointer.
 func (r Recall) Pointer(seq eventlog.Seq, block int) string {
 	switch p := Pointer(seq, block); r {
 	case "":
@@ -27,7 +27,7 @@ func (r Recall) Pointer(seq eventlog.Seq, block int) string {
 	}
 }
 
-// Result says, in place of a call's result, how to get it again.
+// Result returns the text that replaces a call's result: how to get it again.
 func (r Recall) Result(call *Call) string {
 	at := r.Pointer(call.Seq, call.Block)
 	if r == "" {
@@ -36,7 +36,7 @@ func (r Recall) Result(call *Call) string {
 	return at
 }
 
-// notice says, at the head of a digest, how to get back what is not shown.
+// notice returns the first lines of a digest: how to get back what is not shown.
 func (r Recall) notice() string {
 	switch r {
 	case "":
@@ -52,14 +52,13 @@ func (r Recall) call(pointer string) string {
 	return fmt.Sprintf("%s(pointer: %q)", string(r), pointer)
 }
 
-// Pointer names a block of a session's log: "ctx:SEQ.BLOCK". It is short because
-// it is part of the context, and means the same in every fork.
+// Pointer returns the name of a block in a session's log: "ctx:SEQ.BLOCK". It is short because it is part of
+// contexts. It means the same in every fork.
 func Pointer(seq eventlog.Seq, block int) string {
 	return "ctx:" + strconv.FormatUint(uint64(seq), 10) + "." + strconv.Itoa(block)
 }
 
-// ParsePointer is the inverse of Pointer. The error says what a pointer looks
-// like.
+// ParsePointer is the inverse of Pointer. The error says what a pointer looks like.
 func ParsePointer(s string) (eventlog.Seq, int, error) {
 	rest, ok := strings.CutPrefix(s, "ctx:")
 	seqText, blockText, found := strings.Cut(rest, ".")
@@ -71,7 +70,7 @@ func ParsePointer(s string) (eventlog.Seq, int, error) {
 	return eventlog.Seq(seq), int(block), nil
 }
 
-// pointer names the call's result; empty where there is none.
+// pointer returns the pointer to the call's result; empty if there is no result.
 func (c *Call) pointer() string {
 	if c.Interrupted {
 		return ""

@@ -13,15 +13,15 @@ import (
 type reduction struct {
 	*Pipeline
 	ask Ask
-	// budget is that of the view: its target is without what is reserved, and lower after a rejection. A view
+	// budget is the budget of the view. Its target is without what is reserved, and lower after a rejection. A view
 	// that nothing makes smaller may take limit.
 	budget budget.Budget
 	limit  uint64
-	// evicted caches what the state at the start shows with the rules by age moved up to the head. tried
-	// says that batch considered it, so that a cut may include it.
+	// evicted caches the result of the state at the start with the rules by age evaluated at the head. tried says
+	// that batch considered it, so that a cut may include it.
 	evicted *Result
 	tried   bool
-	// named are the results that roots name; nil where roots are not used.
+	// named are the results that roots name; nil if roots are not used.
 	named map[eventlog.Place]bool
 }
 
@@ -36,14 +36,14 @@ func (p *Pipeline) newReduction(b budget.Budget, ask Ask) *reduction {
 	return r
 }
 
-// After a context was refused as too long, the next one takes at most this part of it. It may always take
+// After a context was refused as too long, the next one takes at most this part of it, but may always take
 // leastAfterRejection tokens, which no model refuses.
 const (
 	afterRejection      = 0.8
 	leastAfterRejection = 500
 )
 
-// start begins a reduction with what the state shows.
+// start begins a reduction with the result of the state.
 func (p *Pipeline) start(b budget.Budget, s State, ask Ask) (*reduction, Result, error) {
 	r := p.newReduction(b, ask)
 	s = s.unbind(ask.Unbind)
@@ -60,7 +60,7 @@ func (p *Pipeline) start(b budget.Budget, s State, ask Ask) (*reduction, Result,
 	return r, now, p.ended()
 }
 
-// keepTurns is how many of the newest turns are spared.
+// keepTurns returns how many of the newest turns are spared.
 func (r *reduction) keepTurns() uint32 {
 	if r.ask.KeepLastTurns > 0 {
 		return r.ask.KeepLastTurns
@@ -68,12 +68,12 @@ func (r *reduction) keepTurns() uint32 {
 	return r.policy.Collapse.KeepLastTurns
 }
 
-// demand is a demand for tokens under the reduction's budget and policy.
+// demand returns a demand for tokens under the reduction's budget and policy.
 func (r *reduction) demand(tokens uint64) demand {
 	return demand{Tokens: tokens, Budget: r.budget, KeepTurns: r.keepTurns()}
 }
 
-// apply returns what a state shows, from the cache where possible.
+// apply returns the result of a state, from the cache if possible.
 func (p *Pipeline) apply(s State) Result {
 	if !p.incremental(s) {
 		return p.reduce(s)
@@ -107,7 +107,7 @@ func (p *Pipeline) reduce(s State) Result {
 	return now
 }
 
-// batch moves the rules by age up to the head if a batch is due.
+// batch evaluates the rules by age at the head if a batch is due.
 func (r *reduction) batch(now Result) Result {
 	if now.State.EvictedAsOf >= r.conv.head || r.ended() != nil {
 		return now
@@ -127,7 +127,7 @@ func (r *reduction) batch(now Result) Result {
 	return candidate
 }
 
-// aged is what the state at the start shows with the rules by age moved up to the head.
+// aged returns the result of the state at the start with the rules by age evaluated at the head.
 func (r *reduction) aged(s State) Result {
 	if r.evicted == nil {
 		candidate := r.apply(r.evict(s))
@@ -136,7 +136,7 @@ func (r *reduction) aged(s State) Result {
 	return *r.evicted
 }
 
-// evict returns the state with the rules by age moved up to the head.
+// evict returns the state with the watermark of the rules by age moved to the head.
 func (r *reduction) evict(s State) State {
 	s.EvictedAsOf, s.EvictedTurn = r.conv.head, r.conv.turns
 	return r.unroot(s, s.CollapsedThrough)
@@ -154,11 +154,10 @@ func (r *reduction) cutAsNeeded(now Result) Result {
 	}
 }
 
-// cut frees what the budget forces, and what it takes to come down to a goal by a strategy. It brings the
-// view, or the tier that is over its cap, down to the fraction of a forced cut, so that the next cut is
-// many turns away. The prefix is rewritten in any case, so evictions that are due are made with it. Where
-// the target is not exceeded and hardly anything could be freed, nothing is: rewriting the prefix for that
-// at every turn would cost more.
+// cut frees as much as the budget forces, and as much as the goal needs, by a strategy. It brings the view, or the
+// tier that is over its cap, down to the fraction of a forced cut, so that the next cut is many turns away. A cut
+// rewrites the prefix in any case, so it also makes the evictions that are due. If the target is not exceeded and
+// hardly anything could be freed, it does nothing: to rewrite the prefix for that at every turn would cost too much.
 func (r *reduction) cut(start Result, goal uint64, strategy Strategy, why string) Result {
 	stages := slices.DeleteFunc(r.stages(), func(s stage) bool { return s.freer == nil })
 	var asked uint64
@@ -180,7 +179,7 @@ func (r *reduction) cut(start Result, goal uint64, strategy Strategy, why string
 		d.ToSummary = r.ask.Strategy == Summarize
 		now = r.free(s.freer, now, d)
 	}
-	const leastProgress = 10 // a tenth of what was asked for
+	const leastProgress = 10 // a tenth of what was asked
 	if start.View.Tokens() <= r.budget.Target && now.View.Tokens()+asked/leastProgress > start.View.Tokens() {
 		return start
 	}
@@ -188,9 +187,9 @@ func (r *reduction) cut(start Result, goal uint64, strategy Strategy, why string
 	return now
 }
 
-// excess is how many tokens a stage should free of now, the largest of these: what is above the fraction of a
-// forced cut, if the view at the start was over the target or the stage's tier over its cap; what is above
-// the stage's own limits; and what is above the goal.
+// excess returns how many tokens a stage should free of now. It is the largest of three: what is above the fraction
+// of a forced cut, if the view at the start was over the target or the stage's tier over its cap; what is above the
+// stage's own limits; and what is above the goal.
 func (r *reduction) excess(s stage, start, now View, goal uint64, strategy Strategy) uint64 {
 	var excess uint64
 	over := func(before, used, limit, goal uint64) {
@@ -212,7 +211,7 @@ func (r *reduction) excess(s stage, start, now View, goal uint64, strategy Strat
 	return excess
 }
 
-// free applies what a reducer decides on a demand, if that makes the view smaller.
+// free applies the decisions of a reducer for a demand, if they make the view smaller.
 func (r *reduction) free(f freer, now Result, d demand) Result {
 	if d.Tokens == 0 {
 		return now
@@ -231,8 +230,8 @@ func (r *reduction) adopt(now Result, s State) Result {
 	return now
 }
 
-// keepForNext caches what the next reduction starts from, and drops what it has no use for. before is the
-// state that this one started from.
+// keepForNext caches what the next reduction needs, and drops the rest. before is the state from which this reduction
+// started.
 func (r *reduction) keepForNext(before State, now Result) {
 	if before.CollapsedThrough > 0 && now.State.CollapsedThrough > before.CollapsedThrough {
 		r.conv.texts.forget(now.State.CollapsedThrough) // not at a first cut: another fingerprint may still begin there
@@ -241,7 +240,7 @@ func (r *reduction) keepForNext(before State, now Result) {
 	r.conv.cached.keep(r.Pipeline, now.State)
 }
 
-// noteOverCap adds a note where the results exceed their cap and some of them may not be evicted.
+// noteOverCap adds a note if the results exceed their cap and some of them may not be evicted.
 func (r *reduction) noteOverCap(now *Result) {
 	limit, ok := r.budget.Caps[budget.TierToolResults]
 	if !ok {

@@ -19,13 +19,12 @@ type Reminder struct {
 	Tokens  uint64
 }
 
-// Expired reports whether the reminder's time is over when the log holds so many
-// turns.
+// Expired reports whether the reminder's time is over when the log has this many turns.
 func (r Reminder) Expired(turns uint32) bool {
 	return r.TTLTurns != nil && turns-min(turns, r.Turn) >= *r.TTLTurns
 }
 
-// Name is the reminder's dedupe key, or its event's id.
+// Name returns the reminder's dedupe key, or its event's id.
 func (r Reminder) Name() string {
 	if r.DedupeKey != "" {
 		return r.DedupeKey
@@ -33,10 +32,10 @@ func (r Reminder) Name() string {
 	return r.EventID
 }
 
-// ReminderFate is what became of a reminder.
+// ReminderFate says whether a reminder is live, and if not, why.
 type ReminderFate uint8
 
-// What may become of a reminder.
+// The fates of a reminder.
 const (
 	ReminderLive    ReminderFate = iota + 1
 	ReminderExpired              // its time is over
@@ -44,8 +43,8 @@ const (
 	ReminderFolded               // it was dropped with the turns around it; the digest quotes it
 )
 
-// Fates says what became of each reminder when the log holds the given number of turns and the run through
-// event collapsed is dropped. Reminders are oldest first, as from Conversation.Reminders.
+// Fates returns the fate of each reminder when the log has this many turns and the run through event collapsed is
+// dropped. The reminders are oldest first, as from Conversation.Reminders.
 func Fates(all []Reminder, turns uint32, collapsed eventlog.Seq) []ReminderFate {
 	newest := map[string]int{}
 	for i, r := range all {
@@ -69,8 +68,8 @@ func Fates(all []Reminder, turns uint32, collapsed eventlog.Seq) []ReminderFate 
 	return fates
 }
 
-// folded returns the reminders that are dropped with a run whose last group is of the given turn. It
-// ignores later reminders, so that the digest does not change.
+// folded returns the reminders that are dropped with a run whose last group is of this turn. It ignores later
+// reminders, so that the digest does not change.
 func folded(all []Reminder, through eventlog.Seq, turn uint32) []Reminder {
 	n := 0
 	for n < len(all) && all[n].Seq <= through {
@@ -85,7 +84,7 @@ func folded(all []Reminder, through eventlog.Seq, turn uint32) []Reminder {
 	return out
 }
 
-// Pending are the reminders up to event to that are live there, as if the log ended there.
+// Pending returns the reminders that would be live if the log ended at event to.
 func (c *Conversation) Pending(to eventlog.Seq) []Reminder {
 	var turn uint32
 	for _, g := range c.groups {
@@ -106,7 +105,7 @@ func (c *Conversation) Pending(to eventlog.Seq) []Reminder {
 	return out
 }
 
-// quoteReminders quotes the beginnings of as many reminders as fit in limit, the newest ones.
+// quoteReminders quotes the beginnings of the newest reminders: of as many as fit in limit.
 func quoteReminders(all []Reminder, limit uint64, gauge budget.Gauge) []budget.Piece {
 	lines, _ := newestLines(len(all), func(i int) budget.Piece {
 		return gauge.Piece(fmt.Sprintf("- event %d: %s\n", all[i].Seq, quotation(all[i].Body)))
@@ -114,8 +113,8 @@ func quoteReminders(all []Reminder, limit uint64, gauge budget.Gauge) []budget.P
 	return lines
 }
 
-// newestLines are as many of the newest of n lines as fit in limit, after a line that says how many others
-// there are; all says that all fit. A line that would not fit alone does not keep older ones out.
+// newestLines returns as many of the newest of n lines as fit in limit, after a line that says how many others there
+// are; all says that all fit. A line that is too long by itself is skipped, so that older ones may follow.
 func newestLines(n int, line func(int) budget.Piece, what string, limit uint64, gauge budget.Gauge) (lines []budget.Piece, all bool) {
 	from, used, large, which := n, uint64(0), 0, "older"
 	for ; from > 0; from-- {
@@ -139,7 +138,8 @@ func newestLines(n int, line func(int) budget.Piece, what string, limit uint64, 
 	return lines, from+large == 0
 }
 
-// quotation is the beginning of a text in quotes. Most of a text of characters that are written as escapes is cut.
+// quotation returns the beginning of a text in quotes. Of a text whose characters are written as escapes it shows
+// less.
 func quotation(text string) string {
 	for n := quoteBytes; ; n /= 2 {
 		if written := strconv.Quote(ledger.Cut(text, n)); len(written) <= 2*quoteBytes {

@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// cachedResult is the result of a state over the first groups of a conversation. As the log grows, only the
-// new groups are reduced and appended: what the reducers show of a group depends on the state and not on
-// the groups after it (see incremental).
+// cachedResult is the result of a state for the first groups of a conversation. As the log grows, only the new groups
+// are reduced and appended, because the edits of a group depend on the state and not on later groups (see
+// incremental).
 type cachedResult struct {
 	policy  Policy
 	decided *Decided
-	// state is that of the result, without AskedAsOf, which does not change what is shown.
+	// state is the state of the result, without AskedAsOf, which does not change the view.
 	state  State
 	result Result
 	// groups is how many groups of the conversation the result covers.
 	groups int
-	// aged is what the rules by age would do to these groups; nil where that is not known.
+	// aged has what the rules by age would do to these groups; nil if that is unknown.
 	aged *aged
 }
 
-// resultCache holds the results used last, so that a few policies and budgets may alternate.
+// resultCache has the results that were used last, so that a few policies and budgets may alternate.
 type resultCache struct {
 	kept []*cachedResult // newest last
-	// tried are the results of the reduction under way; at its end, the one that it returns is kept.
+	// tried are the results of the current reduction. At its end only the one that it returns is kept.
 	tried []*cachedResult
 }
 
@@ -38,7 +38,7 @@ func (c *resultCache) forget(i int) {
 	c.kept, c.tried = slices.DeleteFunc(c.kept, changes), slices.DeleteFunc(c.tried, changes)
 }
 
-// bytes is about how much memory they take.
+// bytes returns about how many bytes of memory the results take.
 func (c *resultCache) bytes() (n int) {
 	for _, r := range c.kept {
 		n += cachedGroupBytes * r.groups
@@ -46,14 +46,14 @@ func (c *resultCache) bytes() (n int) {
 	return n
 }
 
-// shows reports whether the result is that of a pipeline for a state.
+// shows reports whether this is the result of a pipeline for a state.
 func (r *cachedResult) shows(p *Pipeline, of State) bool {
 	of.AskedAsOf = 0
 	return r.decided == p.digests.decided && reflect.DeepEqual(r.state, of) && reflect.DeepEqual(r.policy, p.policy)
 }
 
-// incremental reports whether what a state shows of a group never depends on the groups after it. With strict
-// rules by age, and with protected results, it does.
+// incremental reports whether the edits of a group under a state never depend on later groups. They do with strict
+// rules by age, and with protected results.
 func (p *Pipeline) incremental(s State) bool {
 	return !p.policy.ToolResults.Strict && p.named == nil && p.retention.protection(s) == nil
 }
@@ -87,7 +87,7 @@ func (c *resultCache) keep(p *Pipeline, s State) {
 	c.kept = c.kept[max(0, len(c.kept)-maxCached):]
 }
 
-// grow reduces and appends the new groups; false where the reduction should stop.
+// grow reduces and appends the new groups; false if the reduction should stop.
 func (r *cachedResult) grow(p *Pipeline, of State) bool {
 	fresh := p.conv.groups[r.groups:]
 	if len(fresh) == 0 {
@@ -114,7 +114,7 @@ func (r *cachedResult) grow(p *Pipeline, of State) bool {
 	return true
 }
 
-// after joins the steps of a stage over a number of groups and over those that came after them.
+// after joins a stage's step for the first groups with its step for the groups after them.
 func (s stage) after(first, then Step, of State) Step {
 	first.TokensBefore += then.TokensBefore
 	first.TokensAfter += then.TokensAfter

@@ -9,13 +9,13 @@ import (
 	"github.com/contextd/contextd/internal/quote"
 )
 
-// retention stubs old tool results: those that the policy's rules by age gave up at the last batch and, under
-// pressure, every result from the oldest on.
+// retention stubs old tool results: those that the policy's rules by age evicted at the last batch and, if tokens
+// must be freed, every result from the oldest on.
 type retention struct {
 	policy ToolResults
 	rules  *rules
 	texts  writer
-	// head and turns are those of the log.
+	// head and turns are the log's.
 	head  eventlog.Seq
 	turns uint32
 	// digests has what callers decided.
@@ -46,8 +46,8 @@ func (r retention) Reduce(v View, s State) (View, Step) {
 // sparedResults counts results that were old enough but stayed, by reason.
 type sparedResults struct{ errors, never, small, rooted int }
 
-// stubByAge stubs the results that the rules by age give up as of the last batch. It goes from the newest
-// group to the oldest, because a rule may keep the last few results of a tool.
+// stubByAge stubs the results that the rules by age evicted at the last batch. It goes from the newest group to the
+// oldest, because a rule may keep the last few results of a tool.
 func (r retention) stubByAge(e *Editor, s State) sparedResults {
 	var left sparedResults
 	if s.EvictedAsOf == 0 {
@@ -83,7 +83,7 @@ func (r retention) stubByAge(e *Editor, s State) sparedResults {
 	return left
 }
 
-// ages applies the rules by age to results, from the newest on.
+// ages applies the rules by age to results, newest first.
 type ages struct {
 	retention
 	state   State
@@ -91,8 +91,8 @@ type ages struct {
 	reasons map[uint32]string // by turns
 }
 
-// count counts the result of a call for the rules, and returns the rule of its tool. counts is false where
-// there is no result, and where it came after the last batch.
+// count counts the result of a call for the rules, and returns the rule of its tool. counts is false if there is no
+// result, or if it came after the last batch.
 func (a *ages) count(call *Call) (rule decidedRule, counts bool) {
 	if call.Interrupted || call.Seq > a.state.EvictedAsOf {
 		return rule, false
@@ -113,8 +113,8 @@ func (a *ages) tooOld(call *Call, rule decidedRule) bool {
 	return rule.Turns > 0 && a.state.EvictedTurn-call.Turn >= rule.Turns
 }
 
-// tooMany reports whether a rule keeps fewer results of the tool than there are newer ones. It is false for a
-// group that may outlast those newer results.
+// tooMany reports whether the tool has at least as many newer results as its rule keeps. It is false for a group that
+// may outlast those newer results.
 func (a *ages) tooMany(g *Group, call *Call, rule decidedRule) bool {
 	return rule.Last > 0 && a.seen[call.Name] > rule.Last && !g.outlasts()
 }
@@ -132,8 +132,8 @@ func (a *ages) reason(call *Call, rule decidedRule) string {
 	return reason
 }
 
-// spares reports whether a result stays whatever its age, and counts the reason in left. With anySize the
-// policy's minimum size is ignored.
+// spares reports whether a result stays whatever its age, and counts the reason in left. With anySize it ignores the
+// policy's minimum size.
 func (r retention) spares(v View, g *Group, call *Call, rule decidedRule, anySize bool, left *sparedResults) bool {
 	switch {
 	case rule.Never && (!rule.named || v.protects(call)): // the last resort may have released a named tool's result
@@ -184,7 +184,7 @@ func (r retention) stubDecided(e *Editor) {
 	}
 }
 
-// heldTokens is the size of those results in a view, shown in full, that may not be evicted.
+// heldTokens returns the size of the results that a view shows in full and that may not be evicted.
 func (r retention) heldTokens(v View) uint64 {
 	var sum uint64
 	for i := range v.items {
@@ -200,7 +200,7 @@ func (r retention) heldTokens(v View) uint64 {
 	return sum
 }
 
-// edited reports whether a result of group i is replaced, wholly or in part.
+// edited reports whether a result of group i is replaced, in full or in part.
 func edited(v View, i int, call *Call) bool {
 	_, ok := v.Edit(i, call.Result, 0)
 	return ok
@@ -233,9 +233,8 @@ func (r retention) Free(v View, s State, d demand) State {
 	return s
 }
 
-// stubOldest moves the watermark State.Through forward, group by group, until enough is freed. A late
-// result is as recent as the groups around it in the log, not as the group of its call: it is stubbed once
-// the watermark reaches it.
+// stubOldest moves the watermark State.Through forward, group by group, until enough is freed. A late result has the
+// age of the groups around it in the log, not of the group of its call: it is stubbed when the watermark reaches it.
 func (r retention) stubOldest(e *Editor, s State, d demand) State {
 	before, reached := e.Tokens(), s.Through(r.Name())
 	var late []lateResults
@@ -268,7 +267,7 @@ type lateResults struct {
 	calls []*Call
 }
 
-// callsAfter are the calls whose results come after an event, in the order of the results.
+// callsAfter returns the calls whose results come after an event, in the order of the results.
 func (g *Group) callsAfter(through eventlog.Seq) []*Call {
 	var late []*Call
 	for c := range g.Calls {

@@ -8,19 +8,18 @@ import (
 	"strings"
 )
 
-// rules find the retention of each tool, once per tool: a policy may have hundreds of long globs, and a log
+// rules finds the retention of each tool. It caches it, because a policy may have hundreds of long globs, and a log
 // many thousand results.
 type rules struct {
 	of ToolResults
-	// globs are the patterns of the policy, the first that matches first.
+	// globs are the patterns of the policy, in the order in which they are tried.
 	globs   []glob
 	decided map[string]decidedRule
-	// never is set where a tool is named whose results are never evicted.
+	// never is set if the policy names a tool whose results are never evicted.
 	never bool
 }
 
-// decidedRule is the retention of a tool. named is set where the policy names the tool or has a glob that
-// matches it.
+// decidedRule is the retention of a tool. named is set if the policy names the tool or has a glob that matches it.
 type decidedRule struct {
 	Retention
 	named bool
@@ -38,7 +37,7 @@ func newRules(t ToolResults) *rules {
 	return r
 }
 
-// rulesOf returns the rules of a policy, cached for as long as the policy stays the same.
+// rulesOf returns the rules of a policy. They are cached as long as the policy stays the same.
 func (c *Conversation) rulesOf(t ToolResults) *rules {
 	if c.rules == nil || c.rules.of.Default != t.Default || !maps.Equal(c.rules.of.ByTool, t.ByTool) {
 		c.rules = newRules(t)
@@ -46,7 +45,7 @@ func (c *Conversation) rulesOf(t ToolResults) *rules {
 	return c.rules
 }
 
-// rule returns the retention of a tool. Once ended returns an error, the result is arbitrary and not cached.
+// rule returns the retention of a tool. If ended returns an error, the result is arbitrary and not cached.
 func (r *rules) rule(tool string, ended func() error) decidedRule {
 	rule, ok := r.decided[tool]
 	if ok {
@@ -73,19 +72,19 @@ func (r *rules) decide(tool string, ended func() error) (rule decidedRule, ok bo
 	return decidedRule{r.of.Default, false}, true
 }
 
-// glob is a pattern of path.Match with what most names can be decided by in time linear
-// in the name. path.Match itself takes the product of both lengths.
+// glob is a pattern of path.Match, with texts by which most names are refused or accepted in time linear in the name.
+// path.Match itself takes time in the product of both lengths.
 type glob struct {
 	pattern string
-	// prefix is what every match begins with, suffix what it ends with, and between are
-	// texts that it has one after the other, none over another.
+	// prefix is the beginning of every match, suffix its end, and between are texts that it has in this order without
+	// overlaps.
 	prefix, suffix string
 	between        []string
-	// bytes is the least that a match takes.
+	// bytes is the length of the shortest match.
 	bytes int
-	// stars is set where the pattern is nothing but stars and those texts.
+	// stars is set if the pattern has nothing but stars and these texts.
 	stars bool
-	// none is set where the pattern is wrong, so that nothing matches.
+	// none is set if the pattern is invalid, so that nothing matches.
 	none bool
 }
 
@@ -101,7 +100,7 @@ func compileGlob(pattern string) glob {
 		case '?':
 			texts, one = append(texts, ""), true
 		case '[':
-			// A class is one character; where it ends need not be known for that.
+			// A class matches one character. Where the class ends in the pattern does not matter.
 			one, class = true, true
 			texts = append(texts, "")
 		case '\\':

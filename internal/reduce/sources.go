@@ -6,10 +6,10 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// sources records which events the groups are made of.
+// sources records of which events the groups are made.
 type sources struct {
 	ranges eventlog.Ranges
-	// shared maps an event to the indexes of its groups where there are several.
+	// shared maps an event to the indexes of its groups, if it has several.
 	shared map[eventlog.Seq][]int
 }
 
@@ -25,14 +25,14 @@ func (s *sources) add(seq eventlog.Seq, groups []int) {
 	}
 }
 
-// Events are the events that the groups are made of. The slice must not be changed, and is valid until the
+// Events returns the events of which the groups are made. The caller must not change the slice. It is valid until the
 // next Append.
 func (c *Conversation) Events() eventlog.Ranges { return c.sources.ranges }
 
 // SharesEvents reports whether any event is a part of several groups.
 func (c *Conversation) SharesEvents() bool { return len(c.sources.shared) > 0 }
 
-// Shared returns the groups that an event is a part of; none where it is only one.
+// Shared returns the groups of which an event is a part; nil if it is a part of only one.
 func (c *Conversation) Shared(seq eventlog.Seq) []*Group {
 	at := c.sources.shared[seq]
 	groups := make([]*Group, len(at))

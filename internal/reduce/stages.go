@@ -9,14 +9,14 @@ import (
 // stage is a reducer's place in the pipeline.
 type stage struct {
 	reducer
-	// freer is the reducer where a forced cut asks it for tokens; nil otherwise.
+	// freer is the reducer, if a forced cut asks it for tokens; otherwise nil.
 	freer freer
-	// tier is the part of the view that the reducer makes smaller; it is asked for tokens when the tier is
+	// tier is the part of the view that the reducer makes smaller. The reducer is asked for tokens if the tier is
 	// over its cap.
 	tier budget.Tier
-	// strategies are those of Ask that use the reducer.
+	// strategies are the values of Ask.Strategy that use the reducer.
 	strategies []Strategy
-	// excess is by how many tokens a view is over the reducer's own limits; nil if it has none.
+	// excess returns by how many tokens a view is over the reducer's own limits; nil if it has none.
 	excess func(View, budget.Budget) uint64
 }
 
@@ -37,7 +37,7 @@ func (s stage) serves(strategy Strategy) bool {
 	return strategy == "" || slices.Contains(s.strategies, strategy)
 }
 
-// run has the reducer show its decisions, and measures it.
+// run applies the reducer's decisions, and measures how many tokens that frees.
 func (s stage) run(v View, state State) (View, Step) {
 	out, step := s.Reduce(v, state)
 	step.Reducer = s.Name()

@@ -9,13 +9,13 @@ import (
 	"github.com/contextd/contextd/internal/quote"
 )
 
-// Summary is a text that replaces the front of a conversation. Summaries are written in the background; a
-// pipeline only chooses among those that it is given.
+// Summary is a text that replaces the oldest groups of a conversation. A pipeline writes none: it chooses among those
+// that it is given.
 type Summary struct {
 	ID string
-	// Through is the last event that it covers: it covers every group that begins up to there.
+	// Through is the last event of the summarised span: the summary covers every group that begins up to it.
 	Through eventlog.Seq
-	// By is who wrote it.
+	// By is the name of who wrote it.
 	By   string
 	Text string
 }
@@ -48,8 +48,8 @@ func (all summaries) byID(id string) Summary {
 	return Summary{}
 }
 
-// newest is the summary that covers most among those that end by event through and fit limit; zero if there
-// is none.
+// newest returns the summary that covers most, of those that end at event through or before and fit limit; zero if
+// there is none.
 func (all summaries) newest(through eventlog.Seq, limit uint64, gauge budget.Gauge) Summary {
 	var best Summary
 	for _, s := range all {

@@ -9,11 +9,10 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Span is a stretch of the log to be summarised: every group that begins in From..To, without anchored and
-// pinned ones.
+// Span is a part of the log to summarise: every group that begins in From..To, without the anchor and pinned groups.
 type Span struct {
 	From, To eventlog.Seq
-	// Extends is the id of a summary that covers the front of the span; empty if none does.
+	// Extends is the id of a summary that covers the first groups of the span; empty if none does.
 	Extends string
 	// Leaves is the size, in tokens, of what a compaction cannot drop.
 	Leaves uint64
@@ -22,13 +21,12 @@ type Span struct {
 const (
 	// leastNewShare is how much a summary must cover beyond the one that it extends, as a part of the target.
 	leastNewShare = 0.1
-	// enoughCovered: where the newest summary covers this part of what is about to be dropped, no other is
-	// made.
+	// enoughCovered is the part of the groups to drop that the newest summary must cover so that no other is made.
 	enoughCovered = 0.75
 )
 
-// Propose says what to summarise so that a summary is ready at the next cut, once the context has passed
-// Collapse.StartAt of the target. The span ends where that cut would end if the view grew to the size at
+// Propose returns the span to summarise so that a summary is ready at the next cut. It does so only when the context
+// has passed Collapse.StartAt of the target. The span ends where the cut would end if the view grew to the size at
 // which cuts begin and results were evicted first. ok is false while there is nothing to do.
 func (p *Pipeline) Propose(b budget.Budget, now Result, ask Ask) (span Span, ok bool) {
 	r := p.newReduction(b, ask)
@@ -50,10 +48,10 @@ func (p *Pipeline) Propose(b budget.Budget, now Result, ask Ask) (span Span, ok 
 	return span, ok
 }
 
-// SpanFor says what to summarise for a caller's compaction: what must be dropped to bring the view of a
-// state down to ask.Goal or, where that is 0, all that may be dropped. If a summary that serves exists
-// already, it is returned as ready; if nothing can be dropped, nothing says why. own says that the caller
-// brings the text, so that no existing summary serves.
+// SpanFor returns the span to summarise for a caller's compaction: the groups that must be dropped to bring the view
+// of a state down to ask.Goal or, if that is 0, all that may be dropped. If an existing summary is good enough, it is
+// returned as ready; if nothing can be dropped, nothing says why. own says that the caller has a text of its own, so
+// that no existing summary is used.
 func (p *Pipeline) SpanFor(b budget.Budget, s State, ask Ask, own bool) (span Span, ready Summary, nothing string) {
 	d, err := p.decide(b, s, ask)
 	if err != nil {
@@ -110,7 +108,7 @@ func (r *reduction) spanFor(now Result, goal uint64) (span Span, ok bool) {
 	return span, r.Worth(r.budget, span)
 }
 
-// Worth reports whether a span holds enough beyond the summary that it extends for a summary that nobody
+// Worth reports whether a span has enough tokens, beyond the summary that it extends, for a summary that no caller
 // asked for.
 func (p *Pipeline) Worth(b budget.Budget, span Span) bool {
 	var fresh uint64
@@ -126,8 +124,8 @@ func (p *Pipeline) Worth(b budget.Budget, span Span) bool {
 	return false
 }
 
-// FreshAfter is the newest event such that the groups between it and event to hold enough for a summary
-// that nobody asked for; 0 if all groups up to there do not.
+// FreshAfter returns the newest event for which the groups between it and event to have enough tokens for a summary
+// that no caller asked for; 0 if all groups up to event to do not.
 func (p *Pipeline) FreshAfter(b budget.Budget, to eventlog.Seq) eventlog.Seq {
 	var fresh uint64
 	for i, g := range slices.Backward(p.conv.groups[:p.conv.after(to)]) {
@@ -141,7 +139,7 @@ func (p *Pipeline) FreshAfter(b budget.Budget, to eventlog.Seq) eventlog.Seq {
 	return 0
 }
 
-// SummaryTokens is how many tokens a summary, as it is quoted, may take under a budget.
+// SummaryTokens returns how many tokens a summary, as it is quoted, may take under a budget.
 func (p *Pipeline) SummaryTokens(b budget.Budget) uint64 {
 	return min(b.Share(p.policy.Collapse.SummaryShare), p.digests.proseLimit(b))
 }
@@ -151,11 +149,12 @@ func (p *Pipeline) SummaryTokensFor(b budget.Budget, ask Ask) uint64 {
 	return min(p.SummaryTokens(b), p.digests.proseLimit(p.newReduction(b, ask).sized()))
 }
 
-// QuotableTokens is the size, in tokens, above which no summary is quoted under a budget, whoever wrote it.
+// QuotableTokens returns the size, in tokens, above which no summary is quoted in full under a budget, whoever wrote
+// it.
 func (p *Pipeline) QuotableTokens(b budget.Budget) uint64 { return p.digests.proseLimit(b) }
 
-// closedThrough is the last event, up to through, that divides no group: all groups that begin up to it
-// also end by then.
+// closedThrough returns the last event, up to through, that divides no group: all groups that begin up to it also end
+// up to it.
 func (p *Pipeline) closedThrough(through eventlog.Seq) eventlog.Seq {
 	groups, ends := p.conv.groups, p.conv.endsOfAll()
 	for i := p.conv.after(through) - 1; i >= 0 && !p.conv.needs(i); i-- {
@@ -166,7 +165,7 @@ func (p *Pipeline) closedThrough(through eventlog.Seq) eventlog.Seq {
 	return 0
 }
 
-// endsOfAll has for each group the last event among those of this and all earlier groups.
+// endsOfAll returns for each group the last event of this and all earlier groups.
 func (c *Conversation) endsOfAll() []eventlog.Seq {
 	for i := len(c.ends); i < len(c.groups); i++ {
 		end := c.groups[i].Last
@@ -178,13 +177,13 @@ func (c *Conversation) endsOfAll() []eventlog.Seq {
 	return c.ends
 }
 
-// after is the index of the first group that begins after an event.
+// after returns the index of the first group that begins after an event.
 func (c *Conversation) after(seq eventlog.Seq) int {
 	return sort.Search(len(c.groups), func(i int) bool { return c.groups[i].First > seq })
 }
 
-// Span returns the groups that begin in after+1..to, without those that no run drops. The groups are
-// immutable; the slice is the caller's.
+// Span returns the groups that begin in after+1..to, without those that no run drops. The groups are immutable; the
+// caller owns the slice.
 func (c *Conversation) Span(after, to eventlog.Seq) []*Group {
 	c.lend()
 	return slices.Collect(c.spanned(after, to))
@@ -201,7 +200,7 @@ func (c *Conversation) spanned(after, to eventlog.Seq) iter.Seq[*Group] {
 	}
 }
 
-// firstIn is the first event of the first group of a span; 0 if the span has no group.
+// firstIn returns the first event of the first group of a span; 0 if the span has no group.
 func (c *Conversation) firstIn(after, to eventlog.Seq) eventlog.Seq {
 	for g := range c.spanned(after, to) {
 		return g.First
@@ -209,8 +208,7 @@ func (c *Conversation) firstIn(after, to eventlog.Seq) eventlog.Seq {
 	return 0
 }
 
-// Record returns what contextd itself writes about a span, within the shares of a target: the ledger of its
-// calls and the index of its names.
+// Record returns the ledger of a span's calls and the index of its names, as a digest for a target has them.
 func (p *Pipeline) Record(span Span, target uint64) (calls, index string) {
 	m := newDigestMemo(p.conv.gauge)
 	for g := range p.conv.spanned(0, span.To) {

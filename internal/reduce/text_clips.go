@@ -7,17 +7,17 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// clipLimits finds the tightest of many clips that hold at an event. The last resort may make
-// one for each message of a long log.
+// clipLimits finds the tightest clip at an event quickly, because the last resort may make a clip for each message of
+// a long log.
 type clipLimits struct {
 	few []Clip
-	// starts are the events after which another limit holds, ascending, and limits those from
-	// each of them to the next; 0 is none.
+	// starts are the events after which the limit changes, ascending. limits has the limit from each of them to the
+	// next; 0 is none.
 	starts []eventlog.Seq
 	limits []uint64
 }
 
-// fewClips are looked through one by one: that allocates nothing.
+// fewClips is the most clips that are compared one by one, which allocates nothing.
 const fewClips = 16
 
 func limitsOf(clips []Clip) clipLimits {
@@ -59,7 +59,7 @@ func limitsOf(clips []Clip) clipLimits {
 	return l
 }
 
-// at is the tightest limit at an event; 0 is none.
+// at returns the tightest limit at an event; 0 is none.
 func (l clipLimits) at(seq eventlog.Seq) uint64 {
 	if l.starts == nil {
 		return tightest(0, l.few, seq)
@@ -71,7 +71,7 @@ func (l clipLimits) at(seq eventlog.Seq) uint64 {
 	return l.limits[i-1]
 }
 
-// clipsOf returns clips of the texts of one group. They cover no other event, as an event between may hold
+// clipsOf returns clips of the texts of one group. They cover no other event, because an event in between may have
 // the text of another group.
 func clipsOf(g *Group, limit uint64) []Clip {
 	var clips []Clip
@@ -85,8 +85,8 @@ func clipsOf(g *Group, limit uint64) []Clip {
 	return clips
 }
 
-// clipLevel is the size to which each text must be cut for the groups, with the media that they show, to take
-// limit tokens together.
+// clipLevel returns the size to which each text of some groups must be cut so that the groups together, including the
+// media that they show, take limit tokens.
 func clipLevel(groups []*Group, media clipLimits, limit uint64) uint64 {
 	var texts []uint64
 	var rest uint64

@@ -11,7 +11,7 @@ import (
 	"github.com/contextd/contextd/internal/quote"
 )
 
-// writer writes the texts that replace reduced blocks. recall is the tool by which the model can get them
+// writer writes the texts that replace reduced blocks. recall is the tool with which the model can get the blocks
 // back.
 type writer struct {
 	*texts
@@ -22,19 +22,19 @@ type writer struct {
 // and count them again. A text depends on its textKey alone, not on the rest of the policy or the budget.
 type texts struct {
 	gauge budget.Gauge
-	// stubs serve any budget; clips are bounded apart, as each budget may need its own.
+	// stubs are for any budget. clips have a bound of their own, because each budget may need others.
 	stubs, clips keptTexts
 	lines        map[eventlog.Place]budget.Lines // the counted lines of results that were clipped
 	lineBytes    int
 }
 
-// keptTexts are texts, and about how much memory they take.
+// keptTexts are cached texts, and about how much memory they take.
 type keptTexts struct {
 	made  map[textKey]budget.Piece
 	bytes int
 }
 
-// textKey is everything that a text depends on.
+// textKey has everything that a text depends on.
 type textKey struct {
 	seq   eventlog.Seq
 	block int
@@ -74,7 +74,7 @@ func (k *keptTexts) forget(through eventlog.Seq) {
 	}
 }
 
-// forget drops what is cached for blocks up to an event, as these were dropped from the context.
+// forget drops the cached texts for blocks up to an event, because these blocks were dropped from the context.
 func (t *texts) forget(through eventlog.Seq) {
 	t.stubs.forget(through)
 	t.clips.forget(through)
@@ -89,8 +89,7 @@ func (t *texts) forget(through eventlog.Seq) {
 // clipPart says that clips may take a quarter of the bound.
 const clipPart = 4
 
-// bound clears the cache where it takes more than the given memory. Stubs and lines seldom take as much as
-// the blocks that they are of.
+// bound clears the cache if it takes more than bytes of memory. Stubs and lines seldom take as much as their blocks.
 func (t *texts) bound(bytes int) {
 	if t.stubs.bytes+t.lineBytes > bytes {
 		clear(t.stubs.made)
@@ -103,14 +102,14 @@ func (t *texts) bound(bytes int) {
 	}
 }
 
-// bytes is about how much memory the texts take.
+// bytes returns about how much memory the texts take.
 func (t *texts) bytes() int { return t.stubs.bytes + t.clips.bytes + t.lineBytes }
 
 // namesPart says that the names next to an outline may take half of the outline's size.
 const namesPart = 2
 
-// stub returns the pointer line of an evicted result, an outline of at most
-// outlineTokens, and the names that the outline does not hold.
+// stub returns the pointer line of an evicted result, an outline of at most outlineTokens, and names that are not in
+// the outline.
 func (t writer) stub(call *Call, outlineTokens uint64) budget.Piece {
 	key := textKey{seq: call.Seq, block: call.Block, kind: Stubbed, limit: outlineTokens, recall: t.recall}
 	if s, ok := t.stubs.made[key]; ok {
@@ -138,7 +137,7 @@ func (t writer) duplicate(call, later *Call) budget.Piece {
 // longestMIMEType is how many bytes of a type are shown.
 const longestMIMEType = 64
 
-// described is the text that replaces media or a provider block.
+// described returns the text that replaces media or a provider block.
 func (t writer) described(b Block) budget.Piece {
 	what := "a block of the provider's own"
 	if m, ok := b.Block.(eventlog.Media); ok {
@@ -166,7 +165,7 @@ func (t writer) clip(call *Call, tokens, limit uint64, c Clipping) (budget.Piece
 	return t.cut(key, call.Body, tokens, lines, t.recall.Result(call))
 }
 
-// clipText does the same for a text block.
+// clipText is clip for a text block.
 func (t writer) clipText(b Block, text string, limit uint64) (budget.Piece, bool) {
 	key := textKey{seq: b.Seq, block: b.Index, kind: Clipped, limit: limit, recall: t.recall}
 	return t.cut(key, text, b.Tokens, nil, t.recall.Pointer(b.Seq, b.Index))
@@ -184,17 +183,17 @@ func (t *texts) cut(key textKey, text string, tokens uint64, lines budget.Lines,
 // cutter keeps the head and the tail of a text within a limit of tokens.
 type cutter struct {
 	gauge budget.Gauge
-	// head and tail are the most tokens of each end that stay; with both 0 they share the limit two to one.
+	// head and tail are the most tokens that stay of each end. With both 0 the ends share the limit two to one.
 	head, tail uint64
-	// names is how many tokens the names may take that occur only in the gap.
+	// names is the most tokens of names that occur only in the gap.
 	names uint64
 	// lines are the counted lines of the text; with nil each attempt is counted again.
 	lines budget.Lines
 }
 
-// cut returns text shortened to at most limit tokens, with a note in the gap that says, by back, how to get
-// the whole. It cuts between lines where a line end is near, else between runes. ok is false if text fits
-// already, or if limit is too small for a clip.
+// cut returns text shortened to at most limit tokens. A note in the gap says with back how to get the whole text. It
+// cuts between lines if a line end is near, else between runes. ok is false if text fits already, or if limit is too
+// small for a clip.
 func (c cutter) cut(text string, tokens, limit uint64, back string) (short budget.Piece, ok bool) {
 	if tokens <= limit || len(text) == 0 {
 		return short, false
@@ -204,8 +203,7 @@ func (c cutter) cut(text string, tokens, limit uint64, back string) (short budge
 	if kept == 0 {
 		head, tail, kept = 2, 1, bare
 	}
-	// The first guess takes the text's own bytes per token; each further one is
-	// smaller by a fifth, so the loop ends.
+	// The first guess uses the text's own bytes per token. Each further one is smaller by a fifth, so the loop ends.
 	room := uint64(len(text)) * kept / tokens
 	for room > 0 {
 		headEnd := lineEnd(text, int(room*head/(head+tail)))
@@ -228,7 +226,7 @@ func (c cutter) cut(text string, tokens, limit uint64, back string) (short budge
 	return short, false
 }
 
-// without is the text with text[from:to] replaced by a note that lists names; empty where that is over limit.
+// without returns the text with text[from:to] replaced by a note that lists names; empty if that is over limit.
 func (c cutter) without(text string, from, to int, names, back string, limit uint64) (short budget.Piece) {
 	head, ok := c.lines.UpTo(from + 1) // the note begins with the break that ends the line
 	tail, whole := c.lines.UpTo(to)

@@ -2,10 +2,10 @@ package reduce
 
 import "fmt"
 
-// thinking omits reasoning that is old enough as of the last batch, and bound reasoning that no longer follows
-// what it followed. Sealed reasoning is omitted for its age only where its provider allows it, and then the
-// whole of a message or nothing: Anthropic lets a request omit the thinking of turns before the last user
-// message, as they are in no open tool-use loop.
+// thinking omits reasoning that was old enough at the last batch, and bound reasoning before which something changed.
+// It omits sealed reasoning for its age only if the provider permits that, and then all of a message or nothing.
+// Anthropic permits requests to omit the thinking of turns before the last user message, because these are in no open
+// tool-use loop.
 type thinking struct{ policy Thinking }
 
 func (thinking) Name() string { return "thinking" }

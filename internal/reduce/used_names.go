@@ -22,8 +22,8 @@ func nameHash(name string) uint32 {
 	return h.Sum32()
 }
 
-// NamesOf are the hashes, ascending, of the ids that stretch n of the log uses, and the last event of the
-// stretch. n begins at 0. ok is false where the stretch is not complete yet or was not read.
+// NamesOf returns the hashes, ascending, of the ids that stretch n of the log uses, and the stretch's last event. The
+// first stretch is 0. ok is false if the stretch is not complete yet or was not read.
 func (c *Conversation) NamesOf(n int) (hashes []uint32, last eventlog.Seq, ok bool) {
 	last = eventlog.Seq(n+1) * namesEvery
 	if last > c.head || c.begun != nil {
@@ -36,7 +36,7 @@ func (c *Conversation) NamesOf(n int) (hashes []uint32, last eventlog.Seq, ok bo
 	return hashes, last, true
 }
 
-// namesAfterStretches are the hashes, ascending, of the ids used after the last complete stretch.
+// namesAfterStretches returns the hashes, ascending, of the ids used after the last complete stretch.
 func (c *Conversation) namesAfterStretches() []uint32 {
 	var hashes []uint32
 	for _, u := range c.names[c.nameAfter(eventlog.Seq(Stretches(c.head))*namesEvery):] {
@@ -46,10 +46,10 @@ func (c *Conversation) namesAfterStretches() []uint32 {
 	return hashes
 }
 
-// Stretches is how many complete stretches of NamesOf a log with a head has.
+// Stretches returns how many complete stretches a log with this head has; see NamesOf.
 func Stretches(head eventlog.Seq) int { return int(head / namesEvery) }
 
-// nameAfter is the index of the first name that was used after an event.
+// nameAfter returns the index of the first name that was used after an event.
 func (c *Conversation) nameAfter(seq eventlog.Seq) int {
 	i, _ := slices.BinarySearchFunc(c.names, seq, func(u usedName, seq eventlog.Seq) int {
 		if u.seq <= seq {
@@ -60,9 +60,9 @@ func (c *Conversation) nameAfter(seq eventlog.Seq) int {
 	return i
 }
 
-// noteNames records the ids that a message is the first to use. An id that was used before the checkpoint
-// makes the conversation incomplete: the message belongs to a group that was not read, or its call must be
-// numbered after an older one.
+// noteNames records the ids that a message is the first to use. An id that was used before the checkpoint makes the
+// conversation incomplete, because the message belongs to a group that was not read, or because its call must be
+// numbered after an older call with the id.
 func (c *Conversation) noteNames(e eventlog.Event, m *eventlog.Message) {
 	note := func(name string) {
 		h := nameHash(name)

@@ -9,41 +9,38 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// View is an immutable sequence of groups with the edits of each. The zero value is empty. Groups are in
-// the order of the log; anchored and pinned groups stay where they are when the run around them is
-// collapsed.
+// View is an immutable sequence of groups, in the order of the log, with the edits of each. The zero value is empty.
+// When a run is collapsed, the anchor and pinned groups in it stay where they are.
 type View struct {
 	gauge  budget.Gauge
 	items  []item
 	digest Digest
-	// digestAt is the index in items that the digest comes before.
+	// digestAt is the index of the item before which the digest comes.
 	digestAt int
 	// human is the group with the newest words of a human; nil if there is none.
 	human *Group
-	// opens is the first event of the group with the first user message; 0 if there is
-	// none.
+	// opens is the first event of the group with the first message of the user's role; 0 if there is none.
 	opens  eventlog.Seq
 	tokens uint64
-	// protection are the results that no verb replaces; with nil only pinned groups are safe.
+	// protection has the results that no verb evicts; nil protects only pinned groups.
 	protection *protection
-	// recall is the tool by which the model gets back what is not shown.
+	// recall is the tool with which the model can get back what is not shown.
 	recall Recall
-	// ended returns why computations on the view should stop, as its caller needs it no more; nil if
-	// they never should.
+	// ended returns why computations on the view should stop; it is nil if they never should.
 	ended func() error
 }
 
-// Until returns the view such that computations on it stop with the error of ctx.
+// Until returns a view on which computations stop, with ctx's error, when ctx ends.
 func (v View) Until(ctx context.Context) View {
 	v.ended = ctx.Err
 	return v
 }
 
-// Recall is the tool by which the model gets back what the view does not show.
+// Recall returns the tool with which the model can get back what the view does not show.
 func (v View) Recall() Recall { return v.recall }
 
-// Ended returns why computations on the view should stop; nil if they should go on. A result computed
-// once it returns an error is incomplete and must be discarded.
+// Ended returns why computations on the view should stop; nil if they should go on. If it returns an error, results
+// computed on the view may be incomplete and must be discarded.
 func (v View) Ended() error {
 	if v.ended == nil {
 		return nil
@@ -53,15 +50,15 @@ func (v View) Ended() error {
 
 // Digest replaces the groups that were dropped from the view.
 type Digest struct {
-	// Through is the last event of the newest group that was dropped; 0 if none was.
+	// Through is the event through which groups were dropped; 0 if none was.
 	Through eventlog.Seq
 	Text    string
 	Tokens  uint64 // with the message's overhead
-	// SummaryTokens is what the summary takes of them.
+	// SummaryTokens is the part of Tokens that the summary takes.
 	SummaryTokens uint64
-	// Groups, Messages and Calls are how many were dropped.
+	// Groups, Messages and Calls are how many of each were dropped.
 	Groups, Messages, Calls int
-	// RawTokens is what they measured in full.
+	// RawTokens is the size of the dropped groups in full.
 	RawTokens uint64
 }
 
@@ -73,7 +70,7 @@ func (d *Digest) add(g *Group) {
 	d.RawTokens += g.Tokens
 }
 
-// remove takes back add: the group is not dropped after all.
+// remove undoes add for a group that is not dropped after all.
 func (d *Digest) remove(g *Group) {
 	d.Groups--
 	d.Messages -= len(g.Messages)
@@ -86,11 +83,11 @@ type item struct {
 	group  *Group
 	edits  []Edit
 	tokens uint64
-	// dropped replaces the whole group; nil if it is shown.
+	// dropped replaces the whole group; nil if the group is shown.
 	dropped *Dropped
 }
 
-// Dropped replaces a group that was dropped by itself, where it was.
+// Dropped replaces a single group that was dropped, in the same place.
 type Dropped struct {
 	// Text names the calls of the group; empty if it made none.
 	Text    string
@@ -99,7 +96,7 @@ type Dropped struct {
 	tokens  uint64 // with the message's overhead
 }
 
-// EditKind says what was done to a block.
+// EditKind is the kind of an edit.
 type EditKind uint8
 
 // The kinds of edit.
@@ -110,7 +107,7 @@ const (
 	Redacted                     // the body is replaced by an audit pointer
 )
 
-// Edit is a block that is not rendered as the log has it.
+// Edit describes a block that is not rendered as it is in the log.
 type Edit struct {
 	Kind           EditKind
 	Message, Block int // indexes in the group
@@ -139,8 +136,8 @@ func NewView(gauge budget.Gauge, groups []*Group) View {
 	return v
 }
 
-// anchorEnd is the index after the groups up to event through that belong to the anchor, and after the
-// first user message, whoever wrote it: so the index stays the same where a human speaks only later.
+// anchorEnd returns the index after the groups up to event through that belong to the anchor or have the first
+// message of the user's role. So the index stays the same if the first human message comes later.
 func (v View) anchorEnd(through eventlog.Seq) int {
 	end := 0
 	for i := range v.items {
@@ -154,14 +151,14 @@ func (v View) anchorEnd(through eventlog.Seq) int {
 	return end
 }
 
-// Spared reports whether group i stays under every policy: it is in the anchor, pinned, or has the newest
-// words of a human.
+// Spared reports whether group i stays under every policy, because it is in the anchor, is pinned, or has a human's
+// newest words.
 func (v View) Spared(i int) bool {
 	g := v.items[i].group
 	return g.Anchor || g.Pinned || g == v.human
 }
 
-// InForce reports whether group i is the newest standing one of its name.
+// InForce reports whether group i is the newest standing group of its name.
 func (v View) InForce(i int) bool {
 	name := v.items[i].group.Standing
 	return name != "" && !slices.ContainsFunc(v.items[i+1:], func(it item) bool { return it.group.Standing == name })
@@ -180,13 +177,13 @@ func (v View) AllInForce() []bool {
 	return is
 }
 
-// Tokens is the size of everything in the view, the digest included.
+// Tokens returns the size of the view, including the digest.
 func (v View) Tokens() uint64 { return v.tokens }
 
-// Len is how many groups are in the view.
+// Len returns how many groups are in the view.
 func (v View) Len() int { return len(v.items) }
 
-// Messages is how many messages are in the view, that of the digest included.
+// Messages returns how many messages are in the view, including the digest's.
 func (v View) Messages() int {
 	n := 0
 	if v.digest.Through > 0 {
@@ -215,16 +212,16 @@ func (v View) Groups() []*Group {
 	return all
 }
 
-// GroupTokens is the size of group i after its edits.
+// GroupTokens returns the size of group i after its edits.
 func (v View) GroupTokens(i int) uint64 { return v.items[i].tokens }
 
 // Dropped returns what replaces group i, or nil if it is shown.
 func (v View) Dropped(i int) *Dropped { return v.items[i].dropped }
 
-// Edits returns what was done to group i; the slice must not be changed.
+// Edits returns the edits of group i. The caller must not change the slice.
 func (v View) Edits(i int) []Edit { return v.items[i].edits }
 
-// Edit returns what was done to a block of group i, if anything.
+// Edit returns the edit of a block of group i, if it has one.
 func (v View) Edit(i, message, block int) (Edit, bool) {
 	edits := v.items[i].edits
 	if at, ok := findEdit(edits, message, block); ok {
@@ -233,7 +230,7 @@ func (v View) Edit(i, message, block int) (Edit, bool) {
 	return Edit{}, false
 }
 
-// findEdit is where the edit of a block is among those of a group, or would be.
+// findEdit returns the index at which a group's edits have the edit of a block, or would have it.
 func findEdit(edits []Edit, message, block int) (at int, ok bool) {
 	if n := len(edits); n > 0 && edits[n-1].Message < message {
 		return n, false // most are made in their order
@@ -247,7 +244,7 @@ func findEdit(edits []Edit, message, block int) (at int, ok bool) {
 // before which it comes.
 func (v View) Digest() (Digest, int) { return v.digest, v.digestAt }
 
-// TierTokens splits the view's size by tier.
+// TierTokens returns the view's size by tier.
 func (v View) TierTokens() map[budget.Tier]uint64 {
 	tiers := v.TierTokensFrom(0)
 	tiers[budget.TierSummary] = v.digest.Tokens
@@ -274,7 +271,7 @@ func (v View) TierTokensFrom(first int) map[budget.Tier]uint64 {
 	return tiers
 }
 
-// resultTokens is the size of the item's tool messages after edits.
+// resultTokens returns the size of the item's tool messages after its edits.
 func (it *item) resultTokens() uint64 {
 	var sum uint64
 	for m := range it.group.Messages {
@@ -290,7 +287,7 @@ func (it *item) resultTokens() uint64 {
 	return sum
 }
 
-// lastBefore is the last event before group i, or of the view if there is none.
+// lastBefore returns the event before group i, or the last event of the view if there is no group i.
 func (v View) lastBefore(i int) eventlog.Seq {
 	if i < len(v.items) {
 		return v.items[i].group.First - 1
@@ -302,7 +299,7 @@ func (v View) lastBefore(i int) eventlog.Seq {
 	return last
 }
 
-// lastTurn is the turn of the newest group.
+// lastTurn returns the turn of the newest group.
 func (v View) lastTurn() uint32 {
 	if len(v.items) == 0 {
 		return 0
@@ -310,7 +307,7 @@ func (v View) lastTurn() uint32 {
 	return v.items[len(v.items)-1].group.Turn
 }
 
-// tokensOf is the size of some of the groups after their edits.
+// tokensOf returns the size of some of the groups after their edits.
 func (v View) tokensOf(which func(*Group) bool) uint64 {
 	var sum uint64
 	for i := range v.items {
@@ -321,20 +318,21 @@ func (v View) tokensOf(which func(*Group) bool) uint64 {
 	return sum
 }
 
-// beforeTurns is the last event before the newest keep turns, but at least before the newest one. Only the
-// last resort goes beyond it.
+// beforeTurns returns the last event before the newest keep turns, or before the newest one if keep is 0. Only the
+// last resort drops groups after it.
 func (v View) beforeTurns(keep uint32) eventlog.Seq {
 	return v.beforeFirst(func(g *Group) bool { return !g.Pinned && v.lastTurn()-g.Turn < max(keep, 1) })
 }
 
-// lateAfter is the last event before the newest keep turns, pinned ones included: a late result that came
-// after it is as new as those turns. It is at least 1, because 0 as State.LateAfter keeps no late result, and
-// none can be the first event.
+// lateAfter returns the last event before the newest keep turns, including pinned ones: a late result after it is as
+// new as these turns. It is at least 1, because a State.LateAfter of 0 keeps no late result, and event 1 cannot be
+// one.
 func (v View) lateAfter(keep uint32) eventlog.Seq {
 	return max(1, v.beforeFirst(func(g *Group) bool { return v.lastTurn()-g.Turn < max(keep, 1) }))
 }
 
-// beforeFirst is the last event before the first group outside the anchor for which of is true.
+// beforeFirst returns the last event before the first group outside the anchor for which the function of returns
+// true.
 func (v View) beforeFirst(of func(*Group) bool) eventlog.Seq {
 	for i := range v.items {
 		if g := v.items[i].group; !g.Anchor && of(g) {
@@ -344,8 +342,8 @@ func (v View) beforeFirst(of func(*Group) bool) eventlog.Seq {
 	return v.lastBefore(max(v.Len()-1, 0)) // the newest group stays in any case
 }
 
-// LastUser is the index of the newest user group in the view, or -1: the turns after it belong to the
-// open tool-use loop.
+// LastUser returns the index of the newest user group in the view, or -1. The turns after it are the open tool-use
+// loop.
 func (v View) LastUser() int {
 	for i := len(v.items) - 1; i >= 0; i-- {
 		if v.items[i].group.Kind == KindUser {
@@ -355,8 +353,8 @@ func (v View) LastUser() int {
 	return -1
 }
 
-// loopStart is the index of the last group with a user's words at event asOf or before: the groups after
-// it belonged to the open tool-use loop at that event.
+// loopStart returns the index of the last group with a user's words of event asOf or before. The groups after it were
+// the open tool-use loop at that event.
 func (v View) loopStart(asOf eventlog.Seq) int {
 	last := 0
 	for i := range v.items {
@@ -367,17 +365,17 @@ func (v View) loopStart(asOf eventlog.Seq) int {
 	return last
 }
 
-// Excerpt returns the head and tail of the body of a call's result in at most limit tokens, cut between
-// lines where possible, with a note in the gap that says how to get the whole body. ok is false where the
-// body fits already, and where limit leaves no room for anything.
+// Excerpt returns the head and tail of the body of a call's result in at most limit tokens, cut between lines if
+// possible, with a note in the gap that says how to get the whole body. ok is false if the body fits already, and if
+// limit leaves room for nothing.
 func (v View) Excerpt(i int, call *Call, limit uint64) (text string, ok bool) {
 	tokens := v.items[i].group.Messages[call.Result].Blocks[0].Tokens
 	short, ok := cutter{gauge: v.gauge}.cut(call.Body, tokens, limit, v.recall.Result(call))
 	return short.Text, ok
 }
 
-// Shares is how many leading groups two views are known to show alike. It compares no groups: it looks only
-// whether one view grew from the other and so shares the memory of its items.
+// Shares returns how many of the first groups two views are known to have in common, with the same edits. It compares
+// no groups, but finds whether one view grew from the other, so that they share the memory of their items.
 func (v View) Shares(w View) int {
 	if len(v.items) == 0 || len(w.items) == 0 || &v.items[0] != &w.items[0] {
 		return 0

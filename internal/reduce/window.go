@@ -8,21 +8,20 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// window drops the oldest groups as a leading run when the dialogue is over
-// its limits or the budget. The digest names their calls, and quotes the newest
-// summary that covers a part of them.
+// window drops the oldest groups, as a run, when the dialogue is over its limits or the budget. The digest lists
+// their calls, and quotes the newest summary that covers a part of them.
 type window struct {
 	policy   Window
 	collapse Collapse
 	digests  *digestWriter
-	// retention knows which results nothing may evict.
+	// retention says which results may not be evicted.
 	retention retention
 }
 
 func (window) Name() string { return "dialogue_window" }
 
-// Reduce changes nothing: Pipeline.Resume dropped the run before any other reducer ran. So a digest is
-// compared with the dropped groups in full, whatever other reducers would have saved of them.
+// Reduce changes nothing, because Pipeline.Resume dropped the run before any other reducer ran. So a digest is
+// compared with the dropped groups in full, not with what other reducers would have left of them.
 func (w window) Reduce(v View, _ State) (View, Step) {
 	d, _ := v.Digest()
 	return v, Step{
@@ -32,8 +31,8 @@ func (w window) Reduce(v View, _ State) (View, Step) {
 	}
 }
 
-// Free implements freer. It extends the run until enough tokens are freed. The run ends where the newest
-// summary ends if that frees nearly as much, so that the summary covers all that is dropped.
+// Free implements freer. It extends the run until enough tokens are freed. If nearly as much is freed with a run that
+// ends where the newest summary ends, the run ends there, so that the summary covers all that is dropped.
 func (w window) Free(v View, s State, d demand) State {
 	const nearly = 0.95
 	b := d.Budget
@@ -58,18 +57,18 @@ func (w window) Free(v View, s State, d demand) State {
 	return s
 }
 
-// summary is the newest summary that fits and covers no spared turn.
+// summary returns the newest summary that fits and covers no spared turn.
 func (w window) summary(v View, d demand) Summary {
 	return w.digests.summaries.newest(v.beforeTurns(d.KeepTurns), w.digests.proseLimit(d.Budget), w.digests.gauge)
 }
 
-// covers reports whether a run that ends where summary s ends frees at least the given part of what a run
-// through an event would free.
+// covers reports whether a run that ends where summary s ends frees at least a given part of what a run through an
+// event would free.
 func (w window) covers(v View, d demand, s Summary, through eventlog.Seq, part float64) bool {
 	return w.frees(v, d, s.Through) >= fraction(w.frees(v, d, through), part)
 }
 
-// frees is how many tokens a run through an event would drop under a demand.
+// frees returns how many tokens a run through an event would free under a demand.
 func (w window) frees(v View, d demand, through eventlog.Seq) uint64 {
 	var sum uint64
 	stay, lateAfter := w.besideDigest(d.Budget), v.lateAfter(d.KeepTurns)
@@ -81,9 +80,8 @@ func (w window) frees(v View, d demand, through eventlog.Seq) uint64 {
 	return sum
 }
 
-// besideDigest follows which groups of a growing run stay next to its digest: the newest standing text of
-// each name, the newest words of a human, and the newest injected message if no user's message came after
-// it.
+// besideDigest tracks which groups of a growing run stay next to its digest: the newest standing text of each name, a
+// human's newest words, and the newest injected message if no user's message came after it.
 type besideDigest struct {
 	human    *item
 	standing map[string]uint64 // tokens, by name
@@ -95,8 +93,8 @@ func (w window) besideDigest(b budget.Budget) besideDigest {
 	return besideDigest{standing: map[string]uint64{}, limit: b.Share(standingShare)}
 }
 
-// frees is how many more tokens are dropped once the run includes an item. An item that itself stays next to
-// the digest frees what it replaces there and what is clipped of it.
+// frees returns how many more tokens are freed if the run includes an item. An item that itself stays next to the
+// digest frees the item that it replaces there, and what is clipped of it.
 func (s *besideDigest) frees(it *item) uint64 {
 	freed, g := it.tokens, it.group
 	if g.Kind == KindUser {
@@ -126,8 +124,8 @@ func (s *besideDigest) frees(it *item) uint64 {
 // digest.
 const standingShare = 0.10
 
-// clipStanding returns the clips, in addition to those before, that hold the standing and injected texts
-// which stay next to the digest of a run through an event to standingShare.
+// clipStanding returns new clips, besides those in before, that limit the standing and injected texts next to the
+// digest of a run through an event to standingShare.
 func (w window) clipStanding(v View, b budget.Budget, through eventlog.Seq, before []Clip) []Clip {
 	var kept []*Group // nil where a newer group of the same name follows
 	var note *Group
@@ -167,10 +165,10 @@ func (w window) clipStanding(v View, b budget.Budget, through eventlog.Seq, befo
 	return clips
 }
 
-// excess is how many tokens must be dropped for the policy's own limits or for the cap on results, whichever
-// is more. Stubs count for the cap until their groups are dropped. Results that nothing may evict do not
-// count: dialogue would be dropped for them. Like a forced cut it asks for a fraction of the cap, so that
-// the next one is turns away.
+// excess returns how many tokens must be dropped for the policy's own limits or for the cap on results, whichever is
+// more. Stubs count for the cap until their groups are dropped. Results that may not be evicted do not count, because
+// dialogue would be dropped for them. Like a forced cut it aims at a fraction of the cap, so that the next one is
+// many turns away.
 func (w window) excess(v View, b budget.Budget) uint64 {
 	excess, _ := w.overLimits(v, b)
 	if limit, ok := b.Caps[budget.TierToolResults]; ok {
@@ -181,10 +179,10 @@ func (w window) excess(v View, b budget.Budget) uint64 {
 	return excess
 }
 
-// overLimits is how many tokens must be dropped where the dialogue exceeds the policy's own limits, and the
-// event through which the run then ends. The dialogue is all that a longer run could drop: everything but
-// the anchor, pinned groups, and groups next to the digest. A cut goes down to half of a limit at most,
-// but may go further by the size of one group.
+// overLimits returns how many tokens must be dropped if the dialogue exceeds the policy's own limits, and the event
+// through which the run then ends. The dialogue is all that a longer run could drop: everything except the anchor,
+// pinned groups, and groups next to the digest. A cut leaves at least half of a limit, or less by the size of one
+// group.
 func (w window) overLimits(v View, b budget.Budget) (excess uint64, through eventlog.Seq) {
 	if w.policy.MaxTurns == 0 && w.policy.MaxTokens == 0 {
 		return 0, 0
@@ -223,7 +221,7 @@ func (w window) inDialogue(v View, it *item) bool {
 	return !it.group.Anchor && !it.group.Pinned && it.group.First > v.digest.Through && !v.protectsIn(it.group)
 }
 
-// sizeFor is the target whose shares limit a digest with a summary of prose tokens.
+// sizeFor returns the target whose shares limit a digest that has a summary of prose tokens.
 func (w window) sizeFor(b budget.Budget, prose uint64) uint64 {
 	if w.policy.MaxTokens > 0 {
 		b.Target = min(b.Target, w.policy.MaxTokens)
@@ -231,17 +229,16 @@ func (w window) sizeFor(b budget.Budget, prose uint64) uint64 {
 	return w.digests.sizeFor(b, prose)
 }
 
-// room is by how many tokens the digest may grow if it holds a summary of prose tokens.
+// room returns by how many tokens the digest may grow if it has a summary of prose tokens.
 func (w window) room(v View, b budget.Budget, prose uint64) uint64 {
 	d, _ := v.Digest()
 	most := w.digests.most(w.sizeFor(b, prose)) + prose
 	return most - min(d.Tokens, most)
 }
 
-// cut finds the event through which groups must be dropped to meet the demand, counting the largest digest
-// that may replace them, with a summary of prose tokens. It spares the newest d.KeepTurns turns while the
-// target can be met without them, and the newest turn always. A demand for the whole view spares only that
-// one.
+// cut returns the event through which groups must be dropped to meet the demand. It assumes the largest digest that
+// may replace them, with a summary of prose tokens. It spares the newest d.KeepTurns turns if the target can be met
+// without them, and always the newest turn. A demand for the whole view spares only that one.
 func (w window) cut(v View, d demand, prose uint64) eventlog.Seq {
 	need := d.Tokens
 	if need > 0 {
@@ -265,8 +262,8 @@ func (w window) cut(v View, d demand, prose uint64) eventlog.Seq {
 	return through
 }
 
-// newest is the index of the first group that a cut always spares: the newest turn or, where it made no
-// calls, what a human said after it. The results of its calls were seen by no model yet.
+// newest returns the index of the first group that a cut always spares: the newest turn, because no model has seen
+// the results of its calls yet, or, if it made no calls, what a human said after it.
 func (w window) newest(v View) int {
 	human := -1
 	for i := v.Len() - 1; i >= 0; i-- {
@@ -285,8 +282,8 @@ func (w window) newest(v View) int {
 	return v.Len() - 1
 }
 
-// newestEnds are the ends of runs that drop, step by step, what a cut spares: the newest turn, then the
-// injected messages after it except the last, then the last.
+// newestEnds returns the ends of runs that drop, one after the other, what a cut spares: the newest turn, then the
+// injected messages after it except the last, then the last one.
 func (w window) newestEnds(v View) []eventlog.Seq {
 	var out []eventlog.Seq
 	for _, i := range []int{w.newest(v), v.Len() - 2, v.Len() - 1} {
@@ -297,7 +294,7 @@ func (w window) newestEnds(v View) []eventlog.Seq {
 	return out
 }
 
-// fraction is a part of n, rounded down in the same way on every machine.
+// fraction returns a part of n, rounded down in the same way on every machine.
 func fraction(n uint64, part float64) uint64 {
 	return budget.Budget{Target: n}.Share(part)
 }

@@ -12,11 +12,11 @@ import (
 	"cel.dev/cel-go/interpreter"
 )
 
-// actual is the cost of what CEL charges as one operation whatever it goes through: the
-// characters of a text that are counted, and what is nested in values that are compared.
+// actual is the real cost of operations that CEL charges as one, whatever their work: counting the characters of a
+// text, and comparing values with others nested in them.
 type actual struct{}
 
-// countedPerUnit is how many bytes of a text are counted for a unit.
+// countedPerUnit is how many bytes of a text are counted for one unit of cost.
 const countedPerUnit = 1024
 
 // CallCost implements interpreter.ActualCostEstimator; nil is CEL's own cost.
@@ -39,8 +39,8 @@ func (actual) CallCost(function, _ string, args []ref.Val, _ ref.Val) *uint64 {
 	return &cost
 }
 
-// comparing is what a comparison costs: a unit for each item that it may go through, which are not all counted once
-// they are more than most; 0 where CEL's own cost is right.
+// comparing returns the cost of a comparison: a unit for each item that it may visit. It stops counting at more than
+// most. It is 0 if CEL's own cost is right.
 func comparing(function string, l, r ref.Val, most uint64) uint64 {
 	items := itemsWithin(l, most)
 	if list, ok := r.(traits.Lister); ok && function == operators.In {
@@ -55,8 +55,8 @@ func comparing(function string, l, r ref.Val, most uint64) uint64 {
 	return 1 + items
 }
 
-// itemsWithin is how many items a list or a map holds, and those in it. It stops at more than most: a value that
-// holds another one twice takes no more memory than if it held it once, so there may be any number of them.
+// itemsWithin returns how many items a list or a map has, including nested ones. It stops at more than most, because
+// there may be any number: a value that has another one twice takes no more memory than if it had it once.
 func itemsWithin(v ref.Val, most uint64) (items uint64) {
 	switch v := v.(type) {
 	case traits.Mapper:
@@ -73,14 +73,14 @@ func itemsWithin(v ref.Val, most uint64) (items uint64) {
 	return items
 }
 
-// comparison is a call that compares. CEL charges for calls once they are made; this ends the evaluation before one
-// that costs more than all of it may.
+// comparison is a call that compares. CEL charges for a call after it was made. This ends the evaluation before a
+// comparison that costs more than the whole evaluation may.
 type comparison struct {
 	interpreter.InterpretableCall
 	most uint64
 }
 
-// bounded is the decorator that makes comparisons of calls.
+// bounded returns the decorator that replaces calls that compare by comparisons.
 func bounded(most uint64) interpreter.InterpretableDecoratorV2 {
 	return func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		if call, ok := i.(interpreter.InterpretableCall); ok {
@@ -124,8 +124,8 @@ func (c *comparison) Eval(vars interpreter.Activation) ref.Val {
 	return c.Exec(interpreter.AsFrame(vars))
 }
 
-// comparesDeeply reports whether an expression compares values that may hold others, of which CEL's estimate knows
-// nothing.
+// comparesDeeply reports whether an expression compares values with other values nested in them, for which CEL's
+// estimate is wrong.
 func comparesDeeply(compiled *cel.Ast) bool {
 	tree, found := compiled.NativeRep(), false
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
@@ -144,7 +144,7 @@ func comparesDeeply(compiled *cel.Ast) bool {
 	return found
 }
 
-// deep reports whether values of a type may hold some that hold others.
+// deep reports whether values of a type may have values in them that have further ones.
 func deep(is *types.Type) bool {
 	switch is.Kind() {
 	case types.ListKind, types.MapKind:

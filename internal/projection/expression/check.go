@@ -9,8 +9,8 @@ import (
 	"cel.dev/cel-go/common/types"
 )
 
-// check refuses what CEL allows and a policy cannot use: results that are no verdict,
-// and loops over maps, whose order is not defined.
+// check refuses what CEL allows but a policy cannot use: results that are no verdict, and loops over maps, whose
+// order is undefined.
 func check(compiled *cel.Ast) error {
 	tree := compiled.NativeRep()
 	c := checked{tree}
@@ -32,8 +32,7 @@ func (c checked) at(e ast.Expr, reason string) error {
 	return at(c.tree.SourceInfo().GetStartLocation(e.ID()), reason)
 }
 
-// verdicts checks the texts that an expression may come to, as far as they are
-// written in it.
+// verdicts checks the literal texts that may be the result of an expression.
 func (c checked) verdicts(e ast.Expr) error {
 	switch e.Kind() {
 	case ast.LiteralKind:
@@ -53,7 +52,7 @@ func (c checked) verdicts(e ast.Expr) error {
 	return nil
 }
 
-// loops refuses to go through anything but lists and labels.
+// loops refuses loops over anything except lists and labels.
 func (c checked) loops() error {
 	var err error
 	ast.PreOrderVisit(c.tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {

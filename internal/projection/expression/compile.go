@@ -1,10 +1,8 @@
-// Package expression compiles and evaluates the expressions of the custom policy:
-// CEL over the facts of one group, answered by a verdict. It is the only importer of
-// cel-go in the core, and knows neither groups nor views.
+// Package expression compiles and evaluates the expressions of the policy custom: CEL over the facts of one group,
+// with a verdict as the result. It is the only importer of cel-go in the core, and knows neither groups nor views.
 //
-// An expression is a pure function of the facts: CEL has no clock and no randomness,
-// maps are gone through in the order of their keys, and what an evaluation may cost
-// is limited, so that no expression can keep the daemon busy.
+// An expression is a pure function of the facts: CEL has no clock and no randomness, and maps are iterated in the
+// order of their keys. The cost of an evaluation is limited, so that no expression can keep the daemon busy.
 package expression
 
 import (
@@ -18,15 +16,15 @@ import (
 	"cel.dev/cel-go/common/types"
 )
 
-// Limits of an expression. Costs are in CEL's units: about one per operation, and
-// more for those that go through texts, lists or maps.
+// The limits of an expression. Costs are in CEL's units: about one for each operation, and more for operations on
+// texts, lists or maps.
 const (
-	// maxChars is how long an expression may be, in runes.
+	// maxChars is the longest expression, in runes.
 	maxChars = 8192
-	// maxCost is what one evaluation may cost, and what it may cost by the estimate for
-	// a group of an ordinary size.
+	// maxCost is the most that one evaluation may cost, both as counted and by the estimate for a group of ordinary
+	// size.
 	maxCost = 2000
-	// MaxContentCost is the same of an expression that reads what groups say.
+	// MaxContentCost is the same limit for an expression that reads the content of groups.
 	MaxContentCost = 50_000
 
 	maxNodes      = 4096
@@ -35,8 +33,8 @@ const (
 	maxErrorsSeen = 4
 )
 
-// Error says what is wrong with an expression, and where: lines and columns count
-// from 1, columns in runes. Line is 0 where it is the expression as a whole.
+// Error says what is wrong with an expression, and where. Lines and columns count from 1, columns in runes. Line is 0
+// if the expression as a whole is wrong.
 type Error struct {
 	Line, Column int
 	Reason       string
@@ -49,7 +47,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Reason)
 }
 
-// environment declares the variables; making one takes longer than compiling.
+// environment declares the variables. It is cached, because to make one takes longer than to compile.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	registry, err := types.NewRegistry()
 	if err != nil {
@@ -71,13 +69,13 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 
 // Program is a compiled expression. It may be used by several goroutines.
 type Program struct {
-	// watched stops at the limit; plain does not, and is nil where no estimate can take its place.
+	// watched stops at the limit. plain does not; it is nil if no estimate bounds the cost.
 	watched, plain cel.Program
-	// content is set where it reads what groups say.
+	// content is set if the expression reads the content of groups.
 	content bool
 }
 
-// Compile checks and compiles an expression. What is wrong with it is an *Error.
+// Compile checks and compiles an expression. The error is an *Error.
 func Compile(source string) (*Program, error) {
 	if strings.TrimSpace(source) == "" {
 		return nil, &Error{Reason: "must not be empty"}
@@ -119,7 +117,7 @@ func Compile(source string) (*Program, error) {
 	return &Program{watched, plain, content}, nil
 }
 
-// firstOf is the error that comes first in the expression.
+// firstOf returns the error that comes first in the expression.
 func firstOf(issues *cel.Issues) error {
 	var first *common.Error
 	for _, e := range issues.Errors() {
@@ -137,7 +135,7 @@ func before(a, b common.Location) bool {
 	return a.Line() < b.Line() || a.Line() == b.Line() && a.Column() < b.Column()
 }
 
-// at makes an error of a place; CEL counts columns from 0.
+// at returns the error for a place. CEL counts columns from 0.
 func at(l common.Location, reason string) *Error {
 	if l == nil || l.Line() <= 0 {
 		return &Error{Reason: reason}
@@ -148,8 +146,7 @@ func at(l common.Location, reason string) *Error {
 // maxMemo is how many compiled expressions are kept.
 const maxMemo = 64
 
-// memo keeps what Compile returned. Compiling is a pure function, so nothing depends
-// on what is kept but the time.
+// memo caches results of Compile, which is pure: a cached result only saves time.
 type memo struct {
 	mu    sync.Mutex
 	made  map[string]compiled
@@ -163,8 +160,7 @@ type compiled struct {
 
 var programs = memo{made: map[string]compiled{}}
 
-// Compiled is Compile, but keeps the latest programs. It may be called from any
-// goroutine.
+// Compiled does the same as Compile, and caches the newest programs. It may be called from any goroutine.
 func Compiled(source string) (*Program, error) {
 	programs.mu.Lock()
 	found, ok := programs.made[source]

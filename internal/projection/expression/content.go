@@ -13,29 +13,29 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 )
 
-// Content is what a group says, as the log has it. It is read when an expression names it.
+// Content is the content of a group, as it is in the log. It is read when an expression names it.
 type Content interface {
-	// Text is that of its messages, without reasoning, arguments and results.
+	// Text returns the text of its messages, without reasoning, arguments and results.
 	Text() string
 	Calls() []Call
 }
 
-// Call is a call of a group and its answer.
+// Call is a call of a group, with its result.
 type Call struct {
 	Name, Arguments, Result string
 	Answered                bool
-	// Failed reports whether the answer says that the call failed, and SucceededLater
-	// whether a call of the same tool that was made after the answer succeeded.
+	// Failed reports whether the result says that the call failed, SucceededLater whether a call of the same tool
+	// that was made after the result succeeded.
 	Failed, SucceededLater func() bool
 
-	// decoded is Arguments as a value; nil until it is read. An expression may name it often.
+	// decoded caches Arguments as a value, because an expression may name it often; nil until it is read.
 	decoded ref.Val
 }
 
 // callType is the type of a call in expressions.
 var callType = types.NewObjectType("call", traits.IndexerType)
 
-// callFields are the fields of a call; docs/projections.md says what they mean.
+// callFields are the fields of a call. docs/projections.md says what they mean.
 var callFields = map[string]struct {
 	is  *types.Type
 	get func(*Call) ref.Val
@@ -55,7 +55,7 @@ func (c *Call) decodedArguments() ref.Val {
 	return c.decoded
 }
 
-// decoded is JSON as a value, and anything else as the text that it is.
+// decoded returns JSON as a value, and anything else as a text.
 func decoded(arguments string) ref.Val {
 	var value any
 	if json.Unmarshal([]byte(arguments), &value) != nil {
@@ -109,7 +109,7 @@ func callList(all []Call) ref.Val {
 	return types.NewRefValList(types.DefaultTypeAdapter, values)
 }
 
-// typesOfCalls knows the type of calls beside those of CEL.
+// typesOfCalls has the type of calls in addition to CEL's types.
 type typesOfCalls struct{ *types.Registry }
 
 // FindStructType implements types.Provider.
@@ -136,7 +136,7 @@ func (p typesOfCalls) FindStructFieldType(name, field string) (*types.FieldType,
 	}, true
 }
 
-// readsContent reports whether an expression names what is read from the log.
+// readsContent reports whether an expression names a variable that is read from the log.
 func readsContent(compiled *cel.Ast) bool {
 	found := false
 	ast.PreOrderVisit(compiled.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {

@@ -2,19 +2,19 @@ package expression
 
 import "cel.dev/cel-go/checker"
 
-// The most items and bytes, and so runes, that the estimate reckons with.
+// The most items and bytes, and so runes, that the estimate assumes.
 const (
 	maxRoles, maxRole              = 4, 9
 	maxTools, maxTool              = 16, 64
 	maxLabels, maxKey, maxLabelled = 16, 32, 64
-	// What a group says is of any size, so its cost is always watched; this estimates what
-	// is read of it, and what is made of that.
+	// The content of a group may have any size, so an expression that reads it is always watched. This is the size
+	// that the estimate assumes for the content and for texts made from it.
 	maxText = 4096
 )
 
-// ordinary estimates the cost for a group within these sizes. It is an upper bound, so
-// that such a group needs no watching while it is evaluated, which would double the
-// time. A larger one is watched and may run into the limit.
+// ordinary estimates the cost for a group within these sizes. The estimate is an upper bound, so the evaluation for
+// such a group need not be watched, which would double the time. For a larger group it is watched, and may reach the
+// limit.
 type ordinary struct{ content bool }
 
 var sizes = map[string]uint64{

@@ -10,14 +10,13 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 )
 
-// variable is what an expression can name. The order of variables is that of their
-// values in Facts.
+// variable is a name that an expression can use. The values in Facts are in the order of variables.
 type variable struct {
 	name string
 	is   *cel.Type
 }
 
-// variables are all there are; docs/projections.md says what they mean.
+// variables are all variables. docs/projections.md says what they mean.
 var variables = []variable{
 	{"roles", cel.ListType(cel.StringType)},
 	{"tools", cel.ListType(cel.StringType)},
@@ -35,29 +34,27 @@ var variables = []variable{
 	{"calls", cel.ListType(callType)},
 }
 
-// Fixed are the facts of a group that do not change while the conversation grows.
+// Fixed has the facts of a group that do not change while the conversation grows.
 type Fixed struct {
-	// Roles are those of its messages, each once, in order; Tools are the names of the
-	// tools that it calls, one for each call.
+	// Roles are the roles of its messages, each once, in order. Tools are the names of the tools that it calls, one
+	// for each call.
 	Roles, Tools []string
-	// Labels are those of its events.
+	// Labels are the labels of its events.
 	Labels map[string]string
-	// TextChars is the size of everything that it shows and ResultChars that of its
-	// results, in runes.
+	// TextChars is the size of everything that it shows, and ResultChars the size of its results, in runes.
 	TextChars, ResultChars int
-	// Results is how many calls were answered, Errors how many of the answers failed.
+	// Results is how many calls have a result, Errors how many of these failed.
 	Results, Errors int
 }
 
-// Facts are the fixed facts of a group in the form in which they are evaluated. They
-// are immutable.
+// Facts has the fixed facts of a group in the form that evaluations need. It is immutable.
 type Facts struct {
 	roles, tools, labels, textChars, resultChars, results, errors ref.Val
-	// ordinary is set where the sizes are within those of the estimate.
+	// ordinary is set if the sizes are within those of the estimate.
 	ordinary bool
 }
 
-// NewFacts takes over the slices and the map.
+// NewFacts returns the facts. They keep the slices and the map of f, which the caller must not change any more.
 func NewFacts(f Fixed) *Facts {
 	return &Facts{
 		roles: stringList(f.Roles), tools: stringList(f.Tools), labels: labelMap(f.Labels),
@@ -67,17 +64,17 @@ func NewFacts(f Fixed) *Facts {
 	}
 }
 
-// Position is where a group is in the context now, and its size there.
+// Position says where a group is in the current context, and its size there.
 type Position struct {
 	// Tokens is its size as it is shown.
 	Tokens uint64
 	// Age is how many model calls began after the group did.
 	Age uint32
-	// ModelCalls is how many model calls there were.
+	// ModelCalls is how many model calls the log has.
 	ModelCalls uint32
 	// Index counts the groups before it, FromEnd those after it.
 	Index, FromEnd int
-	// Content is what the group says, for a Program that ReadsContent.
+	// Content is the group's content, for a Program that ReadsContent.
 	Content Content
 }
 
@@ -141,7 +138,7 @@ func stringList(all []string) ref.Val {
 	return types.NewRefValList(types.DefaultTypeAdapter, values)
 }
 
-// sortedMap is a map that is gone through in the order of its keys.
+// sortedMap is a map that is iterated in the order of its keys.
 type sortedMap struct {
 	traits.Mapper
 	keys ref.Val

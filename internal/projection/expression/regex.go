@@ -13,7 +13,7 @@ import (
 )
 
 // checkRegex refuses a regular expression that would compile to a large program. CEL's own limit panics at a counted
-// repetition such as a{2}. One that is wrong in another way is not refused here.
+// repetition such as a{2}. It does not refuse patterns that are wrong in another way.
 func checkRegex(pattern string) error {
 	if len(pattern) > maxChars {
 		return fmt.Errorf("a regular expression has %d bytes; the limit is %d", len(pattern), maxChars)
@@ -53,10 +53,10 @@ func (regexLiterals) Validate(_ *cel.Env, _ cel.ValidatorConfig, tree *ast.AST, 
 	}))
 }
 
-// match is a call that matches a text with a regular expression that is computed.
+// match is a call that matches a text with a computed regular expression.
 type match struct{ interpreter.InterpretableCall }
 
-// checkedMatches is the decorator that makes matches of calls.
+// checkedMatches is the decorator that replaces calls that match by match.
 func checkedMatches(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	call, ok := i.(interpreter.InterpretableCall)
 	if !ok || call.Function() != overloads.Matches || len(call.Args()) != 2 {

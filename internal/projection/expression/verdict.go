@@ -6,18 +6,18 @@ import (
 	"cel.dev/cel-go/common/types"
 )
 
-// Verdict is what an expression says of a group.
+// Verdict is the result of an expression for a group.
 type Verdict uint8
 
-// The verdicts, from the mildest on.
+// The verdicts, the mildest first.
 const (
-	// Keep shows the group as it is; true says the same.
+	// Keep shows the group as it is; true means the same.
 	Keep Verdict = iota
 	// Clip shows head and tail of its results.
 	Clip
 	// Stub shows pointers in place of its results.
 	Stub
-	// Drop lets the group leave; false says the same.
+	// Drop drops the group; false means the same.
 	Drop
 )
 
@@ -25,11 +25,11 @@ var verdicts = map[string]Verdict{"keep": Keep, "clip": Clip, "stub": Stub, "dro
 
 const verdictList = `"keep", "clip", "stub" and "drop"`
 
-// ReadsContent reports whether the expression names what groups say.
+// ReadsContent reports whether the expression reads the content of groups.
 func (p *Program) ReadsContent() bool { return p.content }
 
-// Evaluate returns the verdict on a group. It fails where the expression does for
-// this group, comes to a text that is no verdict, or costs too much.
+// Evaluate returns the verdict on a group. It fails if the expression fails for this group, gives a text that is no
+// verdict, or costs too much.
 func (p *Program) Evaluate(f *Facts, now Position) (Verdict, error) {
 	program := p.watched
 	if f.ordinary && !p.content && p.plain != nil {

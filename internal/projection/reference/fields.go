@@ -2,9 +2,8 @@ package reference
 
 import "strings"
 
-// EachField calls yield for the values of members that hold an id, a path, a symbol
-// or a reference, in JSON that may be anywhere in text: of strings without spaces
-// and escapes, and of lists of such strings.
+// EachField calls yield for the values of members that have an id, a path, a symbol or a reference, in JSON anywhere
+// in text. The values are strings without spaces and escapes, or the strings of a list of these.
 func EachField(text string, yield func(string)) {
 	for i := 0; ; {
 		open := strings.IndexByte(text[i:], '"')
@@ -73,8 +72,8 @@ func fieldNameByte(b byte) bool {
 	return nameClass(b)&(lowerByte|upperByte|digitByte) != 0 || b == '_' || b == '-'
 }
 
-// holdsName reports whether a member of this name holds a name: id, orderId,
-// order_ids, file-path, symbol, ref and their like, but not valid.
+// holdsName reports whether a member with this name has a name as its value: id, orderId, order_ids, file-path,
+// symbol, ref and similar ones, but not valid.
 func holdsName(field string) bool {
 	field = strings.TrimSuffix(field, "s")
 	for _, end := range []string{"id", "path", "symbol", "ref", "file", "sha"} {
@@ -89,8 +88,7 @@ func holdsName(field string) bool {
 	return false
 }
 
-// EachLine yields what may be quoted of a text: its lines, trimmed, that are more
-// than a few words.
+// EachLine yields the lines of a text that may be quoted: trimmed, and more than a few words long.
 func EachLine(text string, yield func(string)) {
 	for line := range strings.SplitSeq(text, "\n") {
 		line = trimLine(line)
@@ -100,8 +98,7 @@ func EachLine(text string, yield func(string)) {
 	}
 }
 
-// eachQuotation yields what is between quotation marks or backquotes in a line of
-// text.
+// eachQuotation yields the texts between quotation marks or backquotes in a line.
 func eachQuotation(text string, yield func(string)) {
 	for line := range strings.SplitSeq(text, "\n") {
 		for _, mark := range []string{"`", `"`, "'"} {
@@ -115,10 +112,10 @@ func eachQuotation(text string, yield func(string)) {
 	}
 }
 
-// trimLine takes off indentation, the mark of a quotation and the number that some
-// tools put before the lines of a file.
+// trimLine removes indentation, the mark of a quotation, and the number that some tools put before the lines of a
+// file.
 func trimLine(line string) string {
-	const longest = 400 // bytes; of what is longer the beginning counts
+	const longest = 400 // bytes; of longer lines only the beginning is compared
 	line = strings.Trim(line[:min(len(line), longest)], " \t\r")
 	line = strings.TrimLeft(strings.TrimPrefix(line, ">"), " \t")
 	rest := strings.TrimLeft(line, "0123456789")
@@ -131,8 +128,7 @@ func trimLine(line string) string {
 	return line
 }
 
-// quotable reports whether a line is long enough that it does not come up twice by
-// chance, and holds words.
+// quotable reports whether a line has words and is so long that it does not occur twice by chance.
 func quotable(line string) bool {
 	const shortest = 24 // bytes
 	return len(line) >= shortest && strings.IndexFunc(line, isLetter) >= 0 && strings.ContainsAny(line, " \t")

@@ -1,17 +1,15 @@
-// Package reference finds in texts what one of them may refer to another by.
+// Package reference finds the names in texts by which one text may refer to another.
 //
-// A name is what is matched letter by letter: a path or
-// URL, a::b, #12, a git id, a UUID, name.ext, snake_case, mixedCase, an abbreviation
-// such as SQLDB, a long number, an issue with its number, and the value of a field that
-// holds an id, a path, a symbol or a reference. It is matched as a whole: src/a.go does
-// not name src/a.gold, nor issue 12 issue 2.
+// A name is one of these: a path or URL, a::b, #12, a git id, a UUID, name.ext, snake_case, mixedCase, an
+// abbreviation such as SQLDB, a long number, an issue with its number, or the value of a field that has an id, a
+// path, a symbol or a reference. Names are compared exactly and as a whole: src/a.go does not name src/a.gold, nor
+// issue 12 issue 2.
 package reference
 
 import "strings"
 
-// EachName calls yield for the names in text, in order, with repeats. Members' names
-// in JSON are structure and no names. What is yielded shares text's memory where it
-// can.
+// EachName calls yield for the names in text, in order, with repeats. The names of JSON members do not count. The
+// yielded strings share text's memory if possible.
 func EachName(text string, yield func(string)) {
 	previous := ""
 	for i := 0; i < len(text); {
@@ -58,18 +56,18 @@ var nameClasses = func() (c [256]uint8) {
 	for _, b := range "./:#-@~" {
 		c[b] = joinByte
 	}
-	// Latin, Greek and Cyrillic letters may be in names; other scripts are written
-	// without spaces around them.
+	// Latin, Greek and Cyrillic letters may be in names. Others may not, because some scripts have no spaces around
+	// words.
 	for b := firstLetter; b <= lastLetter; b++ {
 		c[b] = wordByte
 	}
 	return c
 }()
 
-// The bytes that begin a letter of two.
+// The bytes that begin a letter of two bytes.
 const firstLetter, lastLetter = 0xc3, 0xd3
 
-// runEnd is where the run that begins at i ends.
+// runEnd returns where the run that begins at i ends.
 func runEnd(text string, i int) int {
 	for i < len(text) && nameClass(text[i]) != 0 {
 		n := letterBytes(text, i)
@@ -81,7 +79,7 @@ func runEnd(text string, i int) int {
 	return i
 }
 
-// letterBytes is how many bytes the character at i takes; 0 if it is cut off.
+// letterBytes returns how many bytes the character at i takes; 0 if it is cut off.
 func letterBytes(text string, i int) int {
 	switch {
 	case text[i] < firstLetter:
@@ -104,7 +102,7 @@ func isKey(text string, start, end int) bool {
 	return strings.HasPrefix(rest, ":") && !strings.HasPrefix(rest, "::")
 }
 
-// numbered reports whether run is a number and the word before it says of what.
+// numbered reports whether run is a number and the word before it says of what, as in "issue 12".
 func numbered(run, previous string) bool {
 	run = strings.TrimRight(run, ".:-")
 	if run == "" || len(run) > 9 {
@@ -122,7 +120,7 @@ func numbered(run, previous string) bool {
 	return false
 }
 
-// eachInRun yields the names in a run of letters, digits and what joins them.
+// eachInRun yields the names in a run of letters, digits and the characters that join them.
 func eachInRun(run string, yield func(string)) {
 	if strings.Contains(run, "://") {
 		if url := strings.TrimRight(run, "./:#-"); len(url) > 8 {
@@ -141,7 +139,7 @@ func eachInRun(run string, yield func(string)) {
 	}
 }
 
-// singleColon is the index of the first colon that is not one of two, or -1.
+// singleColon returns the index of the first colon that is not part of "::", or -1.
 func singleColon(s string) int {
 	for i := 0; i < len(s); i++ {
 		if s[i] != ':' {
@@ -156,8 +154,8 @@ func singleColon(s string) int {
 	return -1
 }
 
-// eachInPiece yields a piece without single colons, if it is a name, and the
-// reference after its number sign by itself.
+// eachInPiece yields a piece, which has no single colon, if it is a name, and also the reference after its number
+// sign.
 func eachInPiece(piece string, yield func(string)) {
 	if at := strings.IndexByte(piece, '#'); at >= 0 {
 		if ref := strings.TrimRight(piece[at:], "./:#-@~"); hasDigit(ref) && strings.Count(ref, "#") == 1 {
@@ -173,8 +171,8 @@ func eachInPiece(piece string, yield func(string)) {
 	}
 }
 
-// trimName takes punctuation off both ends; a path keeps what roots it, but for
-// "./", which says nothing.
+// trimName removes punctuation at both ends. A path keeps its beginning, such as "/" or "../", but not "./", which
+// says nothing.
 func trimName(s string) string {
 	s = strings.TrimRight(s, "./:#-@~")
 	s = strings.TrimLeft(s, ":#-")

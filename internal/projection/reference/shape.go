@@ -2,15 +2,13 @@ package reference
 
 import "strings"
 
-// shape is what a word is made of.
+// shape describes the characters of a word.
 type shape struct {
 	lowers, uppers, vowels, digits, underscores, dashes, slashes, scopes int
-	// mixed is set where an upper-case letter follows a lower-case one, or a lower-case one
-	// two upper-case ones, digits between them left out; hex where all letters are those of
-	// a hexadecimal number in lower case.
+	// mixed is set if an upper-case letter follows a lower-case one, or a lower-case letter follows two upper-case
+	// ones, digits between them ignored. hex is set if all letters are hexadecimal digits in lower case.
 	mixed, hex bool
-	// extension is how long the part after the last dot is, if it is like that of a
-	// file; 0 if not.
+	// extension is the length of the part after the last dot, if that looks like a file's extension; otherwise 0.
 	extension int
 }
 
@@ -63,7 +61,7 @@ func (w *shape) punctuation(s string, i int) {
 	}
 }
 
-// isName reports whether a word, trimmed, is a name by its shape.
+// isName reports whether a trimmed word is a name by its shape.
 func isName(s string) bool {
 	if len(s) < 4 || len(s) > longestName || structural[s] {
 		return false
@@ -100,11 +98,11 @@ func isPath(s string, w shape) bool {
 		w.extension > 0 || w.underscores > 0 || w.digits > 0 || w.mixed || w.dashes > 0 || len(s) >= 12
 }
 
-// Structural reports whether a word is one that every session is full of, and so names nothing.
+// Structural reports whether a word is so frequent in every session that it names nothing.
 func Structural(word string) bool { return structural[word] }
 
-// structural are words that every session is full of, because protocols and
-// harnesses write them; they name nothing.
+// structural are words that are so frequent in every session, because protocols and harnesses write them, that they
+// name nothing.
 var structural = func() map[string]bool {
 	all := map[string]bool{}
 	for _, s := range strings.Fields(`

@@ -2,8 +2,8 @@ package reference
 
 import "strings"
 
-// EachReference yields everything by which a text may refer to a result: names, plain
-// words that a result's field may hold, lines and quotations.
+// EachReference yields everything by which a text may refer to a result: names, plain words that a result's field may
+// have, lines and quotations.
 func EachReference(text string, yield func(string)) {
 	EachName(text, yield)
 	EachField(text, yield)
@@ -36,7 +36,7 @@ func eachWord(text string, yield func(string)) {
 
 var escapes = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\r`, "\r", `\"`, `"`, `\/`, "/", `\\`, `\`)
 
-// Unescaped writes the strings in JSON as they would be read.
+// Unescaped returns JSON with the escapes in its strings decoded.
 func Unescaped(arguments string) string {
 	if strings.IndexByte(arguments, '\\') < 0 {
 		return arguments

@@ -167,20 +167,20 @@ func Lines(n int, word string) string {
 	return strings.Join(all, "\n")
 }
 
-// Text is a text block.
+// Text returns a text block.
 func Text(s string) eventlog.Block { return eventlog.Text{Text: s} }
 
-// Say is a message of blocks.
+// Say returns a message of blocks.
 func Say(role eventlog.Role, blocks ...eventlog.Block) *eventlog.Message {
 	return &eventlog.Message{Role: role, Blocks: blocks}
 }
 
-// Call is a call of a tool that reads.
+// Call returns a call of a tool that reads.
 func Call(id string) eventlog.Block {
 	return eventlog.ToolCall{CallID: id, Name: "read", Arguments: `{}`}
 }
 
-// Result is what a call returned.
+// Result returns what a call returned.
 func Result(id, body string) eventlog.Block {
 	return eventlog.ToolResult{CallID: id, Content: []eventlog.Block{Text(body)}}
 }

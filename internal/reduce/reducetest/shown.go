@@ -123,7 +123,7 @@ func (s Shown) Line(gauge budget.Gauge) string {
 	return fmt.Sprintf("%5s %-9s %-9s %4dt  %s", strings.Join(seqs, ","), s.Role, mark, s.Tokens(gauge), shorten(s.Text(), 92))
 }
 
-// Text is what is to be read, its blocks divided by bars.
+// Text returns what is to be read, its blocks divided by bars.
 func (s Shown) Text() string {
 	parts := make([]string, len(s.Blocks))
 	for i, b := range s.Blocks {
@@ -132,7 +132,7 @@ func (s Shown) Text() string {
 	return strings.Join(parts, " | ")
 }
 
-// InFull is the message of an event, or with digest that of the digest, with the edits that are of
+// InFull returns the message of an event, or with digest that of the digest, with the edits that are of
 // one of the kinds, or of any where none is given. It holds no blank line, at which the output of a
 // script ends.
 func InFull(v reduce.View, seq eventlog.Seq, digest bool, kinds ...reduce.EditKind) string {
