@@ -12,18 +12,17 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// EnvelopeKind is the kind of the artifacts that hold an envelope. Their Seq is that of the envelope's event,
-// so that a fork has the envelopes of the events that it shares; it is 0 for an envelope of the session as a
-// whole.
+// EnvelopeKind is the kind of the artifacts with envelopes. Their Seq is the seq of the envelope's event, so that a
+// fork has the envelopes of the events that it shares. It is 0 for an envelope of the session as a whole.
 const EnvelopeKind = "transcript_envelope"
 
 const envelopeVersion = 1
 
-// maxEnvelope is how many bytes of a difference one artifact holds; a longer one takes several.
+// maxEnvelope is the most bytes of a difference in one artifact. A longer difference takes several artifacts.
 const maxEnvelope = 256 << 10
 
-// PutEnvelopes stores envelopes; they are durable on return. seqs gives the seq of each envelope's event by
-// its id. With again set, some may be stored already: those with equal bytes are not written once more.
+// PutEnvelopes stores envelopes, durable on return. seqs has the seq of each envelope's event, by the event's id.
+// With again set, some may be stored already: those with equal bytes are not written again.
 func PutEnvelopes(ctx context.Context, store eventlog.Artifacts, sessionID string, of eventlog.Incarnation, all []Envelope, seqs map[string]eventlog.Seq, again bool) error {
 	var put []eventlog.Artifact
 	values := map[string][]byte{}
@@ -56,7 +55,7 @@ func PutEnvelopes(ctx context.Context, store eventlog.Artifacts, sessionID strin
 	return store.PutArtifacts(ctx, sessionID, put...)
 }
 
-// firstEnvelope is the end of the id of an envelope's first artifact.
+// firstEnvelope ends the id of an envelope's first artifact.
 const firstEnvelope = "/0000"
 
 func envelopeID(e Envelope, n int) string { return fmt.Sprintf("%s/%s/%04d", e.Harness, e.Part, n) }
@@ -85,7 +84,7 @@ func Envelopes(ctx context.Context, store eventlog.Artifacts, sessionID string, 
 			return nil, err
 		}
 		if a.Seq > eventlog.Seq(len(events)) {
-			break // of an event that was imported after events was read
+			break // of an event that was imported after events were read
 		}
 		m := &storagev1.TranscriptEnvelope{}
 		if err := artifact.Decode(a, m, envelopeVersion); err != nil {
@@ -110,7 +109,7 @@ func Envelopes(ctx context.Context, store eventlog.Artifacts, sessionID string, 
 	return all, nil
 }
 
-// EnvelopeBytes is how many bytes of a session's envelopes are stored.
+// EnvelopeBytes returns how many bytes of a session's envelopes are stored.
 func EnvelopeBytes(ctx context.Context, store eventlog.Artifacts, sessionID string) (n uint64, err error) {
 	for a, err := range store.Artifacts(ctx, sessionID, eventlog.ArtifactQuery{Kind: EnvelopeKind}) {
 		if err != nil {

@@ -1,6 +1,5 @@
-// Package harness reads the transcripts of agent harnesses as sessions of the event
-// log, and writes them. Each harness has a folder, and its entry in the registry;
-// docs/harness says how each is mapped and what is not kept.
+// Package harness reads the transcripts of agent harnesses as sessions of the event log, and writes them. Each
+// harness has a folder and an entry in the registry. docs/harness says how each is mapped and what is not kept.
 package harness
 
 import (
@@ -15,27 +14,27 @@ import (
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
-// What a reader returns.
+// The types of the results of readers and writers.
 type (
-	// Transcript is what was read from one file.
+	// Transcript is the content of one file.
 	Transcript = transcript.Transcript
 	// Session is one conversation of a transcript.
 	Session = transcript.Session
-	// Envelope is what an entry of a file says besides its conversation.
+	// Envelope has what an entry of a file says besides the conversation.
 	Envelope = transcript.Envelope
 	// Warning is something in the file that could not be read unchanged.
 	Warning = transcript.Warning
 	// FormatError says that the input is in no known format, or not in the one that the caller named.
 	FormatError = transcript.FormatError
-	// LimitError says that the input exceeds a limit of what is read.
+	// LimitError says that the input exceeds a limit of the readers.
 	LimitError = transcript.LimitError
-	// Memory is the budget of bytes that all transcripts being read share.
+	// Memory is the budget of bytes that all reads of transcripts share.
 	Memory = transcript.Memory
-	// Account is what one transcript takes of a Memory.
+	// Account is one transcript's part of a Memory.
 	Account = transcript.Account
 	// Boundary is what a harness shows the model after a compaction.
 	Boundary = transcript.Boundary
-	// WriteOptions give what a file needs and the transcript may lack.
+	// WriteOptions give the values that a file needs and the transcript may not have.
 	WriteOptions = transcript.WriteOptions
 	// WriteReport says what was written and what was lost.
 	WriteReport = transcript.WriteReport
@@ -44,17 +43,17 @@ type (
 // NewMemory returns a budget of limit bytes.
 func NewMemory(limit uint64) *Memory { return transcript.NewMemory(limit) }
 
-// detectBytes is how much of a file is read to recognise its format.
+// detectBytes is how many bytes of a file are read to recognise its format.
 const detectBytes = 1 << 20
 
-// readers holds the buffers of input for reuse: no transcript keeps bytes of them.
+// readers keeps input buffers for reuse, since no transcript keeps bytes of them.
 var readers sync.Pool
 
 var bom = []byte("\xEF\xBB\xBF")
 
-// Read reads a whole transcript. The harness is one of Names, an alias of one, or empty to recognise the
-// format. Reading is deterministic, and stable under growth: a file that grew gives the events of before, and
-// more after them.
+// Read reads a whole transcript. The harness is one of Names, an alias of one, or empty to recognise the format.
+// Reading is deterministic, and stable under growth: a file that has grown gives the same events as before, and then
+// more.
 //
 // Problems inside a file are warnings. The error is a *FormatError if the input is not in the format, or the
 // input's own error.
@@ -62,8 +61,8 @@ func Read(r io.Reader, harness string) (Transcript, error) {
 	return ReadWithin(r, harness, nil)
 }
 
-// ReadWithin is Read with the memory that an account allows; a nil account sets no limit. Where a limit is
-// exceeded, the error is a *LimitError.
+// ReadWithin is Read within the memory of an account; a nil account sets no limit. If a limit is exceeded, the error
+// is a *LimitError.
 func ReadWithin(r io.Reader, harness string, account *Account) (Transcript, error) {
 	in, ok := readers.Get().(*bufio.Reader)
 	if !ok {
@@ -107,9 +106,8 @@ func ReadWithin(r io.Reader, harness string, account *Account) (Transcript, erro
 	return t, nil
 }
 
-// Write writes a transcript as a file from which a harness, by one of the names that Read takes, can resume.
-// What the harness cannot hold is in the report's warnings. The error is a *FormatError if there is no
-// writer, or w's own.
+// Write writes a transcript as a file from which a harness, by one of the names that Read takes, can resume. The
+// report's warnings say what the harness cannot store. The error is a *FormatError if there is no writer, or w's own.
 func Write(w io.Writer, t Transcript, harness string, o WriteOptions) (WriteReport, error) {
 	h, err := writerOf(harness)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// labelSummary is "true" on a message that holds the summary of the compaction before it.
+// labelSummary is "true" on a message with the summary of the compaction before it.
 const labelSummary = "harness.summary"
 
 // standingSummary is the standing name of such a message: a newer one replaces it.
@@ -21,9 +21,9 @@ func Summarizes(e, compaction eventlog.Event) bool {
 
 func pastID(compaction string) string { return compaction + "/past" }
 
-// withPast adds a message with the summary after each compaction at the beginning of a session. Without it a
-// context would have nothing of what the compaction replaced: the file holds only the summary, and contexts
-// do not show compaction events.
+// withPast adds a message with the summary after each compaction at the beginning of a session. Without it a context
+// would have nothing of the replaced messages, because the file has only their summary, and contexts do not show
+// compaction events.
 func withPast(events []eventlog.Event) []eventlog.Event {
 	var out []eventlog.Event
 	from := 0
@@ -46,8 +46,8 @@ func withPast(events []eventlog.Event) []eventlog.Event {
 	return append(out, events[from:]...)
 }
 
-// speaks reports whether an event belongs to the conversation that the file holds in full: not a system
-// message, nor one that the harness put in or that is listed by a compaction.
+// speaks reports whether an event belongs to the conversation that the file has in full. System messages do not, nor
+// do messages that the harness inserted or that a compaction lists.
 func speaks(e eventlog.Event) bool {
 	m, ok := e.Body.(*eventlog.Message)
 	return ok && m.Role != eventlog.RoleSystem && !e.Injected() && e.Labels[transcript.LabelReplaced] == ""
@@ -109,8 +109,8 @@ func withoutPast(events []eventlog.Event, own bool) []eventlog.Event {
 	return out
 }
 
-// withWords returns the compaction without the ids in past among its kept events, and with their texts before
-// its summary.
+// withWords returns the compaction without the ids of past in its kept events, and with their texts before its
+// summary.
 func withWords(c *eventlog.Compaction, past map[string]string) *eventlog.Compaction {
 	kept := slices.DeleteFunc(slices.Clone(c.KeptEventIDs), func(id string) bool { _, ok := past[id]; return ok })
 	if len(kept) == len(c.KeptEventIDs) {

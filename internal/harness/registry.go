@@ -45,11 +45,10 @@ var registry = []transcript.Harness{
 	chat.Harness,
 }
 
-// Names lists the harnesses by the names that Read takes and Transcript.Harness
-// holds.
+// Names lists the names of the harnesses, which Read takes and Transcript.Harness has.
 func Names() []string { return namesOf(func(transcript.Harness) bool { return true }) }
 
-// Writers lists the harnesses that Write writes for.
+// Writers lists the harnesses that Write supports.
 func Writers() []string {
 	return namesOf(func(h transcript.Harness) bool { return h.Write != nil })
 }
@@ -98,8 +97,8 @@ func noneFor(what, name string, those []string) error {
 	return &FormatError{Reason: fmt.Sprintf("no %s for %q; there are %s", what, name, strings.Join(those, ", "))}
 }
 
-// Detect recognises a format from the beginning of a file; the prefix may end
-// anywhere, and the more of the file it holds the surer the answer.
+// Detect recognises a format from the beginning of a file. The prefix may end anywhere; the longer it is, the more
+// certain the answer.
 func Detect(prefix []byte) (string, bool) {
 	probe := transcript.NewProbe(bytes.TrimPrefix(prefix, bom))
 	for _, h := range registry {
@@ -110,7 +109,7 @@ func Detect(prefix []byte) (string, bool) {
 	return "", false
 }
 
-// archives maps the magic bytes of packed files to what the user reads about them.
+// archives maps the magic bytes of packed files to their descriptions in errors.
 var archives = map[string]string{"PK\x03\x04": "a zip archive", "\x28\xb5\x2f\xfd": "compressed by zstd", "BZh": "compressed by bzip2", "\xfd7zXZ": "compressed by xz"}
 
 // unknown returns the reason why a file with this prefix is not read.
@@ -152,7 +151,7 @@ func utf16(prefix []byte) bool {
 	return false
 }
 
-// DatabaseOf recognises a database by its magic bytes; nil if the file is none. The caller reads it through
+// DatabaseOf recognises a database by its magic bytes; nil if the file is no database. The caller reads it through
 // Database.Open.
 func DatabaseOf(file io.ReaderAt) *transcript.Database {
 	for _, h := range registry {
@@ -167,9 +166,9 @@ func DatabaseOf(file io.ReaderAt) *transcript.Database {
 	return nil
 }
 
-// FolderOf recognises a folder whose files together may be one transcript, by its name and theirs. It returns
-// the harness that wrote it and those files in the order in which they are read, each as one line of the
-// transcript.
+// FolderOf recognises a folder whose files together may be one transcript, by the folder's name and the files' names.
+// It returns the harness that wrote it, and the files in the order in which they must be read, each as one line of
+// the transcript.
 func FolderOf(name string, files []string) (harness string, in []string) {
 	for _, h := range registry {
 		if h.Folder == nil {
@@ -182,8 +181,8 @@ func FolderOf(name string, files []string) (harness string, in []string) {
 	return "", nil
 }
 
-// BoundaryOf returns what the harness that wrote a compaction shows the model after it: Blocks in place of
-// what was dropped, together with the events that were kept and those after the compaction.
+// BoundaryOf returns what the harness that wrote a compaction shows the model after it: Blocks instead of the dropped
+// messages, in addition to the kept events and those after the compaction.
 func BoundaryOf(c *eventlog.Compaction) Boundary {
 	for _, h := range registry {
 		if h.Boundary == nil {
@@ -209,8 +208,7 @@ func Seen(e eventlog.Event) bool {
 	return true
 }
 
-// Sent is an event as its harness sends it to the model, with the words that the harness puts around a
-// message.
+// Sent returns an event as its harness sends it to the model, with the words that the harness puts around a message.
 func Sent(e eventlog.Event) eventlog.Event {
 	m, ok := e.Body.(*eventlog.Message)
 	for i := range registry {
@@ -224,7 +222,7 @@ func Sent(e eventlog.Event) eventlog.Event {
 	return e
 }
 
-// Left are the messages, by id, of abandoned branches: their harness went on without them and no longer shows
+// Left returns the messages, by id, of abandoned branches: their harness went on without them and no longer shows
 // them to a model.
 func Left(events []eventlog.Event) map[string]bool {
 	for _, h := range registry {
@@ -249,8 +247,8 @@ func Follows(e eventlog.Event) bool {
 	return e.Labels[labelSummary] == "true"
 }
 
-// SubagentOf returns the harness's id of the parent session, where s is a subagent's transcript in a file of
-// its own. It is "" if s is none, or does not name its parent.
+// SubagentOf returns the harness's id of the parent session, if s is a subagent's transcript in a file of its own. It
+// is "" if s is no such transcript, or does not name its parent.
 func SubagentOf(s Session) string {
 	if subagents := subagentsOf(s); subagents == nil || s.Suffix != "" {
 		return ""
@@ -269,8 +267,8 @@ func subagentsOf(s Session) *transcript.Subagents {
 	return nil
 }
 
-// BeganBy reports whether e, an event of the parent session that SubagentOf names, holds the call that began
-// the subagent: the one whose prompt is the subagent's first message.
+// BeganBy reports whether e, an event of the parent session that SubagentOf names, has the call that began the
+// subagent. That is the call whose prompt is the subagent's first message.
 func BeganBy(subagent Session, e eventlog.Event) (callID string, ok bool) {
 	m, isMessage := e.Body.(*eventlog.Message)
 	prompt, subagents := firstText(subagent), subagentsOf(subagent)
@@ -285,7 +283,7 @@ func BeganBy(subagent Session, e eventlog.Event) (callID string, ok bool) {
 	return "", false
 }
 
-// firstText is the text of a session's first message; "" if that is no user's text.
+// firstText returns the text of a session's first message; "" if that is no user's text.
 func firstText(s Session) string {
 	for _, e := range s.Events {
 		m, ok := e.Body.(*eventlog.Message)

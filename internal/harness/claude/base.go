@@ -103,7 +103,7 @@ func (e *envelope) summary(event *eventlog.Event, text string) jsontext.Value {
 		"uuid", transcript.UUID(e.sessionID, event.ID, "summary"), "timestamp", transcript.Stamp(event.Time))
 }
 
-// usageOf is the usage of a request, or nil if nothing was counted.
+// usageOf returns the usage of a request, or nil if nothing was counted.
 func usageOf(labels map[string]string) jsontext.Value {
 	if _, err := strconv.ParseUint(labels[transcript.LabelPromptTokens], 10, 64); err != nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// parents knows the parent of each record. It finds kept ancestors, and reports chains that are broken.
+// parents has the parent of each record. It finds kept ancestors, and reports broken chains.
 type parents struct {
 	of   map[string]string // parent by uuid; "" for the first record of a chain
 	line map[string]int    // of the file, by uuid
@@ -91,7 +91,7 @@ func (p *parents) chain(session, head, tail string) []string {
 	return nil
 }
 
-// report warns of parents and of kept records that are not in the file, and of cycles.
+// report adds warnings about parents and kept records that are not in the file, and about cycles.
 func (p *parents) report(warn transcript.Warn) {
 	var dangling, cyclic tally
 	// settled are the records whose chain was followed to its end or to a cycle.
@@ -185,13 +185,13 @@ func left(events []eventlog.Event) map[string]bool {
 	return gone
 }
 
-// tree holds the parents of records.
+// tree has the parents of records.
 type tree struct {
 	all     []eventlog.Event
 	parents map[string]string // uuids by uuid
 	event   map[string]string // the newest event by uuid
 	newest  string            // the uuid of the newest message
-	// named is set once a message names its parent. Subagents' messages in progress records never do.
+	// named is set when a message names its parent. Subagents' messages in progress records never do.
 	named bool
 }
 
@@ -235,8 +235,8 @@ func (t *tree) record(raw string) {
 	}
 }
 
-// parentIn returns the parent for events of builds that had no labelParent: that in the stored difference, or
-// the message before if the record had no parentUuid. A record whose parent is null begins a chain.
+// parentIn returns the parent for events of builds that had no labelParent: the one in the stored difference, or the
+// message before it if the record had no parentUuid. A record whose parent is null begins a chain.
 func (t *tree) parentIn(difference string) string {
 	var d struct {
 		Set struct {

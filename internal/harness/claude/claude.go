@@ -1,5 +1,5 @@
-// Package claude reads and writes the transcripts of Claude Code: JSON Lines, one
-// record a line. docs/harness/claude.md describes the format and the mapping.
+// Package claude reads and writes the transcripts of Claude Code: JSON Lines with one record on each line.
+// docs/harness/claude.md describes the format and the mapping.
 package claude
 
 import (
@@ -140,8 +140,8 @@ func (r *reader) record(line transcript.Record) {
 	r.releaseBefore(&rec)
 	key := r.chains.key(&rec)
 	r.entry(&rec, entry)
-	// Only now: what a boundary kept comes before it, and the calls above ask which records came before this
-	// one.
+	// This comes last, because a boundary's kept messages come before it, and the calls above ask which records came
+	// before this one.
 	r.parents.add(key, &rec, line.Line)
 	r.releaseAfter(&rec)
 }
@@ -183,14 +183,14 @@ func (r *reader) keep(to *transcript.SessionBuilder, rec *record, entry transcri
 	r.markBetween(to, n)
 }
 
-// markBetween labels the event at index n, if there is one, where it is between a boundary and its summary.
+// markBetween labels the event at index n, if there is one, if it is between a boundary and its summary.
 func (r *reader) markBetween(session *transcript.SessionBuilder, n int) {
 	if r.of(session).pending != nil && session.Len() > n {
 		session.Annotate(n, labelBetween, "true")
 	}
 }
 
-// native is the record without the fields that are not kept. A parent that is not kept is replaced by its
+// native returns the record without the fields that are not kept. A parent that is not kept is replaced by its
 // nearest kept ancestor.
 func (r *reader) native(rec *record, line []byte) []byte {
 	parent := r.parents.kept(rec.ParentUUID)
@@ -227,7 +227,7 @@ func (r *reader) conversation(rec *record, entry transcript.Entry) {
 	}
 	entry.Native = r.native(rec, entry.Native)
 	if rec.IsAPIErrorMessage {
-		// The harness shows its user that a request failed; no model wrote this.
+		// No model wrote this: the harness shows its user that a request failed.
 		session.Custom(entry, "api-error")
 		return
 	}
@@ -335,7 +335,7 @@ func (r *reader) begin(session *transcript.SessionBuilder, rec *record) {
 	session.Label(labelUserType, rec.UserType)
 }
 
-// role is RoleTool for a user record with nothing but results.
+// role returns a message's role: RoleTool for a user record with nothing but results.
 func role(kind string, blocks []eventlog.Block) eventlog.Role {
 	if kind == "assistant" {
 		return eventlog.RoleAssistant

@@ -14,22 +14,22 @@ const labelBetween = "claude.between"
 // repetition says that these were kept.
 const labelReplayed = "claude.replayed"
 
-// The subtypes of the records that mark a boundary: the harness's own, and the one that contextd writes for a
-// compaction without a summary that the harness did not make.
+// The subtypes of the records that mark a boundary: the harness's own, and the one that contextd writes for another
+// harness's compaction without a summary.
 const (
 	boundarySubtype = "compact_boundary"
 	unreadSubtype   = "contextd_boundary"
 )
 
-// boundary is a compaction that is being read, or was.
+// boundary is a compaction that is being read, or was read.
 type boundary struct {
 	entry transcript.Entry
 	body  *eventlog.Compaction
 	// kept returns the ids of the events that the compaction kept. It must be called when all records before
 	// the boundary were read.
 	kept func() []string
-	// since are the events of queued prompts between the boundary and its summary: they come before it in the
-	// log, but the harness gave them to the model after it.
+	// since are the events of queued prompts between the boundary and its summary. They come before the compaction in
+	// the log, but the harness sent them to the model after it.
 	since []string
 	// lists is set if the marker has a list for kept messages. A summary without a marker has none, so that
 	// messages which are written again after it cannot be recorded as kept.
@@ -38,7 +38,7 @@ type boundary struct {
 	replayed []string
 	// summary is the record that holds the summary.
 	summary []byte
-	// place is the index of its event, once that is in the session.
+	// place is the index of its event, when that is in the session.
 	place int
 	// has are the ids in KeptEventIDs; nil until keep is first called.
 	has map[string]bool
@@ -148,8 +148,8 @@ func trigger(s string) eventlog.CompactionTrigger {
 	}
 }
 
-// summary reads the record with the summary. One without a boundary before it, as old versions wrote it,
-// makes a compaction of its own.
+// summary reads the record with the summary. If there is no boundary before it, as in files of old versions, the
+// summary is a compaction by itself.
 func (r *reader) summary(session *transcript.SessionBuilder, rec *record, entry transcript.Entry) {
 	native := string(r.native(rec, entry.Native))
 	at := r.of(session)

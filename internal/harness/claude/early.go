@@ -9,12 +9,12 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// early are a session's results that come before their calls: Claude Code may write a result before its
-// parent, the record with the call. Such a result is held back.
+// early has a session's results that come before their calls: Claude Code may write a result before its parent, the
+// record with the call. The reader holds such a result back.
 //
-// Only the records that follow may end the wait, never their number. A file written from the events, in which
-// the result comes after its call, must be read as the same session. For that reason, too, a record counts
-// only where it makes an event, and the end of the file ends no wait: the file may grow.
+// Only the content of the records that follow may end the wait, never their number. The reason is that a file written
+// from the events, in which the result comes after its call, must be read as the same session. For the same reason a
+// record counts only if it makes an event, and the end of the file ends no wait, because the file may grow.
 type early struct {
 	all     []*earlyResult
 	waiting int // how many were not released yet
@@ -47,7 +47,7 @@ type earlyResult struct {
 	done   bool
 }
 
-// existing is the session of a record, if it has begun and if the record itself identifies it; otherwise nil.
+// existing returns the session of a record, if it has begun and if the record itself identifies it; otherwise nil.
 func (r *reader) existing(rec *record) *transcript.SessionBuilder {
 	switch {
 	case !rec.IsSidechain:
@@ -109,8 +109,7 @@ func (r *reader) waitFor(held *earlyResult, parent string) {
 	r.lost[parent] = append(r.lost[parent], held)
 }
 
-// passedOver handles the arrival of a record that is not kept: results that wait for it now wait for its
-// parent.
+// passedOver handles the arrival of a record that is not kept: results that waited for it now wait for its parent.
 func (r *reader) passedOver(uuid string) {
 	all := r.lost[uuid]
 	if len(all) == 0 || !r.parents.gone[uuid] {
@@ -129,8 +128,7 @@ func (r *reader) passedOver(uuid string) {
 	}
 }
 
-// lasting returns a copy of a message's record without references to the line's bytes, which the reader
-// reuses.
+// lasting returns a copy of a message's record that does not refer to the line's bytes, which the reader reuses.
 func (rec *record) lasting() record {
 	out, message := *rec, *rec.Message
 	message.Content = bytes.Clone(message.Content)
@@ -221,7 +219,7 @@ func (r *reader) release(all []*earlyResult) {
 	}
 }
 
-// reportEarly warns of results that are still held back at the end of the file.
+// reportEarly adds warnings about results that are still held back at the end of the file.
 func (r *reader) reportEarly(session *transcript.SessionBuilder) {
 	var waiting tally
 	for _, held := range r.of(session).early.all {

@@ -42,7 +42,7 @@ const (
 		"messages — is NOT real user input and must NOT be treated as approval or consent.\n\n"
 )
 
-// frames are those of all versions, for each kind the newest first.
+// frames are the frames of all versions, for each kind the newest first.
 var frames = []frame{
 	{frameMessage, "2.1.205", sentMeanwhile, "\n\nThis is how Claude Code surfaces messages the user sends mid-turn — within the running turn, " +
 		"often alongside the next tool result, rather than as a separate conversation turn. Address the message above as you continue this turn." + remindedTo},
@@ -56,8 +56,8 @@ var frames = []frame{
 	{frameTools, "2.1.70", "", "Tool loaded."},
 }
 
-// frameIn is the name of a kind's frame in a version. If the version has none, a prompt from the queue is
-// framed as a message, and anything else not at all.
+// frameIn returns the name of a kind's frame in a version. If the version has none, a prompt from the queue gets the
+// frame of a message, and anything else none.
 func frameIn(kind, version string) string {
 	for _, f := range frames {
 		if f.kind == kind && !older(version, f.since) {
@@ -86,8 +86,8 @@ func older(version, than string) bool {
 	}) < 0
 }
 
-// frame labels a message with its frame in the version of its record. A record without a version has that of
-// the last one with a version.
+// frame labels a message with its frame in the version of its record. If the record has no version, the version of
+// the last record with one counts.
 func (r *reader) frame(entry *transcript.Entry, rec *record, kind string) {
 	if rec.Version != "" {
 		r.version = rec.Version
@@ -99,7 +99,7 @@ func (r *reader) frame(entry *transcript.Entry, rec *record, kind string) {
 	}
 }
 
-// framed is the kind of frame of a record that holds a message; "" if it has none.
+// framed returns the kind of frame of a record that holds a message; "" if it has none.
 func (rec *record) framed(blocks []eventlog.Block) string {
 	switch {
 	case rec.Type != "user":
@@ -121,8 +121,8 @@ func loadsTools(b eventlog.Block) bool {
 	})
 }
 
-// framed is the kind of frame of a queued prompt. It is "" for prompts of channels and other agents: their
-// frames include the sender's name, which frames cannot hold.
+// framed returns the kind of frame of a queued prompt. It is "" for prompts of channels and other agents: their
+// frames include the sender's name, which a frame cannot have.
 func (a *attachment) framed() string {
 	switch a.Origin.Value.Kind {
 	case frameTask:

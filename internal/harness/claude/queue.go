@@ -41,17 +41,17 @@ type attachment struct {
 	SourceUUID  word           `json:"source_uuid"`
 }
 
-// queue follows the prompts that were sent to a session while its agent worked. One that waits for the end of
-// the turn later comes as a record of the type "user". One that goes to the model at once comes as an
-// attachment, as an operation that removes it from the queue, or as both, in either order.
+// queue tracks the prompts that were sent to a session while its agent worked. A prompt that waits for the end of the
+// turn comes later as a record of the type "user". One that goes to the model at once comes as an attachment, as an
+// operation that removes it from the queue, or as both, in any order.
 type queue struct {
 	waiting []string // oldest first
 	// attached and taken count, by text, the prompts that came as an attachment, or as an operation, and not
 	// yet as the other.
 	attached, taken map[string]int
-	// given are the prompts that the queue gave since the model last spoke.
+	// given are the prompts that went to the model since it last wrote something.
 	given map[string]bool
-	// sources are the uuids that attached prompts would have as records of the type "user".
+	// sources are the uuids that attached prompts have if they come as records of the type "user".
 	sources map[string]bool
 }
 
@@ -86,8 +86,8 @@ func (q *queue) operation(rec *record) (prompt string, given bool) {
 	return text, given && strings.TrimSpace(text) != "" && !taskBegins(text)
 }
 
-// next is the oldest waiting prompt, those of humans first: notifications leave the queue without a record of
-// their own.
+// next returns the oldest waiting prompt, those of humans first, because notifications are removed from the queue
+// without a record of their own.
 func (q *queue) next() (string, bool) {
 	i := slices.IndexFunc(q.waiting, func(text string) bool { return !byHarness(text) })
 	if i < 0 {
@@ -216,7 +216,7 @@ func (r *reader) give(rec *record, entry transcript.Entry, blocks []eventlog.Blo
 	}
 }
 
-// report warns of prompts that still wait at the end of the file.
+// report adds warnings about prompts that still wait at the end of the file.
 func (q *queue) report(warn transcript.Warn) {
 	n := 0
 	for _, text := range q.waiting {

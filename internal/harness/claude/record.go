@@ -40,7 +40,7 @@ type record struct {
 	Content      jsontext.Value `json:"content"`
 }
 
-// word is a text; records of other types use the same members for other values.
+// word is a text. Records of other types use the same members for values of other types.
 type word = transcript.Word
 
 // origin says who wrote a prompt.
@@ -48,8 +48,8 @@ type origin = transcript.Maybe[struct {
 	Kind string `json:"kind"`
 }]
 
-// notes are in records that contextd wrote for sessions of other origin. They hold the original of what had
-// to be changed, because the API would refuse it.
+// notes are in records that contextd wrote for sessions of other harnesses. They have the originals of values that
+// had to be changed because the API would refuse them.
 type notes struct {
 	// Calls are the original ids of tool calls, by the ids written instead.
 	Calls map[string]string `json:"calls,omitempty"`
@@ -98,8 +98,7 @@ type preservedMessages struct {
 	UUIDs  []string `json:"uuids"`
 }
 
-// agentProgress is the data of a progress line that carries a message of a
-// subagent.
+// agentProgress is the data of a progress line with a message of a subagent.
 type agentProgress struct {
 	Type    string         `json:"type"`
 	AgentID string         `json:"agentId"`

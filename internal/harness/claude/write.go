@@ -25,7 +25,7 @@ type writer struct {
 	through map[string]int
 }
 
-// waiting are a session's records. None may be written before so many records of the main session were.
+// waiting are a session's records. None may be written before this number of the main session's records.
 type waiting struct {
 	lines []line
 	after int
@@ -101,8 +101,7 @@ func (w *writer) link(sidechains []transcript.Session) {
 	}
 }
 
-// mention records the calls and results in an event of the main session, of which so many records were
-// written.
+// mention records the calls and results in an event of the main session, with the number of records written so far.
 func (w *writer) mention(e *eventlog.Event, records int) {
 	m, ok := e.Body.(*eventlog.Message)
 	if !ok {

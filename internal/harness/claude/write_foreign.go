@@ -51,7 +51,7 @@ func (s *sessionWriter) foreign(i int, e *eventlog.Event, m *eventlog.Message) {
 	}
 }
 
-// speakable are the blocks that the harness can send to its model.
+// speakable returns the blocks that the harness can send to its model.
 func (s *sessionWriter) speakable(m *eventlog.Message) []eventlog.Block {
 	var blocks []eventlog.Block
 	for _, b := range m.Blocks {
@@ -114,7 +114,7 @@ func (s *sessionWriter) callID(id string) string {
 	return "toolu_" + transcript.UUID(s.around.sessionID, id, "call")
 }
 
-// uuid is the id of an event's n-th record.
+// uuid returns the id of an event's n-th record.
 func (s *sessionWriter) uuid(event string, n int) string {
 	switch {
 	case n > 0:
@@ -179,7 +179,7 @@ func (s *sessionWriter) importedBoundary(e *eventlog.Event, c *eventlog.Compacti
 	return true
 }
 
-// importedSummary is the record of a summary that was read, or nil if there was none.
+// importedSummary returns the record of a summary that was read, or nil if there was none.
 func (s *sessionWriter) importedSummary(e *eventlog.Event, c *eventlog.Compaction, boundary string) []byte {
 	d, ok := s.envelopes.Entries[e.ID]
 	if ok {
@@ -229,7 +229,7 @@ func (s *sessionWriter) metadata(c *eventlog.Compaction, anchor string) jsontext
 	return preserving(meta, anchor, kept)
 }
 
-// kept are the records of the messages that the compaction kept; together says that they are next to each
+// kept returns the records of the messages that the compaction kept; together says that they are next to each
 // other.
 func (s *sessionWriter) kept(c *eventlog.Compaction) (uuids []string, together bool) {
 	together = true

@@ -82,7 +82,7 @@ func (s *sessionWriter) custom(e *eventlog.Event, c *eventlog.Custom) {
 	s.write(e.ID, raw)
 }
 
-// flushBetween writes the records between a boundary and its summary; also where the boundary does not come.
+// flushBetween writes the records between a boundary and its summary, even if the boundary does not come.
 func (s *sessionWriter) flushBetween() {
 	for _, raw := range s.between {
 		s.write("", raw)
@@ -121,7 +121,7 @@ func uuidOf(raw []byte) string {
 	return r.UUID
 }
 
-// leaf is the uuid of the newest record that has one, which the next record follows.
+// leaf returns the uuid of the newest record that has one: the parent of the next record.
 func (s *sessionWriter) leaf() string {
 	for i := len(s.lines) - 1; i >= 0; i-- {
 		if uuid := uuidOf(s.lines[i].json); uuid != "" {
@@ -177,9 +177,9 @@ func (s *sessionWriter) linked(m *eventlog.Message, raw []byte) []byte {
 // interruptedText replaces a result that the log does not have.
 const interruptedText = "[contextd: this call was interrupted; the log holds no result for it]"
 
-// interrupt writes results for calls of the newest reply that have none, once the session goes on after it:
-// the harness would drop such a call. The reader skips these results. Calls at the very end get none, because
-// the harness answers those itself. Sessions of the harness's own are written unchanged.
+// interrupt writes results for calls of the newest reply that have none, when the session goes on after it, because
+// the harness would drop such a call. The reader skips these results. Calls at the very end get none, because the
+// harness answers those itself. Sessions of the harness's own are written unchanged.
 func (s *sessionWriter) interrupt(e *eventlog.Event, m *eventlog.Message) {
 	if own(s.session) {
 		return
@@ -218,7 +218,7 @@ func (s *sessionWriter) interrupted(e *eventlog.Event, n int, call string) {
 	s.write("", transcript.With(v, "contextd", transcript.JSON(notes{Interrupted: true})))
 }
 
-// results are the ids of the calls for which a session has results.
+// results returns the ids of the calls for which a session has results.
 func results(events []eventlog.Event) map[string]bool {
 	ids := map[string]bool{}
 	for _, e := range events {

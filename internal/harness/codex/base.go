@@ -163,7 +163,7 @@ func partsOf(blocks []eventlog.Block, textType string) jsontext.Value {
 	return transcript.List(parts...)
 }
 
-// textOfBlocks is the first text among the blocks.
+// textOfBlocks returns the first text among the blocks.
 func textOfBlocks(blocks []eventlog.Block) string {
 	for _, text := range transcript.Texts(blocks) {
 		return text

@@ -94,11 +94,11 @@ type asked struct {
 	bytes int
 }
 
-// keptBytes is how much of the user's messages a compaction without a list keeps: the harness counts four
-// bytes as a token, and keeps up to 20,000 tokens.
+// keptBytes is how many bytes of the user's messages a compaction without a list keeps: the harness counts four bytes
+// as a token, and keeps up to 20,000 tokens.
 const keptBytes = 4 * 20_000
 
-// newest are the user's messages that such a compaction keeps. The harness truncates the oldest of them to
+// newest returns the user's messages that such a compaction keeps. The harness truncates the oldest of them to
 // the limit; here it is kept whole.
 func newest(all []asked) []asked {
 	i := len(all)
@@ -127,9 +127,9 @@ func (r *reader) unread(entry transcript.Entry, n *compactionNotes) {
 	r.session.Boundary(entry, body)
 }
 
-// boundary returns what the model reads in place of what was dropped. If the compaction has a list, Codex
-// reads only that: blocks are the summary in it, or items that only the provider can decrypt. If there is
-// none, the summary follows the kept messages.
+// boundary returns what the model gets instead of the dropped messages. If the compaction has a list, Codex sends
+// only that: blocks are the summary in it, or items that only the provider can decrypt. If there is no list, the
+// summary follows the kept messages.
 func boundary(c *eventlog.Compaction) (b transcript.Boundary, ok bool) {
 	var native struct {
 		Type    string `json:"type"`

@@ -90,7 +90,7 @@ func (s *searches) begin() string {
 	return "tool_search-" + strconv.Itoa(s.begun)
 }
 
-// end is the id of the first call without an output; empty if there is none.
+// end returns the id of the first call without an output; empty if there is none.
 func (s *searches) end() string {
 	if s.ended == s.begun {
 		return ""
@@ -258,7 +258,7 @@ func filesChanged(c eventlog.ToolCall) string {
 	return transcript.FilesChanged(transcript.PatchFiles(inputOf(c.Arguments)))
 }
 
-// inputOf is the text in the arguments of a custom tool's call.
+// inputOf returns the text in the arguments of a custom tool's call.
 func inputOf(arguments string) string {
 	var a struct {
 		Input string `json:"input"`

@@ -8,7 +8,7 @@ import (
 
 // counts are the tokens of one request, or of the whole session.
 type counts struct {
-	// Input is the whole prompt, the cached part included.
+	// Input is the whole prompt, including the cached part.
 	Input      transcript.Count `json:"input_tokens"`
 	Cached     transcript.Count `json:"cached_input_tokens"`
 	CacheWrite transcript.Count `json:"cache_write_input_tokens"`

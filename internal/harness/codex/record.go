@@ -14,8 +14,8 @@ type record struct {
 	Notes     *notes         `json:"contextd"`
 }
 
-// notes are in records that contextd wrote for sessions of other origin. They hold what the harness has no
-// place for.
+// notes are in records that contextd wrote for sessions of other harnesses. They have what the harness has no place
+// for.
 type notes struct {
 	// IsError says whether a result is an error, if its text suggests otherwise.
 	IsError    *bool            `json:"is_error,omitzero"`

@@ -49,7 +49,7 @@ func left(events []eventlog.Event) map[string]bool {
 	return gone
 }
 
-// rolledTurns is how many turns a record takes back.
+// rolledTurns returns how many turns a record takes back.
 func rolledTurns(c *eventlog.Custom) int {
 	var rec struct {
 		Payload eventMessage `json:"payload"`

@@ -41,7 +41,7 @@ func (h *heard) said(text string) bool {
 	return false
 }
 
-// before is the id of the message that has the same text as an item's blocks; empty if there is none, or if
+// before returns the id of the message that has the same text as an item's blocks; empty if there is none, or if
 // the item has more blocks.
 func (h *heard) before(blocks []eventlog.Block) string {
 	if len(blocks) != 1 {
@@ -82,7 +82,7 @@ func (e *envelope) shownInTerminal(event *eventlog.Event, kind, said string) jso
 	return e.record(event.Time, "event_msg", transcript.Object("type", kind, "message", said))
 }
 
-// wordsOf is the text of a message without the marks that the harness puts around pictures.
+// wordsOf returns the text of a message without the marks that the harness puts around pictures.
 func wordsOf(blocks []eventlog.Block) string {
 	var words []string
 	for _, b := range blocks {
@@ -97,7 +97,7 @@ func wordsOf(blocks []eventlog.Block) string {
 	return strings.Join(words, "\n")
 }
 
-// unmarked is a text without the lines that mark pictures.
+// unmarked returns a text without the lines that mark pictures.
 func unmarked(text string) string {
 	if !strings.Contains(text, "<image") && !strings.Contains(text, "</image>") {
 		return text
@@ -113,8 +113,8 @@ func unmarked(text string) string {
 	return strings.TrimSpace(strings.Join(lines, ""))
 }
 
-// standing maps elements that the harness writes in user or developer messages to a standing name: what they
-// say is valid until the next one.
+// standing maps elements that the harness writes in user or developer messages to a standing name: their content is
+// valid until the next one.
 var standing = map[string]string{
 	"environment_context": "environment", "user_instructions": "user_instructions", "permissions": "permissions",
 	"INSTRUCTIONS": agentsFile, "collaboration_mode": "collaboration_mode", "model_switch": "model",
@@ -129,7 +129,8 @@ var passing = transcript.Tags(
 	"agent_message_board_notification", "token_budget",
 )
 
-// elements are both. A user's words are in a text of their own, never between them.
+// elements are the names of standing and passing elements. A user's words are in a text of their own, never between
+// these.
 var elements = func() map[string]bool {
 	all := map[string]bool{}
 	for name := range passing {
@@ -240,7 +241,7 @@ func injectedLabels(labels map[string]string, about []string) {
 	}
 }
 
-// textsOf are the texts of a content.
+// textsOf returns the texts of a content.
 func textsOf(raw jsontext.Value) []string {
 	var parts []struct {
 		Text string `json:"text"`

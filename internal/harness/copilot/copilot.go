@@ -1,5 +1,5 @@
-// Package copilot reads the event files of Copilot CLI: JSON Lines, one event a
-// line. docs/harness/copilot.md describes the format and the mapping.
+// Package copilot reads the event files of Copilot CLI: JSON Lines with one event on each line.
+// docs/harness/copilot.md describes the format and the mapping.
 package copilot
 
 import (
@@ -250,7 +250,7 @@ func (r *reader) result(entry transcript.Entry, data jsontext.Value) error {
 // editors are Copilot's own tools that change files.
 var editors = transcript.Editors{"create": {"path"}, "edit": {"path"}, "str_replace_editor": {"path"}}
 
-// filesOf are the files that a call is to change.
+// filesOf returns the files that a call is to change.
 func filesOf(tool string, arguments []byte) []string {
 	var a struct {
 		Command string `json:"command"`

@@ -1,7 +1,6 @@
-// Package gemini reads the chat files of Gemini CLI: one JSON object with a list of messages, or lines of
-// which later ones change what earlier ones say; results are inside their calls. It also reads the stream of
-// events that the CLI prints. docs/harness/gemini.md describes the formats and the mapping, and why there is
-// no writer.
+// Package gemini reads the chat files of Gemini CLI: one JSON object with a list of messages, or JSON Lines in which
+// later lines change earlier ones. Results are inside their calls. It also reads the stream of events that the CLI
+// prints. docs/harness/gemini.md describes the formats and the mapping, and why there is no writer.
 package gemini
 
 import (
@@ -181,7 +180,7 @@ const snapshot = "state_snapshot"
 // goesOn are what the harness writes to the model if that stopped without a reason.
 var goesOn = []string{"System: Please continue.", "Please continue."}
 
-// injectedLabels are the labels of a user message of which the harness wrote all; nil for any other.
+// injectedLabels returns the labels of a user message of which the harness wrote all; nil for any other.
 func injectedLabels(blocks []eventlog.Block) map[string]string {
 	labels := map[string]string{}
 	for _, b := range blocks {

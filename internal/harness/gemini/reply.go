@@ -33,7 +33,7 @@ type toolCall struct {
 // editors are Gemini CLI's own.
 var editors = transcript.Editors{"replace": {"file_path"}, "write_file": {"file_path"}}
 
-// labels are those of a call's result, which say which files the call changed.
+// labels returns those of a call's result, which say which files the call changed.
 func (c toolCall) labels() map[string]string {
 	if c.Status != "success" {
 		return nil
@@ -116,7 +116,7 @@ func (c *calls) answer(id string) {
 	c.answered[id] = true
 }
 
-// inside is the result in a call; ok is false if there is none. The list may hold the results of other calls,
+// inside returns the result in a call; ok is false if there is none. The list may hold the results of other calls,
 // too; a text or media belongs to the result before it.
 func (c *calls) inside(call toolCall) (blocks []eventlog.Block, ok bool) {
 	if len(call.Result) == 0 || call.Result[0] == 'n' {

@@ -15,8 +15,8 @@ import (
 	"github.com/contextd/contextd/internal/harness/transcript"
 )
 
-// LineEntries splits a JSON Lines file. What is not JSON is skipped. The kind of an entry is its member
-// "type", followed by "/" and the member "subtype" if there is one.
+// LineEntries splits a JSON Lines file, and skips what is not JSON. The kind of an entry is its member "type",
+// followed by "/" and the member "subtype" if there is one.
 func LineEntries(file []byte) ([]Entry, error) {
 	var entries []Entry
 	for line := range bytes.Lines(file) {

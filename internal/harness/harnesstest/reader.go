@@ -58,7 +58,7 @@ func Admitted(t testing.TB, tr transcript.Transcript) {
 	}
 }
 
-// checkLabels holds labels to the limits of the API.
+// checkLabels checks that labels are within the limits of the API.
 func checkLabels(t testing.TB, labels map[string]string) {
 	t.Helper()
 	if len(labels) > transcript.MaxLabels {
@@ -107,10 +107,10 @@ func testDamage(t *testing.T, h Subject, data []byte) {
 	t.Errorf("line %d is no JSON, and no warning says so", half+1)
 }
 
-// large is the size in bytes from which on a file is read less often.
+// large is the size, in bytes, from which on fewer prefixes of a file are read.
 const large = 200_000
 
-// growthSteps is how many prefixes of a file are read; fewer of a large one.
+// growthSteps returns how many prefixes of a file are read; fewer of a large one.
 func growthSteps(data []byte) int {
 	if len(data) > large {
 		return 3
@@ -136,8 +136,8 @@ func testGrowth(t *testing.T, h Subject, data []byte, whole transcript.Transcrip
 	}
 }
 
-// begins reports whether a session of the whole file begins with the early events. The last of them is
-// ignored if it is a compaction, because what belongs to it may follow in the file.
+// begins reports whether a session of the whole file begins with the early events. It ignores the last of these if
+// that is a compaction, because parts of it may follow in the file.
 func begins(early transcript.Session, whole transcript.Transcript) bool {
 	events := early.Events
 	if _, open := events[len(events)-1].Body.(*eventlog.Compaction); open {
@@ -193,8 +193,8 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, fmt.Errorf("disk full") }
 
-// plain returns the sessions with ids replaced by positions: where a format has no ids, the reader derives
-// them from lines, which differ in the written file.
+// plain returns the sessions with ids replaced by positions. If a format has no ids, the reader derives them from
+// lines, which differ in the written file.
 func plain(tr transcript.Transcript) []transcript.Session {
 	var all []transcript.Session
 	for _, s := range tr.Sessions {

@@ -15,8 +15,8 @@ type Subject struct {
 	transcript.Harness
 	// Fixtures are whole files by name. Each must be readable.
 	Fixtures map[string][]byte
-	// Lined says that the harness appends lines to its files, so that a file that grew must give the events
-	// of before and then more.
+	// Lined says that the harness appends lines to its files, so that a file that has grown must give the same events
+	// as before, and then more.
 	Lined bool
 	// Entries splits a file into entries to compare. Nil is LineEntries.
 	Entries func(file []byte) ([]Entry, error)
@@ -24,7 +24,7 @@ type Subject struct {
 
 // Entry is one entry of a file.
 type Entry struct {
-	// Kind is the kind by which the harness's NotKept names it.
+	// Kind is the kind under which the harness's NotKept lists it.
 	Kind string
 	// ID identifies a repeated entry; empty if it has none.
 	ID string

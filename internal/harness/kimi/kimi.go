@@ -1,4 +1,4 @@
-// Package kimi reads the logs of Kimi Code: JSON Lines, one of what happened in the agent's loop each.
+// Package kimi reads the logs of Kimi Code: JSON Lines with one event of the agent's loop on each line.
 // docs/harness/kimi.md describes the format and the mapping.
 package kimi
 
@@ -29,7 +29,7 @@ func detect(p transcript.Probe) bool {
 	return p.Has("protocol_version", "created_at") && p.Is("type", "metadata") || p.Is("type", "context.append_message", "context.append_loop_event")
 }
 
-// instead recognises the log of Kimi CLI of before protocol 1.4, which has what the user was shown.
+// instead recognises the log of a Kimi CLI before protocol 1.4, which has what the user was shown.
 func instead(p transcript.Probe) string {
 	if p.Has("message.type", "message.payload") && p.Is("message.type", "TurnBegin", "StepBegin") {
 		return "this is what Kimi CLI shows to its user: import context.jsonl of the same folder, which has what its model saw"

@@ -66,7 +66,7 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	return out.Finish(err)
 }
 
-// preambleOf is the length of the line with the preamble; 0 if there is none.
+// preambleOf returns the length of the line with the preamble; 0 if there is none.
 func preambleOf(start []byte) int {
 	if !bytes.HasPrefix(start, []byte(preamble)) {
 		return 0

@@ -1,6 +1,6 @@
-// Package opencode reads and writes sessions as OpenCode exports and imports them: one JSON object with a
-// list of messages, calls and results in one part. docs/harness/opencode.md
-// describes the format and the mapping.
+// Package opencode reads and writes sessions as OpenCode exports and imports them: one JSON object with a list of
+// messages, in which a call and its result are one part. docs/harness/opencode.md describes the format and the
+// mapping.
 package opencode
 
 import (
@@ -178,7 +178,7 @@ type info struct {
 	} `json:"time"`
 }
 
-// failed is the error of a reply that the harness does not send to the model: of every failed reply except an
+// failed returns the error of a reply that the harness does not send to the model: of every failed reply except an
 // aborted one that has content.
 func (r *record) failed(parts []part) string {
 	var e struct {
@@ -295,7 +295,7 @@ func (s *state) interrupted() (output string, ok bool) {
 	return *m.Output.Value, true
 }
 
-// exit is the exit code of a command that failed, although the harness records the call as completed.
+// exit returns the exit code of a command that failed, although the harness records the call as completed.
 func (s *state) exit() string {
 	if code := s.Metadata.Value.Exit.Value; s.Status == "completed" && code != 0 {
 		return strconv.Itoa(code)

@@ -112,7 +112,7 @@ func (r *renderer) message(events []eventlog.Event, results map[string]result) j
 	return messageOf(info, p.list...)
 }
 
-// partNumber is the position of a part that was kept unchanged, from the id of its event; 0 if there is none.
+// partNumber returns the position of a part that was kept unchanged, from the id of its event; 0 if there is none.
 func partNumber(event string) int {
 	_, n, _ := strings.Cut(event, "/part-")
 	i, err := strconv.Atoi(n)
@@ -168,7 +168,7 @@ func marked(members ...any) jsontext.Value {
 	return transcript.Object(systemMark, transcript.Object(members...))
 }
 
-// userInfo is the info of a user message, with what the harness requires.
+// userInfo returns the info of a user message, with what the harness requires.
 func (r *renderer) userInfo(message string, at time.Time) jsontext.Value {
 	info := r.info(message, "user", at, nil)
 	if !r.complete {
@@ -238,7 +238,7 @@ func partID(message string, n int) string {
 // inner are the marks that follow the message's id in the ids of its events.
 var inner = []string{"/part-", "/step-", "/result-", "/empty-message", "/orphan-result", "/misplaced-block"}
 
-// messageID is the id of the message to which an event belongs.
+// messageID returns the id of the message to which an event belongs.
 func messageID(event string) string {
 	for _, mark := range inner {
 		if i := strings.Index(event, mark); i >= 0 {

@@ -131,7 +131,7 @@ func (y *reply) endStep() {
 	}
 }
 
-// finish is the reason with which the step ended.
+// finish returns the reason with which the step ended.
 func (y *reply) finish() string {
 	if y.calls {
 		return "tool-calls"
@@ -139,7 +139,7 @@ func (y *reply) finish() string {
 	return "stop"
 }
 
-// required are the members that the harness requires of a reply, without the model if the info has it
+// required returns the members that the harness requires of a reply, without the model if the info has it
 // already.
 func (r *renderer) required(message string, model any, mode, finish string) []any {
 	parent := cmp.Or(r.parent, message) // a reply must name one, even if no user message is before it

@@ -94,7 +94,7 @@ func (w *writer) session(s transcript.Session, id, directory string) {
 		"time", transcript.Object("created", millis(at), "updated", millis(ended)))
 }
 
-// messageID is the event's own message id if it has the harness's form, or one derived from its time and
+// messageID returns the event's own message id if it has the harness's form, or one derived from its time and
 // position.
 func (w *writer) messageID(e *eventlog.Event) string {
 	key := messageID(e.ID)
@@ -115,7 +115,7 @@ func (w *writer) messageID(e *eventlog.Event) string {
 	return id
 }
 
-// newID is the id of a further message that an event becomes.
+// newID returns the id of a further message that an event becomes.
 func (w *writer) newID(e *eventlog.Event, what string) string {
 	key := fmt.Sprintf("%s/%s-%d", e.ID, what, len(w.ids)+1)
 	w.ids[key] = makeID(messagePrefix, w.last, len(w.ids)+1, key)
@@ -229,7 +229,7 @@ func whole(events []eventlog.Event) string {
 	return ""
 }
 
-// span is how many events, from the first on, are one message: those that were one in a file, or the parts of
+// span returns how many events, from the first on, are one message: those that were one in a file, or the parts of
 // one reply. Results do not end it, because they are written in the parts of their calls wherever they are.
 func span(events []eventlog.Event, envelopes transcript.Envelopes) int {
 	key := messageID(events[0].ID)

@@ -170,7 +170,7 @@ func (r *reader) say(entry transcript.Entry, role eventlog.Role, blocks ...event
 	r.session.Append(entry)
 }
 
-// shell is the text by which the model sees a command that the user ran.
+// shell returns the text by which the model sees a command that the user ran.
 func (m *message) shell() string {
 	var page struct {
 		Output string `json:"output"`

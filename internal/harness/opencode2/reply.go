@@ -133,7 +133,7 @@ func (c *content) thinking() eventlog.Thinking {
 	return t
 }
 
-// result is what the model got of a call.
+// result returns what the model got of a call.
 func (c *content) result() []eventlog.Block {
 	var blocks []eventlog.Block
 	for _, i := range c.Old.Content {
@@ -167,7 +167,7 @@ type file struct {
 	} `json:"source"`
 }
 
-// asked is what the model sees of a user's message.
+// asked returns what the model sees of a user's message.
 func (m *message) asked() []eventlog.Block {
 	var blocks []eventlog.Block
 	if m.Text != "" {

@@ -50,7 +50,7 @@ func (c *conversation) acp(entry transcript.Entry, e *sdkEvent) {
 	c.see(entry, e)
 }
 
-// returned is the result as a text.
+// returned returns the result as a text.
 func (a *acpCall) returned() string {
 	if text, ok := transcript.Text(a.Output); ok && text != "" {
 		return text

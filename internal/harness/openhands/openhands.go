@@ -1,6 +1,5 @@
-// Package openhands reads the outputs of OpenHands' evaluations, JSON Lines with one
-// run a line, and lists of the events of one conversation. docs/harness/openhands.md
-// describes the formats and the mapping.
+// Package openhands reads the outputs of OpenHands' evaluations, which are JSON Lines with one run on each line, and
+// lists of the events of one conversation. docs/harness/openhands.md describes the formats and the mapping.
 package openhands
 
 import (

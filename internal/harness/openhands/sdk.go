@@ -88,7 +88,7 @@ type sdkObservation struct {
 	Metadata transcript.Maybe[shell] `json:"metadata"`
 }
 
-// given is the content of the tool's result.
+// given returns the content of the tool's result.
 func (o *sdkObservation) given() []jsontext.Value {
 	if len(o.Content) > 0 {
 		return []jsontext.Value{o.Content}
@@ -110,7 +110,7 @@ func (o *sdkObservation) failed() bool {
 		o.Kind == "ExecuteBashObservation" && o.Metadata.Value.failed()
 }
 
-// changed are the files that the call changed.
+// changed returns the files that the call changed.
 func (o *sdkObservation) changed() []string {
 	switch o.Kind {
 	case "FileEditorObservation", "StrReplaceEditorObservation", "PlanningFileEditorObservation":

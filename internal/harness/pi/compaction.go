@@ -67,7 +67,7 @@ func (b *branch) retained(tail []jsontext.Value) []string {
 	return events
 }
 
-// original is the key of the message that a record holds, or that pi makes of it.
+// original returns the key of the message that a record holds, or that pi makes of it.
 func original(line jsontext.Value) string {
 	var rec struct {
 		Type      string          `json:"type"`
@@ -152,7 +152,7 @@ func boundary(c *eventlog.Compaction) (b transcript.Boundary, ok bool) {
 	return b, true
 }
 
-// branchSummary is the summary in a text of branchText, or the text itself if it is none.
+// branchSummary returns the summary in a text of branchText, or the text itself if it is none.
 func branchSummary(text string) string {
 	if inner, ok := strings.CutPrefix(text, branchHead); ok {
 		return strings.TrimSuffix(inner, branchTail)

@@ -98,7 +98,7 @@ func (b *branch) assistant(entry transcript.Entry, m *message) error {
 	return nil
 }
 
-// bash is the text by which the model sees a command that the user ran.
+// bash returns the text by which the model sees a command that the user ran.
 func (m *message) bash() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Ran `%s`\n", m.Command)
@@ -141,7 +141,7 @@ func blocksOf(raw jsontext.Value) ([]eventlog.Block, error) {
 	return blocks, nil
 }
 
-// arguments are a call's arguments as in the file, with the whitespace between tokens.
+// arguments returns a call's arguments as in the file, with the whitespace between tokens.
 func arguments(raw jsontext.Value) string {
 	if len(raw) == 0 {
 		return "{}"

@@ -1,6 +1,5 @@
-// Package pi reads and writes the session files of pi: JSON Lines, linear in version
-// 1 and a tree in version 3. docs/harness/pi.md describes the format and the
-// mapping.
+// Package pi reads and writes the session files of pi: JSON Lines, a list of entries in version 1 and a tree in
+// version 3. docs/harness/pi.md describes the format and the mapping.
 package pi
 
 import (
@@ -143,7 +142,7 @@ var notKept = []transcript.NotKept{
 // detailsKept is how many bytes of a result's details are kept.
 const detailsKept = 1 << 10
 
-// omitted are the fields of a message that are not kept.
+// omitted returns the fields of a message that are not kept.
 func (m *message) omitted() []transcript.NotKept {
 	from, to := 1, 1
 	if m != nil && len(m.Details) > detailsKept {
@@ -250,7 +249,7 @@ func (r *reader) path(leaf int) (all, own []int) {
 	return all, own
 }
 
-// leaf is the index of the file's last entry, where the harness goes on.
+// leaf returns the index of the file's last entry, where the harness goes on.
 func (r *reader) leaf() int {
 	for i := len(r.lines) - 1; i >= 0; i-- {
 		if r.lines[i].rec.Type != sessionType || r.lines[i].bad != nil {

@@ -44,7 +44,7 @@ func header(id, cwd, timestamp string, more ...any) jsontext.Value {
 	return transcript.With(transcript.Object("type", sessionType, "version", version, "id", id, "timestamp", timestamp, "cwd", cwd), more...)
 }
 
-// at is an event's time, or that of the last entry with a time.
+// at returns an event's time, or that of the last entry with a time.
 func (r *renderer) at(e *eventlog.Event) time.Time {
 	switch {
 	case !e.Time.IsZero():
@@ -166,7 +166,7 @@ func onLine(arguments string) string {
 	return arguments
 }
 
-// systemData is the text of a system message, or a list of several.
+// systemData returns the text of a system message, or a list of several.
 func systemData(blocks []eventlog.Block) jsontext.Value {
 	texts := transcript.Texts(blocks)
 	if len(texts) == 1 {

@@ -95,7 +95,7 @@ func (w *sessionWriter) sayAgain(e *eventlog.Event, events []string) {
 	}
 }
 
-// name is how a compaction names an entry that it kept: by its id or, in version 1 which has none, by its
+// name returns how a compaction names an entry that it kept: by its id or, in version 1 which has none, by its
 // position.
 func (w *sessionWriter) name(event string) string {
 	if w.file.old {

@@ -22,14 +22,13 @@ type Builder struct {
 	sessions []*SessionBuilder
 	skipped  Tally
 	kept     Tally
-	// account holds its first error, which ends the reading of the input.
+	// account keeps its first error, which ends the reading of the input.
 	account *Account
 	// warned is the size of the warnings in bytes; unwarned counts the warnings beyond the limits.
 	warned, unwarned int
 }
 
-// NewBuilder begins a transcript of the named harness. The memory that it takes counts for the account of the
-// input.
+// NewBuilder begins a transcript of the named harness. Its memory counts for the account of the input.
 func NewBuilder(harness string, in io.Reader) *Builder {
 	return &Builder{t: Transcript{Harness: harness}, skipped: Tally{}, kept: Tally{}, account: accountOf(in)}
 }
@@ -45,7 +44,7 @@ func (b *Builder) Warn(line int, format string, args ...any) {
 	b.t.Warnings = append(b.t.Warnings, Warning{Line: line, Message: message})
 }
 
-// Warnings are for people to read; a file may have a fault in every line.
+// The limits of warnings: people read them, and a file may have a fault in every line.
 const (
 	maxWarnings     = 1000
 	maxWarningBytes = 256 << 10
@@ -125,8 +124,8 @@ func (e *Entry) Label(key, value string) {
 	e.Labels[key] = value
 }
 
-// Beside labels those of the blocks of a human's message that the harness added to the human's words. The blocks count
-// as the builder appends them, without empty texts.
+// Beside labels the blocks of a human's message that the harness added to the human's words. The indexes are those
+// after the builder has removed empty texts.
 func (e *Entry) Beside(blocks []eventlog.Block, added func(i int) bool) {
 	var listed []string
 	at := 0
@@ -186,13 +185,13 @@ func (s *SessionBuilder) SetParentCall(callID string) { s.session.ParentCallID =
 // ParentCall returns what SetParentCall set.
 func (s *SessionBuilder) ParentCall() string { return s.session.ParentCallID }
 
-// Len is the number of events so far.
+// Len returns the number of events so far.
 func (s *SessionBuilder) Len() int { return len(s.session.Events) }
 
-// Append makes an event of the entry. Where the log would refuse it, it is changed, and every change is
-// counted or gives a warning: repeated entries are dropped, repeated ids renamed, results without a call and
-// messages without content kept as custom events. It returns the id of the event, or "" if the entry was
-// dropped or kept as a custom event instead.
+// Append makes an event of the entry. If the log would refuse the event, it is changed, and every change is counted
+// or gives a warning: repeated entries are dropped, repeated ids are renamed, and results without a call and messages
+// without content are kept as custom events. It returns the id of the event, or "" if the entry was dropped or kept
+// as a custom event.
 func (s *SessionBuilder) Append(e Entry) string {
 	s.clean(&e)
 	id, fresh := s.eventID(e)
@@ -213,8 +212,8 @@ func (s *SessionBuilder) Append(e Entry) string {
 	return id
 }
 
-// AppendRead appends an entry, and an envelope with the difference between it and what base makes of its
-// event: what the writer later needs to restore the entry. It returns the event's id, or "" if there is none.
+// AppendRead appends an entry, and an envelope with the difference between the entry and what base makes of its
+// event. With that the writer can later restore the entry. It returns the event's id, or "" if there is none.
 func (s *SessionBuilder) AppendRead(e Entry, base func(*eventlog.Event, *eventlog.Message) jsontext.Value) string {
 	n := s.Len()
 	id := s.Append(e)
@@ -228,7 +227,7 @@ func (s *SessionBuilder) AppendRead(e Entry, base func(*eventlog.Event, *eventlo
 	return id
 }
 
-// Present returns a difference that is never nil: that an envelope exists shows that an entry was read.
+// Present returns a difference that is never nil, because the existence of an envelope shows that an entry was read.
 func Present(difference []byte) []byte {
 	if difference != nil {
 		return difference
@@ -255,8 +254,8 @@ func (s *SessionBuilder) Unreadable(e Entry, err error) {
 	s.Custom(e, "unreadable")
 }
 
-// Keep is Custom for an entry that the reader has no better place for. One warning at the end lists the kinds
-// of all such entries.
+// Keep is Custom for an entry for which the reader has no better place. One warning at the end lists the kinds of all
+// such entries.
 func (s *SessionBuilder) Keep(e Entry, kind string) {
 	s.builder.kept.count(kind)
 	s.Custom(e, kind)
@@ -276,7 +275,7 @@ func (s *SessionBuilder) push(e Entry) {
 	}
 }
 
-// keep makes a custom event of an entry that gives another event too, under an id of its own.
+// keep makes a custom event, with an id of its own, of an entry that also gives another event.
 func (s *SessionBuilder) keep(e Entry, kind string) {
 	e.ID += "/" + kind
 	for s.taken[e.ID] {
@@ -325,6 +324,5 @@ type entryID struct {
 // Labels returns the session's labels so far, which the caller must not change.
 func (s *SessionBuilder) Labels() map[string]string { return s.session.Labels }
 
-// DropDuplicate counts an entry that repeats another, where the reader notices that itself and appends
-// nothing.
+// DropDuplicate counts an entry that repeats another, if the reader itself notices that and appends nothing.
 func (b *Builder) DropDuplicate() { b.t.DroppedDuplicates++ }

@@ -62,8 +62,8 @@ func halfSurrogate(record []byte) bool {
 	}
 }
 
-// clean replaces, in every string of the entry, what the wire cannot carry. Binary data of media and raw
-// JSON, which is valid already, stay as they are.
+// clean replaces, in every string of the entry, the characters that the API cannot transfer. It does not change
+// binary data of media, and raw JSON, which is valid already.
 func (s *SessionBuilder) clean(e *Entry) {
 	c := cleaner{}
 	e.ID = c.str(e.ID)
@@ -95,7 +95,7 @@ func (c *cleaner) str(s string) string {
 	return t
 }
 
-// utf8 is str for strings that may contain NUL.
+// utf8 does the same as str, for strings that may contain NUL.
 func (c *cleaner) utf8(s string) string {
 	t := strings.ToValidUTF8(s, replacement)
 	c.changed = c.changed || len(t) != len(s) || t != s

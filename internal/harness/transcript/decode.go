@@ -15,8 +15,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// lenient accepts two things that harnesses write: repeated names, of which the last counts, and strings that
-// are not UTF-8, in which invalid bytes are replaced.
+// lenient accepts two faults that harnesses write: repeated names, of which the last counts, and strings that are not
+// UTF-8, in which invalid bytes are replaced.
 var lenient = jsonv2.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // Decode reads a JSON value. Unlike encoding/json it makes one pass over the input, and matches names
@@ -28,7 +28,7 @@ func Decode(value []byte, into any) error {
 // Valid reports whether text is one JSON value.
 func Valid(text []byte) bool { return jsontext.Value(text).IsValid(lenient) }
 
-// malformed reports whether a decoding error means that the input is not JSON, rather than JSON of another
+// malformed reports whether a decoding error means that the input is not JSON, and not that it is JSON of another
 // shape.
 func malformed(err error) bool {
 	var syntax *jsontext.SyntacticError
@@ -83,8 +83,8 @@ func (m *Maybe[T]) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
-// Count is a number of tokens. If the file has something else in its place, the rest of the record stays
-// readable: a fraction is truncated, and anything else counts as 0.
+// Count is a number of tokens. If the file has something else in its place, the rest of the record can still be read:
+// a fraction is truncated, and anything else counts as 0.
 type Count uint64
 
 // UnmarshalJSON never fails.
@@ -130,8 +130,8 @@ var kindNames = map[jsontext.Kind]string{
 
 func kindName(k jsontext.Kind) string { return cmp.Or(kindNames[k], "value") }
 
-// Arguments returns a tool call's arguments that a harness stores as a string, as the model wrote them, JSON
-// or not; isJSON says which. An empty string becomes an empty object.
+// Arguments returns a tool call's arguments, as the model wrote them, from the string in which a harness stores them.
+// isJSON says whether they are JSON. An empty string becomes an empty object.
 func Arguments(text string) (arguments string, isJSON bool) {
 	if text == "" {
 		return "{}", true
@@ -139,8 +139,7 @@ func Arguments(text string) (arguments string, isJSON bool) {
 	return text, eventlog.IsJSON(text)
 }
 
-// RawArguments is Arguments for a JSON value: either a string with the arguments in it, or the arguments
-// themselves.
+// RawArguments is Arguments for a JSON value, which is a string with the arguments or the arguments themselves.
 func RawArguments(value []byte) (arguments string, isJSON bool) {
 	if text, isText := Text(value); isText {
 		return Arguments(text)
@@ -151,7 +150,7 @@ func RawArguments(value []byte) (arguments string, isJSON bool) {
 	return Compact(value), true
 }
 
-// Arguments is RawArguments with a warning where the arguments are not JSON.
+// Arguments is RawArguments with a warning if the arguments are not JSON.
 func (b *Builder) Arguments(line int, call string, value []byte) string {
 	arguments, isJSON := RawArguments(value)
 	if !isJSON {
@@ -168,8 +167,8 @@ func Wrap(key, value string) string {
 // Quote returns the JSON string for s, with only the escapes that JSON needs.
 func Quote(s string) string { return string(appendText(nil, Clean(s))) }
 
-// WrapArguments makes an object of arguments that are none, for a harness that can store only objects. An
-// object that looks like a wrapper is wrapped too, so that UnwrapArguments always restores the original.
+// WrapArguments makes an object of arguments that are no object, for a harness that can store only objects. An object
+// that looks like a wrapper is wrapped, too, so that UnwrapArguments always restores the original.
 func WrapArguments(arguments string) string {
 	if arguments == "" {
 		return "{}"

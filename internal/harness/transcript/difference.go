@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// difference describes how to turn one JSON value, the base, into another. It is JSON itself: what Difference
-// returns and Amend takes. Absent members change nothing.
+// difference describes how to turn one JSON value, the base, into another. Difference returns its JSON, and Amend
+// takes that. Absent members change nothing.
 type difference struct {
 	// Whole replaces the base.
 	Whole jsontext.Value `json:"=,omitzero"`
@@ -30,9 +30,9 @@ type difference struct {
 	Text []any `json:"text,omitzero"`
 }
 
-// Difference returns what Amend needs to turn base into a value equal to native, or nil if the two are equal.
-// Both must be valid JSON. The more they have in common, the smaller it is. Numbers are compared as written:
-// 1 and 1.0 differ. Fields of native in the rows of without are ignored.
+// Difference returns the difference with which Amend turns base into a value equal to native; nil if the two are
+// equal. Both must be valid JSON. The more they have in common, the smaller it is. Numbers are compared as written: 1
+// and 1.0 differ. It ignores the fields of native that the rows of without name.
 func Difference(base, native []byte, without ...NotKept) []byte {
 	from, to := parse(base), parse(native)
 	to.drop(without)
@@ -43,16 +43,15 @@ func Difference(base, native []byte, without ...NotKept) []byte {
 	return d
 }
 
-// deepest is the depth of nesting below which values are not compared but replaced as a whole.
+// deepest is the nesting depth from which on values are not compared but replaced as a whole.
 const deepest = 32
 
-// spaced is the factor by which whitespace between tokens makes a value longer at most, by assumption. A
-// difference shorter than the value's bytes divided by spaced is then shorter than the compact value, which
-// need not be computed.
+// spaced is the assumed greatest factor by which whitespace between tokens makes a value longer. So a difference that
+// is shorter than the value's bytes divided by spaced is shorter than the compact value, which need not be computed.
 const spaced = 8
 
-// compare returns the difference between two values, nil if they are equal; or native and whole where that is
-// shorter.
+// compare returns the difference between two values; nil if they are equal. If native itself is shorter, it returns
+// that, and whole is true.
 func compare(base, native *node, depth int) (d jsontext.Value, whole bool) {
 	if native.raw != nil && bytes.Equal(base.raw, native.raw) {
 		return nil, false
@@ -227,10 +226,10 @@ func (d *difference) texts(base, native jsontext.Value) (equal, ok bool) {
 	}
 	before, after := want[:found], want[end:]
 	d.Text = []any{before, from, to, after}
-	return false, utf8.ValidString(before) && utf8.ValidString(after) // not where the piece ends inside a character
+	return false, utf8.ValidString(before) && utf8.ValidString(after) // not if the piece ends inside a character
 }
 
-// AmendError says why a difference does not fit a value.
+// AmendError says why a difference cannot be applied to a value.
 type AmendError struct{ Reason string }
 
 func (e *AmendError) Error() string { return "amend entry: " + e.Reason }

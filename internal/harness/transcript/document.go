@@ -33,8 +33,8 @@ func (d *Document) StartingAt(line int) *Document {
 	return d
 }
 
-// Open reads the beginning of the next value and returns '{' or '[' for an object or a list; it reads any
-// other value whole and returns its kind. The error is io.EOF after the last value.
+// Open reads the beginning of the next value. It returns '{' or '[' for an object or a list. Any other value it reads
+// whole, and returns its kind. The error is io.EOF after the last value.
 func (d *Document) Open() (byte, error) {
 	t, err := d.dec.ReadToken()
 	if err != nil {
@@ -61,14 +61,14 @@ func (d *Document) Each(value func(kind byte) (bool, error)) error {
 	}
 }
 
-// More reports whether the open object or list has another member. It is also false where the input is cut
-// off or damaged; then Close returns the error.
+// More reports whether the open object or list has another member. It is also false if the input is truncated or
+// damaged; then Close returns the error.
 func (d *Document) More() bool {
 	k := d.dec.PeekKind()
 	return k != '}' && k != ']' && k != jsontext.KindInvalid
 }
 
-// Kind is the kind of the next value; it reads nothing.
+// Kind returns the kind of the next value; it reads nothing.
 func (d *Document) Kind() byte { return byte(d.dec.PeekKind()) }
 
 // Key reads the name of an object's next member.
@@ -104,7 +104,7 @@ func (d *Document) Close() error {
 	return d.failed(err)
 }
 
-// Line is the line up to which the document was read, or the one that is damaged.
+// Line returns the line up to which the document was read, or the one that is damaged.
 func (d *Document) Line() int { return d.lines.at(max(d.dec.InputOffset(), d.damaged)) }
 
 func (d *Document) failed(err error) error {
@@ -132,11 +132,11 @@ func (d *Document) Settle(err error) error {
 	return err
 }
 
-// lineIndex turns offsets into line numbers. The bytes that were read after the last offset asked for are
-// kept, and may be no more than a record may have.
+// lineIndex converts offsets to line numbers. It keeps the bytes after the last requested offset, of which there may
+// be no more than a record may have.
 type lineIndex struct {
 	in io.Reader
-	// ahead holds the bytes that were read after the last offset asked for.
+	// ahead has the bytes that were read after the last requested offset.
 	ahead   []byte
 	off     int64 // the offset of ahead
 	line    int   // the line at off; 0 means 1

@@ -10,9 +10,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Envelope is what an entry of a file says beyond the events, so that a writer can restore the entry. It is a
-// difference from what the writer makes of the events alone; so what existing writers make of stored events
-// may be extended, and must otherwise not change.
+// Envelope has what an entry of a file says beyond the events, so that a writer can restore the entry. It is a
+// difference from what the writer makes of the events alone. So writers may only add to what they make of stored
+// events, and must not change anything else in it.
 type Envelope struct {
 	// Harness is the harness whose writer applies the difference.
 	Harness string
@@ -24,8 +24,8 @@ type Envelope struct {
 	Difference string
 }
 
-// CustomType is the type of custom events that hold an entry of a harness unchanged, either because the
-// harness needs it to resume or because it is small.
+// CustomType returns the type of custom events that keep an entry of a harness unchanged, either because the harness
+// needs the entry to resume or because the entry is small.
 func CustomType(harness, kind string) string { return "harness." + harness + "." + kind }
 
 // Since returns the events that were appended from index n on, which the caller must not change.
@@ -111,11 +111,11 @@ func EnvelopesOf(harness string, s Session) Envelopes {
 	return e
 }
 
-// EntryLabel is the label in which older builds, which had no envelopes, kept a difference, split over
-// numbered labels where one was too short. Longer ones they kept in a custom event.
+// EntryLabel returns the label in which older builds, which had no envelopes, kept a difference. They split it over
+// numbered labels if one was too short, and kept longer ones in a custom event.
 func EntryLabel(harness string) string { return harness + ".entry" }
 
-// fromLabels collects what these older builds imported.
+// fromLabels collects the differences in these labels and events.
 func (e *Envelopes) fromLabels(s Session) {
 	e.Session = s.Labels[e.harness+".session"]
 	key := EntryLabel(e.harness)

@@ -10,7 +10,7 @@ import (
 // such a file.
 type Editors map[string][]string
 
-// Files returns the files that a call of the tool is to change; none if the tool is no editor.
+// Files returns the files that a call of the tool will change; none if the tool is no editor.
 func (e Editors) Files(tool string, arguments []byte) []string {
 	names := e[tool]
 	if len(names) == 0 || !Valid(arguments) {
@@ -44,7 +44,7 @@ func PatchFiles(patch string) []string {
 	return files
 }
 
-// FilesChanged is the value of LabelFilesChanged for these files, without repetitions; "" if there are none
+// FilesChanged returns the value of LabelFilesChanged for these files, without repetitions; "" if there are none
 // or too many for a label.
 func FilesChanged(files []string) string {
 	var each []string
@@ -77,8 +77,8 @@ func WithFilesChanged(labels map[string]string, files []string) map[string]strin
 	return out
 }
 
-// OpenEdits holds the files that unanswered calls are to change, by the calls' original ids. Of several calls
-// with one id the oldest is answered first.
+// OpenEdits has the files that unanswered calls will change, by the calls' original ids. Of several calls with the
+// same id the oldest is answered first.
 type OpenEdits map[string][][]string
 
 // Call adds a call. Calls of other tools must be added too, with no files.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Tags makes the set of names that Inserted takes.
+// Tags returns a set of names for Inserted.
 func Tags(names ...string) map[string]bool {
 	set := make(map[string]bool, len(names))
 	for _, n := range names {
@@ -14,16 +14,17 @@ func Tags(names ...string) map[string]bool {
 	return set
 }
 
-// Inserted reports whether a text consists only of elements with these names, such as <name>…</name>. A text
-// with anything else before, between or after them may be a human's. Of outputs, which hold what files, programs and
-// models say and have no words of a human between them, the first and the last do: there may be ends in what they hold.
+// Inserted reports whether a text consists only of elements with these names, such as <name>…</name>. A text with
+// anything else before, between or after them may be a human's. outputs are elements with texts of files, programs
+// and models, which may contain closing tags. For these it is enough that the text begins and ends with such
+// elements, since no words of a human are between them.
 func Inserted(text string, names, outputs map[string]bool) bool {
 	_, ok := Elements(text, names, outputs)
 	return ok
 }
 
-// Elements returns the names of the elements in an inserted text, or the first one's where an output holds its own
-// end; ok is false where Inserted is.
+// Elements returns the names of the elements in an inserted text, or only the first name if an output contains its
+// own closing tag. ok is the result of Inserted.
 func Elements(text string, names, outputs map[string]bool) (found []string, ok bool) {
 	text = strings.TrimSpace(text)
 	for rest := text; rest != ""; rest = strings.TrimSpace(rest) {
@@ -76,11 +77,11 @@ func cutElement(text string, names map[string]bool) (name, rest string, ok bool)
 	return name, rest, ok
 }
 
-// closed is how a text ends with the end of an element.
+// closed matches a text that ends with a closing tag.
 var closed = regexp.MustCompile(`</[\w-]+>$`)
 
-// Asked splits a text that ends with the element in which a harness puts what the user asks, after elements with what
-// files and tools say. Those may hold such an element, too: the last is the harness's.
+// Asked splits a text that ends with the element in which a harness puts the user's request, after elements with
+// texts of files and tools. Those texts may contain such an element, too; the last one is the harness's.
 func Asked(text, name string) (before, asked string, ok bool) {
 	text = strings.TrimSpace(text)
 	open, end := "<"+name+">", "</"+name+">"

@@ -10,8 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Record is one JSON value of a file, valid and in UTF-8. Its bytes may be read, not kept, until the next
-// record.
+// Record is one JSON value of a file, valid and in UTF-8. Its bytes are valid only until the next record.
 type Record struct {
 	Line int // where it begins
 	// Index counts the records of the line from 0.
@@ -30,8 +29,8 @@ func PositionID(r Record) string {
 // Warn adds a warning about a line.
 type Warn func(line int, format string, args ...any)
 
-// ReadLines calls record for every JSON value of a JSON Lines file, in order; a line may hold several values.
-// Anything else, a truncated last line included, gives a warning and is skipped.
+// ReadLines calls record for every JSON value of a JSON Lines file, in order. A line may have several values.
+// Anything else, such as a truncated last line, gives a warning and is skipped.
 func ReadLines(r io.Reader, warn Warn, record func(Record)) error {
 	account, noise := accountOf(r), 0
 	return eachLine(r, func(line int, chunk []byte, last bool) error {
@@ -49,8 +48,8 @@ func ReadLines(r io.Reader, warn Warn, record func(Record)) error {
 	})
 }
 
-// ReadText calls line for every line of a text, without its newline. line returns the size in bytes of the
-// entry that the line belongs to so far, which is held to the limit of a record.
+// ReadText calls line for every line of a text, without its newline. line returns the size in bytes, so far, of the
+// entry to which the line belongs. This size must not exceed the limit of a record.
 func ReadText(r io.Reader, line func(number int, text string) int) error {
 	account := accountOf(r)
 	return eachLine(r, func(number int, chunk []byte, _ bool) error {
@@ -58,8 +57,7 @@ func ReadText(r io.Reader, line func(number int, text string) int) error {
 	})
 }
 
-// eachLine calls line for every line, with its newline, until an error. The bytes may be read, not kept,
-// until the next line.
+// eachLine calls line for every line, with its newline, until an error. The bytes are valid only until the next line.
 func eachLine(r io.Reader, line func(number int, chunk []byte, last bool) error) error {
 	in, account := Ahead(r, 64<<10), accountOf(r)
 	var long []byte

@@ -16,13 +16,12 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Limits of one record. Real records are smaller; the memory that reading one takes is a known multiple of
-// its bytes.
+// The limits of one record. Real records are smaller. To read a record takes a known multiple of its bytes.
 const (
 	maxRecordBytes  = 32 << 20
 	maxRecordValues = 250_000
-	// maxRecordDepth allows for the deepest arguments that the log admits, and the levels around them. A
-	// record of more than deepBytes may have maxLongRecordDepth levels only, because each level is scanned.
+	// maxRecordDepth is enough for the deepest arguments that the log admits, and the levels around them. A record of
+	// more than deepBytes may have maxLongRecordDepth levels only, because each level is scanned.
 	maxRecordDepth     = 9500
 	maxLongRecordDepth = 250
 	deepBytes          = 256 << 10
@@ -30,7 +29,7 @@ const (
 	maxNoise = 10_000
 )
 
-// Estimates of the memory that reading takes in addition to the bytes themselves; measured, then rounded up.
+// Estimates, by measurement, of the memory that reading takes in addition to the bytes themselves.
 const (
 	// readingFactor is how many copies of a record's bytes are in memory while it is read.
 	readingFactor = 6
@@ -45,16 +44,16 @@ const (
 	step = 256 << 10
 )
 
-// limitMemory is LimitError.What where a Memory was exhausted.
+// limitMemory is LimitError.What if a Memory was exhausted.
 const limitMemory = "bytes of memory for transcripts (import_memory)"
 
-// LimitError says that a transcript exceeds a limit of what is read.
+// LimitError says that a transcript exceeds a limit of the readers.
 type LimitError struct {
 	What   string
 	Limit  uint64
 	Actual uint64 // a lower bound
 	Line   int    // 0 if no line is at fault
-	// Busy says that the transcript may be readable later, when other transcripts have been read.
+	// Busy says that the transcript can perhaps be read later, when other transcripts have been read.
 	Busy bool
 }
 
@@ -86,7 +85,7 @@ func atLine(line int, err error) error {
 // readers is how many transcripts may be read at the same time.
 const readers = 4
 
-// Memory is the budget of bytes that all transcripts being read share.
+// Memory is the budget of bytes that all reads of transcripts share.
 type Memory struct {
 	limit uint64
 	slots *semaphore.Weighted
@@ -103,8 +102,8 @@ func NewMemory(limit uint64) *Memory {
 // openWait is how long Open waits at most.
 const openWait = 10 * time.Second
 
-// Open waits until fewer than readers transcripts are being read, and opens an account for another. The error
-// is a *LimitError, or that of ctx.
+// Open waits until fewer than readers transcripts are being read, and opens an account for another. The error is a
+// *LimitError, or ctx's.
 func (m *Memory) Open(ctx context.Context) (*Account, error) {
 	waiting, cancel := context.WithTimeout(ctx, openWait)
 	defer cancel()
@@ -146,7 +145,7 @@ func (a *Account) Retain(n uint64) error {
 	return a.reserve()
 }
 
-// Retained is the sum of what Retain reserved.
+// Retained returns how many bytes Retain has reserved in total.
 func (a *Account) Retained() uint64 {
 	if a == nil {
 		return 0
@@ -154,7 +153,7 @@ func (a *Account) Retained() uint64 {
 	return a.retained
 }
 
-// read reserves what the reading of a record of this size takes. It replaces what the record before took.
+// read reserves the memory for reading a record of this size, in place of the memory for the previous record.
 func (a *Account) read(bytes, values int) error {
 	if bytes > maxRecordBytes {
 		return &LimitError{What: "bytes in a record", Limit: maxRecordBytes, Actual: uint64(bytes)}
@@ -166,8 +165,7 @@ func (a *Account) read(bytes, values int) error {
 	return a.reserve()
 }
 
-// reserve makes held as large as retained and reading together need; it sets err where the memory does not
-// allow that.
+// reserve makes held as large as retained and reading together need, or sets err if there is not enough memory.
 func (a *Account) reserve() error {
 	need := a.retained + a.reading
 	if a.err != nil || need <= a.held {
@@ -210,13 +208,13 @@ func blocks(all []eventlog.Block) int {
 	return n
 }
 
-// Input is a buffered file that can be peeked into, with the account for what reading it takes.
+// Input is a buffered file that can be peeked into, with the account for reading it.
 type Input struct {
 	*bufio.Reader
 	account *Account
 }
 
-// NewInput reads from in, and counts it for the account, which may be nil.
+// NewInput returns an input that reads from in. The memory for that counts for the account, which may be nil.
 func NewInput(in *bufio.Reader, account *Account) *Input { return &Input{in, account} }
 
 // Ahead returns the input itself if its buffer has at least size bytes, otherwise one with such a buffer.
@@ -234,8 +232,8 @@ func accountOf(in io.Reader) *Account {
 	return nil
 }
 
-// manyValues is the number of values, by a rough count of the punctuation, from which on a record's values
-// are counted exactly; fewer cost too little to matter.
+// manyValues is the number of values, estimated from the punctuation, from which on a record's values are counted
+// exactly. Fewer take too little memory to matter.
 const manyValues = 10_000
 
 // record checks a whole record against the limits, and reserves what reading it takes.

@@ -6,9 +6,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// ReserveCallID returns the id that a tool call will have in the session. It is for formats that hold a call
-// and its result in one entry and reuse ids: the reader writes this id into both. The call must be appended
-// before its result.
+// ReserveCallID returns the id that a tool call will have in the session. It is for formats that have a call and its
+// result in one entry and reuse ids: the reader writes this id into both. The call must be appended before its
+// result.
 func (s *SessionBuilder) ReserveCallID(original string) string {
 	id := s.newCallID(Clean(original))
 	if s.held == nil {

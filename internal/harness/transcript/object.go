@@ -14,12 +14,12 @@ var Null = jsontext.Value("null")
 // Optional is a text that Object omits if it is empty.
 type Optional string
 
-// Object makes a JSON object without whitespace. members are names and values in turn, written in this order:
-// a jsontext.Value as it is, a string with only the escapes that JSON needs, other values as their JSON. A
-// member whose value is nil is omitted.
+// Object makes a JSON object without whitespace. members are names and values alternately, and are written in this
+// order: a jsontext.Value unchanged, a string with only the escapes that JSON needs, other values as their JSON.
+// Members with the value nil are omitted.
 func Object(members ...any) jsontext.Value { return With(jsontext.Value("{}"), members...) }
 
-// With returns an object with further members, as in Object; a value that is no object is returned unchanged.
+// With returns an object with further members, as in Object. A value that is no object is returned unchanged.
 func With(object jsontext.Value, members ...any) jsontext.Value {
 	if len(object) == 0 || object[0] != '{' {
 		return object
@@ -59,10 +59,10 @@ func With(object jsontext.Value, members ...any) jsontext.Value {
 	return append(out, '}')
 }
 
-// JSON is a value as Object writes it.
+// JSON returns a value as Object writes it.
 func JSON(value any) jsontext.Value { return appendJSON(nil, value) }
 
-// List makes a JSON list of values as Object takes them.
+// List makes a JSON list of values, written as in Object.
 func List[T any](items ...T) jsontext.Value {
 	room := len("[]")
 	for _, item := range items {

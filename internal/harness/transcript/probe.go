@@ -13,22 +13,22 @@ import (
 // Probe is the shape of a file's beginning, by which readers recognise it. The beginning need not contain a
 // complete record.
 type Probe struct {
-	// Records holds, for each top-level JSON value, the paths of its members, such as "message.role" or
-	// "messages[].parts[].type", each with the first scalar at that path as text; objects, lists and a
-	// text that is cut off have an empty one.
+	// Records has, for each top-level JSON value, the paths of its members, such as "message.role" or
+	// "messages[].parts[].type", each with the first scalar at that path as a text. For objects, lists and truncated
+	// texts that is empty.
 	Records []map[string]string
 	// SQLite is the beginning of an SQLite database, which includes the definitions of its tables; nil if the
 	// file is none.
 	SQLite []byte
-	// Cut says that the beginning ends within a text, so that what follows that text is not known.
+	// Cut says that the beginning ends within a text, so that it is unknown what follows that text.
 	Cut bool
-	// Wrong is why the file is not JSON; nil if it is, as far as it was probed.
+	// Wrong says why the file is not JSON; nil if the probed part is.
 	Wrong error
 	// Line is the first line that is not blank, if the file does not begin with JSON.
 	Line string
 }
 
-// sqliteMagic is what a database begins with.
+// sqliteMagic is the beginning of every database.
 const sqliteMagic = "SQLite format 3\x00"
 
 // The probe stops at the first of these limits.

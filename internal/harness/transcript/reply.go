@@ -9,9 +9,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Usage is what a provider counted for one request.
+// Usage has the tokens that a provider counted for one request.
 type Usage struct {
-	// Prompt is the whole prompt, the cached part included.
+	// Prompt is the whole prompt, including the cached part.
 	Prompt, CacheRead, CacheWrite, Output Count
 }
 
@@ -30,7 +30,7 @@ func UsageOf(labels map[string]string) Usage {
 	}
 }
 
-// Fresh is the part of the prompt that was neither in the cache nor written to it.
+// Fresh returns the part of the prompt that was neither in the cache nor written to it.
 func (u Usage) Fresh() Count { return u.Prompt - min(u.Prompt, u.CacheRead+u.CacheWrite) }
 
 // Labels returns the usage labels, or nil if nothing was counted.
@@ -100,9 +100,9 @@ func usageLabels(labels map[string]string) map[string]string {
 	return usage
 }
 
-// Gather returns a session in the order that suits writers of other harnesses. The parts of a reply are
-// joined at the first of them, and what was between them follows. A reply's usage is on the reply itself. No
-// part is moved across a boundary.
+// Gather returns a session in the order that writers of other harnesses need. The parts of a reply follow the first
+// part directly, and the events that were between them come after. A reply's usage is on the reply itself. No part is
+// moved across a boundary.
 func Gather(s Session) Session {
 	events := make([]eventlog.Event, 0, len(s.Events))
 	for _, i := range Together(s.Events, func(*eventlog.Event) bool { return true }) {
@@ -131,7 +131,7 @@ func Together(events []eventlog.Event, gather func(*eventlog.Event) bool) []int 
 	return order
 }
 
-// furtherParts are the indexes of the later events of the reply that begins at i.
+// furtherParts returns the indexes of the later events of the reply that begins at i.
 func furtherParts(events []eventlog.Event, i int) (all []int) {
 	m, ok := events[i].Body.(*eventlog.Message)
 	if !ok || m.Role != eventlog.RoleAssistant || m.GroupID == "" {

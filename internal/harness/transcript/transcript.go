@@ -1,6 +1,6 @@
-// Package transcript has what the readers and writers of all harnesses share: the result type, the builder
-// that turns entries into sessions which the log admits, the reading of JSON records with their line numbers,
-// and the differences from which a writer restores an entry of the harness's own file.
+// Package transcript is the common part of the readers and writers of all harnesses: the result type, the builder
+// that makes sessions of entries that the log admits, the reading of JSON records with line numbers, and the
+// differences with which a writer restores an entry of the harness's own file.
 package transcript
 
 import (
@@ -12,9 +12,9 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Transcript is what a reader made of one file.
+// Transcript is the result of reading one file.
 type Transcript struct {
-	// Harness names the reader that read it.
+	// Harness is the name of the reader that read it.
 	Harness  string
 	Sessions []Session
 	Warnings []Warning
@@ -29,19 +29,18 @@ type Transcript struct {
 
 // Session is one conversation of a transcript.
 type Session struct {
-	// Suffix distinguishes the sessions of one file: empty for the main one, "sidechain-1"
-	// and so on for conversations of subagents, "2" and so on where a file holds several
-	// independent ones.
+	// Suffix distinguishes the sessions of one file. It is empty for the main one, "sidechain-1" and so on for
+	// conversations of subagents, and "2" and so on if a file has several independent ones.
 	Suffix string
-	// ParentCallID is the tool call of the main session that began this sidechain; empty if the session is
-	// none, or if the file does not say.
+	// ParentCallID is the tool call of the main session that began this sidechain; empty if the session is no
+	// sidechain, or if the file does not say.
 	ParentCallID string
 	// Events have an ID and a Body, and a Time if the file has one; the log assigns Seq and Turn. Head.Admit
 	// accepts them in batches of any size.
 	Events []eventlog.Event
 	Labels map[string]string
-	// Envelopes hold what the file says beyond the events. A session without them is written like one that
-	// another harness began.
+	// Envelopes have what the file says beyond the events. A session without them is written like a session of
+	// another harness.
 	Envelopes []Envelope
 }
 
@@ -76,32 +75,31 @@ func (w Warning) String() string {
 	return fmt.Sprintf("line %d: %s", w.Line, w.Message)
 }
 
-// Labels that readers set. Usage labels are on assistant messages; where one
-// reply is several events, the last event that has them counts for the reply.
+// The labels that readers set. Usage labels are on assistant messages. If one reply is several events, those of the
+// last event that has them count for the reply.
 const (
-	// LabelInjected is "true" on messages that the harness put in, rather than the
-	// user or the model.
+	// LabelInjected is "true" on messages that the harness inserted, not the user or the model.
 	LabelInjected = eventlog.LabelInjected
-	// LabelInjectedBlocks lists the blocks of a human's message that the harness put in.
+	// LabelInjectedBlocks lists the blocks that the harness inserted into a human's message.
 	LabelInjectedBlocks = eventlog.LabelInjectedBlocks
-	// LabelStanding names what an injected message is about; a newer one with the same name replaces it.
+	// LabelStanding names the subject of an injected message. A newer one with the same name replaces it.
 	LabelStanding = eventlog.LabelStanding
 	// LabelReplaced is "true" on messages that have no entry of their own in the file: a compaction lists
 	// them as the rest of a conversation that the file does not have.
 	LabelReplaced = "harness.replaced"
-	// LabelPromptTokens is the whole prompt of the request, cached tokens included.
+	// LabelPromptTokens is the size of the request's whole prompt, including cached tokens.
 	LabelPromptTokens = "usage.prompt_tokens"
-	// LabelCacheReadTokens is the part of the prompt that the cache served.
+	// LabelCacheReadTokens is the size of the part of the prompt that was read from the cache.
 	LabelCacheReadTokens = "usage.cache_read_tokens"
-	// LabelCacheWriteTokens is the part of the prompt that was written to the cache.
+	// LabelCacheWriteTokens is the size of the part of the prompt that was written to the cache.
 	LabelCacheWriteTokens = "usage.cache_write_tokens"
-	// LabelOutputTokens is what the model wrote.
+	// LabelOutputTokens is how many tokens the model wrote.
 	LabelOutputTokens = "usage.output_tokens"
 	// LabelHarness is the session's format: a harness's name or a more specific alias of it.
 	LabelHarness = "harness.format"
 	// LabelSessionID is the harness's own id of the session.
 	LabelSessionID = "harness.session_id"
-	// LabelWorkingDirectory is where the session ran.
+	// LabelWorkingDirectory is the directory in which the session ran.
 	LabelWorkingDirectory = "harness.cwd"
 	// LabelParentSession is the harness's id of the session from which this one began: its parent, if it is a
 	// subagent's, or the session of which it is a fork.
@@ -113,8 +111,7 @@ const (
 	LabelVersion = "harness.version"
 	// LabelGitBranch is the branch that was checked out at that time.
 	LabelGitBranch = "harness.git_branch"
-	// LabelFilesChanged is on the event that says that files were changed, and
-	// holds their paths, one a line.
+	// LabelFilesChanged, on an event that says that files were changed, has their paths, one on each line.
 	LabelFilesChanged = "harness.files_changed"
 )
 
@@ -145,7 +142,7 @@ func (t Tally) count(kind string) {
 	t[kind]++
 }
 
-// cut truncates a text to so many bytes and marks that with an ellipsis.
+// cut truncates a text to this many bytes, and marks that with an ellipsis.
 func cut(text string, bytes int) string {
 	if len(text) <= bytes {
 		return text
@@ -162,7 +159,7 @@ func (t Tally) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// The limits that the API sets to the labels of an event or a session; lengths are in characters.
+// The API's limits on the labels of an event or a session. Lengths are in characters.
 const (
 	MaxLabels     = 64
 	MaxLabelKey   = 128

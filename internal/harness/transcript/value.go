@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// node is a JSON value, parsed.
+// node is a parsed JSON value.
 type node struct {
 	name  []byte // if it is a member of an object
 	kind  jsontext.Kind
@@ -22,7 +22,7 @@ func parse(value []byte) node {
 	return parseLevels(value, -1)
 }
 
-// parseLevels is parse down to a number of levels; values below have raw JSON only, and no parts.
+// parseLevels does the same as parse for a number of levels. Deeper values have only raw JSON, and no parts.
 func parseLevels(value []byte, levels int) node {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(value), lenient)
 	n, err := read(dec, value, levels)
@@ -75,7 +75,7 @@ func before(dec *jsontext.Decoder, value []byte, n int) []byte {
 	return value[end-n : end : end]
 }
 
-// unquoted is the text of a JSON string: a slice of it if it has no escapes.
+// unquoted returns the text of a JSON string: a slice of it if it has no escapes.
 func unquoted(value []byte) []byte {
 	if bytes.IndexByte(value, '\\') < 0 {
 		return value[1 : len(value)-1]
@@ -127,7 +127,7 @@ func (n *node) find(name []byte, last *int) *node {
 	return nil
 }
 
-// first is the *last with which find begins at the first member.
+// first returns a last for find that begins at the first member.
 func first() *int { i := -1; return &i }
 
 // json returns the value's JSON.
@@ -232,11 +232,11 @@ func encode(v any) jsontext.Value {
 	return raw
 }
 
-// Compact returns a JSON value without the whitespace between tokens; all other bytes stay the same. The
-// value must be valid JSON; for an absent one the result is an empty object.
+// Compact returns a JSON value without the whitespace between tokens; all other bytes stay the same. The value must
+// be valid JSON or absent; then the result is an empty object.
 func Compact(value []byte) string { return string(Compacted(value)) }
 
-// Compacted is Compact for bytes. The result may share memory with the value.
+// Compacted does the same as Compact, for bytes. The result may share memory with the value.
 func Compacted(value []byte) []byte {
 	if len(value) == 0 {
 		return []byte("{}")
@@ -264,7 +264,7 @@ func Rewrite(object []byte, member func(name string, value []byte) []byte) []byt
 	return encode(out)
 }
 
-// MemberOf returns the JSON of an object's member, and false if there is none.
+// MemberOf returns the JSON of an object's member; false if there is none.
 func MemberOf(value []byte, name string) (found jsontext.Value, ok bool) {
 	n := parseLevels(value, 1)
 	if part := n.find([]byte(name), first()); part != nil && n.kind == '{' {

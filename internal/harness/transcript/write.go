@@ -15,32 +15,31 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Writer writes a transcript as one file in the form in which a harness keeps it on disk. What the harness
-// cannot hold is omitted and reported in a warning, never silently. The same transcript and options give the
-// same bytes.
+// Writer writes a transcript as one file, in the form of a harness's own files. It omits what the harness cannot
+// store, with a warning. The same transcript and options give the same bytes.
 type Writer func(w io.Writer, t Transcript, o WriteOptions) (WriteReport, error)
 
-// WriteOptions give what a file needs and the transcript may lack.
+// WriteOptions give the values that a file needs and the transcript may not have.
 type WriteOptions struct {
-	// SessionID is the id of the main session in the file. Empty: the id in the transcript's labels, or one
+	// SessionID is the id of the main session in the file. Empty is the id in the transcript's labels, or else one
 	// derived from its events.
 	SessionID string
-	// WorkingDirectory is used for sessions without a label for it. Empty: "/".
+	// WorkingDirectory is used for sessions without a label for it. Empty is "/".
 	WorkingDirectory string
 }
 
-// Directory is the working directory for a session with these labels.
+// Directory returns the working directory for a session with these labels.
 func (o WriteOptions) Directory(labels map[string]string) string {
 	return cmp.Or(labels[LabelWorkingDirectory], o.WorkingDirectory, "/")
 }
 
 // WriteReport says what was written and what was lost.
 type WriteReport struct {
-	// Entries is how many entries the file has, as the harness counts them.
+	// Entries is how many of the harness's entries the file has.
 	Entries int
 	// Compactions is how many compactions the file has.
 	Compactions int
-	// Warnings say what the harness cannot hold; their lines are 0.
+	// Warnings say what the harness cannot store. Their lines are 0.
 	Warnings []Warning
 	// times counts the warnings by their text.
 	times map[string]int
@@ -57,8 +56,8 @@ func (r *WriteReport) Warn(format string, args ...any) {
 	}
 }
 
-// Amend applies the difference of an envelope to base, which the writer made of the event. Where it does not
-// fit it returns base and warns.
+// Amend applies the difference of an envelope to base, which the writer made of the event. If that fails, it returns
+// base and warns.
 func (r *WriteReport) Amend(base []byte, difference string) jsontext.Value {
 	if difference == "" {
 		return base
@@ -71,7 +70,7 @@ func (r *WriteReport) Amend(base []byte, difference string) jsontext.Value {
 	return raw
 }
 
-// Lost warns, by kind, of what the harness has no place for.
+// Lost adds a warning, by kind, about entries for which the harness has no place.
 func (r *WriteReport) Lost(kinds Tally) {
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		r.Warn("the harness has no place for %s: %d left out", kind, kinds[kind])
@@ -92,8 +91,8 @@ func (r *WriteReport) Finish(out io.Writer, file []byte) (WriteReport, error) {
 	return *r, nil
 }
 
-// Held returns the custom events that hold a whole entry of which only a part became another event, by the id
-// of that event (see SessionBuilder.keep).
+// Held returns the custom events with a whole entry of which only a part became another event, by the id of that
+// event (see SessionBuilder.keep).
 func Held(harness string, events []eventlog.Event) map[string]*eventlog.Custom {
 	all := map[string]*eventlog.Custom{}
 	for i := range events {
@@ -107,7 +106,7 @@ func Held(harness string, events []eventlog.Event) map[string]*eventlog.Custom {
 	return all
 }
 
-// Stamp is a time in the form that several harnesses write; empty, and so omitted, for the zero time.
+// Stamp returns a time in the form that several harnesses write; empty, and so omitted, for the zero time.
 func Stamp(at time.Time) Optional {
 	if at.IsZero() {
 		return ""
@@ -115,7 +114,7 @@ func Stamp(at time.Time) Optional {
 	return Optional(at.UTC().Format("2006-01-02T15:04:05.000Z"))
 }
 
-// OrEpoch is the time itself, or the Unix epoch for the zero time.
+// OrEpoch returns the time itself, or the Unix epoch for the zero time.
 func OrEpoch(at time.Time) time.Time {
 	if at.IsZero() {
 		return time.Unix(0, 0).UTC()
@@ -123,7 +122,7 @@ func OrEpoch(at time.Time) time.Time {
 	return at
 }
 
-// Began is the first time in a session's events; zero if they have none.
+// Began returns the first time in a session's events; zero if they have none.
 func Began(s Session) time.Time {
 	for _, e := range s.Events {
 		if !e.Time.IsZero() {
@@ -139,7 +138,7 @@ var Triggers = map[eventlog.CompactionTrigger]string{
 	eventlog.TriggerThreshold: "threshold", eventlog.TriggerBudgetPressure: "budget_pressure",
 }
 
-// Provenance is what a writer adds to a compaction in the file of a harness that has no fields for it.
+// Provenance has the facts about a compaction for which a harness has no fields. A writer adds them to the file.
 type Provenance struct {
 	Trigger  string `json:"trigger,omitzero"`
 	Mode     string `json:"mode,omitzero"`
@@ -165,17 +164,16 @@ func (t Provenance) Into(c *eventlog.Compaction) {
 	c.Mode, c.Strategy = t.Mode, t.Strategy
 }
 
-// Kept is which of the messages sent before it a compaction kept, for a harness that can keep only a tail of
-// them.
+// Kept says which of the messages before a compaction it kept, for a harness that can keep only a tail of them.
 type Kept struct {
 	Sent []string // ids of the kept messages, in order
 	Tail string   // id of the tail's first message; empty if there is none
-	// More says that messages outside the tail were kept too, or that the tail begins earlier than the
-	// harness allows.
+	// More says that messages outside the tail were kept, too, or that the tail begins earlier than the harness
+	// permits.
 	More bool
 }
 
-// KeptOf finds the tail of sent that was kept. The harness allows a tail that begins at index since or later.
+// KeptOf finds the tail of sent that was kept. The harness permits a tail that begins at index since or later.
 func KeptOf(sent []string, since int, kept func(string) bool) (k Kept) {
 	tail := len(sent)
 	for tail > 0 && kept(sent[tail-1]) {
@@ -192,12 +190,12 @@ func KeptOf(sent []string, since int, kept func(string) bool) (k Kept) {
 	return k
 }
 
-// Own reports whether a custom event holds an entry of the harness, or its envelope.
+// Own reports whether a custom event has an entry of the harness, or an entry's envelope.
 func Own(harness string, c *eventlog.Custom) bool {
 	return strings.HasPrefix(c.Type, CustomType(harness, "")) || strings.HasPrefix(c.Type, harness+".")
 }
 
-// namespace is that of the UUIDs that writers make.
+// namespace is the namespace of the UUIDs that writers make.
 var namespace = uuid.MustParse("8f9b1c52-6a0e-5d7c-9a55-2f1f0f3d7e41")
 
 // UUID derives an id from parts: equal parts give equal ids.
