@@ -1,9 +1,8 @@
-// Package budget measures contexts and says how large they may be. It has counters of tokens, the Gauge
-// that counts blocks and events with one of them, the registry of models, and the Budget that is computed
-// from a model and a request.
+// Package budget measures contexts and says how large they may be. It has counters of tokens, the Gauge that counts
+// blocks and events with a counter, the registry of models, and the Budget, which is computed from a model and a
+// request.
 //
-// The package is pure. It contains the heuristic counter; exact counters are in package bpe and are passed
-// in by callers.
+// The package is pure. It contains the heuristic counter. Exact counters are in package bpe; callers pass them in.
 package budget
 
 import (
@@ -58,15 +57,15 @@ const (
 	DefaultModel    = "default"
 )
 
-// Spec is a budget as it was asked for. Zero values and nil mean "not given":
-// the model's entry in the registry fills them in.
+// Spec is a budget as a request gives it. Zero values and nil mean "not given": then the value of the model's entry
+// in the registry is used.
 type Spec struct {
 	Model string
 	// MaxTokens is the hard ceiling, the model's window.
 	MaxTokens        uint64
 	OutputReserve    uint64
 	InjectionReserve uint64
-	// OverheadTokens is what the caller sends in addition to the messages, such as tool schemas.
+	// OverheadTokens is the size of what the caller sends in addition to the messages, such as tool schemas.
 	OverheadTokens  uint64
 	SafetyMargin    *float64
 	YellowAt, RedAt float64
@@ -76,27 +75,27 @@ type Spec struct {
 	Format string
 }
 
-// Budget is a resolved Spec: what the messages of one request may hold. It is a
-// value; the core computes with it and never looks a model up.
+// Budget is a resolved Spec: the limits of the messages of one request. It is a value. The core computes with it and
+// never looks up a model.
 type Budget struct {
-	// Target is the ceiling of the rendered messages, in tokens:
-	// (MaxTokens − reserves − overhead) × (1 − margin), rounded down.
+	// Target is the most tokens of the rendered messages: (MaxTokens − reserves − overhead) × (1 − margin), rounded
+	// down.
 	Target uint64
-	// MaxTokens is the window the target was taken from.
+	// MaxTokens is the window from which the target was computed.
 	MaxTokens uint64
-	// InjectionReserve is what injections may take in addition to the target.
+	// InjectionReserve is the most tokens of injections, in addition to the target.
 	InjectionReserve uint64
-	// OverheadTokens is what the caller sends in addition to the messages; the target does not include it.
+	// OverheadTokens is the size of what the caller sends in addition to the messages. Target does not include it.
 	OverheadTokens uint64
 	Tokenizer      string
 	// Format names how the messages are encoded; the tokens counted around them depend on it.
 	Format          string
 	Model           string
 	YellowAt, RedAt float64
-	// Calibration is real / estimated tokens, as learnt from model calls; see Calibrated. It is 1 if
-	// nothing was learnt, and 0 in records from before there was calibration.
+	// Calibration is the ratio of real to estimated tokens, learnt from model calls; see Calibrated. It is 1 if
+	// nothing was learnt, and 0 in records of builds without calibration.
 	Calibration float64
-	// Caps are the ceilings of single tiers, in tokens; a missing tier has none.
+	// Caps are the most tokens of single tiers; a tier that is not in it has no cap.
 	Caps map[Tier]uint64
 	// CapFractions are the caps as fractions of the target.
 	CapFractions map[Tier]float64
@@ -107,7 +106,7 @@ type SpecError struct{ Field, Reason string }
 
 func (e *SpecError) Error() string { return "budget." + e.Field + ": " + e.Reason }
 
-// Resolve fills in from the registry what the spec does not give, and computes the target. It returns a
+// Resolve takes the values that the spec does not give from the registry, and computes the target. It returns a
 // *SpecError for invalid values, such as reserves that leave no tokens for the messages.
 func (s Spec) Resolve(models Models) (Budget, error) {
 	model, _ := models.Lookup(s.Model) // an unknown model is counted like the default one
@@ -174,7 +173,7 @@ func (s Spec) Resolve(models Models) (Budget, error) {
 	return b, nil
 }
 
-// StateOf is the state of the budget when used tokens are used.
+// StateOf returns the state of the budget when used tokens are used.
 func (b Budget) StateOf(used uint64) State {
 	switch {
 	case used >= share(b.Target, b.RedAt):
@@ -186,15 +185,15 @@ func (b Budget) StateOf(used uint64) State {
 	}
 }
 
-// Share is a fraction of the target in whole tokens, rounded down.
+// Share returns a fraction of the target in whole tokens, rounded down.
 func (b Budget) Share(fraction float64) uint64 { return share(b.Target, fraction) }
 
 const million = 1_000_000
 
-// PartsPerMillion is how finely fractions of a budget are distinguished.
+// PartsPerMillion returns a fraction of a budget in parts per million. Smaller differences do not count.
 func PartsPerMillion(fraction float64) uint64 { return uint64(math.Round(fraction * million)) }
 
-// share computes with integers, in parts per million, so that all machines round alike.
+// share computes with integers, in parts per million, so that all machines round in the same way.
 func share(n uint64, fraction float64) uint64 {
 	ppm := PartsPerMillion(fraction)
 	return n/million*ppm + n%million*ppm/million

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// The parameters of calibration, in parts per million. Averaging, step and clamp are those of Gemini CLI;
-// the effect of a rejection is contextd's own.
+// The parameters of calibration, in parts per million. Average, step and bounds are the same as in Gemini CLI; the
+// effect of a rejection is contextd's own.
 const (
 	leastCalibration = million / 2
 	mostCalibration  = 2 * million
@@ -14,7 +14,7 @@ const (
 	averageOver = 5
 	// largestStep bounds how far one call moves the factor.
 	largestStep = 150_000
-	// rejectionPercent is the least factor by which a rejection raises the calibration factor.
+	// rejectionPercent is the least factor, in percent, by which a rejection raises the calibration factor.
 	rejectionPercent = 115
 	// Each call lowers the floor by 1/floorOver of its height above the new ratio.
 	floorOver = 16
@@ -25,9 +25,9 @@ const (
 	leastCompared = 500
 )
 
-// Calibration is what the calls of one model in one session taught about the gauge: by which factor the
-// provider's counts differ from contextd's. It is a value of whole numbers, so all machines compute the
-// same. The zero value has learnt nothing.
+// Calibration says by which factor a provider's counts differ from the gauge's, as learnt from the calls of one model
+// in one session. It has only whole numbers, so that all machines compute the same. The zero value has learnt
+// nothing.
 type Calibration struct {
 	// Average is the moving average of real / estimated tokens, in parts per million; 0 if no call was
 	// compared.
@@ -38,8 +38,7 @@ type Calibration struct {
 	Calls uint32
 }
 
-// Factor is what estimates are multiplied by, from 0.5 to 2; 1 if nothing was
-// learnt.
+// Factor returns the factor for estimates, from 0.5 to 2; 1 if nothing was learnt.
 func (c Calibration) Factor() float64 { return float64(c.ppm()) / million }
 
 func (c Calibration) ppm() uint64 { return max(c.average(), min(c.Floor, mostCalibration)) }
@@ -82,7 +81,7 @@ func (c Calibration) Reject(estimated, counted uint64) Calibration {
 	return c
 }
 
-// towards moves a value towards another by as much as one call may.
+// towards moves a value towards another by as much as one call may move it.
 func towards(from, to uint64) uint64 {
 	step := func(distance uint64) uint64 {
 		return min((distance+averageOver-1)/averageOver, largestStep)
@@ -97,7 +96,7 @@ func clampCalibration(ppm uint64) uint64 {
 	return min(max(ppm, leastCalibration), mostCalibration)
 }
 
-// mulDiv is n × by / over, rounded down, or MaxUint64 if that overflows. over must not be 0.
+// mulDiv returns n × by / over, rounded down, or MaxUint64 if that overflows. over must not be 0.
 func mulDiv(n, by, over uint64) uint64 {
 	high, low := bits.Mul64(n, by)
 	if high >= over {
@@ -155,10 +154,10 @@ func (b Budget) Calibrated(c Calibration) Budget {
 	return b
 }
 
-// Factor is the factor for estimates under this budget; 1 if the budget was never calibrated.
+// Factor returns the factor for estimates under this budget; 1 if the budget was never calibrated.
 func (b Budget) Factor() float64 { return float64(b.factor()) / million }
 
-// Real is how many tokens the provider is expected to count where the gauge estimated some, rounded up. It
+// Real returns how many tokens the provider is expected to count where the gauge estimated some, rounded up. It
 // is monotonic.
 func (b Budget) Real(estimated uint64) uint64 { return mulDivUp(estimated, b.factor(), million) }
 

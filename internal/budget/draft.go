@@ -21,9 +21,9 @@ func (g Gauge) Tokens(cost uint64) uint64 {
 	return (cost + unit - 1) / unit
 }
 
-// Adds reports whether the costs of two parts of a text add up to the cost of the text, with every counter.
-// They do at the end of a line, and before a single space between words. false means they may not. Neither
-// part may be empty.
+// Adds reports whether the costs of two parts of a text add up to the cost of the text, with every counter. They do
+// if the first part ends a line, or if the second begins with a single space between words. false means that they may
+// not. Neither part may be empty.
 func Adds(before, after string) bool {
 	rest := strings.TrimLeft(after, " \t")
 	right, size := utf8.DecodeRuneInString(rest)
@@ -55,8 +55,8 @@ func (g Gauge) Sum(pieces ...Piece) *Sum {
 	return s
 }
 
-// Add adds a piece that the gauge measured. It measures again only if the piece may cost less together with
-// the text before.
+// Add adds a piece that the gauge measured. It measures again only if the piece may cost less together with the text
+// before it.
 func (s *Sum) Add(p Piece) {
 	switch {
 	case p.Text == "":
@@ -69,10 +69,10 @@ func (s *Sum) Add(p Piece) {
 	s.last = p
 }
 
-// Tokens is the size of the text, as Gauge.Text counts it.
+// Tokens returns the size of the text, as Gauge.Text counts it.
 func (s *Sum) Tokens() uint64 { return s.gauge.Tokens(s.cost + s.last.Cost) }
 
-// Join is the text of pieces.
+// Join returns the text of pieces.
 func Join(pieces []Piece) string {
 	var text strings.Builder
 	for _, p := range pieces {
@@ -102,5 +102,5 @@ func (d *Draft) Add(pieces ...Piece) {
 	}
 }
 
-// String is the text written so far.
+// String returns the text written so far.
 func (d *Draft) String() string { return d.text.String() }

@@ -2,21 +2,21 @@ package budget
 
 import eventlog "github.com/contextd/contextd/internal/log"
 
-// Framing is how many tokens a provider adds around what a format carries. A message costs MessageOverhead
-// in all formats. For what no provider documents, such as the cost of a call or a result, it is the most
+// Framing has the numbers of tokens that a provider adds around the content of a format. A message costs
+// MessageOverhead in all formats. Costs that no provider documents, such as those of a call or a result, are the most
 // that recorded sessions were billed beyond the text.
 type Framing struct {
 	// Call is for the name and delimiters of a tool call, and Result for the delimiters of a result, if the
 	// model's tokenizer is known.
 	Call, Result int
-	// EstimatedCall and EstimatedResult are the same if the tokenizer is not known: for models of other
-	// makers that use the format, whose templates are wordier.
+	// EstimatedCall and EstimatedResult are the same for an unknown tokenizer: models of other makers that use the
+	// format have longer templates.
 	EstimatedCall, EstimatedResult int
 	// Priming is for the beginning of the answer, once for each request.
 	Priming int
-	// Tools is for what precedes the schemas of the tools, once for each request with tools.
+	// Tools is for the text before the schemas of the tools, once for each request with tools.
 	Tools int
-	// Functions says that the schemas of functions are counted by OpenAI's formula.
+	// Functions says that OpenAI's formula counts the schemas of functions.
 	Functions bool
 }
 
@@ -33,7 +33,7 @@ func (g Gauge) Framed(format string, f Framing) Gauge {
 // Format names the format that the gauge is framed for; empty if it is not.
 func (g Gauge) Format() string { return g.format }
 
-// Tokenizer is the tokenizer's name, whatever the framing.
+// Tokenizer returns the tokenizer's name, whatever the framing.
 func (g Gauge) Tokenizer() string { return g.counter.Name() }
 
 // Reframed converts the count of a block by an unframed gauge of the same tokenizer to the count by this

@@ -9,83 +9,76 @@ import (
 
 // Counter counts the tokens of texts under one tokenizer.
 //
-// A Counter is a pure function of the text: the same text has the same count in
-// every process and on every machine, whatever was counted before. It is safe
-// for concurrent use, takes time about linear in the text, accepts every string
-// (invalid UTF-8 included: each invalid byte counts as U+FFFD), and retains
-// nothing of it that the caller could see.
+// A Counter is a pure function of the text: the same text has the same count in every process and on every machine,
+// whatever was counted before. It is safe for concurrent use and takes time about linear in the text. It accepts
+// every string: each byte that is not UTF-8 counts as U+FFFD.
 type Counter interface {
-	// Name is the tokenizer's name, as in configuration and reports.
+	// Name returns the tokenizer's name in configuration and reports.
 	Name() string
 	Count(text string) Count
-	// Cost measures a text in fractions of a token; Count is Cost rounded up to tokens. If a text is split
+	// Cost returns the size of a text in fractions of a token. Count is Cost rounded up to tokens. If a text is split
 	// between lines or words (see Adds), the costs of its parts add up to the cost of the text.
 	Cost(text string) uint64
-	// PerToken is how many units of Cost make a token.
+	// PerToken returns how many units of Cost make a token.
 	PerToken() uint64
 }
 
-// Count is a number of tokens and how it was found.
+// Count is a number of tokens.
 type Count struct {
 	Tokens int
-	// Estimated is set when the number is not exactly what the tokenizer would
-	// produce: the tokenizer is not public, or the text was cut so that it could
-	// be counted in bounded time.
+	// Estimated is set if the number may differ from the tokenizer's, because the tokenizer is not public, or because
+	// the text was cut so that it could be counted in bounded time.
 	Estimated bool
 }
 
-// plus is the sum of two counts; it is an estimate as soon as either is.
+// plus returns the sum of two counts. It is an estimate if one of them is.
 func (c Count) plus(d Count) Count {
 	return Count{Tokens: c.Tokens + d.Tokens, Estimated: c.Estimated || d.Estimated}
 }
 
-// What providers put around messages, calls and results, in tokens. The overhead
-// of a message is what OpenAI's cookbook gives in "How to count tokens with
-// tiktoken": three per message and one for the role. The others are what recorded
-// sessions were billed beyond the text, less that: per tool result 11 to 13 (GPT-5),
-// 15 (DeepSeek), 14 (Gemini 3), 12 to 18 (Claude 4); per tool call 13 (GPT-5),
-// 34 (Gemini 3), 36 (DeepSeek), 60 (Claude 4).
+// The tokens that providers add around messages, calls and results. The overhead of a message is the one in OpenAI's
+// cookbook, "How to count tokens with tiktoken": three per message and one for the role. The others come from
+// recorded sessions: what was billed beyond the text, minus the overhead of the message. That was 11 to 13 (GPT-5),
+// 15 (DeepSeek), 14 (Gemini 3) and 12 to 18 (Claude 4) per tool result, and 13 (GPT-5), 34 (Gemini 3), 36 (DeepSeek)
+// and 60 (Claude 4) per tool call.
 const (
 	MessageOverhead = 4
-	// ResultOverhead is what delimits a tool result.
+	// ResultOverhead is for the delimiters of a tool result.
 	ResultOverhead = 10
-	// CallOverhead is what names and delimits a tool call for models whose
-	// tokenizer is known, and EstimatedCallOverhead for all others, whose
-	// templates are wordier.
+	// CallOverhead is for the names and delimiters of a tool call of models whose tokenizer is known, and
+	// EstimatedCallOverhead of all others, whose templates are longer.
 	CallOverhead          = 10
 	EstimatedCallOverhead = 40
 )
 
-// What is not text is estimated by its size.
+// Content that is not text is estimated by its size.
 const (
-	// ImageTokens is charged for an image whose price the runtime did not say:
-	// about the most that OpenAI and Anthropic charge for one without being asked
-	// for a higher resolution.
+	// ImageTokens is the size of an image for which the runtime gave none: about the most that OpenAI and Anthropic
+	// charge for an image, unless a request asks for a higher resolution.
 	ImageTokens = 1600
-	// sealedBytesPerToken sizes signatures and encrypted reasoning in base64. In
-	// recorded sessions of Claude 4 and GPT-5 they have 6 to 8 bytes per token of
-	// the reasoning inside, and a few hundred bytes besides.
+	// sealedBytesPerToken estimates signatures and encrypted reasoning in base64. In recorded sessions of Claude 4
+	// and GPT-5 they have 6 to 8 bytes per token of the reasoning in them, and a few hundred bytes more.
 	sealedBytesPerToken = 5
-	// documentBytesPerToken sizes other media, such as PDF files.
+	// documentBytesPerToken estimates other media, such as PDF files.
 	documentBytesPerToken = 16
 )
 
-// Gauge counts tokens. What triggers a reducer and what measures its effect must use the same Gauge. It is
-// safe for concurrent use.
+// Gauge counts tokens. The same Gauge must decide whether a reducer runs and measure what it frees. It is safe for
+// concurrent use.
 type Gauge struct {
 	counter Counter
-	// format names the format that framing is for; empty for contextd's own.
+	// format is the name of framing's format; empty is contextd's own.
 	format  string
 	framing Framing
 }
 
-// NewGauge returns a Gauge that counts text by counter.
+// NewGauge returns a Gauge that counts text with a counter.
 func NewGauge(counter Counter) Gauge {
 	return Gauge{counter: counter, framing: NoFraming}
 }
 
-// Name is the tokenizer's name, followed by "+" and the format's name if the gauge is framed. Gauges with
-// the same name count alike.
+// Name returns the tokenizer's name, followed by "+" and the format's name if the gauge is framed. Gauges with the
+// same name give the same counts.
 func (g Gauge) Name() string {
 	if g.format == "" {
 		return g.counter.Name()
@@ -146,8 +139,8 @@ func (g Gauge) CountEvent(e eventlog.Event) eventlog.TokenCounts {
 	return out
 }
 
-// countThinking counts the text or, if that is more, the sealed reasoning: the provider unseals and charges
-// for it, and the text may be just a summary of it.
+// countThinking counts the text or, if that is more, the sealed reasoning: the provider charges for the unsealed
+// reasoning, of which the text may be just a summary.
 func (g Gauge) countThinking(t eventlog.Thinking) Count {
 	c := g.counter.Count(t.Text)
 	if !t.Sealed() {

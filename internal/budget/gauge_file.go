@@ -9,8 +9,8 @@ import (
 	"github.com/contextd/contextd/internal/provider"
 )
 
-// fileOf is the file of a Gemini part that is kept as it came. The provider charges for what is in it, and not for the
-// JSON: base64 takes far more than text does, and an address far less than a video.
+// fileOf returns the file in a Gemini part that is kept unchanged. The provider charges for the file, not for the
+// JSON: base64 is far larger than its text, and an address far smaller than its video.
 func fileOf(b eventlog.ProviderBlock) (eventlog.Media, bool) {
 	if b.Provider != "google" || !strings.Contains(b.JSON, `"inlineData"`) && !strings.Contains(b.JSON, `"fileData"`) {
 		return eventlog.Media{}, false
@@ -32,7 +32,7 @@ func fileOf(b eventlog.ProviderBlock) (eventlog.Media, bool) {
 	return eventlog.Media{MIMEType: part.InlineData.MIMEType, Data: string(data)}, err == nil
 }
 
-// readAsText reports whether a provider reads a file of a type as the text that it is.
+// readAsText reports whether a provider reads a file of a type as text.
 func readAsText(mimeType string) bool {
 	return strings.HasPrefix(mimeType, "text/") || mimeType == "application/json"
 }

@@ -2,21 +2,18 @@ package budget
 
 import "unicode/utf8"
 
-// Heuristic estimates tokens for models whose tokenizer is not public, in one
-// pass over the bytes of the text: about as fast as the text can be read, and
-// always the same on every machine. It is a Counter; all its counts are
-// estimates.
+// Heuristic is a Counter that estimates tokens for models whose tokenizer is not public. It takes one pass over the
+// bytes of the text, about as fast as the text can be read, and gives the same count on every machine.
 //
-// The text is taken apart into the things that tokenizers of this family treat
-// alike: words by length, digits in groups of three, symbols, blanks, letters by
-// script, and runs of letters and digits that look random (base64, hashes, keys).
-// Each thing has a cost; heuristic_weights.go says where the costs come from.
+// It divides the text into features that tokenizers of this family treat in the same way: words by length, digits in
+// groups of three, symbols, blanks, letters by script, and runs of letters and digits that look random (base64,
+// hashes, keys). Each feature has a cost; heuristic_weights.go says where the costs come from.
 type Heuristic struct{}
 
 // Name implements Counter.
 func (Heuristic) Name() string { return TokenizerHeuristic }
 
-// Count implements Counter. Every text but the empty one has at least one token.
+// Count implements Counter. Every text except the empty one has at least one token.
 func (h Heuristic) Count(text string) Count {
 	return Count{Tokens: int((h.Cost(text) + costPerToken - 1) / costPerToken), Estimated: true}
 }
@@ -34,7 +31,7 @@ func (Heuristic) Cost(text string) uint64 {
 // PerToken implements Counter.
 func (Heuristic) PerToken() uint64 { return costPerToken }
 
-// tally counts the things that a text consists of.
+// tally counts the features of a text.
 type tally [features]uint32
 
 func tallyOf(text string) tally {
@@ -96,7 +93,7 @@ func (t *tally) alphanumeric(text string, i int) int {
 		if k&(lowerCase|upperCase|digit) == 0 {
 			break
 		}
-		// A capital that is followed by small letters begins a word: that is no change.
+		// A capital followed by small letters begins a word: that is not a change of kind.
 		if k != last && !(last == upperCase && k == lowerCase) {
 			changes++
 		}
@@ -152,8 +149,8 @@ func (t *tally) word(text string, p, end int, led bool) int {
 	return q
 }
 
-// sized tallies one thing of a given length. There is a feature for each length up to longest, and then one
-// for each byte beyond that.
+// sized tallies one feature with a length. There is a feature for each length up to longest, and then one for each
+// further byte.
 func (t *tally) sized(feature, longest, length int) {
 	if over := length - longest; over > 0 {
 		t[feature+longest] += uint32(over)

@@ -19,7 +19,7 @@ func (t *tally) foreign(text string, i int) int {
 	return i
 }
 
-// scriptOf is the feature of a character outside ASCII.
+// scriptOf returns the feature of a character outside ASCII.
 func scriptOf(r rune) int {
 	lo, hi := 0, len(scripts)
 	for lo+1 < hi {

@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Lines caches the extent of a text up to the end of each line, so that a part of the text need not be
-// measured again.
+// Lines caches the extent of a text up to the end of each line, so that parts of the text need not be measured again.
 type Lines []Extent
 
 // Extent is the size of a text or of its beginning.
@@ -39,11 +38,11 @@ func (g Gauge) Lines(text string) Lines {
 	return all
 }
 
-// Whole is the extent of the whole text.
+// Whole returns the extent of the whole text.
 func (l Lines) Whole() Extent { return l[len(l)-1] }
 
-// UpTo is the extent of the first bytes of the text; the rest costs Whole minus that. ok is false if it is
-// not known: no line ends there, or costs do not add up there (see Adds).
+// UpTo returns the extent of the first bytes of the text; the rest costs Whole minus that. ok is false if it is
+// unknown, because no line ends there or costs do not add up there (see Adds).
 func (l Lines) UpTo(bytes int) (e Extent, ok bool) {
 	i := sort.Search(len(l), func(i int) bool { return l[i].Bytes >= bytes })
 	if i == len(l) || l[i].Bytes != bytes {

@@ -21,23 +21,22 @@ func Tokenizers() []string {
 	return []string{TokenizerO200K, TokenizerCL100K, TokenizerHeuristic}
 }
 
-// Model is what is known of a model, or of a family of them.
+// Model has what is known of a model, or of a family of models.
 type Model struct {
 	// Name is a model's name, or a prefix of names followed by "*". Case does not
 	// matter.
 	Name     string
 	Provider string
-	// Window is how many tokens a request and its answer may hold together.
+	// Window is the most tokens of a request and its answer together.
 	Window    uint64
 	Tokenizer string
-	// Margin is the fraction of the window that is kept free because counts may
-	// be too low: at least 0, less than 1.
+	// Margin is the fraction of the window that stays free because counts may be too low: at least 0, less than 1.
 	Margin float64
 	Prices Prices
 }
 
-// Override adds a model to the registry or changes one. Zero and nil fields are taken from the entry that
-// the name matches without the override.
+// Override adds a model to the registry or changes one. Its zero and nil fields take the values of the entry that the
+// name matches without the override.
 type Override struct {
 	Name      string
 	Provider  string
@@ -55,14 +54,13 @@ type ModelError struct {
 
 func (e *ModelError) Error() string { return e.Field + ": " + e.Reason }
 
-// Models is the registry of models. It is immutable; the zero value knows no
-// model at all, NewModels makes a useful one.
+// Models is the registry of models. It is immutable. The zero value has no models; use NewModels.
 type Models struct {
 	overrides, builtin table
 }
 
-// NewModels returns the built-in registry with overrides that go before it, or a *ModelError for the first
-// override that is not valid.
+// NewModels returns the built-in registry with overrides, which come before the built-in entries. The error is a
+// *ModelError for the first invalid override.
 func NewModels(overrides ...Override) (Models, error) {
 	m := Models{builtin: newTable(builtinModels)}
 	merged := make([]Model, 0, len(overrides))
@@ -81,11 +79,10 @@ func NewModels(overrides ...Override) (Models, error) {
 	return m, nil
 }
 
-// Lookup finds the entry for a model: among the overrides first, then among the
-// built-in ones; in each an exact name goes before a prefix, and a longer prefix
-// before a shorter one. The path that routers put before a name
-// ("anthropic/claude-…") counts only for entries that have a slash themselves. If
-// nothing matches, Lookup returns the entry named DefaultModel and false.
+// Lookup returns the entry for a model. It searches the overrides, then the built-in entries. In each, an exact name
+// comes before a prefix, and a longer prefix before a shorter one. The path that routers put before a name
+// ("anthropic/claude-…") is compared only with entries that have a slash. If nothing matches, Lookup returns the
+// entry named DefaultModel and false.
 func (m Models) Lookup(name string) (Model, bool) {
 	if model, ok := m.find(strings.ToLower(name)); ok {
 		return model, true
@@ -132,8 +129,7 @@ func (m Models) apply(o Override) (Model, *ModelError) {
 	return model, model.Validate()
 }
 
-// Validate returns a *ModelError whose Field is the name of the field at fault,
-// or nil.
+// Validate returns a *ModelError for the first invalid field, or nil.
 func (m Model) Validate() *ModelError {
 	switch {
 	case m.Name == "" || strings.Contains(strings.TrimSuffix(m.Name, "*"), "*"):

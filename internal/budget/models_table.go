@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// Margins, unless the configuration or the request gives one.
+// The margins, unless the configuration or the request gives one.
 const (
-	// exactMargin leaves room for the provider's framing of messages and tools,
-	// which is not public; the text itself is counted exactly.
+	// exactMargin is room for the provider's framing of messages and tools, which is not public. The text itself is
+	// counted exactly.
 	exactMargin = 0.02
-	// heuristicMargin is for tokenizers that make up to a fifth more tokens of a text than o200k_base; half
-	// of that is in the heuristic's weights already.
+	// heuristicMargin is for tokenizers that make up to a fifth more tokens of a text than o200k_base. The
+	// heuristic's weights already include half of that.
 	heuristicMargin = 0.10
-	// claudeMargin: recorded sessions with Claude Sonnet and Opus 4.x were billed
-	// 1.1 to 1.5 times the tokens of o200k_base for a tool result, 1.23 over all.
+	// claudeMargin is larger, because recorded sessions with Claude Sonnet and Opus 4.x were billed 1.1 to 1.5 times
+	// the tokens of o200k_base for a tool result, and 1.23 on average.
 	claudeMargin = 0.15
 	// claudeLaterMargin: the tokenizer of Claude Opus 4.7 and all later models makes about 1.3 times the tokens of the
 	// one before it, by its documentation.
 	claudeLaterMargin = 0.35
 )
 
-// defaultMargin is for an override that names another tokenizer.
+// defaultMargin returns the margin of an override that names another tokenizer.
 func defaultMargin(tokenizer string) float64 {
 	if tokenizer == TokenizerHeuristic {
 		return heuristicMargin
@@ -29,9 +29,8 @@ func defaultMargin(tokenizer string) float64 {
 	return exactMargin
 }
 
-// The built-in entries, by provider. Windows are those that the providers
-// publish for their own API without opting into a larger one; where models of one
-// family differ, a prefix has the smallest of its models.
+// The built-in entries, by provider. Windows are the ones that providers publish for their own API, without options
+// for a larger one. If models of one family differ, the prefix has the smallest window of its models.
 var builtinModels = priced(slices.Concat(
 	[]Model{{Name: DefaultModel, Window: 128_000, Tokenizer: TokenizerHeuristic, Margin: heuristicMargin, Prices: DefaultPrices()}},
 	family("openai", TokenizerO200K, exactMargin, map[string]uint64{
@@ -102,8 +101,8 @@ var builtinModels = priced(slices.Concat(
 	}),
 ))
 
-// priced sets the prices of models from the price table. A name of the table that is no model's gets an
-// entry of its own, a copy of the one that it matches.
+// priced sets the prices of models from the price table. A name in the price table that has no entry in models gets
+// one: a copy of the entry that it matches.
 func priced(models []Model) []Model {
 	registry := Models{builtin: newTable(models)}
 	for _, family := range priceTable {

@@ -4,20 +4,20 @@ import "cmp"
 
 // Prices say what the tokens of a model cost.
 type Prices struct {
-	// Input is what a million new tokens of the prompt cost, in US dollars; 0 is not known.
+	// Input is the price of a million new tokens of the prompt, in US dollars; 0 is unknown.
 	Input float64
-	// CacheRead is the price of a token that the provider reads from its cache, and CacheWrite of one that
-	// it reads for the first time, including the write to the cache. Output is the price of a token that
-	// the model writes; 0 is not known. All three are relative to the price of an uncached prompt token.
+	// CacheRead is the price of a token that the provider reads from its cache, CacheWrite of a token that it reads
+	// for the first time and writes to the cache, and Output of a token that the model writes; an Output of 0 is
+	// unknown. All three are relative to the price of an uncached prompt token.
 	CacheRead, CacheWrite, Output float64
-	// MinCachedTokens is the least length of a prefix that the provider caches.
+	// MinCachedTokens is the length of the shortest prefix that the provider caches.
 	MinCachedTokens uint64
 }
 
-// DefaultPrices are those of a model whose prices are not known.
+// DefaultPrices returns the prices of a model whose prices are unknown.
 func DefaultPrices() Prices { return Prices{CacheRead: 0.1, CacheWrite: 1.25} }
 
-// PriceOverride changes some prices; nil leaves one as it is.
+// PriceOverride changes some prices; nil does not change one.
 type PriceOverride struct {
 	Input           *float64 `yaml:"input" json:"input,omitempty"`
 	CacheRead       *float64 `yaml:"cache_read" json:"cache_read,omitempty"`

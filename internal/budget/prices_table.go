@@ -1,17 +1,17 @@
 package budget
 
-// listPrice is the list price of a family of models. input and output are US dollars for a million tokens
-// of the prompt and the answer, 0 if the models of the family differ. minCached is the shortest prefix that
-// is cached, in tokens.
+// listPrice is the list price of a family of models. input and output are US dollars for a million tokens of the
+// prompt and the answer; 0 if the models of the family differ. minCached is the shortest prefix that is cached, in
+// tokens.
 type listPrice struct {
 	input, output float64
 	minCached     uint64
 }
 
-// priceTable has the list prices of the providers' own APIs as published in November 2026. cacheRead and
-// cacheWrite are relative to an uncached token. Where long prompts cost more, prices are those of short
-// ones; the relations are the same. Writes to Anthropic's cache are those for five minutes. Where no
-// shortest prefix was published, it is that of the preceding model.
+// priceTable has the list prices of the providers' own APIs as published in November 2026. cacheRead and cacheWrite
+// are relative to an uncached token. If long prompts cost more, the prices of short ones are here; the relations are
+// the same. Writes to Anthropic's cache are for five minutes. If no shortest prefix was published, it is the
+// preceding model's.
 var priceTable = []struct {
 	cacheRead, cacheWrite float64
 	prices                map[string]listPrice

@@ -27,10 +27,10 @@ type ToolsError struct{ Reason string }
 
 func (e *ToolsError) Error() string { return "tools_json: " + e.Reason }
 
-// ToolSchemaTokens estimates what the tools of a request cost in the gauge's format. toolsJSON is the
-// request's list of tools. For OpenAI's formats it uses the documented formula, in which nested properties
-// count like those at the top. Other providers document none: there it counts the JSON without whitespace,
-// and what the provider puts before it. The error is a *ToolsError.
+// ToolSchemaTokens estimates the size of a request's tools in the gauge's format. toolsJSON is the request's list of
+// tools. For OpenAI's formats it uses the documented formula, in which nested properties count like those at the top.
+// Other providers document no formula: there it counts the JSON without whitespace and the text that the provider
+// puts before it. The error is a *ToolsError.
 func (g Gauge) ToolSchemaTokens(toolsJSON string) (Count, error) {
 	var tools []json.RawMessage
 	d := json.NewDecoder(strings.NewReader(toolsJSON))
@@ -96,8 +96,8 @@ type schema struct {
 	AnyOf       []schema          `json:"anyOf"`
 }
 
-// readFunction reads a function tool. In Chat Completions the function is a member of the tool, in
-// Responses it is the tool.
+// readFunction reads a function tool. In Chat Completions the function is a member of the tool, in Responses it is
+// the tool itself.
 func readFunction(raw json.RawMessage) (f function, ok bool, err error) {
 	var tool struct {
 		Type     string          `json:"type"`
@@ -109,9 +109,9 @@ func readFunction(raw json.RawMessage) (f function, ok bool, err error) {
 	if len(tool.Function) > 0 {
 		raw = tool.Function
 	} else if tool.Type != "function" {
-		return f, false, nil // one of the provider's own
+		return f, false, nil // one of the provider's own tools
 	}
-	// A schema of a form that the formula does not cover is counted as text.
+	// A schema in a form that the formula does not cover is counted as text.
 	return f, json.Unmarshal(raw, &f) == nil, nil
 }
 
@@ -149,7 +149,7 @@ func (g Gauge) propertiesTokens(s schema) int {
 	return n
 }
 
-// typeOf is a JSON string's text, and any other JSON unchanged.
+// typeOf returns a JSON string's text, and any other JSON unchanged.
 func typeOf(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {

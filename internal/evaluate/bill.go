@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Bill is what prompts cost. The provider's cache is assumed to hold whole messages: the leading messages
-// that a prompt shares with the one before it.
+// Bill is the cost of prompts. The provider's cache is assumed to have whole messages: the first messages that a
+// prompt shares with the one before it.
 type Bill struct {
 	// Tokens is the size of all prompts together, and Read how much of it came from the provider's cache.
 	Tokens, Read uint64

@@ -11,12 +11,12 @@ import (
 	"github.com/contextd/contextd/internal/projection"
 )
 
-// Contender is a policy to be compared on one session.
+// Contender is a policy to compare on one session.
 type Contender struct {
 	// Reads says how the policy reads the log.
 	Reads  projection.Options
 	Policy Policy
-	// Cause is reported for a prefix change where no reducer changed the message; empty is "log".
+	// Cause is reported for a prefix change if no reducer changed the message; empty is "log".
 	Cause string
 }
 
@@ -27,8 +27,8 @@ type Terms struct {
 	// Overhead is what is sent before every prompt, such as tool schemas, in tokens.
 	Overhead uint64
 	Prices   budget.Prices
-	// CacheTTL is how long the provider keeps a prefix after a request that read or wrote it; 0 is forever.
-	// Calls without a time in the transcript count as immediate.
+	// CacheTTL is how long the provider keeps a prefix after a request that read or wrote it; 0 is without end. Calls
+	// without a time in the transcript count as immediate.
 	CacheTTL time.Duration
 	// Done, if not nil, is called after each step with the number of events before the step.
 	Done func(events int)
@@ -99,7 +99,7 @@ func Compare(ctx context.Context, s *Session, gauge budget.Gauge, contenders []C
 	return out, ctx.Err()
 }
 
-// indexOf is the index of the first element equal to one, or len(all).
+// indexOf returns the index of the first element equal to one, or len(all).
 func indexOf(all [][]byte, one []byte) int {
 	for i := range all {
 		if bytes.Equal(all[i], one) {
@@ -136,7 +136,7 @@ func (c *contest) step(s *Session, st Step, p Prompt, terms Terms) {
 	c.out.Trail = append(c.out.Trail, at)
 }
 
-// causeAt names what changed message i.
+// causeAt returns the cause of a change of message i.
 func (c *contest) causeAt(p Prompt, i int) string {
 	if i < len(p.Messages) && p.Messages[i].Cause != "" {
 		return p.Messages[i].Cause

@@ -17,7 +17,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize/extractive"
 )
 
-// Contextd is a policy of contextd, run as the daemon runs it. A proposed summary is always ready by the
+// Contextd is a policy of contextd, run as the daemon runs it, except that a proposed summary is always ready by the
 // next request.
 type Contextd struct {
 	in decide.Inputs
@@ -29,8 +29,8 @@ type Contextd struct {
 	compiled  projection.Policy
 }
 
-// NewContextd returns the policy under a budget, at the prices of a model, with extractive summaries. Its
-// computations end when ctx ends. The error is that of projection.New.
+// NewContextd returns the policy under a budget, with the prices of a model and extractive summaries. Its
+// computations end when ctx ends. The error is projection.New's.
 func NewContextd(ctx context.Context, p assemble.Policy, b budget.Budget, model budget.Model) (*Contextd, error) {
 	compiled, err := projection.New(p.Projection)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *Contextd) Render(l *Log) Prompt {
 	return rendered(l, p)
 }
 
-// offered are the summary in use and the newest one.
+// offered returns the summary in use and the newest one.
 func (c *Contextd) offered() []summarize.Summary {
 	var out []summarize.Summary
 	for i, s := range c.summaries {
@@ -97,7 +97,7 @@ func (c *Contextd) summarize(conv *reduce.Conversation, p decide.Projected) {
 	c.summaries = append(c.summaries, summarize.Summary{ID: fmt.Sprintf("s%d", next.To), From: next.From, To: next.To, Summarizer: c.writer, Text: out.Text})
 }
 
-// rendered is the prompt of a projection.
+// rendered returns the prompt of a projection.
 func rendered(l *Log, p decide.Projected) Prompt {
 	v := p.Result.View
 	out := builder{log: l}

@@ -9,10 +9,10 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// leastLine: shorter lines, in bytes, are not counted among those that an edit must reproduce.
+// leastLine is the length, in bytes, of the shortest line that counts among those that an edit must reproduce.
 const leastLine = 12
 
-// mustReproduce are the lines, trimmed and without duplicates, that the edits of a turn must reproduce
+// mustReproduce returns the lines, trimmed and without duplicates, that the edits of a turn must reproduce
 // exactly: texts to be replaced, and the context and removed lines of patches.
 func mustReproduce(g *reduce.Group) []string {
 	var out []string
@@ -31,7 +31,7 @@ func mustReproduce(g *reduce.Group) []string {
 	return out
 }
 
-// shows reports whether a text holds a line, as it is or with JSON escapes.
+// shows reports whether a text has a line, unchanged or with JSON escapes.
 func shows(text, line string) bool {
 	if strings.Contains(text, line) {
 		return true
@@ -54,7 +54,7 @@ func shows(text, line string) bool {
 	return inner != line && strings.Contains(text, inner)
 }
 
-// replaced are the texts that a call must reproduce exactly: the texts to be replaced, and the context and
+// replaced returns the texts that a call must reproduce exactly: the texts to be replaced, and the context and
 // removed lines of each hunk of a patch.
 func replaced(tool, arguments string) []string {
 	var out []string

@@ -11,8 +11,8 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// Log is a session's log before a step, as a policy reads it. The JSON and the text of its messages are
-// cached across steps, for all policies that read the log the same way.
+// Log is a session's log before a step, as a policy reads it. The JSON and the text of its messages are cached from
+// step to step, for all policies that read the log in the same way.
 type Log struct {
 	*reduce.Conversation
 	options projection.Options

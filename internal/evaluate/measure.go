@@ -10,7 +10,7 @@ type Figures struct {
 	Sessions, Steps int
 	// Over counts the prompts above the target, and Refused the steps for which no prompt could be made.
 	Over, Refused int
-	// Cost is in bytes, weighted by cachedPrice and freshPrice.
+	// Cost is the size of the prompts in bytes, weighted by cachedPrice and freshPrice.
 	Cost float64
 	// Changes counts the prompts that do not begin with the whole previous prompt.
 	Changes int
@@ -23,20 +23,20 @@ type Figures struct {
 	// Calls counts the calls in the log, and Visible those of them that the prompt showed in full, stubbed
 	// or in a ledger; both are summed over the steps.
 	Calls, Visible int
-	// Digests counts the prompts with a digest. DigestTokens is the size of all digests, SummaryTokens that
-	// of the summaries in them.
+	// Digests counts the prompts with a digest. DigestTokens is the size of all digests, and SummaryTokens of the
+	// summaries in them.
 	Digests                     int
 	DigestTokens, SummaryTokens uint64
 	// Causes count prefix changes by cause, and Reasons count refusals by reason.
 	Causes, Reasons map[string]int
 }
 
-// NewFigures are the figures of one session before its first step.
+// NewFigures returns the figures of one session before its first step.
 func NewFigures() Figures {
 	return Figures{Sessions: 1, Causes: map[string]int{}, Reasons: map[string]int{}}
 }
 
-// Refuse counts a step for which no prompt could be made: nothing wanted was found.
+// Refuse counts a step for which no prompt could be made, so that nothing wanted was found.
 func (f *Figures) Refuse(st Step, reason string) {
 	f.Steps++
 	f.Refused++
@@ -54,11 +54,11 @@ const (
 // Meter measures the successive prompts of one session.
 type Meter struct {
 	last []byte
-	// Sights, if not nil, caches what was found in prompts of the same step, by Prompt.Hash.
+	// Sights, if not nil, caches what was found in the prompts of one step, by Prompt.Hash.
 	Sights map[string]Sight
 }
 
-// Sight counts the wanted identifiers and lines that a prompt holds.
+// Sight counts the wanted identifiers and lines that a prompt has.
 type Sight struct{ found, evident, shown int }
 
 // Measure adds the prompt of the session's next step, which should have at most target tokens.

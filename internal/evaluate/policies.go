@@ -16,7 +16,7 @@ type Policy interface {
 // everything.
 type Results struct {
 	Keep  int // how many of the newest results stay; 0 for all
-	Batch int // how many more may gather before old ones are removed
+	Batch int // how many more there may be before old ones are removed
 	gone  int
 }
 

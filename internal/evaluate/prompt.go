@@ -6,15 +6,15 @@ import (
 	"github.com/contextd/contextd/internal/render"
 )
 
-// Prompt is what is sent to the model in one call.
+// Prompt is the prompt of one model call.
 type Prompt struct {
 	JSON   []byte // JSON lines
 	Text   string // what the model reads, with a NUL after each block
-	Hash   string // of JSON, where a daemon made it
+	Hash   string // of JSON, if a daemon made it
 	Tokens uint64
-	// Visible counts the log's calls that are in it in full, stubbed or in a ledger.
+	// Visible counts the log's calls that it shows in full, stubbed or in a ledger.
 	Visible int
-	// Digest is the size of the digest, and Summary that of the summary in it, in tokens; 0 without one.
+	// Digest is the size of the digest, and Summary of the summary in it, in tokens; 0 if there is none.
 	Digest, Summary uint64
 	Cause           string // why the previous prompt is no prefix of it
 	Refused         string // why there is no prompt

@@ -31,12 +31,11 @@ type Report struct {
 type Settings struct {
 	// Model is the model assumed for all sessions; empty for each session's own.
 	Model string `json:"model,omitempty"`
-	// MaxTokens is the window assumed for all sessions; 0 for that of each session's model.
+	// MaxTokens is the window assumed for all sessions; 0 is the window of each session's model.
 	MaxTokens uint64 `json:"max_tokens,omitempty"`
-	// CacheTTLSeconds is how long the provider's cache keeps a prefix; 0 is forever.
+	// CacheTTLSeconds is how long the provider's cache keeps a prefix; 0 is without end.
 	CacheTTLSeconds float64 `json:"cache_ttl_seconds"`
-	// Policies are the names of the compared policies, in the order of all rows; Kinds says of each where
-	// it is from.
+	// Policies are the names of the compared policies, in the order of all rows. Kinds says where each is from.
 	Policies []string `json:"policies"`
 	Kinds    []Kind   `json:"kinds"`
 }
@@ -58,7 +57,7 @@ type FailedFile struct {
 	Error string `json:"error"`
 }
 
-// SessionModel is a model that sessions were measured with.
+// SessionModel is a model by which sessions were measured.
 type SessionModel struct {
 	// Model is the name in the transcript; empty if it has none. Entry is the name in the models table.
 	Model string `json:"model"`
@@ -129,10 +128,10 @@ type SessionReport struct {
 	Trails  []Trail `json:"trails"`
 }
 
-// Trail is the course of a policy over a session.
+// Trail is the course of a session under a policy.
 type Trail struct {
 	Policy string `json:"policy"`
-	// Points are some of the calls, evenly spaced, the last among them.
+	// Points are some of the calls, evenly spaced, including the last.
 	Points []TrailPoint `json:"points"`
 	// Changes are the prefix changes; only the first ones, if there are many.
 	Changes []TrailChange `json:"changes"`

@@ -10,13 +10,13 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// Session is a recorded session and the requests its agent made.
+// Session is a recorded session with its model calls.
 type Session struct {
 	// File is the path of its transcript, and Format the harness that wrote it.
 	File, Format string
-	// Suffix is that of the session's id, if this is not the main conversation of its file.
+	// Suffix is the suffix of the session's id, if this is not the main conversation of its file.
 	Suffix string
-	// Events are those of the log, as they were admitted.
+	// Events are the events of the log, as they were admitted.
 	Events []eventlog.Event
 	Steps  []Step
 	texts  []placed
@@ -24,14 +24,13 @@ type Session struct {
 
 // Step is one model call: the log before it, and what the model then asked for.
 type Step struct {
-	// Before is how many events the log held.
+	// Before is how many events the log had.
 	Before int
-	// Wanted are the identifiers in the arguments of the calls that occur earlier in the
-	// log.
+	// Wanted are those identifiers in the arguments of its calls that occur earlier in the log.
 	Wanted []string
 	// Lines are the lines that its edits must reproduce exactly and that occur earlier in the log.
 	Lines []string
-	// Calls is how many calls the log held.
+	// Calls is how many calls the log had.
 	Calls int
 }
 
@@ -62,7 +61,7 @@ func NewSession(file, format string, events []eventlog.Event, gauge budget.Gauge
 	return s
 }
 
-// textsOf are the texts of a message.
+// textsOf returns the texts of a message.
 func textsOf(e eventlog.Event) (out []placed) {
 	if m, ok := e.Body.(*eventlog.Message); ok {
 		for _, b := range m.Blocks {
@@ -93,7 +92,7 @@ func (s *earlier) add(texts []placed, before eventlog.Seq) {
 	}
 }
 
-// wanted are the identifiers, without duplicates, in the arguments of a turn's calls that occurred before
+// wanted returns the identifiers, without duplicates, in the arguments of a turn's calls that occurred before
 // it.
 func (s *earlier) wanted(g *reduce.Group) (out []string) {
 	once := map[string]bool{}
@@ -111,7 +110,7 @@ func (s *earlier) wanted(g *reduce.Group) (out []string) {
 	return out
 }
 
-// lines are the lines that a turn's edits must reproduce and that occurred before it.
+// lines returns the lines that a turn's edits must reproduce and that occurred before it.
 func (s *earlier) lines(g *reduce.Group) (out []string) {
 	for _, line := range mustReproduce(g) {
 		if shows(s.text.String(), line) {
@@ -133,7 +132,7 @@ func callsOf(e eventlog.Event) int {
 	return n
 }
 
-// Plain is the text of a block as the model reads it: without the escapes of JSON.
+// Plain returns the text of a block as the model reads it: without the escapes of JSON.
 func Plain(b eventlog.Block) string {
 	switch b := b.(type) {
 	case eventlog.Text:
@@ -155,12 +154,11 @@ func Plain(b eventlog.Block) string {
 	}
 }
 
-// evidenceBytes is how many bytes of text on either side of an identifier a prompt must hold to count as
-// evidence of it.
+// evidenceBytes is how many bytes of text on either side of an identifier a prompt must have to count as evidence.
 const evidenceBytes = 20
 
-// present reports whether context holds the identifier, and whether it holds it with the text around one of
-// its occurrences in the events up to before.
+// present reports whether context has the identifier, and whether it has it with the text around one of its
+// occurrences in the events up to before.
 func (s *Session) present(context, name string, before int) (recalled, evident bool) {
 	if !strings.Contains(context, name) {
 		return false, false
@@ -193,8 +191,7 @@ func (s *Session) present(context, name string, before int) (recalled, evident b
 	return true, false
 }
 
-// SessionOf makes a Session of a transcript that was read from a harness's file. The error is that of
-// eventlog.Head.Admit.
+// SessionOf makes a Session of a session in a harness's file. The error is eventlog.Head.Admit's.
 func SessionOf(file, harnessName string, part harness.Session, gauge budget.Gauge) (*Session, error) {
 	_, admitted, err := eventlog.Head{}.Admit(part.Events)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// ModelOf is the model that most messages of a session name; empty if none does.
+// ModelOf returns the model that most messages of a session name; empty if none does.
 func ModelOf(events []eventlog.Event) string {
 	n := map[string]int{}
 	for _, e := range events {
@@ -47,7 +47,7 @@ func NewSessionModel(name string, m budget.Model, b budget.Budget) SessionModel 
 	return out
 }
 
-// usd is a bill in dollars; nil if the price is not known.
+// usd returns a bill in dollars; nil if the price is unknown.
 func (m SessionModel) usd(spent float64) *float64 {
 	if m.InputUSD == nil {
 		return nil
@@ -80,7 +80,7 @@ func (s *sum) add(o Outcome, m SessionModel) {
 	}
 }
 
-// rows are the sums of all policies. Costs are relative to the policy named Everything.
+// rows returns the sums of all policies. Costs are relative to the policy named Everything.
 func rows(set Settings, sums []sum) []Row {
 	all := 0.0
 	if i := slices.Index(set.Policies, Everything); i >= 0 {
@@ -109,8 +109,8 @@ func rows(set Settings, sums []sum) []Row {
 // Everything is the name of the policy that sends everything.
 const Everything = "everything"
 
-// Tally builds a report from sessions that are added one by one. It keeps no session, so its memory is that
-// of the report.
+// Tally builds a report from sessions that are added one by one. It keeps no sessions, so it takes only the memory of
+// the report.
 type Tally struct {
 	set       Settings
 	keep      int
@@ -242,7 +242,7 @@ func (t *Tally) describe(m Measured) SessionReport {
 	return out
 }
 
-// Most points and changes of a trail.
+// The most points and changes of a trail.
 const (
 	trailPoints  = 240
 	trailChanges = 500
@@ -266,7 +266,7 @@ func trailOf(policy string, trail []Point) Trail {
 	return out
 }
 
-// Report is that of all sessions so far.
+// Report returns the report of all sessions so far.
 func (t *Tally) Report() Report {
 	out := t.report
 	out.Settings, out.Policies = t.set, rows(t.set, t.sums)

@@ -7,18 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// arguments holds only those arguments of a call that may name a command or a file. Other members are not
-// kept, so a huge object takes little memory.
+// arguments has only those arguments of a call that may name a command or a file, so that a huge object takes little
+// memory.
 type arguments map[string]json.RawMessage
 
-// readArguments is false where a call's arguments are neither a JSON object nor null.
+// readArguments parses a call's arguments; false if they are neither a JSON object nor null.
 func readArguments(written string) (arguments, bool) {
 	var out arguments
 	err := json.Unmarshal([]byte(written), &out)
 	return out, err == nil
 }
 
-// UnmarshalJSON takes JSON that is valid. Of members with one name, the last counts.
+// UnmarshalJSON requires valid JSON. Of members with the same name, the last counts.
 func (a *arguments) UnmarshalJSON(valid []byte) error {
 	if string(valid) == "null" {
 		return nil
@@ -58,7 +58,7 @@ func skipSpace(valid []byte) []byte {
 	return valid[i:]
 }
 
-// cutValue parts valid JSON after its first value.
+// cutValue divides valid JSON after its first value.
 func cutValue(valid []byte) (value, rest []byte) {
 	depth, i := 0, 0
 	for {

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// looking are programs that change nothing. Their failures need no repair: a failed grep only found
-// nothing.
+// looking are programs that change nothing. Their failures need no repair: a grep fails if it finds nothing.
 var looking = map[string]bool{
 	"ls": true, "cat": true, "head": true, "tail": true, "less": true, "nl": true, "wc": true, "stat": true, "file": true, "tree": true,
 	"grep": true, "egrep": true, "rg": true, "ag": true, "find": true, "fd": true, "sed": true, "awk": true, "cut": true, "sort": true, "diff": true, "jq": true,
@@ -25,12 +24,12 @@ type command struct {
 	words   []string // its arguments except flags
 }
 
-// commandNames are those of arguments that hold a shell command, the first that counts first.
+// commandNames are the names of arguments with a shell command. The first that a call has counts.
 var commandNames = []string{"command", "cmd", "script"}
 
 func namesCommand(argument string) bool { return slices.Contains(commandNames, argument) }
 
-// commandIn is the shell command that a call's arguments hold.
+// commandIn returns the shell command in a call's arguments.
 func commandIn(members map[string]json.RawMessage) (script string, ok bool) {
 	for _, name := range commandNames {
 		raw := members[name]
@@ -45,7 +44,7 @@ func commandIn(members map[string]json.RawMessage) (script string, ok bool) {
 	return "", false
 }
 
-// asking are subcommands that change nothing, by program.
+// asking are the subcommands that change nothing, by program.
 var asking = map[string]map[string]bool{
 	"git": {
 		"status": true, "log": true, "diff": true, "show": true, "branch": true, "grep": true, "blame": true, "remote": true, "config": true,
@@ -76,8 +75,8 @@ func parseCommand(script string) (command, bool) {
 	return command{}, false
 }
 
-// asks reports whether one of the first two words is a subcommand that changes nothing. There are two
-// because the first may be the value of a flag.
+// asks reports whether one of the first two words is a subcommand that changes nothing. It checks two, because the
+// first may be the value of a flag.
 func (c command) asks() bool {
 	return slices.ContainsFunc(c.words[:min(2, len(c.words))], func(w string) bool { return asking[c.program][w] })
 }
@@ -88,7 +87,7 @@ func assigns(word string) bool {
 	return ok && !strings.ContainsAny(name, "/-.")
 }
 
-// scriptWords are the words of the commands of a script, without quotes.
+// scriptWords returns the words of the commands of a script, without quotes.
 func scriptWords(script string) [][]string {
 	var out [][]string
 	var words []string
@@ -130,9 +129,9 @@ func scriptWords(script string) [][]string {
 	return out
 }
 
-// repairs reports whether c does again what a failed command was to do: it is the same program with the
-// same task (see task), and they have an object in common or one of them has none. An object of c that ends
-// in "..." matches all.
+// repairs reports whether c does what a failed command should have done: it is the same program with the same task
+// (see task), and they have an object in common or one of them has none. An object of c that ends in "..." matches
+// all.
 func (c command) repairs(failed command) bool {
 	if c.program != failed.program || c.task() != failed.task() {
 		return false
@@ -143,7 +142,7 @@ func (c command) repairs(failed command) bool {
 	})
 }
 
-// task is the first argument if it names a task rather than an object, like test in "go test ./...".
+// task returns the first argument if it names a task rather than an object, like test in "go test ./...".
 func (c command) task() string {
 	if len(c.words) == 0 || strings.ContainsAny(c.words[0], "/.$=@:") {
 		return ""
@@ -151,7 +150,7 @@ func (c command) task() string {
 	return c.words[0]
 }
 
-// objects are the words of the arguments after the task.
+// objects returns the words of the arguments after the task.
 func (c command) objects() []string {
 	if c.task() == "" {
 		return c.words

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Decode returns the texts in a JSON value, one on a line each, so that no escape is taken
-// for a part of a name: an object's members by name, each name before its value. A text that
-// is no JSON object or array is returned as it is.
+// Decode returns the texts in a JSON value, each on a line, so that no escape is mistaken for a part of a name. The
+// members of an object are sorted by name, and each name comes before its value. A text that is no JSON object or
+// array is returned unchanged.
 func Decode(text string) string {
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" || trimmed[0] != '{' && trimmed[0] != '[' {

@@ -9,15 +9,14 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 )
 
-// aroundMost is how many bytes of its line an excerpt holds on either side of its
-// name at the most.
+// aroundMost is the most bytes of its line that an excerpt has on either side of its name.
 const aroundMost = 70
 
-// Excerpts quotes the lines in which the highest-ranked identifiers, except those that are shown already,
-// were last seen. Lines are grouped by place, the place of the highest rank last, and take at most limit
-// tokens when quoted. A name that occurred in arguments only has no excerpt without QuoteArguments. The
-// text comes from the model and its tools: quote must set a line off as data, always in the same way, and
-// end it. Excerpts marks the names in its result as shown.
+// Excerpts quotes the lines in which the highest-ranked identifiers last occurred, except for identifiers that are
+// already shown. The quoted lines take at most limit tokens. They are grouped by place, the place of the highest rank
+// last. A name that occurred only in arguments has no excerpt, unless QuoteArguments was called. The lines come from
+// the model and its tools: quote must mark a line as data, always in the same way, and end it with a line feed.
+// Excerpts marks the names in its result as shown.
 func (x *Index) Excerpts(limit uint64, shown *Shown, quote func(line string) string) []budget.Piece {
 	var picked []*entry
 	var used, bytes uint64
@@ -61,11 +60,10 @@ func (x *Index) Excerpts(limit uint64, shown *Shown, quote func(line string) str
 	}
 }
 
-// leastLines is how many lines from one place are needed for a heading.
+// leastLines is the fewest lines from one place for which there is a heading.
 const leastLines = 2
 
-// linesByPlace quotes lines grouped by place, in their order there. Lines that are the only one from their
-// place come first.
+// linesByPlace quotes lines grouped by place, in their order there. Places with only one line come first.
 func (x *Index) linesByPlace(picked []*entry, shown *Shown, quote func(line string) string) []budget.Piece {
 	from := map[*place][]*entry{}
 	at := map[*place]int{} // greatest rank position of a line from the place
@@ -95,8 +93,7 @@ func (x *Index) linesByPlace(picked []*entry, shown *Shown, quote func(line stri
 	return out
 }
 
-// around is the line that holds the name at text[start:end], or aroundMost bytes of
-// it on either side.
+// around returns the line with the name at text[start:end], cut to aroundMost bytes on either side of the name.
 func around(text string, start, end int) string {
 	from, to := max(0, start-aroundMost), min(len(text), end+aroundMost) // bounds the search in a long line that holds many names
 	from += strings.LastIndexByte(text[from:start], '\n') + 1

@@ -10,9 +10,9 @@ import (
 	"github.com/contextd/contextd/internal/quote"
 )
 
-// Failures collects the failed calls that no later call repaired or repeated. A call repairs an earlier one
-// by succeeding with the same tool on the same file, or with the same command; if it fails, it takes the
-// earlier one's place. Calls that only look are ignored: what was not found needs no repair.
+// Failures collects the failed calls that no later call repaired or repeated. A call repairs an earlier one if it
+// succeeds with the same tool on the same file, or with the same command. If it fails, it replaces the earlier one.
+// Calls that only look are ignored, because they need no repair.
 type Failures struct {
 	gauge budget.Gauge
 	open  []*failure // oldest first; includes repaired ones until the next cleanup
@@ -30,21 +30,21 @@ type failure struct {
 	repaired      bool
 }
 
-// failureKey is a tool with a subject, or with a program, its task and an object, where object may be
-// whatever or none.
+// failureKey is a tool with a subject, or with a program, its task and an object. object may be the constant whatever
+// or none.
 type failureKey struct{ tool, subject, program, task, object string }
 
 // Every command is indexed under the object whatever, and a command without objects also under none;
 // neither value can be a word of a command.
 const whatever, none = "\x00", ""
 
-// NewFailures returns none.
+// NewFailures returns an empty collection.
 func NewFailures(gauge budget.Gauge) *Failures {
 	return &Failures{gauge: gauge, at: map[failureKey][]*failure{}}
 }
 
-// interrupts matches arguments by which an agent ends a program of its own: that it ended with an error is no
-// failure.
+// interrupts matches arguments with which an agent ends its own program. It is no failure if that program then ends
+// with an error.
 var interrupts = regexp.MustCompile(`:\s*"(?:\\u000[34]|C-[cdz])"`)
 
 // Add records a call with the text of its result.
@@ -78,7 +78,7 @@ func (f *Failures) Add(tool, arguments string, failed bool, body, pointer string
 	}
 }
 
-// keys are the keys under which a failure is indexed.
+// keys returns the keys under which a failure is indexed.
 func (f *failure) keys() []failureKey {
 	bySubject := failureKey{tool: f.tool, subject: f.subject}
 	if f.command.program == "" {
@@ -98,7 +98,7 @@ func (f *failure) keys() []failureKey {
 	return out
 }
 
-// mayRepair are the keys under which the failures are found that a call may repair.
+// mayRepair returns the keys of the failures that a call may repair.
 func (f *failure) mayRepair() []failureKey {
 	if f.command.program == "" {
 		return []failureKey{{tool: f.tool, subject: f.subject}}
@@ -161,7 +161,7 @@ func looksOnly(tool string) bool {
 	})
 }
 
-// repairs reports whether a call does again what an earlier one was to do.
+// repairs reports whether a call does what an earlier one should have done.
 func (f failure) repairs(earlier failure) bool {
 	if f.tool != earlier.tool {
 		return false
@@ -178,7 +178,7 @@ var telling = regexp.MustCompile(`(?i)error|fail|panic|fatal|exception|not found
 // saysLittle matches lines that say only that something failed, or what succeeded.
 var saysLittle = regexp.MustCompile(`(?i)^(\W*(exit code|process exited with code|chunk id|wall time|original token count|output|ok|pass)\b|[✔✓]|=== |--- PASS)`)
 
-// reasonIn is the first line of a failed result that says why it failed, or else its first line that says
+// reasonIn returns the first line of a failed result that says why it failed, or else the first line that says
 // anything.
 func reasonIn(body string) string {
 	const most, scanned = 140, 64 << 10 // bytes

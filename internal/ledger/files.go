@@ -11,7 +11,7 @@ import (
 	"github.com/contextd/contextd/internal/quote"
 )
 
-// Files gathers the files that calls read and changed, as far as their arguments show.
+// Files collects the files that calls read and changed, as far as their arguments show.
 type Files struct {
 	gauge budget.Gauge
 	at    map[string]int
@@ -23,7 +23,7 @@ type Files struct {
 
 type file struct {
 	name    string // as it is listed
-	full    string // with its folder; empty where that is not known
+	full    string // with its folder; empty if that is unknown
 	changed bool
 	last    int // the newest call that named it
 }
@@ -35,7 +35,7 @@ type fileList struct {
 	sums  []budget.Sum   // sums[n] is of the title and n names; computed as needed
 }
 
-// NewFiles returns none, to be measured by a gauge.
+// NewFiles returns an empty collection, whose lists a gauge measures.
 func NewFiles(gauge budget.Gauge) *Files { return &Files{gauge: gauge, at: map[string]int{}} }
 
 // Add records a call. An argument whose name ends in path or file names a file, and the tool's name says
@@ -79,7 +79,8 @@ func sortedNames(members map[string]json.RawMessage) []string {
 	return names
 }
 
-// fullName is the name of an argument with the folder of the operation on that file; empty if it is not known.
+// fullName returns the name of an argument with the folder of the operation on that file; empty if the folder is
+// unknown.
 func fullName(name string, operations []fileop.Operation) string {
 	for _, op := range operations {
 		if op.Path == name {
@@ -89,8 +90,8 @@ func fullName(name string, operations []fileop.Operation) string {
 	return ""
 }
 
-// note records that the newest call named a file. full is the name with its folder; empty if that is not known, and
-// not used where it is too long.
+// note records that the newest call named a file. full is the name with its folder; empty if that is unknown. It is
+// not used if it is too long.
 func (f *Files) note(name, full string, changed bool) {
 	if !isFileName(full) {
 		full = ""
@@ -112,7 +113,7 @@ func (f *Files) note(name, full string, changed bool) {
 	f.files[i].last = f.clock
 }
 
-// find is the index of a file that was named before, in the same folder as far as that is known.
+// find returns the index of a file that was named before, in the same folder if both folders are known.
 func (f *Files) find(name, full string) (i int, ok bool) {
 	if i, ok = f.at[full]; full != "" && ok {
 		return i, true
@@ -121,7 +122,7 @@ func (f *Files) find(name, full string) (i int, ok bool) {
 	return i, ok && (full == "" || f.files[i].full == "" || f.files[i].full == full)
 }
 
-// separators are what the parts of an argument's name are joined by.
+// separators removes the characters that join the parts of an argument's name.
 var separators = strings.NewReplacer("_", "", "-", "")
 
 func namesFile(argument string) bool {
@@ -129,7 +130,7 @@ func namesFile(argument string) bool {
 	return strings.HasSuffix(a, "path") || strings.HasSuffix(a, "file") || strings.HasSuffix(a, "filename")
 }
 
-// fileIn is the file that the first file argument (by name) names.
+// fileIn returns the file that the first file argument (by name) names.
 func fileIn(members map[string]json.RawMessage) (string, bool) {
 	for _, name := range sortedNames(members) {
 		var value string
@@ -148,14 +149,14 @@ func isFileName(value string) bool {
 // changing are parts of the names of tools that change files.
 var changing = []string{"write", "edit", "patch", "create", "replace", "insert", "update", "delete", "remove", "move", "rename", "append", "save"}
 
-// ChangesFiles reports whether a tool's name says that it writes.
+// ChangesFiles reports whether a tool's name says that it changes files.
 func ChangesFiles(tool string) bool {
 	name := strings.ToLower(tool)
 	return slices.ContainsFunc(changing, func(part string) bool { return strings.Contains(name, part) })
 }
 
-// Write lists the changed files, then those only read, each from the newest on, in at most limit tokens.
-// Each list says how many files it omits.
+// Write lists the changed files, then those that were only read, each newest first, in at most limit tokens. Each
+// list says how many files it omits.
 func (f *Files) Write(limit uint64) []budget.Piece {
 	if f.lists == nil {
 		f.lists = f.sorted()
@@ -178,7 +179,7 @@ func (f *Files) sorted() []fileList {
 	return []fileList{f.list("Files changed", changed), f.list("Files read", read)}
 }
 
-// list is a list of files, in their order.
+// list returns a list of files, in their order.
 func (f *Files) list(title string, files []file) fileList {
 	names, folder := inFolder(files)
 	if folder != "" {
@@ -192,7 +193,7 @@ func (f *Files) list(title string, files []file) fileList {
 	return out
 }
 
-// write is the line of a list with as many names as fit; none where none does.
+// write returns the line of a list with as many names as fit; nothing if no name fits.
 func (f *Files) write(list *fileList, limit uint64) []budget.Piece {
 	end := func(n int) []budget.Piece {
 		last := list.names[n-1]

@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// folderOf is of how many files, the first of a list, a folder is chosen: a list seldom shows more.
+// folderOf is how many files, the first of a list, the choice of a folder considers: a list seldom shows more.
 const folderOf = 100
 
-// inFolder returns the names of files, and the folder that is said once for those that are relative; empty if
-// each name says its own, because the folder of one is not known or that would be no shorter.
+// inFolder returns the names of files, and the folder to which relative names belong, which is written once. The
+// folder is empty if each name has its own, because the folder of one is unknown or because the list would not be
+// shorter.
 func inFolder(files []file) (names []string, folder string) {
 	below := map[string]int{} // how many files are below a folder
 	longer := len(" in ")     // by how many bytes the full names are longer

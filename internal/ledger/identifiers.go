@@ -5,13 +5,11 @@ import "strings"
 // MinIdentifier is the length in bytes below which a word is no identifier.
 const MinIdentifier = 6
 
-// Identifiers calls yield for every exact name in text, in order: a path, symbol,
-// id, URL or number that an agent would have to repeat letter by letter. That is
-// a run of ASCII letters, digits and _./:#- of at least MinIdentifier bytes that
-// holds a letter or digit and besides a separator after one or at its front, a
-// change from lower to upper case, or three digits. Punctuation at either end is
-// not part of it, but for a leading / or dot and for underscores; an ellipsis
-// before a word is punctuation. yield returns false to stop.
+// Identifiers calls yield for every exact name in text, in order: a path, symbol, id, URL or number that an agent
+// must repeat exactly. That is a run of ASCII letters, digits and _./:#- of at least MinIdentifier bytes. It has a
+// letter or digit and, besides, one of these: a separator after that or at its beginning, a change from lower to
+// upper case, or three digits. Punctuation at its ends is not part of it, except for underscores and a leading / or
+// dot; an ellipsis before a word is punctuation. yield returns false to stop.
 func Identifiers(text string, yield func(start, end int) bool) {
 	for i := 0; i < len(text); {
 		if classes[text[i]] == 0 {
@@ -75,7 +73,7 @@ func trim(text string, start, end int) (int, int) {
 	return start, end
 }
 
-// exact reports whether a word is a name rather than prose.
+// exact reports whether a word is a name and not prose.
 func exact(word string) bool {
 	digits := 0
 	alnumBefore := false

@@ -16,7 +16,7 @@ type Index struct {
 	order   []ranked // cached ranking; nil after an add
 	shown   int      // how many Shown were made; the number of the newest
 	places  map[string]*place
-	// at is the place of the text that is added next (nil if unknown), and pointer that of its call.
+	// at is the place of the text that is added next (nil if unknown), and pointer the pointer of its call.
 	at      *place
 	pointer string
 	// quotesArguments is set by QuoteArguments.
@@ -25,16 +25,16 @@ type Index struct {
 
 type entry struct {
 	name budget.Piece // with a space before it; its cost is 0 until measured
-	uses int          // how many texts hold it; one of arguments counts argumentWeight
-	last int          // the newest text that holds it
-	own  int          // the newest text of the agent's own that holds it; 0 is none
+	uses int          // how many texts have it; arguments count argumentWeight times
+	last int          // the newest text that has it
+	own  int          // the newest text of the agent's own that has it; 0 is none
 	// around is the newest line with the name outside of arguments or, if there is none, in arguments.
 	// quoted is the same line as quoted in an excerpt; nil until needed.
 	around string
 	quoted *budget.Piece
 	shown  int // number of the newest Shown that is known to hold it
-	// of is the place where the name occurred last, shownAt that of around; nil is unknown. start orders
-	// the excerpts from one place: the number of around's text, then the offset in it.
+	// of is the place where the name last occurred, shownAt the place of around; nil is unknown. start orders the
+	// excerpts from one place: the number of around's text, then the offset in it.
 	of, shownAt *place
 	start       int
 	argument    bool   // around is from arguments
@@ -65,8 +65,8 @@ func (x *Index) forget() {
 	}
 }
 
-// argumentWeight is how much more a name counts that the agent itself wrote in a
-// call's arguments: it was used, not only seen.
+// argumentWeight is how many times a name counts that the agent wrote in a call's arguments, because it was used, not
+// only seen.
 const argumentWeight = 4
 
 // QuoteArguments makes the index quote lines of arguments for names that occurred nowhere else, and skip
@@ -88,7 +88,7 @@ func (x *Index) AddArguments(arguments string) {
 	x.wrote(arguments)
 }
 
-// wrote takes note of the names in the newest text, which is the agent's.
+// wrote records the names in the newest text, which the agent wrote.
 func (x *Index) wrote(text string) {
 	Identifiers(text, func(start, end int) bool {
 		if e := x.entries[text[start:end]]; e != nil {
@@ -98,7 +98,7 @@ func (x *Index) wrote(text string) {
 	})
 }
 
-// Age is how many texts ago the agent last wrote a name that is in a text; -1 is never.
+// Age returns how many texts ago the agent last wrote a name that is in a text; -1 is never.
 func (x *Index) Age(text string) int {
 	age := -1
 	Identifiers(text, func(start, end int) bool {
@@ -147,9 +147,8 @@ type ranked struct {
 	rank uint64
 }
 
-// ranking orders the entries by their worth per token: how often a name was used, halved for every halfLife
-// texts since its last use, divided by its length. Numbers and URLs count less: they are seldom written
-// again.
+// ranking orders the entries by their worth per token: how often a name was used, halved for every halfLife texts
+// since its last use, divided by its length. Numbers and URLs count less, because they are seldom written again.
 func (x *Index) ranking() []ranked {
 	const (
 		halfLife = 60 // texts
@@ -172,8 +171,8 @@ func (x *Index) ranking() []ranked {
 	return all
 }
 
-// likelihood estimates from its form alone how likely a name is to be used again, in sixteenths of a path
-// or symbol.
+// likelihood estimates from a name's form how likely it is to be used again, in sixteenths of the likelihood of a
+// path or symbol.
 func likelihood(name string) uint64 {
 	const path, number, address = 16, 3, 3
 	letters, digits := 0, 0
@@ -195,11 +194,11 @@ func likelihood(name string) uint64 {
 	}
 }
 
-// leastNames is how many names from one place are needed for a heading.
+// leastNames is the fewest names from one place for which there is a heading.
 const leastNames = 6
 
-// Write lists the highest-ranked identifiers that are not shown already, in at most limit tokens, grouped
-// by the place where they occurred last.
+// Write lists the highest-ranked identifiers that are not already shown, in at most limit tokens, grouped by the
+// place where they last occurred.
 func (x *Index) Write(limit uint64, shown *Shown) []budget.Piece {
 	var picked []ranked
 	var cost, bytes uint64
@@ -273,7 +272,7 @@ func (x *Index) byPlace(picked []ranked, shown *Shown) []budget.Piece {
 	return out
 }
 
-// measured is the name of an entry with a space before it: the costs of such pieces add up exactly.
+// measured returns the name of an entry with a space before it: the costs of such pieces add up exactly.
 func (x *Index) measured(e *entry) budget.Piece {
 	if e.name.Cost == 0 {
 		e.name = x.gauge.Piece(e.name.Text)
@@ -281,8 +280,8 @@ func (x *Index) measured(e *entry) budget.Piece {
 	return e.name
 }
 
-// Names lists the names in body that beside does not hold, in at most limit tokens: by rank, where the
-// number of lines with the name counts as its uses.
+// Names lists the names in body that are not in beside, in at most limit tokens, by rank. The number of lines with a
+// name counts as its uses.
 func Names(body, beside string, limit uint64, gauge budget.Gauge) string {
 	x := NewIndex(gauge)
 	for line := range strings.SplitSeq(cutLine(body, outlineScan), "\n") {
@@ -296,7 +295,7 @@ func Names(body, beside string, limit uint64, gauge budget.Gauge) string {
 	return budget.Join(x.Write(limit, shown))
 }
 
-// NewIndex returns an empty index whose names are measured by a gauge.
+// NewIndex returns an empty index whose names a gauge measures.
 func NewIndex(gauge budget.Gauge) *Index {
 	return &Index{gauge: gauge, entries: map[string]*entry{}, places: map[string]*place{}}
 }

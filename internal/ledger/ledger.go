@@ -1,6 +1,6 @@
-// Package ledger writes down, in few tokens, what was dropped from the context: a line for
-// every tool call, an index of its identifiers, and the most informative lines of a result.
-// No model takes part, and the same input gives the same bytes.
+// Package ledger records in few tokens what was dropped from a context: a line for every tool call, an index of the
+// names in the dropped text, and the most informative lines of a result. It uses no model, and the same input gives
+// the same bytes.
 package ledger
 
 import (
@@ -17,14 +17,14 @@ import (
 // short.
 type Call struct {
 	Tool, Arguments string
-	// Detail is the arguments with more room, for as long as the call is among the
-	// newest; empty is the same as Arguments. See the function Detail.
+	// Detail is a longer form of the arguments, shown while the call is among the newest; empty is the same as
+	// Arguments. See the function Detail.
 	Detail string
 	// Members, if not nil, replace Arguments and Detail. Members that most calls of a tool share are
 	// written once. See the function Members.
 	Members []Member
 	Outcome Outcome
-	// Pointer names the result, or is empty if there is none.
+	// Pointer is the pointer to the result; empty if there is no result.
 	Pointer string
 }
 
@@ -49,12 +49,12 @@ func (o Outcome) String() string {
 	}
 }
 
-// detailShare is the part of the limit that the newest calls may take in detail: an agent is most likely to
+// detailShare is the part of the limit that the newest calls may take in detail, because an agent is most likely to
 // write again what it wrote last.
 const detailShare = 70 // percent
 
-// Calls are the calls of a ledger. Add merges repeats, and costs of lines are cached, so writing the ledger
-// again under another limit only adds up sizes.
+// Calls are the calls of a ledger. Add merges repeated calls, and the costs of lines are cached, so that Write with
+// another limit only adds up sizes.
 type Calls struct {
 	gauge budget.Gauge
 	n     int
@@ -81,7 +81,7 @@ func Write(calls []Call, limit uint64, gauge budget.Gauge) []budget.Piece {
 	return c.Write(limit)
 }
 
-// Len is how many calls there are.
+// Len returns how many calls there are.
 func (c *Calls) Len() int { return c.n }
 
 // Add appends the next call.
@@ -104,12 +104,12 @@ func (c *Calls) Add(call Call) {
 	c.lines = append(c.lines, l)
 }
 
-// Write lists the calls, oldest first, in at most limit tokens, the newest in detail as
-// far as those take at most detailShare of it. Every call is counted exactly, whatever the
-// limit. The rule for shortening: repeats of a call with the same outcome are one line with
-// their number; then, from the oldest on, lines lose their arguments and become one line
-// per tool; if that is still too long, the tools with few calls share a line. The last resort
-// is one line even where limit is smaller.
+// Write lists the calls, oldest first, in at most limit tokens. The newest are in detail, as many as fit in
+// detailShare of the limit. Every call is counted exactly, whatever the limit. Lists are shortened in these steps:
+//   - Repeated calls with the same outcome are one line with their number.
+//   - From the oldest on, lines lose their arguments and become one line for each tool.
+//   - The tools with few calls share a line.
+//   - In the end there is one line, even if limit is smaller.
 func (c *Calls) Write(limit uint64) []budget.Piece {
 	if c.n == 0 {
 		return nil
@@ -117,8 +117,8 @@ func (c *Calls) Write(limit uint64) []budget.Piece {
 	lines := c.merged()
 	c.detail(lines, limit)
 	fits := func(n int) bool { return c.size(lines, n) <= limit }
-	// More lines in full are never shorter, but for a few bytes, so a binary search
-	// finds how many fit. No line is less than a token.
+	// With more lines in full the text is never shorter, except by a few bytes, so a binary search finds how many
+	// fit. No line is less than a token.
 	most := min(len(lines), int(min(limit, uint64(len(lines)))))
 	if full := searchMost(most, fits); full > 0 || fits(0) {
 		return slices.Concat(c.summaries(lines[:len(lines)-full]), c.usual(lines[len(lines)-full:]), c.inFull(lines[len(lines)-full:]))
@@ -127,7 +127,7 @@ func (c *Calls) Write(limit uint64) []budget.Piece {
 	return c.most(totals, searchMost(len(totals)-1, func(n int) bool { return c.gauge.Sum(c.most(totals, n)...).Tokens() <= limit }))
 }
 
-// most are the lines of the first n tools, and one for all others.
+// most returns the lines of the first n tools, and one for all others.
 func (c *Calls) most(totals []tally, n int) []budget.Piece {
 	rest := tally{tool: "earlier calls"}
 	if n > 0 {
@@ -141,7 +141,7 @@ func (c *Calls) most(totals []tally, n int) []budget.Piece {
 	return append(c.summed(totals[:n]), c.gauge.Piece(rest.summary()))
 }
 
-// merged are the lines that have calls, with short arguments.
+// merged returns the lines that have calls, with short arguments.
 func (c *Calls) merged() []shownLine {
 	lines := make([]shownLine, 0, len(c.at))
 	for i := range c.lines {
@@ -152,7 +152,7 @@ func (c *Calls) merged() []shownLine {
 	return lines
 }
 
-// measure is a line written with some arguments. Its cost is cached in *cost.
+// measure returns a line written with some arguments. Its cost is cached in *cost.
 func (c *Calls) measure(l *line, cost *uint64, arguments string) shownLine {
 	shown := shownLine{l, arguments, *cost}
 	if *cost == 0 {
@@ -176,7 +176,7 @@ func (c *Calls) detail(lines []shownLine, limit uint64) {
 	}
 }
 
-// size is that of the text in tokens, with so many lines in full.
+// size returns the size of the text, in tokens, with the last full of the lines in full.
 func (c *Calls) size(lines []shownLine, full int) uint64 {
 	sum := c.gauge.Sum(c.summaries(lines[:len(lines)-full])...)
 	whole := lines[len(lines)-full:]
@@ -188,7 +188,7 @@ func (c *Calls) size(lines []shownLine, full int) uint64 {
 			sum.Add(p)
 		}
 	} else if full > 0 {
-		all := budget.Piece{Text: whole[0].tool} // given the text it begins with, the costs of lines add up
+		all := budget.Piece{Text: whole[0].tool} // the costs of lines add up after the text that they begin with
 		for i := range whole {
 			all.Cost += whole[i].cost
 		}
@@ -218,20 +218,20 @@ type callKey struct {
 	outcome         Outcome
 }
 
-// line is one or more calls that read the same.
+// line is one or more calls with the same line.
 type line struct {
 	callKey
 	number          int    // of the tool
 	detail, pointer string // of the newest call
 	members         []Member
 	times           int
-	// cost and detailCost are those of the line in short and in detail; 0 if not measured.
+	// cost and detailCost are the costs of the line in short and in detail; 0 if not measured.
 	cost, detailCost uint64
 	// short and long are members written in short and in detail, next to the usual arguments beside.
 	beside, short, long string
 }
 
-// shownLine is a line with the arguments that it is written with.
+// shownLine is a line with its arguments in the form to show.
 type shownLine struct {
 	*line
 	arguments string
@@ -252,7 +252,7 @@ func (t tally) times() int {
 	return n
 }
 
-// summaries are one line for each tool.
+// summaries returns one line for each tool.
 func (c *Calls) summaries(lines []shownLine) []budget.Piece { return c.summed(c.totals(lines)) }
 
 // totals counts the calls of each tool: those with the most calls first, ties in the order of first lines.
@@ -279,7 +279,7 @@ func (c *Calls) summed(totals []tally) []budget.Piece {
 	return out
 }
 
-// inFull are lines with their arguments and pointers.
+// inFull returns lines with their arguments and pointers.
 func (c *Calls) inFull(lines []shownLine) []budget.Piece {
 	out := make([]budget.Piece, len(lines))
 	for i, l := range lines {
@@ -309,7 +309,7 @@ func (l shownLine) String() string {
 	return s.String()
 }
 
-// summary is one line for many calls.
+// summary returns one line for many calls.
 func (t tally) summary() string {
 	s := fmt.Sprintf("%s ×%d", t.tool, t.times())
 	for outcome := Failed; outcome <= Interrupted; outcome++ {

@@ -15,16 +15,16 @@ type Member struct {
 	name, value string
 }
 
-// folderName is the name of the member that Members splits off "cd FOLDER && COMMAND". It is no JSON
+// folderName is the name of the member that Members makes of the folder in "cd FOLDER && COMMAND". It is no JSON
 // string, so no real argument has it.
 const folderName = "cd"
 
-// mostMembers is more than fit into a line in detail.
+// mostMembers is more members than fit in a line in detail.
 const mostMembers = 1024
 
-// Members parses the arguments of a call, for Call.Members. It is nil if they are no JSON object, or have
-// too many members to compare with those of other calls. The folder of a shell command that begins with cd
-// FOLDER && becomes a member of its own, so that it is written once if most calls share it.
+// Members parses the arguments of a call, for Call.Members. It returns nil if they are no JSON object, or have too
+// many members to compare with other calls. The folder of a shell command that begins with cd FOLDER && becomes a
+// member of its own, so that it is written once if most calls share it.
 func Members(arguments string) []Member {
 	decoder := json.NewDecoder(strings.NewReader(arguments))
 	if t, err := decoder.Token(); err != nil || t != json.Delim('{') {
@@ -58,7 +58,7 @@ func Members(arguments string) []Member {
 	return out
 }
 
-// compact is JSON without space between tokens, cut above what any line shows.
+// compact returns JSON without space between tokens, cut to the length that a line can show.
 func compact(raw json.RawMessage) string {
 	const most = 2 * detailBytes
 	var out bytes.Buffer
@@ -68,7 +68,7 @@ func compact(raw json.RawMessage) string {
 	return strings.Clone(Cut(quote.Escape(out.String()), most))
 }
 
-// cutFolder parts a shell command, as JSON, that begins with cd FOLDER && in folder and rest.
+// cutFolder divides a shell command, as JSON, that begins with cd FOLDER && into the folder and the rest.
 func cutFolder(name, value string) (folder, rest string, ok bool) {
 	if name != `"command"` && name != `"cmd"` {
 		return "", "", false
@@ -97,15 +97,14 @@ func (u usual) of(name string) (string, bool) {
 	return "", false
 }
 
-// String is an object of them.
+// String returns the arguments as an object.
 func (u usual) String() string {
 	return object(u, detailArgumentBytes, detailBytes)
 }
 
-// shownWith writes a call's arguments as they differ from the usual ones: usual values are omitted, and a
-// usual argument that the call does not have is null. Each value is cut to one bytes, all together to all.
-// If one text remains, it is written without its name, where it is one line and its name has no usual
-// value.
+// shownWith writes the arguments of a call that differ from the usual ones: usual values are omitted, and a usual
+// argument that the call does not have is null. Each value is cut to one bytes, all together to all bytes. If one
+// text remains, it is written without its name, provided that it is one line and its name has no usual value.
 func (u usual) shownWith(members []Member, one, all int) string {
 	var left []Member
 	var folder string // of the next
@@ -140,7 +139,7 @@ func (u usual) shownWith(members []Member, one, all int) string {
 	return object(left, one, all)
 }
 
-// oneText returns the text if left is a single argument whose text is one line and cannot be mistaken for
+// oneText returns the text of left if that is a single argument with a text of one line that cannot be mistaken for
 // JSON.
 func oneText(left []Member) (string, bool) {
 	if len(left) != 1 || !strings.HasPrefix(left[0].value, `"`) {

@@ -16,8 +16,9 @@ const (
 	outlineScan = 256 << 10
 )
 
-// Outline picks the most informative lines of body within limit tokens, in their order:
-// those with the most names in the fewest bytes that no picked line holds already. The result is empty if nothing is worth a line.
+// Outline returns the most informative lines of body, in their order, in at most limit tokens: those with the most
+// names per byte, not counting names of lines that were already picked. The result is empty if no line is worth
+// showing.
 func Outline(body string, limit uint64, gauge budget.Gauge) string {
 	lines := outlineLines(cutLine(body, outlineScan))
 	slices.SortStableFunc(lines, func(a, b outlined) int {
@@ -67,7 +68,7 @@ type outlined struct {
 	score int
 }
 
-// outlineLines returns the lines that hold names, scored by names per byte.
+// outlineLines returns the lines with names, with a score of names per byte.
 func outlineLines(body string) []outlined {
 	var lines []outlined
 	at := 0
@@ -82,7 +83,7 @@ func outlineLines(body string) []outlined {
 		if len(names) == 0 {
 			continue
 		}
-		// A line costs its bytes and a little for being there at all.
+		// A line costs its bytes, and a little for being a line.
 		score := 1000 * len(names) / (len(text) + 24)
 		lines = append(lines, outlined{at, text, names, score})
 	}

@@ -12,7 +12,7 @@ import (
 type place struct {
 	name  string
 	short string // the last two elements of a file's path
-	// names caches the headings over its names, with name and with short; their cost is 0 until measured.
+	// names caches the headings for its names, one with name and one with short. Their cost is 0 until measured.
 	names [2]budget.Piece
 }
 
@@ -28,7 +28,7 @@ func (x *Index) From(name, pointer string) {
 	x.at, x.pointer = p, pointer
 }
 
-// ending is the last two elements of a path.
+// ending returns the last two elements of a path.
 func ending(path string) string {
 	at := strings.LastIndexByte(path, '/')
 	if at > 0 {
@@ -37,7 +37,7 @@ func ending(path string) string {
 	return path[at+1:]
 }
 
-// namesHeading is the heading over the names from a place.
+// namesHeading returns the heading over the names from a place.
 func (x *Index) namesHeading(p *place, shown *Shown) budget.Piece {
 	kept := &p.names[0]
 	name := p.beside(shown)
@@ -50,10 +50,10 @@ func (x *Index) namesHeading(p *place, shown *Shown) budget.Piece {
 	return *kept
 }
 
-// mostPointers is how many pointers a heading over lines names.
+// mostPointers is the most pointers in a heading for lines.
 const mostPointers = 3
 
-// linesHeading is the heading over lines from a place, with the pointers of the newest calls that returned
+// linesHeading returns the heading over lines from a place, with the pointers of the newest calls that returned
 // them.
 func (x *Index) linesHeading(p *place, lines []*entry, shown *Shown) budget.Piece {
 	text := "from " + p.beside(shown)
@@ -69,7 +69,7 @@ func (x *Index) linesHeading(p *place, lines []*entry, shown *Shown) budget.Piec
 	return x.gauge.Piece(text + "\n")
 }
 
-// beside is the name of a place in a heading: short if the text that is shown already has the full name.
+// beside returns the name of a place in a heading: short if the text that is shown already has the full name.
 func (p *place) beside(shown *Shown) string {
 	if p.short != p.name && strings.Contains(shown.text, p.name) {
 		return p.short
@@ -77,8 +77,8 @@ func (p *place) beside(shown *Shown) string {
 	return p.name
 }
 
-// Place names the place of a call's texts: the file in its arguments, or the program that it runs, or else
-// the tool.
+// Place returns the name of the place of a call's texts: the file in its arguments, or the program that it runs, or
+// else the tool.
 func Place(tool, arguments string) string {
 	members, ok := readArguments(arguments)
 	if !ok {

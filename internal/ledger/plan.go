@@ -21,7 +21,7 @@ type Plan struct {
 
 type planStep struct{ id, text, status string }
 
-// NewPlan returns one without steps.
+// NewPlan returns a plan without steps.
 func NewPlan(gauge budget.Gauge) *Plan { return &Plan{gauge: gauge} }
 
 // Add records a call that did not fail.
@@ -41,7 +41,7 @@ func (p *Plan) Add(tool, arguments, body, pointer string) {
 	}
 }
 
-// wholePlan is the list of steps in the arguments: the first list of objects that all have a text and a
+// wholePlan returns the list of steps in the arguments: the first list of objects that all have a text and a
 // status.
 func wholePlan(members map[string]json.RawMessage) []planStep {
 	for _, name := range sortedNames(members) {
@@ -60,12 +60,12 @@ func wholePlan(members map[string]json.RawMessage) []planStep {
 	return nil
 }
 
-// stepText is what is to be done by a step.
+// stepText returns the text of a step.
 func stepText(item map[string]any) string {
 	return textIn(item, "content", "step", "title", "subject", "task", "text", "description")
 }
 
-// textIn is the first of these members that is a text.
+// textIn returns the first of these members that is a text.
 func textIn(item map[string]any, names ...string) string {
 	for _, name := range names {
 		if text, ok := item[name].(string); ok && text != "" {
@@ -75,7 +75,7 @@ func textIn(item map[string]any, names ...string) string {
 	return ""
 }
 
-// taskNumber is how a tool that adds a step says which it is.
+// taskNumber matches the number that a tool's result gives to the step that it added.
 var taskNumber = regexp.MustCompile(`^\W*[Tt]ask #?(\w+)`)
 
 // change adds a step or changes one, and reports whether it did.
@@ -110,7 +110,7 @@ func (p *Plan) change(members map[string]json.RawMessage, body string) bool {
 	return true
 }
 
-// shown is the status as written: "done" (also for cancelled steps), "open", or the tool's own word.
+// shown returns the status as written: "done" (also for cancelled steps), "open", or the tool's own word.
 func (s planStep) shown() string {
 	switch status := strings.ToLower(s.status); status {
 	case "completed", "complete", "done", "cancelled", "canceled", "deleted":
@@ -122,8 +122,8 @@ func (s planStep) shown() string {
 	}
 }
 
-// Write says what of the plan is open and, where there is room, what is done, in at most limit
-// tokens; nothing where there is no plan.
+// Write lists the open steps of the plan and, if there is room, the finished ones, in at most limit tokens; nothing
+// if there is no plan.
 func (p *Plan) Write(limit uint64) []budget.Piece {
 	const stepBytes = 160
 	var open, done []string

@@ -9,22 +9,21 @@ import (
 )
 
 const (
-	// argumentBytes is what one argument may take in a line, allBytes all of them.
+	// argumentBytes is the most bytes of one argument in a line, and allBytes of all together.
 	argumentBytes = 96
 	allBytes      = 200
 	// The same for a line in detail.
 	detailArgumentBytes = 1200
 	detailBytes         = 1600
-	// cutMark is where something was cut off.
+	// cutMark marks where a text was cut.
 	cutMark = "…"
 )
 
-// Shorten writes a call's arguments in one short line, as the model wrote them
-// but for whitespace between tokens: the members of a JSON object in their order,
-// long values cut; anything else unchanged, cut.
+// Shorten writes a call's arguments in one short line, without whitespace between tokens. The members of a JSON
+// object stay in their order, and long values are cut. Any other text is only cut.
 func Shorten(arguments string) string { return shorten(arguments, argumentBytes, allBytes) }
 
-// Detail is Shorten with more room, for the newest calls.
+// Detail does the same as Shorten with longer limits, for the newest calls.
 func Detail(arguments string) string { return shorten(arguments, detailArgumentBytes, detailBytes) }
 
 // shorten cuts each argument to one bytes and all of them to all.
@@ -35,8 +34,8 @@ func shorten(arguments string, one, all int) string {
 	return Cut(quote.Line(arguments), all)
 }
 
-// shortenMembers writes an object with its long values cut, as far as there is
-// room. It returns false if arguments are no JSON object, as far as it read.
+// shortenMembers writes an object with its long values cut, until there is no more room. It returns false if the part
+// of arguments that it read is no JSON object.
 func shortenMembers(arguments string, one, all int) (string, bool) {
 	decoder := json.NewDecoder(strings.NewReader(arguments))
 	if t, err := decoder.Token(); err != nil || t != json.Delim('{') {
@@ -75,8 +74,7 @@ func shortenMembers(arguments string, one, all int) (string, bool) {
 	return out.String(), strings.TrimSpace(arguments[decoder.InputOffset():]) == ""
 }
 
-// Cut shortens s to at most n bytes, between runes, and marks the cut where the
-// mark has room.
+// Cut shortens s to at most n bytes, between runes, and marks the cut if there is room for the mark.
 func Cut(s string, n int) string {
 	switch {
 	case len(s) <= n:

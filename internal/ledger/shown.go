@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Shown is the text next to which names are listed. It knows which names that text holds: those that
-// Identifiers finds in it are marked, and others are searched for in the text. windows is a filter that
-// makes most of these searches unnecessary.
+// Shown is the text next to which names are listed. It says which names that text has: those that Identifiers finds
+// in it are marked, and others are searched for in the text. windows is a filter that makes most of these searches
+// unnecessary.
 type Shown struct {
 	index   *Index
 	number  int
@@ -21,7 +21,7 @@ func (x *Index) Shown() *Shown {
 	return &Shown{index: x, number: x.shown}
 }
 
-// Grow sets the text to one that begins with the present text.
+// Grow sets the text to a longer one that begins with the current text.
 func (s *Shown) Grow(text string) {
 	before := len(s.text)
 	s.text = text

@@ -7,7 +7,7 @@ type use struct {
 	calls  int
 	names  []string                  // of arguments, in the order in which they first came
 	values map[string]map[string]int // name → value → how many calls have it
-	// usual are the shared arguments, and piece the line that lists them, as of the first seen calls.
+	// usual are the shared arguments of the first seen calls, and piece the line that lists them.
 	usual usual
 	piece budget.Piece
 	seen  int
@@ -38,7 +38,7 @@ func (u *use) add(members []Member) {
 	}
 }
 
-// settle finds what is usual: what at least three calls have, and six of ten.
+// settle finds the usual arguments: those that at least three calls, and six of ten, have.
 func (u *use) settle(tool string, gauge budget.Gauge) {
 	if u.seen == u.calls {
 		return
@@ -56,14 +56,14 @@ func (u *use) settle(tool string, gauge budget.Gauge) {
 	}
 }
 
-// useOf is the use of a line's tool.
+// useOf returns the use of a line's tool.
 func (c *Calls) useOf(l *line) *use {
 	u := &c.uses[l.number]
 	u.settle(l.tool, c.gauge)
 	return u
 }
 
-// usual says for each tool of some lines what most of its calls have in common.
+// usual returns for each tool of some lines a line with what most of its calls have in common.
 func (c *Calls) usual(lines []shownLine) []budget.Piece {
 	var out []budget.Piece
 	said := make([]bool, len(c.uses))
@@ -78,7 +78,7 @@ func (c *Calls) usual(lines []shownLine) []budget.Piece {
 	return out
 }
 
-// inShort is a line with its arguments in short.
+// inShort returns a line with its arguments in short.
 func (c *Calls) inShort(l *line) shownLine {
 	if l.members == nil {
 		return c.measure(l, &l.cost, l.arguments)
@@ -91,7 +91,7 @@ func (c *Calls) inShort(l *line) shownLine {
 	return c.measure(l, &l.cost, l.short)
 }
 
-// inDetail is a line with its arguments in detail, if there are more.
+// inDetail returns a line with its arguments in detail, if there are more.
 func (c *Calls) inDetail(shown shownLine) shownLine {
 	l := shown.line
 	switch {

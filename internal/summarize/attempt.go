@@ -10,21 +10,20 @@ import (
 	"github.com/contextd/contextd/internal/summarize/prompt"
 )
 
-// attempt asks a backend for the text of one span, chunk by chunk: each text extends
-// the one before.
+// attempt asks a backend for the text of one span, chunk by chunk. Each text extends the one before.
 type attempt struct {
 	scheduler  *Scheduler
 	summarizer *named
 	proposal   Proposal
 	task       task
 	material   Material
-	// chain is that of the log, at the end of the span, from before the material was read.
+	// chain is the log's chain at the end of the span, read before the material.
 	chain []byte
 	// ctx ends with the scheduler or the session.
 	ctx context.Context
 }
 
-// write returns the summary; it is durable then.
+// write returns the summary, which is durable.
 func (a attempt) write() (Summary, error) {
 	request := Request{
 		TaskID: a.proposal.requestID(), SessionID: a.proposal.SessionID, From: a.proposal.From, To: a.proposal.To,
@@ -108,7 +107,7 @@ func (a attempt) ask(b Backend, r Request, summary Summary, span []string, last 
 	return summary, err
 }
 
-// stillThere returns an error if the span has other events by now, as where a database was set back meanwhile.
+// stillThere returns an error if the span has other events now, because the database was set back.
 func (a attempt) stillThere() error {
 	chain, err := a.scheduler.chainAt(context.WithoutCancel(a.ctx), a.proposal)
 	if err == nil && !bytes.Equal(chain, a.chain) {
@@ -117,7 +116,7 @@ func (a attempt) stillThere() error {
 	return err
 }
 
-// add adds up tokens. Where the backend gave no count, the gauge counts.
+// add adds the tokens of a request to the summary. If the backend gave no count, the gauge counts.
 func (a attempt) add(summary Summary, r Request, out Output) Summary {
 	summary.Text, summary.Model = out.Text, out.Model
 	if out.InputTokens == 0 {

@@ -8,11 +8,11 @@ import (
 	"github.com/sony/gobreaker/v2"
 )
 
-// Health is whether a summarizer is asked.
+// Health says whether a summarizer is asked.
 type Health string
 
-// A summarizer is asked while its breaker is closed, left alone while it is open, and
-// asked once while it is half open.
+// A summarizer is asked while its breaker is closed, not asked while it is open, and asked once while it is half
+// open.
 const (
 	Closed   Health = "closed"
 	Open     Health = "open"
@@ -30,15 +30,15 @@ type BreakerState struct {
 // tripAfter is how many failures in a row open a breaker.
 const tripAfter = 3
 
-// breaker pauses a failing summarizer. It has no state of its own besides gobreaker's but
-// the failures in a row, which gobreaker forgets when it opens.
+// breaker pauses a failing summarizer. Its state is gobreaker's, and the number of failures in a row, which gobreaker
+// forgets when it opens.
 type breaker struct {
 	name    string
 	circuit *gobreaker.CircuitBreaker[Output]
 
 	mu       sync.Mutex
 	failures int
-	// changes wait to be reported: gobreaker announces them while it holds its lock, when nobody may be called.
+	// changes are not reported yet: gobreaker announces them while it holds its lock, when no observer may be called.
 	changes []BreakerState
 	// reporting keeps changes in their order.
 	reporting sync.Mutex
@@ -65,7 +65,7 @@ func isEnded(err error) bool {
 	return errors.As(err, &ended)
 }
 
-// execute asks, or fails with a *BreakerOpenError without asking.
+// execute calls ask, or returns a *BreakerOpenError without a call.
 func (b *breaker) execute(ask func() (Output, error)) (Output, error) {
 	out, err := b.circuit.Execute(func() (Output, error) {
 		out, err := ask()
@@ -93,7 +93,7 @@ func (b *breaker) state() BreakerState {
 	return s
 }
 
-// report hands the changes since the last report to observe.
+// report calls observe with the changes since the last report.
 func (b *breaker) report(observe func(string, BreakerState)) {
 	b.reporting.Lock()
 	defer b.reporting.Unlock()

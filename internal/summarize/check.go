@@ -11,8 +11,8 @@ import (
 	"github.com/contextd/contextd/internal/summarize/prompt"
 )
 
-// Rules for echoes. Texts are compared by their words alone, so that other line
-// breaks, marks or quotation do not hide one.
+// The rules for echoes. Only the words of texts are compared, so that an echo with other line breaks, marks or
+// quotation is found, too.
 const (
 	// run is how many consecutive words must be equal for a passage to count as copied.
 	run = 8
@@ -57,7 +57,7 @@ func checkEcho(text, system string, span []string) error {
 	return nil
 }
 
-// sharedPercent is the share of words that belong to a run of words which one of the texts has, too.
+// sharedPercent returns the share of words that belong to a run of words which one of the texts has, too.
 func sharedPercent(words, texts []string) int {
 	seed := maphash.MakeSeed() // hashes do not leave this call
 	places := map[uint64]bool{}
@@ -86,7 +86,7 @@ func sharedPercent(words, texts []string) int {
 	return 100 * n / len(words)
 }
 
-// wordsOf returns the runs of letters and digits, in small letters.
+// wordsOf returns the runs of letters and digits, in lower case.
 func wordsOf(text string) []string {
 	words := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	for i := range words {

@@ -6,11 +6,11 @@ import (
 	"github.com/contextd/contextd/internal/summarize/prompt"
 )
 
-// leastRoom is what an older text and the groups must have each, in tokens.
+// leastRoom is the least room, in tokens, for the older text, and also for the groups.
 const leastRoom = 256
 
-// chunks cuts a span into requests of whole groups. Which groups a request takes
-// depends on the text that the one before it led to, so they are made one by one.
+// chunks divides a span into requests of whole groups. The groups of a request depend on the text that the request
+// before gave, so requests are made one by one.
 type chunks struct {
 	groups []*reduce.Group
 	count  func(string) uint64
@@ -18,7 +18,7 @@ type chunks struct {
 	writer prompt.Writer
 	// reminders are written into each request.
 	reminders string
-	// room is what the material may take.
+	// room is the most tokens of the material.
 	room uint64
 }
 
@@ -30,7 +30,7 @@ type chunk struct {
 	groups []*reduce.Group
 }
 
-// cut prepares requests of at most limit tokens, both prompts included.
+// cut prepares requests of at most limit tokens, including both prompts.
 func cut(m Material, system string, writer prompt.Writer, limit uint64) (*chunks, error) {
 	fixed := 2*budget.MessageOverhead + m.Count(system) + m.Count(prompt.Frame())
 	if limit < fixed+2*leastRoom {
@@ -41,8 +41,7 @@ func cut(m Material, system string, writer prompt.Writer, limit uint64) (*chunks
 	return c, nil
 }
 
-// remind writes the reminders, the newest first choice, in at most a quarter of the room,
-// which is the less by them.
+// remind writes reminders, preferring the newest, in at most a quarter of the room, and reduces the room by them.
 func (c *chunks) remind(all []reduce.Reminder) {
 	const most, longest = 32, 4096 // reminders, and bytes of each
 	for all = all[max(0, len(all)-most):]; len(all) > 0; all = all[1:] {
@@ -54,12 +53,12 @@ func (c *chunks) remind(all []reduce.Reminder) {
 	}
 }
 
-// next returns the next chunk after an older text, and takes its groups. Without
-// groups there is one chunk with the older text alone.
+// next returns the next chunk after an older text, and removes its groups from the rest. If there are no groups, the
+// chunk has only the older text.
 func (c *chunks) next(older string) (chunk, error) {
 	for limit := len(older); ; limit /= 2 {
 		quoted, limited := c.older(older, limit)
-		k, err := c.behind(quoted)
+		k, err := c.after(quoted)
 		if err == nil {
 			c.groups = c.groups[len(k.groups):]
 			return k, nil
@@ -71,9 +70,9 @@ func (c *chunks) next(older string) (chunk, error) {
 	}
 }
 
-// after fills a chunk after a quoted older text. Counting the parts may give less
-// than counting the whole; what is over then is taken from the room for groups.
-func (c *chunks) behind(quoted string) (chunk, error) {
+// after fills a chunk that begins with a quoted older text. The count of the whole may be more than the sum of its
+// parts: the difference is subtracted from the room for groups.
+func (c *chunks) after(quoted string) (chunk, error) {
 	limit := c.room + c.count(c.reminders) + 2*budget.MessageOverhead + c.count(c.system) + c.count(prompt.Frame())
 	for room := c.room - min(c.room, c.count(quoted)); ; {
 		k, err := c.fill(quoted, room)
@@ -91,11 +90,11 @@ func (c *chunks) behind(quoted string) (chunk, error) {
 	}
 }
 
-// more reports whether groups are left.
+// more reports whether groups remain.
 func (c *chunks) more() bool { return len(c.groups) > 0 }
 
-// older quotes the text that is extended, cut to about limit bytes, or to fewer so that
-// it takes at most half of the room. It returns to how many; at 0 nothing is quoted.
+// older quotes the text that is extended, cut to about limit bytes, or to fewer so that it takes at most half of the
+// room. It also returns the number of bytes; with 0 nothing is quoted.
 func (c *chunks) older(text string, limit int) (string, int) {
 	for ; limit > 0; limit = limit * 3 / 4 {
 		if quoted := c.writer.Older(text, limit); c.count(quoted) <= c.room/2 {
@@ -105,8 +104,8 @@ func (c *chunks) older(text string, limit int) (string, int) {
 	return "", 0
 }
 
-// fill takes as many of the groups as the room holds, at least one. One that is
-// too large for a request of its own has its texts shortened.
+// fill takes as many groups as the room allows, and at least one. If a group alone is too large for a request, its
+// texts are shortened.
 func (c *chunks) fill(older string, room uint64) (chunk, error) {
 	var k chunk
 	for i, g := range c.groups {
@@ -129,7 +128,7 @@ func (c *chunks) fill(older string, room uint64) (chunk, error) {
 	return k, nil
 }
 
-// shorten writes a group so that it fits, its texts cut as little as halving finds.
+// shorten writes a group with its texts cut so that it fits, to the longest length that a search by halves finds.
 func (c *chunks) shorten(g *reduce.Group, size int, room uint64) (text string, tokens uint64, ok bool) {
 	for limit := size / 2; limit >= 16; limit /= 2 {
 		text = c.writer.Group(g, limit)

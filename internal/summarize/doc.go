@@ -1,4 +1,4 @@
-// Package summarize writes the texts that replace spans of a log, in the background and
-// ahead of need: what to summarise, by what instructions, with which backend, and which
-// answers to accept.
+// Package summarize has summaries written: the texts that replace spans of a log. It works in the background and
+// ahead of need. A Scheduler divides a span into requests, asks a backend for each, and accepts or refuses the
+// answers.
 package summarize

@@ -8,15 +8,14 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// ErrPermanent marks failures of a backend that a further attempt with the same
-// request would only repeat.
+// ErrPermanent marks failures of a backend that the same request would meet again.
 var ErrPermanent = errors.New("permanent failure")
 
-// ErrClosed is returned for work that a scheduler did not finish before it closed.
-// The work is taken up again after the next start.
+// ErrClosed is returned for work that a scheduler did not finish before it closed. If a backend was asked already,
+// the work goes on after the next start.
 var ErrClosed = errors.New("summaries are shut down")
 
-// endedError is the error of a request that was cancelled through no fault of the summarizer: the scheduler closes,
+// endedError is the error of a request that was canceled although the summarizer did not fail: the scheduler closes,
 // or the session was deleted.
 type endedError struct{ cause error }
 
@@ -28,12 +27,11 @@ func (e *endedError) Unwrap() error { return e.cause }
 // BackendError says that a summarizer produced no usable text.
 type BackendError struct {
 	Summarizer string
-	// Permanent says that waiting does not help: what was asked will fail again.
+	// Permanent says that waiting does not help: the same request would fail again.
 	Permanent bool
-	// RetryAfter is how long to wait before the summarizer is asked again, if waiting
-	// helps.
+	// RetryAfter is how long to wait before the summarizer is asked again, if Permanent is not set.
 	RetryAfter time.Duration
-	// Cause may be shown to clients: backends keep out of it what must not be.
+	// Cause may be shown to clients: backends put no secrets in it.
 	Cause error
 }
 
@@ -44,10 +42,10 @@ func (e *BackendError) Error() string {
 // Unwrap returns the cause.
 func (e *BackendError) Unwrap() error { return e.Cause }
 
-// retryDelay is how long to wait where nobody says.
+// retryDelay is how long to wait if the cause does not say.
 const retryDelay = time.Second
 
-// backendError says whose error it is, and what can be done about it.
+// backendError wraps an error with the summarizer's name, and with whether and when to retry.
 func (n *named) backendError(err error) error {
 	var open *BreakerOpenError
 	var failed *FailedError
@@ -67,20 +65,19 @@ func (n *named) backendError(err error) error {
 	return out
 }
 
-// UnknownError says that no summarizer of a name is configured.
+// UnknownError says that no summarizer with a name is configured.
 type UnknownError struct{ Summarizer string }
 
 func (e *UnknownError) Error() string {
 	return fmt.Sprintf("no summarizer %q is configured", e.Summarizer)
 }
 
-// RejectedError says why a text is not taken for a summary. Another attempt at the
-// same span is not made.
+// RejectedError says why a text is not accepted as a summary. There is no further attempt at the span.
 type RejectedError struct{ Reason string }
 
 func (e *RejectedError) Error() string { return "summary rejected: " + e.Reason }
 
-// BreakerOpenError says that a summarizer failed too often in a row to be asked now.
+// BreakerOpenError says that a summarizer is not asked now, because it failed too often in a row.
 type BreakerOpenError struct{ Summarizer string }
 
 func (e *BreakerOpenError) Error() string {
@@ -90,7 +87,7 @@ func (e *BreakerOpenError) Error() string {
 // InputLimitError says that max_input_tokens leaves no room for the material.
 type InputLimitError struct {
 	Max uint64
-	// Needed is what the instructions take, with the least material that is of use.
+	// Needed is the size of the instructions and of the least useful material.
 	Needed uint64
 }
 
@@ -98,7 +95,7 @@ func (e *InputLimitError) Error() string {
 	return fmt.Sprintf("max_input_tokens is %d; the instructions and the least material take %d", e.Max, e.Needed)
 }
 
-// Unwrap returns ErrPermanent: a further attempt meets the same limit.
+// Unwrap returns ErrPermanent, because a further attempt meets the same limit.
 func (e *InputLimitError) Unwrap() error { return ErrPermanent }
 
 // FailedError says that a span was tried before and is not tried again.

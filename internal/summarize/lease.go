@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// One process at a time makes a session's summaries, as one worker does within a process. So no model is paid twice
-// for the same span.
+// Only one process at a time makes a session's summaries, as only one worker does within a process, so that no model
+// is paid twice for the same span.
 const (
 	leasedWork = "summaries"
 	// leaseTime is how long the lease of a process that died keeps others from its work.
 	leaseTime = 30 * time.Second
 	// renewEvery leaves time for two failed renewals before the lease ends.
 	renewEvery = leaseTime / 3
-	// askEvery is how often a job that another process holds is looked at again.
+	// askEvery is how often to check a job that another process has.
 	askEvery = 500 * time.Millisecond
 )
 

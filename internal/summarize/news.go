@@ -7,8 +7,8 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// record stores artifacts of a proposal with the event that reports them; durable is called
-// before anybody hears of it. Once begun it goes on also if ctx ends.
+// record stores artifacts of a proposal with the event that reports them. It calls durable when they are durable,
+// before watchers are notified. When it has begun, it completes even if ctx ends.
 func (s *Scheduler) record(ctx context.Context, p Proposal, e lifecycle.Event, durable func(), all ...eventlog.Artifact) error {
 	return s.o.Journal.Put(ctx, lifecycle.Entry{SessionID: p.SessionID, Of: p.Of, Events: []lifecycle.Event{e}, Artifacts: all, Durable: durable})
 }
@@ -40,7 +40,7 @@ func (s *Scheduler) ready(p Proposal, t task, made Summary) error {
 	}, summary, a)
 }
 
-// unmade reports the end of a proposal without a summary; all are the artifacts of that.
+// unmade reports the end of a proposal without a summary, and stores the artifacts all.
 func (s *Scheduler) unmade(p Proposal, reason string, all ...eventlog.Artifact) {
 	told := func() { s.o.Observer.SummaryFailed(p, reason) }
 	err := s.record(context.WithoutCancel(s.ctx), p, p.happened(lifecycle.SummaryFailed, lifecycle.AttributeReason, reason), told, all...)
@@ -50,7 +50,7 @@ func (s *Scheduler) unmade(p Proposal, reason string, all ...eventlog.Artifact) 
 	}
 }
 
-// happened is an event about a proposal's span; attributes are further ones.
+// happened returns an event about a proposal's span, with further attributes.
 func (p Proposal) happened(what lifecycle.Type, attributes ...string) lifecycle.Event {
 	return lifecycle.Happened(what, append(attributes, lifecycle.AttributeSummarizer, p.Summarizer,
 		lifecycle.AttributeFromSeq, lifecycle.Decimal(p.From), lifecycle.AttributeToSeq, lifecycle.Decimal(p.To))...)

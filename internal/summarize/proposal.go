@@ -24,20 +24,20 @@ type Proposal struct {
 	// MaxOutputTokens bounds the text. If Sized is set, only a summary that was made for this size is accepted.
 	MaxOutputTokens uint64
 	Sized           bool
-	// Tokenizer names what Material.Count counts by.
+	// Tokenizer is the name of the tokenizer of Material.Count.
 	Tokenizer string
-	// Trigger says what caused the proposal, for those who watch.
+	// Trigger says what caused the proposal, for watchers.
 	Trigger string
-	// Of is the incarnation of the session; 0 takes the id's incarnation at the begin of the work.
+	// Of is the incarnation of the session; 0 is the session that has the id when the work begins.
 	Of eventlog.Incarnation
 }
 
-// SummaryID is the id of the summary that the proposal leads to.
+// SummaryID returns the id of the proposal's summary.
 func (p Proposal) SummaryID() string {
 	return SummaryID(p.From, p.To, p.Summarizer, p.asked())
 }
 
-// asked identifies what is asked of the summarizer beside the span; it is a part of the summary's id.
+// asked identifies what is asked of the summarizer besides the span. It is a part of the summary's id.
 func (p Proposal) asked() string {
 	if !p.Sized {
 		return p.Instructions.Fingerprint()
@@ -59,26 +59,26 @@ func (p Proposal) validate() error {
 	}
 }
 
-// Material is what a span is summarised from. It must not be changed afterwards.
+// Material is the input of a summary. Nobody may change it afterwards.
 type Material struct {
-	// Groups are what the older summary does not cover, without anchors and pinned messages, in the order of the log.
+	// Groups are the groups that the older summary does not cover, without the anchor and pinned groups, in the order
+	// of the log.
 	Groups []*reduce.Group
-	// Reminders are those of the span that hold at its end.
+	// Reminders are the reminders of the span that are live at its end.
 	Reminders []reduce.Reminder
 	// Older is the text of the summary that is extended; empty if there is none.
 	Older string
 	// Ledger and Index cover the whole span.
 	Ledger, Index string
-	// Count is the gauge that all limits are measured by. It may be called from any goroutine.
+	// Count counts tokens for all limits. It may be called from any goroutine.
 	Count func(string) uint64
 }
 
 // Sessions is the scheduler's access to sessions. Its methods may be called from any goroutine.
 type Sessions interface {
-	// Material gathers what the proposal's span is summarised from.
+	// Material returns the material of the proposal's span.
 	Material(ctx context.Context, p Proposal) (Material, error)
-	// Summarized is called after a summary became durable, and before anybody is notified
-	// of it.
+	// Summarized is called when a summary is durable, before watchers are notified.
 	Summarized(ctx context.Context, sessionID string, s Summary)
 }
 
@@ -89,7 +89,7 @@ type Observer interface {
 	SummaryStarted(p Proposal)
 	// SummaryReady is called when a summary is durable.
 	SummaryReady(p Proposal, s Summary)
-	// SummaryFailed is called when an attempt ended without one.
+	// SummaryFailed is called when an attempt ended without a summary.
 	SummaryFailed(p Proposal, reason string)
 	// BreakerChanged is called when a summarizer's circuit breaker opens or closes.
 	BreakerChanged(summarizer string, state BreakerState)

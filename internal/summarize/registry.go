@@ -10,16 +10,15 @@ import (
 	"github.com/contextd/contextd/internal/scrub"
 )
 
-// Summarizer is a backend as the configuration names it.
+// Summarizer is a backend with its settings in the configuration.
 type Summarizer struct {
 	Backend Backend
-	// Timeout bounds each request, with all attempts that the backend itself makes;
-	// 0 means DefaultTimeout.
+	// Timeout is the time limit of each request, including all attempts of the backend; 0 is DefaultTimeout.
 	Timeout time.Duration
-	// CoolDown is how long the summarizer is not asked after three failures in a row; 0 means DefaultCoolDown.
+	// CoolDown is how long the summarizer is not asked after three failures in a row; 0 is DefaultCoolDown.
 	CoolDown time.Duration
-	// MaxInputTokens is the most that one request may take where a proposal does not
-	// say; 0 means DefaultMaxInputTokens. Rules have no such limit.
+	// MaxInputTokens is the most tokens of one request if the proposal does not say; 0 is DefaultMaxInputTokens.
+	// Rules have no such limit.
 	MaxInputTokens uint64
 	// Scrub replaces credentials in requests; nil for a backend of the same party that wrote the session. Rules
 	// always get the groups unscrubbed.
@@ -33,8 +32,7 @@ const (
 	DefaultMaxInputTokens = 16_000
 )
 
-// Registry holds the summarizers by name. It may be used from any goroutine, by one
-// scheduler.
+// Registry has the summarizers by name. It may be used from any goroutine, but by only one scheduler.
 type Registry struct{ all map[string]*named }
 
 type named struct {
@@ -43,8 +41,8 @@ type named struct {
 	breaker *breaker
 }
 
-// NewRegistry returns a registry of summarizers by name. It returns an
-// *eventlog.InvalidError that names the summarizer.
+// NewRegistry returns a registry of summarizers by name. The error is an *eventlog.InvalidError that names the
+// summarizer.
 func NewRegistry(summarizers map[string]Summarizer) (*Registry, error) {
 	r := &Registry{map[string]*named{}}
 	for _, name := range slices.Sorted(maps.Keys(summarizers)) {
@@ -86,7 +84,7 @@ func (r *Registry) Breakers() []BreakerState {
 	return all
 }
 
-// Health is whether the summarizer of a name is asked; Closed if there is none.
+// Health returns whether a summarizer is asked; Closed if there is none with the name.
 func (r *Registry) Health(name string) Health {
 	if n, ok := r.all[name]; ok {
 		return n.breaker.state().Health
@@ -94,7 +92,7 @@ func (r *Registry) Health(name string) Health {
 	return Closed
 }
 
-// lookup returns an *UnknownError for a name that is not there.
+// lookup returns a summarizer, or an *UnknownError.
 func (r *Registry) lookup(name string) (*named, error) {
 	if n, ok := r.all[name]; ok {
 		return n, nil

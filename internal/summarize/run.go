@@ -13,11 +13,11 @@ import (
 // maxAttempts is how often a span is tried while its failures may be temporary.
 const maxAttempts = 3
 
-// reasonBytes bounds the text of an error that is kept.
+// reasonBytes is the longest text of an error that is stored.
 const reasonBytes = 400
 
-// propose carries out one proposal. In the end the summary is stored, or the journal says why not, or it returns
-// errElsewhere.
+// propose carries out one proposal. When it returns, the summary is stored, or the journal says why not, or the error
+// is errElsewhere.
 func (s *Scheduler) propose(ctx context.Context, p Proposal) (_ Summary, err error) {
 	if p.Of, err = s.session(p); err != nil {
 		return Summary{}, err
@@ -83,7 +83,7 @@ func (s *Scheduler) session(p Proposal) (eventlog.Incarnation, error) {
 	return session.Incarnation, err
 }
 
-// chainAt is the log's chain at the end of a proposal's span; nil where only this process writes to the store.
+// chainAt returns the log's chain at the end of a proposal's span; nil if only this process writes to the store.
 func (s *Scheduler) chainAt(ctx context.Context, p Proposal) ([]byte, error) {
 	if s.o.Store.Capabilities().OneWriter {
 		return nil, nil
@@ -105,8 +105,8 @@ func (s *Scheduler) known(ctx context.Context, p Proposal) (task, Summary, error
 	return t, stored, err
 }
 
-// begin returns the proposal's task if it is to be tried. Otherwise it returns the stored summary, or the error for
-// which it is not tried again.
+// begin returns the proposal's task if there should be an attempt. Otherwise it returns the stored summary, or the
+// error because of which there is no further attempt.
 func (s *Scheduler) begin(ctx context.Context, p Proposal) (task, Summary, error) {
 	t, stored, err := s.known(ctx, p)
 	if stored.ID != "" || err != nil {
@@ -163,12 +163,12 @@ func (s *Scheduler) failed(ctx context.Context, p Proposal, t task, err error) e
 	return err
 }
 
-// put records a task, also while the scheduler closes.
+// put records a task, even while the scheduler closes.
 func (s *Scheduler) put(p Proposal, t task) error {
 	return putTask(context.WithoutCancel(s.ctx), s.o.Store, p, t)
 }
 
-// reason is the text of an error for the journal and for watchers.
+// reason returns the text of an error for the journal and for watchers.
 func reason(err error) string {
 	if of, ok := errors.AsType[*BackendError](err); ok {
 		err = of.Cause // watchers of a session need no session id in the text

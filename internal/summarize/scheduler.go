@@ -13,22 +13,21 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// Options are what a Scheduler works with.
+// Options are what a Scheduler needs.
 type Options struct {
 	Store    eventlog.Store
 	Sessions Sessions
 	Registry *Registry
 	// Observer may be nil.
 	Observer Observer
-	// Journal keeps the events of sessions; nil is one that nobody watches.
+	// Journal stores the events of sessions; nil is one without watchers.
 	Journal *lifecycle.Journal
-	// Workers is how many spans a summarizer has at once; 0 means 2. Each has its own, so that
-	// one which does not answer holds up no other.
+	// Workers is how many spans each summarizer works on at once; 0 is 2. Each summarizer has workers of its own, so
+	// that one that does not answer does not delay the others.
 	Workers int
-	// MaxQueue is how many proposals wait at most; those offered beyond are dropped. 0
-	// means 1024.
+	// MaxQueue is the most proposals that wait; further ones are dropped. 0 is 1024.
 	MaxQueue int
-	// Now dates summaries; nil means time.Now.
+	// Now gives the time of summaries; nil is time.Now.
 	Now func() time.Time
 	// Logger may be nil.
 	Logger *slog.Logger
@@ -45,12 +44,12 @@ type Scheduler struct {
 
 	mu     sync.Mutex
 	closed bool
-	// jobs are those waiting and running; queue those waiting, oldest first.
+	// jobs are the waiting and the running jobs; queue has the waiting ones, oldest first.
 	jobs  map[jobKey]*job
 	queue []*job
 	// busy are the running jobs, by session.
 	busy map[string]*job
-	// workers are how many run, by summarizer.
+	// workers is how many workers run, by summarizer.
 	workers map[string]int
 }
 
@@ -59,7 +58,7 @@ type jobKey struct {
 	of                eventlog.Incarnation
 }
 
-// job is one proposal and its outcome, which may be read once done is closed.
+// job is one proposal and its outcome, which may be read when done is closed.
 type job struct {
 	key      jobKey
 	proposal Proposal
@@ -96,9 +95,8 @@ func NewScheduler(o Options) *Scheduler {
 	return s
 }
 
-// Offer proposes a span and returns at once. A proposal that is invalid, that is
-// waiting or running already, or for which there is no room is dropped; one that was
-// carried out, or failed for good, does nothing.
+// Offer proposes a span and returns at once. It drops a proposal that is invalid, that is already waiting or running,
+// or for which the queue has no room. One that was carried out, or that failed permanently, has no effect.
 func (s *Scheduler) Offer(p Proposal) {
 	if err := s.validate(p); err != nil {
 		s.o.Logger.Warn("summary proposal dropped", "session_id", p.SessionID, "error", err)
@@ -111,13 +109,15 @@ func (s *Scheduler) Offer(p Proposal) {
 	}
 }
 
-// Do proposes a span and waits for the summary: a stored one if there is one, that of
-// a running attempt, or that of a new one. An end of ctx ends the wait, not the work.
-// The caller must hold nothing that Sessions.Material waits for.
-// The errors are *eventlog.InvalidError, *UnknownError, *BackendError around a *FailedError
-// for a span that is not tried again, a *RejectedError, a *BreakerOpenError or the
-// backend's own, *eventlog.NotFoundError where the session is deleted, ErrClosed, and those
-// of the store.
+// Do proposes a span and waits for the summary: the stored one, that of a running attempt, or that of a new one. If
+// ctx ends, the wait ends, not the work. The caller must hold nothing for which Sessions.Material waits. The error is
+// one of
+//   - *eventlog.InvalidError, or *UnknownError;
+//   - *BackendError around a *FailedError (the span is not tried again), a *RejectedError, a *BreakerOpenError or an
+//     error of the backend;
+//   - *eventlog.NotFoundError if the session was deleted;
+//   - ErrClosed;
+//   - an error of the store.
 func (s *Scheduler) Do(ctx context.Context, p Proposal) (Summary, error) {
 	if err := s.validate(p); err != nil {
 		return Summary{}, err
@@ -136,15 +136,14 @@ func (s *Scheduler) Do(ctx context.Context, p Proposal) (Summary, error) {
 	}
 }
 
-// Resting reports whether a summarizer is left alone now because it failed too often in
-// a row. One that is not configured is not.
+// Resting reports whether a summarizer is not asked now because it failed too often in a row. It is false for one
+// that is not configured.
 func (s *Scheduler) Resting(summarizer string) bool {
 	n, err := s.o.Registry.lookup(summarizer)
 	return err == nil && n.breaker.state().Health == Open
 }
 
-// Forget gives up what waits and what runs for a session that was deleted: nobody is
-// asked about it any more.
+// Forget ends the waiting and running jobs of a deleted session: no backend is asked about it any more.
 func (s *Scheduler) Forget(sessionID string, of eventlog.Incarnation) {
 	gone := &eventlog.NotFoundError{Kind: "session", Name: sessionID}
 	s.mu.Lock()
@@ -163,8 +162,8 @@ func (s *Scheduler) Forget(sessionID string, of eventlog.Incarnation) {
 	}
 }
 
-// Close gives up what waits, cancels what runs and returns when it has ended. What was
-// given up stays in the journal.
+// Close drops waiting jobs, cancels running ones, and returns when these have ended. Resume finds the jobs for which
+// a backend was asked, because their tasks are stored; the others are lost.
 func (s *Scheduler) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -177,8 +176,7 @@ func (s *Scheduler) Close() {
 	s.work.Wait()
 }
 
-// Resume offers what was begun before the last stop and is not finished, in all
-// sessions. A session that cannot be read is logged and passed over.
+// Resume offers the unfinished tasks of all sessions. It logs and skips sessions that cannot be read.
 func (s *Scheduler) Resume(ctx context.Context) error {
 	const page = 256
 	for after := ""; ; {
@@ -205,7 +203,7 @@ func (s *Scheduler) Resume(ctx context.Context) error {
 	}
 }
 
-// logger is for what failed in a session. It says nothing if the session was deleted meanwhile.
+// logger returns the logger for an error in a session. It logs nothing if the session was deleted.
 func (s *Scheduler) logger(err error) *slog.Logger {
 	if _, deleted := errors.AsType[*eventlog.NotFoundError](err); deleted {
 		return slog.New(slog.DiscardHandler)
@@ -221,8 +219,7 @@ func (s *Scheduler) validate(p Proposal) error {
 	return err
 }
 
-// enqueue returns the proposal's job, which may be there already, or nil after Close.
-// The caller holds mu.
+// enqueue returns the proposal's job, which may exist already; nil after Close. The caller holds mu.
 func (s *Scheduler) enqueue(p Proposal) *job {
 	if s.closed {
 		return nil
@@ -247,8 +244,8 @@ func (s *Scheduler) hire(summarizer string) {
 	}
 }
 
-// drain runs jobs of a summarizer until none is left that may run now. One that has to wait for
-// another of its session is run by the worker of that one, or by one that this hires.
+// drain runs jobs of a summarizer until none remains that may run now. A job that must wait for another job of its
+// session is run by the worker of that job, or by a worker that this one hires.
 func (s *Scheduler) drain(summarizer string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -283,7 +280,7 @@ func (s *Scheduler) drain(summarizer string) {
 	}
 }
 
-// survive is propose, where a panic ends the job alone.
+// survive does the same as propose, but a panic ends only the job.
 func (s *Scheduler) survive(ctx context.Context, p Proposal) (summary Summary, err error) {
 	ended := false
 	err = guard.Run(s.o.Logger.With("session_id", p.SessionID), "summary", func() (err error) {
@@ -306,7 +303,7 @@ func (s *Scheduler) finish(j *job, summary Summary, err error) {
 	close(j.done)
 }
 
-// nobody watches.
+// nobody is an Observer that does nothing.
 type nobody struct{}
 
 func (nobody) SummaryStarted(Proposal)             {}

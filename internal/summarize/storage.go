@@ -17,12 +17,11 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// ArtifactKind is the kind of artifact under which summaries are kept, at the last
-// event of their span.
+// ArtifactKind is the kind of artifacts with summaries. They are stored at the last event of their span.
 const ArtifactKind = "summary"
 
-// SummaryID is the id of a span's summary by a summarizer. asked identifies what else was asked of it, such as a
-// size.
+// SummaryID returns the id of a summarizer's summary of a span. asked identifies what else was asked of the
+// summarizer, such as a size.
 func SummaryID(from, to eventlog.Seq, summarizer, asked string) string {
 	return fmt.Sprintf("s%d-%s", to, workKey(from, to, summarizer, asked, 4))
 }
@@ -43,7 +42,7 @@ func workKey(from, to eventlog.Seq, summarizer, asked string, n int) string {
 // storedVersion is the version of the messages of contextd.storage.v1 that are written.
 const storedVersion = 1
 
-// Put stores a summary next to the log; durable on return. It replaces one with the same id and span. of, if not 0,
+// Put stores a summary next to the log, durable on return. It replaces one with the same id and span. of, if not 0,
 // is the incarnation of the summary's session.
 func Put(ctx context.Context, store eventlog.Artifacts, sessionID string, of eventlog.Incarnation, s Summary) error {
 	a, err := s.artifact(of)
@@ -66,8 +65,9 @@ func (s Summary) stored() *storagev1.Summary {
 	}
 }
 
-// NewestFirst yields the summaries of a session: those that come after the one with an id whose span ends at an event,
-// and all of them if that is 0. One that cannot be read is an *eventlog.CorruptError or an *artifact.VersionError.
+// NewestFirst yields the summaries of a session, newest first: those after the one with the id whose span ends at
+// event after, or all if after is 0. For one that cannot be read it yields an *eventlog.CorruptError or
+// *artifact.VersionError.
 func NewestFirst(ctx context.Context, store eventlog.Artifacts, sessionID string, after eventlog.Seq, id string) iter.Seq2[Summary, error] {
 	return func(yield func(Summary, error) bool) {
 		q := eventlog.ArtifactQuery{Kind: ArtifactKind, Reverse: true}
@@ -124,8 +124,7 @@ func exists(err error) (bool, error) {
 	return err == nil, err
 }
 
-// decodeSummary returns *artifact.VersionError or *eventlog.CorruptError for what cannot be
-// read.
+// decodeSummary decodes a summary. The error is *artifact.VersionError or *eventlog.CorruptError.
 func decodeSummary(a eventlog.Artifact) (Summary, error) {
 	m := &storagev1.Summary{}
 	if err := artifact.Decode(a, m, storedVersion); err != nil {

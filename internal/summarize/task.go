@@ -9,8 +9,8 @@ import (
 	storagev1 "github.com/contextd/contextd/proto/contextd/storage/v1"
 )
 
-// TaskKind is the kind of artifact under which the work itself is kept, so that interrupted
-// work is resumed after a crash and permanent failures are not retried.
+// TaskKind is the kind of artifacts with the state of the work, so that interrupted work is resumed after a crash and
+// permanent failures are not retried.
 const TaskKind = "summary_task"
 
 // task is the state of the work on one span.
@@ -18,8 +18,7 @@ type task struct {
 	Status status
 	// Reason is why the last attempt failed; empty if none did.
 	Reason string
-	// Attempts counts how often a backend was asked, the one that is running
-	// included.
+	// Attempts counts the attempts, including a running one.
 	Attempts int
 	Proposal Proposal
 }
@@ -29,8 +28,7 @@ func (t task) failure(p Proposal) error {
 	return &FailedError{p.From, p.To, p.Summarizer, t.Attempts, t.Reason}
 }
 
-// status is the state of the work. A task is pending from before its first attempt until it
-// ends.
+// status is the state of the work. A task is pending until it ends.
 type status = storagev1.SummaryTaskStatus
 
 const (
@@ -39,7 +37,7 @@ const (
 	done    = storagev1.SummaryTaskStatus_SUMMARY_TASK_STATUS_DONE
 )
 
-// taskID is the key of the proposal's task within its session.
+// taskID returns the key of the proposal's task within its session.
 func (p Proposal) taskID() string {
 	return "t" + workKey(p.From, p.To, p.Summarizer, p.asked(), 8)
 }
@@ -49,7 +47,7 @@ func (p Proposal) requestID() string {
 	return "t" + workKey(p.From, p.To, p.Summarizer, p.asked()+"\n"+p.SessionID, 12)
 }
 
-// putTask is durable on return.
+// putTask stores a task, durable on return.
 func putTask(ctx context.Context, store eventlog.Artifacts, p Proposal, t task) error {
 	a, err := t.artifact(p)
 	if err != nil {
@@ -58,7 +56,7 @@ func putTask(ctx context.Context, store eventlog.Artifacts, p Proposal, t task) 
 	return store.PutArtifacts(ctx, p.SessionID, a)
 }
 
-// artifact is where a proposal's task is kept.
+// artifact returns the artifact of a proposal's task.
 func (t task) artifact(p Proposal) (eventlog.Artifact, error) {
 	t.Proposal = p
 	return artifact.Encode(eventlog.Artifact{Kind: TaskKind, Seq: p.To, ID: p.taskID(), Of: p.Of}, t.stored())
@@ -74,7 +72,7 @@ func (t task) stored() *storagev1.SummaryTask {
 	}
 }
 
-// getTask returns the zero task if there is none.
+// getTask returns a proposal's task; zero if there is none.
 func getTask(ctx context.Context, store eventlog.Artifacts, p Proposal) (task, error) {
 	a, err := store.Artifact(ctx, p.SessionID, TaskKind, p.To, p.taskID())
 	if ok, err := exists(err); !ok {
@@ -83,8 +81,8 @@ func getTask(ctx context.Context, store eventlog.Artifacts, p Proposal) (task, e
 	return decodeTask(p.SessionID, a)
 }
 
-// decodeTask reads a task. Its proposal is for the session that it was found in: a fork goes
-// on with what its parent began.
+// decodeTask decodes a task. Its proposal gets the session in which the task was found: a fork goes on with its
+// parent's unfinished work.
 func decodeTask(sessionID string, a eventlog.Artifact) (task, error) {
 	m := &storagev1.SummaryTask{}
 	if err := artifact.Decode(a, m, storedVersion); err != nil {

@@ -1,9 +1,8 @@
 package bpe
 
-// A pieceCache remembers the counts of pieces of up to maxCached bytes. A piece
-// has one place; what was there before is forgotten. Pieces are held whole, so
-// the cache never answers for another piece, and a count does not depend on what
-// was counted before. It takes 256 KiB and belongs to one goroutine at a time.
+// A pieceCache caches the counts of pieces of up to maxCached bytes. Each piece has one place, and evicts the piece
+// that was there. Whole pieces are stored, so the cache never answers for another piece, and a count does not depend
+// on earlier ones. It takes 256 KiB and belongs to one goroutine at a time.
 type pieceCache struct {
 	shorts [1 << shortBits]shortEntry
 	longs  [1 << longBits]longEntry
@@ -17,12 +16,12 @@ const (
 	longBits  = 12
 )
 
-// shortEntry holds a piece of up to maxCachedShort bytes, padded with zeros; meta
-// is its number of tokens and, below that, its length. The zero entry is empty.
+// shortEntry has a piece of up to maxCachedShort bytes, padded with zeros. meta is its number of tokens and, in the
+// lower bits, its length. The zero entry is empty.
 type shortEntry struct{ text, meta uint64 }
 
-// longEntry holds a longer piece. Of the last word, the low 48 bits are text; the
-// two bytes above are the piece's length and its number of tokens.
+// longEntry has a longer piece. The low 48 bits of the last word are text; the two bytes above them are the piece's
+// length and its number of tokens.
 type longEntry [4]uint64
 
 const (
@@ -38,7 +37,7 @@ func (c *pieceCache) short(s string, p, end int) (shortEntry, *shortEntry) {
 	return key, &c.shorts[(key.text^key.meta)*goldenRatio>>(64-shortBits)]
 }
 
-// count is the number of tokens of the piece with the key, or 0 if another piece
+// count returns the number of tokens of the piece with the key, or 0 if another piece
 // has its place.
 func (e *shortEntry) count(key shortEntry) int {
 	if e.text != key.text || e.meta&(1<<shortCountShift-1) != key.meta {
@@ -51,7 +50,7 @@ func (e *shortEntry) set(key shortEntry, count int) {
 	e.text, e.meta = key.text, key.meta|uint64(count)<<shortCountShift
 }
 
-// long is what short is, for pieces longer than maxCachedShort.
+// long does the same as short, for pieces longer than maxCachedShort.
 func (c *pieceCache) long(s string, p, end int) (longEntry, *longEntry) {
 	key := longEntry{word64(s[p : p+8])}
 	size := end - p

@@ -100,7 +100,7 @@ func setRange(flat []class, line string) error {
 	return nil
 }
 
-// at is the class of the character that begins at s[i], and its length in bytes.
+// at returns the class of the character that begins at s[i], and its length in bytes.
 // An invalid byte is a character by itself, of the class of U+FFFD.
 func (t *classTable) at(s string, i int) (class, int) {
 	if c := t.first[s[i]]; c != multibyte {

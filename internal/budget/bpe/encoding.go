@@ -10,8 +10,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 )
 
-// Encoding counts tokens under one of the encodings that Names lists. It is a
-// budget.Counter.
+// Encoding is a budget.Counter for one of the encodings that Names lists.
 type Encoding struct {
 	name    string
 	split   splitter
@@ -28,9 +27,8 @@ var encodings = map[string]func() (*Encoding, error){
 // Names lists the encodings that Open knows.
 func Names() []string { return []string{budget.TokenizerO200K, budget.TokenizerCL100K} }
 
-// Open returns the encoding of that name. The first call for a name builds its
-// tables, which takes some hundredths of a second; callers that come meanwhile wait
-// for it, later ones are given the same Encoding.
+// Open returns the encoding with a name. The first call for a name builds its tables, which takes some hundredths of
+// a second. Other calls for the name wait for that, and get the same Encoding.
 func Open(name string) (*Encoding, error) {
 	open, ok := encodings[name]
 	if !ok {
@@ -59,9 +57,8 @@ func load(name string, split splitter) (*Encoding, error) {
 // Name implements budget.Counter.
 func (e *Encoding) Name() string { return e.name }
 
-// Count implements budget.Counter. Special tokens such as <|endoftext|> are text
-// like any other. The count is an estimate only where a piece without a split
-// point is longer than a few KiB and no sound way to cut it was found.
+// Count implements budget.Counter. Special tokens such as <|endoftext|> are text like any other. The count is an
+// estimate only if a piece without a split point is longer than a few KiB and no sound way to cut it was found.
 func (e *Encoding) Count(text string) budget.Count {
 	if !utf8.ValidString(text) {
 		text = replaceInvalid(text)
@@ -71,7 +68,7 @@ func (e *Encoding) Count(text string) budget.Count {
 	case w = <-e.idle:
 		defer func() { e.idle <- w }()
 	default:
-		w = &worker{} // all are busy; this one will not be kept
+		w = &worker{} // all are busy; this one is not kept
 	}
 	var total budget.Count
 	for p := 0; p < len(text); {
@@ -90,8 +87,7 @@ func (e *Encoding) Cost(text string) uint64 { return uint64(e.Count(text).Tokens
 // PerToken implements budget.Counter.
 func (*Encoding) PerToken() uint64 { return 1 }
 
-// replaceInvalid puts U+FFFD in place of every byte that is not part of a
-// character, as a conversion to runes does.
+// replaceInvalid replaces every byte that is not part of a character by U+FFFD, as a conversion to runes does.
 func replaceInvalid(text string) string {
 	size := 0
 	for _, r := range text {
@@ -105,9 +101,9 @@ func replaceInvalid(text string) string {
 	return b.String()
 }
 
-// worker is the memory of one count at a time. As many workers as there are
-// processors are kept with their caches, so that these need no lock and their
-// memory is bounded; a count that finds none idle goes on without a cache.
+// worker is the memory of one count at a time. As many workers as there are processors are kept, with their caches,
+// so that the caches need no lock and their memory is bounded. A count that finds no idle worker uses a new one
+// without a cache.
 type worker struct {
 	cache *pieceCache // or nil
 	short shortParts

@@ -1,17 +1,14 @@
 package bpe
 
-// A piece that is longer than a window is encoded window by window, each of which
-// begins where a token of the one before ended, well before that one's end. This
-// is exact, by two properties of byte-pair encoding: neighbours out of one
-// encoding stay what they are when the text around them is cut away at token
-// boundaries, and a sequence of tokens is the encoding of its text if every pair
-// of neighbours is the encoding of theirs. So a seam between windows is sound if
-// the pair across it is.
+// A piece that is longer than a window is encoded window by window. Each window begins where a token of the previous
+// one ended, well before that window's end. This is exact because of two properties of byte-pair encoding. First,
+// neighbouring tokens of an encoding stay the same if the text around them is cut off at token boundaries. Second, a
+// sequence of tokens is the encoding of its text if every pair of neighbours is the encoding of its own text. So a
+// seam between windows is sound if the pair across it is such an encoding.
 
 const (
-	// overlap is how far before a window's end the next one begins at the latest:
-	// further than a token reaches, since what follows the window may still
-	// change its last tokens.
+	// overlap is how far before a window's end the next one begins at least: more than the length of a token, because
+	// the text after the window may change its last tokens.
 	overlap = 2 * maxToken
 	// minWindow leaves room for at least one token before the overlap.
 	minWindow = overlap + maxToken
@@ -57,7 +54,7 @@ func (l *longParts) nextSeam(m *mergeTable, piece string, begin, window int, sho
 	return seams[0], false
 }
 
-// cut is the window of the piece at begin.
+// cut returns the window of the piece at begin.
 func cut(piece string, begin, window int) string {
 	return piece[begin:min(begin+window, len(piece))]
 }
@@ -76,7 +73,7 @@ func (l *longParts) seams(begin, window int) (seams [maxSeams]seam, n int) {
 	return seams, min(n, maxSeams)
 }
 
-// firstLength is the length of the window's first token.
+// firstLength returns the length of the window's first token.
 func (l *longParts) firstLength() int {
 	if l.next[0] == none {
 		return len(l.text)
@@ -84,7 +81,7 @@ func (l *longParts) firstLength() int {
 	return int(l.next[0])
 }
 
-// count is the number of tokens of the window.
+// count returns the number of tokens of the window.
 func (l *longParts) count() int {
 	n := 0
 	for at := int32(0); at != none; at = l.next[at] {

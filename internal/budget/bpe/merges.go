@@ -9,16 +9,15 @@ const (
 	tokenMask = 1<<tokenBits - 1
 )
 
-// noToken replaces the token that two others do not merge into. It is more than
-// every id, as the rank of a merge that never comes.
+// noToken says that two tokens do not merge. It is greater than every id, like the rank of a merge that never
+// happens.
 const noToken = math.MaxUint32
 
 // mergeTable maps a pair of adjacent tokens to the token they merge into.
 //
-// It holds one pair for every token, though a token's bytes can be cut into two
-// tokens in more ways. The pieces of a text that make up a token went through the
-// same merges as if its bytes had been alone, since nothing merged across their ends; so
-// the last of them joined the very two parts that it joins when the token is encoded by
+// It has one pair for every token, although the bytes of a token may be divided into two tokens in several ways. The
+// reason is that nothing merged across the ends of a token's bytes in a text, so these bytes went through the same
+// merges as if they were alone. So the last merge joined the same two parts that it joins if the token is encoded by
 // itself.
 type mergeTable struct {
 	byteIDs [256]uint32
@@ -36,7 +35,7 @@ type mergeTable struct {
 
 const filterBits = 22
 
-// pair is the index of two adjacent bytes.
+// pair returns the index of two adjacent bytes.
 func pair(first, second byte) int { return int(first)<<8 | int(second) }
 
 // newMergeTable returns an empty table for up to the given number of tokens.
@@ -61,7 +60,7 @@ func newMergeTable(tokens int) *mergeTable {
 // consecutive keys over the high bits.
 const goldenRatio = 0x9e3779b97f4a7c15
 
-// add enters that first and second merge into merged.
+// add records that first and second merge into merged.
 func (m *mergeTable) add(first, second, merged uint32) {
 	key := uint64(first)<<tokenBits | uint64(second)
 	hash := key * goldenRatio
@@ -74,7 +73,7 @@ func (m *mergeTable) add(first, second, merged uint32) {
 	m.slots[i] = key<<tokenBits | uint64(merged)
 }
 
-// merged is the token that first and second merge into, or noToken.
+// merged returns the token that first and second merge into, or noToken.
 func (m *mergeTable) merged(first, second uint32) uint32 {
 	key := uint64(first)<<tokenBits | uint64(second)
 	hash := key * goldenRatio

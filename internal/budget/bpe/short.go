@@ -1,12 +1,10 @@
 package bpe
 
-// maxShort is up to which length, in bytes, a piece is merged by looking through
-// all pairs for the best one again and again. That is quadratic, yet the fastest
-// way for pieces as short as these.
+// maxShort is the length, in bytes, up to which a piece is merged by a search through all pairs for each merge. That
+// is quadratic, but the fastest way for pieces as short as these.
 const maxShort = 128
 
-// shortParts is what a piece has been merged into so far. It has room for two
-// tokens of any length.
+// shortParts has the parts into which a piece was merged so far. It has room for two tokens of any length.
 type shortParts struct {
 	ids [2 * maxToken]uint32
 	// ranks are the tokens that each part and the next one merge into.

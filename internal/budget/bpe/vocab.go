@@ -7,8 +7,8 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 )
 
-// maxToken is the length in bytes of the longest token that a vocabulary may
-// hold; both known ones reach it.
+// maxToken is the length, in bytes, of the longest token that a vocabulary may have. Both vocabularies have such a
+// token.
 const maxToken = 128
 
 // The vocabularies as merges: for each token its id's mergeBytes bytes, see readMerges. They are
@@ -74,7 +74,7 @@ func readMerges(data []byte) (*mergeTable, error) {
 	return m, nil
 }
 
-// missingByte is the first byte that is not a token, or -1.
+// missingByte returns the first byte that is not a token, or -1.
 func (m *mergeTable) missingByte() int {
 	for b, id := range m.byteIDs {
 		if id == noToken {

@@ -24,8 +24,8 @@ type answer struct {
 	} `json:"usage"`
 }
 
-// parseAnswer reads the body of a success. Failures are *modelhttp.AnswerError. A body that is no answer of the API
-// may be a proxy's, and is temporary; what the model decided, such as a refusal, is permanent.
+// parseAnswer reads the body of a success. Failures are *modelhttp.AnswerError. If the body is no answer of the API,
+// it may be a proxy's: the failure is temporary. A decision of the model, such as a refusal, is permanent.
 func parseAnswer(body []byte) (summarize.Output, error) {
 	passing := func(reason string) (summarize.Output, error) {
 		return summarize.Output{}, &modelhttp.AnswerError{Reason: reason}
@@ -68,8 +68,7 @@ func parseAnswer(body []byte) (summarize.Output, error) {
 	}, nil
 }
 
-// parseFailure reads the body of a failure. The type is the code: the API has no
-// other.
+// parseFailure reads the body of a failure. It uses the type as the code, because the API has no codes.
 func parseFailure(body []byte) modelhttp.Failure {
 	var f struct {
 		Error struct {
@@ -77,7 +76,7 @@ func parseFailure(body []byte) modelhttp.Failure {
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	// A member of a type that is not expected is left empty; the rest counts.
+	// Members with unexpected types stay empty; the rest is used.
 	_ = json.Unmarshal(body, &f)
 	return modelhttp.Failure{
 		Code:      f.Error.Type,

@@ -11,15 +11,14 @@ import (
 )
 
 const (
-	// DefaultBaseURL is where the provider serves the API.
+	// DefaultBaseURL is the address of the provider's API.
 	DefaultBaseURL = "https://api.anthropic.com"
 	version        = "2023-06-01"
-	// defaultMaxTokens applies to requests without a limit: the API insists on one.
+	// defaultMaxTokens is for requests without a limit, because the API requires one.
 	defaultMaxTokens = 4096
 )
 
-// Options say which model is asked, and how. BaseURL is what /v1/messages follows;
-// empty for DefaultBaseURL.
+// Options say which model is asked, and how. BaseURL is the address before /v1/messages; empty is DefaultBaseURL.
 type Options struct{ modelhttp.Options }
 
 // Backend implements summarize.Backend.
@@ -27,8 +26,8 @@ type Backend struct{ client *modelhttp.Client }
 
 var _ summarize.Backend = (*Backend)(nil)
 
-// New returns a backend for the API, without asking it anything. What is wrong with
-// the options is an *eventlog.InvalidError that names the configuration's key.
+// New returns a backend for the API, and sends nothing. The error is an *eventlog.InvalidError that names the key in
+// the configuration.
 func New(o Options) (*Backend, error) {
 	if o.BaseURL == "" {
 		o.BaseURL = DefaultBaseURL
@@ -44,7 +43,7 @@ func New(o Options) (*Backend, error) {
 	return &Backend{client}, nil
 }
 
-// locate accepts base addresses with and without the version.
+// locate returns the address of the API. It accepts base addresses with and without the version.
 func locate(base *url.URL) *url.URL {
 	if strings.HasSuffix(strings.TrimRight(base.Path, "/"), "/v1") {
 		return base.JoinPath("messages")
@@ -52,11 +51,11 @@ func locate(base *url.URL) *url.URL {
 	return base.JoinPath("v1/messages")
 }
 
-// Close drops connections that are not in use. The backend can still be used.
+// Close closes idle connections. The backend can still be used.
 func (b *Backend) Close() error { return b.client.Close() }
 
-// Summarize asks the model. Failures that may pass are retried first; see
-// docs/summarizers.md for which. No error holds the key or a part of the prompt.
+// Summarize asks the model. It retries temporary failures; docs/summarizers.md says which those are. No error
+// contains the key or a part of the prompt.
 func (b *Backend) Summarize(ctx context.Context, r summarize.Request) (summarize.Output, error) {
 	return b.client.Summarize(ctx, r, b.request(r), parseAnswer)
 }

@@ -1,6 +1,6 @@
-// Package extractive summarises a span without a model: it picks out of it what the assistant
-// said, as it is there, each part under the pointer of the block that it comes from. Calls,
-// names and the lines of files are in the record around a summary.
+// Package extractive summarises a span without a model: it quotes what the assistant said, each part under the
+// pointer of its block. It does not quote calls, names and lines of files, because the record around a summary has
+// these.
 package extractive
 
 import (
@@ -9,8 +9,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// Backend is a summarize.Rules. The zero value is ready, and the same request always
-// leads to the same text.
+// Backend is a summarize.Rules. The zero value is ready. The same request always gives the same text.
 type Backend struct{}
 
 var _ summarize.Rules = Backend{}
@@ -21,8 +20,8 @@ func (Backend) Rules() {}
 // nothing is the summary of a span without a line worth quoting.
 const nothing = "(no lines to quote)"
 
-// limitPart is the part of the request's limit that is used, one over this: a model also says what was done and
-// why, but quotations of the log need not repeat that.
+// limitPart says that a third of the request's limit is used. A model also says what was done and why; quotations
+// need not repeat that.
 const limitPart = 3
 
 // Summarize quotes as much as a part of the request's limit has room for.

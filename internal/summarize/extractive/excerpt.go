@@ -8,35 +8,34 @@ import (
 )
 
 const (
-	// enoughBytes is the size at which an excerpt ends with its line, and mostBytes the
-	// one at which it ends within it.
+	// enoughBytes is the size from which on an excerpt ends with its line, and mostBytes the size at which it ends
+	// within a line.
 	enoughBytes = 200
 	mostBytes   = 400
 	// scanBytes bounds how much of a block is looked at.
 	scanBytes = 256 << 10
-	// around is how much must be on either side of a name to show where it was, unless the
-	// block ends there.
+	// around is how many bytes must be on either side of a name to show where it was, unless the block ends there.
 	around = 20
 )
 
 // excerpt is a candidate: a part of a block, word for word.
 type excerpt struct {
 	from source
-	// block is the text that it is part of, distinguished by its address.
+	// block is the text of which it is a part. Blocks are compared by address.
 	block      *string
 	start, end int
-	// names are those that it shows with what is around them, edges those that it cuts off
-	// from that; both without repeats.
+	// names are the names that it shows with their surroundings, edges those that it shows without; both have no
+	// repeats.
 	names, edges []int32
-	// floor is what the excerpt is worth besides its names, and clock when it was there.
+	// floor is the worth of the excerpt besides its names. clock is the number of its text.
 	floor, clock int
 	score        int
 }
 
 func (e *excerpt) text() string { return (*e.block)[e.start:e.end] }
 
-// block cuts a text into excerpts, which omit nothing but what no summary can hold, and
-// returns them.
+// block divides a text into excerpts. They omit only lines that a summary cannot have, such as those that read as
+// headings.
 func (s *span) block(from source, text string) []*excerpt {
 	if strings.TrimSpace(text) == "" {
 		return nil
@@ -52,9 +51,9 @@ func (s *span) block(from source, text string) []*excerpt {
 	return s.excerpts[first:]
 }
 
-// excerptLen is the length of the excerpt at the front of a text, which is not empty:
-// up to the end of the line that makes it long enough, whether a real one or one that is
-// escaped in JSON, or else to a blank before it becomes too long.
+// excerptLen returns the length of the first excerpt of a text, which must not be empty. The excerpt ends with the
+// line that makes it long enough (the line end may be an escaped one, as in JSON), or else at a blank before it is
+// too long.
 func excerptLen(text string) int {
 	if len(text) <= enoughBytes {
 		return len(text)
@@ -80,7 +79,7 @@ func excerptLen(text string) int {
 	if end := boundary(text, mostBytes); end > 0 {
 		return end
 	}
-	return mostBytes // no UTF-8
+	return mostBytes // not UTF-8
 }
 
 func (s *span) excerpt(from source, block *string, start, end int) {
@@ -101,7 +100,7 @@ func (s *span) excerpt(from source, block *string, start, end int) {
 	s.excerpts = append(s.excerpts, e)
 }
 
-// add appends what is not there yet; the list is short.
+// add appends a name unless the list has it. The list is short.
 func add(names []int32, name int32) []int32 {
 	for _, n := range names {
 		if n == name {
@@ -124,7 +123,7 @@ func holdsHeading(text string) bool {
 	return false
 }
 
-// boundary is the greatest place between runes that is not after n.
+// boundary returns the last boundary between runes at n or before.
 func boundary(text string, n int) int {
 	if n >= len(text) {
 		return len(text)

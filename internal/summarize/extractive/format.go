@@ -9,12 +9,12 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// A summary is a list of blocks in the order of the log: a heading, which is the
-// block's pointer and that it was said, and then parts of it in their order, each on a line of
-// its own. What has no heading is at the front: it comes from a text that something else wrote.
+// A summary is a list of blocks in the order of the log. Each has a heading, which is the block's pointer and "said",
+// and then the picked parts in their order, each on a line of its own. Lines without a heading come first: they are
+// from a text that another summarizer wrote.
 
-// origin says what a block was. Those other than said are in texts of earlier builds, where
-// result is written as nothing.
+// origin says what a block was. Origins other than said are only in texts of earlier builds, which write result as an
+// empty text.
 type origin string
 
 const (
@@ -24,7 +24,7 @@ const (
 	called origin = "called with"
 )
 
-// source is a block that lines come from; seq 0 for what has no heading.
+// source is the block from which lines are; seq is 0 for lines without a heading.
 type source struct {
 	seq    eventlog.Seq
 	block  int
@@ -43,7 +43,7 @@ func (s source) compare(o source) int {
 	return cmp.Or(cmp.Compare(s.seq, o.seq), cmp.Compare(s.block, o.block), cmp.Compare(s.origin, o.origin))
 }
 
-// parseHeading is the inverse of heading, but for blanks after it.
+// parseHeading is the inverse of heading. It ignores blanks at the end.
 func parseHeading(line string) (source, bool) {
 	line = strings.TrimRight(line, " \t\r")
 	pointer, from, _ := strings.Cut(line, " ")
@@ -55,7 +55,7 @@ func parseHeading(line string) (source, bool) {
 	return s, s.heading() == line && (s.origin == result || s.origin == failed || s.origin == said || s.origin == called)
 }
 
-// compose writes excerpts as a summary. It orders them, and joins those that touch.
+// compose writes excerpts as a summary. It sorts them, and joins adjacent ones.
 func compose(picked []*excerpt) string {
 	picked = slices.Clone(picked)
 	slices.SortFunc(picked, func(a, b *excerpt) int {

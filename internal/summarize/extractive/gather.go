@@ -8,7 +8,7 @@ import (
 	"github.com/contextd/contextd/internal/reduce"
 )
 
-// span is what a summary is picked from.
+// span has the texts from which a summary is picked.
 type span struct {
 	excerpts []*excerpt
 	names    []use
@@ -16,7 +16,7 @@ type span struct {
 	clock    int              // texts taken in
 }
 
-// use is how a name was used.
+// use says how a name was used.
 type use struct {
 	texts     int // how many texts held it
 	arguments int // how many calls were made with it
@@ -24,7 +24,7 @@ type use struct {
 	shown     int // how many picked excerpts show it
 }
 
-// gather takes in an older text and what came after it.
+// gather reads an older text and the groups after it.
 func gather(older string, groups []*reduce.Group) *span {
 	s := &span{index: map[string]int32{}}
 	s.older(older)
@@ -34,8 +34,8 @@ func gather(older string, groups []*reduce.Group) *span {
 	return s
 }
 
-// older takes in what was picked before, but for what earlier builds picked of calls and
-// results. What has no heading is taken for prose.
+// older reads the text of an earlier summary, without the calls and results that earlier builds picked. It treats
+// lines without a heading as prose.
 func (s *span) older(text string) {
 	if text == nothing {
 		return
@@ -61,7 +61,7 @@ func (s *span) older(text string) {
 	block(text[start:])
 }
 
-// group takes in what the assistant said, and which names it made calls with.
+// group reads what the assistant said, and the names in the arguments of its calls.
 func (s *span) group(g *reduce.Group) {
 	for m := range g.Messages {
 		if g.Messages[m].Role != eventlog.RoleAssistant {
@@ -87,7 +87,7 @@ func (s *span) group(g *reduce.Group) {
 	}
 }
 
-// name counts a use, one per text.
+// name counts one use for each text.
 func (s *span) name(name string, argument bool) int32 {
 	i, ok := s.index[name]
 	if !ok {

@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// pick returns the excerpts that are worth the most for what they cost, within limit.
-// A name that a picked one shows already adds little to another.
+// pick returns, within limit, the excerpts with the most worth for their cost. A name that a picked excerpt already
+// shows adds little to the worth of others.
 func (s *span) pick(limit uint64, count func(string) uint64) string {
 	queue := candidates{}
 	for _, e := range s.excerpts {
@@ -20,7 +20,7 @@ func (s *span) pick(limit uint64, count func(string) uint64) string {
 	var used uint64
 	for len(queue) > 0 && used < limit {
 		e := queue[0]
-		if score := s.score(e); score < e.score { // something was picked since
+		if score := s.score(e); score < e.score { // another excerpt was picked since then
 			if e.score = score; score > 0 {
 				heap.Fix(&queue, 0)
 			} else {
@@ -35,7 +35,7 @@ func (s *span) pick(limit uint64, count func(string) uint64) string {
 		}
 		if used+cost > limit {
 			if used+limit/32 >= limit {
-				break // nearly full is full
+				break // nearly full is good enough
 			}
 			continue
 		}
@@ -51,8 +51,8 @@ func (s *span) pick(limit uint64, count func(string) uint64) string {
 	return compose(picked[:fit])
 }
 
-// candidates is a heap of excerpts, the best first; of equals the newest, then the one
-// that comes first.
+// candidates is a heap of excerpts, the best first; of equal ones first the newest, then the one that comes first in
+// its text.
 type candidates []*excerpt
 
 func (c candidates) Len() int { return len(c) }

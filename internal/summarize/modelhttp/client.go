@@ -33,15 +33,13 @@ type Client struct {
 	limiter  *rate.Limiter
 }
 
-// Dialect is how a provider's API is asked, and how it reports failures.
+// Dialect says how requests for a provider's API are made, and how it reports failures.
 type Dialect struct {
-	// Authorize puts the key into the request's headers; it is not called without a
-	// key.
+	// Authorize puts the key into the request's headers. It is not called if there is no key.
 	Authorize func(http.Header, string)
 	// Headers are sent with every request; a header of Options.Headers with the same name replaces one.
 	Headers map[string]string
-	// Failure parses the body of an answer that is no success. Its strings may be unfit to be shown: the client
-	// checks them.
+	// Failure parses the body of a failure. The client checks whether its strings may be shown.
 	Failure func(body []byte) Failure
 }
 
@@ -86,7 +84,7 @@ func NewClient(o Options, d Dialect, locate func(*url.URL) *url.URL) (*Client, e
 // Options returns the options, completed by their defaults.
 func (c *Client) Options() Options { return c.options }
 
-// Close drops connections that are not in use. The client can still be used.
+// Close closes idle connections. The client can still be used.
 func (c *Client) Close() error {
 	c.http.CloseIdleConnections()
 	return nil
@@ -103,8 +101,8 @@ func (c *Client) Summarize(ctx context.Context, r summarize.Request, asked any, 
 	return c.send(ctx, bytes.TrimSpace(body.Bytes()), []string{r.System, r.Prompt}, parse)
 }
 
-// send posts body until parse accepts an answer, until a failure that a retry would not cure, or until attempts or
-// time run out. No error and no model's name may quote the prompts. An *AnswerError of parse gets the endpoint.
+// send posts body until parse accepts an answer, a failure is permanent, or attempts or time are used up. No error
+// and no model's name may quote the prompts. It sets the endpoint in an *AnswerError of parse.
 func (c *Client) send(ctx context.Context, body []byte, prompts []string, parse func([]byte) (summarize.Output, error)) (summarize.Output, error) {
 	p := newPace(ctx)
 	attempt := 0
@@ -219,7 +217,8 @@ func (c *Client) roundTrip(ctx context.Context, body []byte, key string) (reply,
 	return reply{resp.StatusCode, resp.Header, raw}, err
 }
 
-// Tokens is a token count in an answer. What is no number reads as 0: a text is not lost because of its statistics.
+// Tokens is a token count in an answer. Anything that is no number is read as 0, because the text is useful without
+// its statistics.
 type Tokens uint64
 
 // UnmarshalJSON takes a number; everything else is 0.

@@ -1,4 +1,4 @@
-// Package modelhttp is what the summarizers that call a model over HTTP share: how
-// an endpoint is configured, requests are paced, retried and bounded, and what of a
-// failure may be said. It knows no provider's messages.
+// Package modelhttp is the common part of the summarizers that call a model over HTTP: the options of an endpoint,
+// the pace, retries and limits of requests, and which parts of a failure may be shown. It knows no provider's
+// messages.
 package modelhttp

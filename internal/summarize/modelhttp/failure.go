@@ -7,7 +7,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// failure makes an error of an answer that is no success.
+// failure returns the error for an answer that reports a failure.
 func (c *Client) failure(got reply, h hidden) error {
 	f := c.dialect.Failure(got.body)
 	e := &StatusError{
@@ -41,7 +41,7 @@ func (c *Client) failure(got reply, h hidden) error {
 	return e
 }
 
-// passing reports whether a failure with this status may be over at the next attempt.
+// passing reports whether a failure with this status may be temporary.
 func passing(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -50,7 +50,7 @@ func passing(status int) bool {
 	return status >= 500
 }
 
-// secrets are the texts that no error may show.
+// secrets returns the texts that no error may show.
 func (c *Client) secrets(key string) []string {
 	out := []string{key}
 	for _, value := range c.options.Headers {

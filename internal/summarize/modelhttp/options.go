@@ -15,7 +15,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// What applies where an option is zero.
+// The defaults of options.
 const (
 	DefaultTimeout     = 60 * time.Second
 	DefaultMaxAttempts = 4
@@ -23,39 +23,36 @@ const (
 
 // Options say which model is asked, and how.
 type Options struct {
-	// BaseURL is where the API begins: http or https. Its user and password, if any,
-	// are sent as basic authentication, its query with every request; neither is
-	// ever shown.
+	// BaseURL is the base address of the API: http or https. Its user and password, if any, are sent as basic
+	// authentication, and its query with every request. None of these is ever shown.
 	BaseURL string
-	// Model is its name at the endpoint.
+	// Model is the model's name at the endpoint.
 	Model  string
 	APIKey Secret
-	// Timeout bounds an attempt, from the connection to the last byte of the answer.
+	// Timeout is the time limit of an attempt, from the connection to the last byte of the answer.
 	Timeout time.Duration
-	// MaxAttempts is how often a request is sent at most; 1 for no retries.
+	// MaxAttempts is how often a request is sent at most; 1 is no retries.
 	MaxAttempts int
-	// RequestsPerMinute spaces attempts evenly, over all requests of a backend; 0 for
-	// no limit.
+	// RequestsPerMinute spaces the attempts of all requests of a backend evenly; 0 is no limit.
 	RequestsPerMinute float64
-	// Temperature is sent with every request, 0 too, unless OmitTemperature, which
-	// is for models that refuse the parameter.
+	// Temperature is sent with every request, even 0, unless OmitTemperature is set, for models that refuse the
+	// parameter.
 	Temperature     float64
 	OmitTemperature bool
-	// ReasoningTokens is what a model may write before its text, on top of the
-	// request's limit, where the provider counts both together.
+	// ReasoningTokens is the most tokens that a model may write before its text. They are added to the request's
+	// limit, because providers count both together.
 	ReasoningTokens uint64
 	// Headers are sent with every request. Their values are never shown.
 	Headers map[string]string
-	// HTTPClient carries the requests; nil for one of the backend's own. Its redirect
-	// policy and its timeout do not apply: redirects are not followed, for they could
-	// carry a key to another host.
+	// HTTPClient sends the requests; nil is a client of the backend's own. Its redirect policy and timeout are not
+	// used. Redirects are not followed, because they could send a key to another host.
 	HTTPClient *http.Client
-	// Logger is notified of retries; nil for none.
+	// Logger logs retries; nil logs nothing.
 	Logger *slog.Logger
 }
 
-// withDefaults returns the options completed, or an *eventlog.InvalidError that
-// names the field as the configuration does.
+// withDefaults returns the options with defaults, or an *eventlog.InvalidError with the field's name in the
+// configuration.
 func (o Options) withDefaults() (Options, *url.URL, error) {
 	invalid := func(field, format string, args ...any) (Options, *url.URL, error) {
 		return Options{}, nil, &eventlog.InvalidError{Field: field, Reason: fmt.Sprintf(format, args...)}

@@ -18,12 +18,12 @@ const (
 	maxRetryAfter = 2 * time.Minute
 )
 
-// pace is the backoff between the attempts of one request: exponential, with jitter, at least as long as the endpoint
-// asked for. It stops if the next attempt would come too late.
+// pace is the backoff between the attempts of one request: exponential, with jitter, and at least as long as the
+// endpoint asked. It stops if the next attempt would be too late.
 type pace struct {
 	exponential *backoff.ExponentialBackOff
 	ctx         context.Context
-	// asked is what the last answer asked for.
+	// asked is the wait that the last answer asked for.
 	asked time.Duration
 }
 

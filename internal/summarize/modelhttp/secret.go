@@ -9,18 +9,16 @@ import (
 	"strings"
 )
 
-// maxSecretBytes bounds what is read as a secret: a wrong file is an error, not a
-// header.
+// maxSecretBytes is the longest secret that is read, so that a wrong file is an error and not sent as a header.
 const maxSecretBytes = 16 << 10
 
 const concealed = "[secret]"
 
-// Secret is a credential, or where to read one. Whatever prints, logs or encodes it
-// shows a placeholder; the text comes from Reveal alone. The zero value is no
-// credential.
+// Secret is a credential, or the place from which to read one. Printed, logged or encoded it is a placeholder: only
+// Reveal returns the text. The zero value is no credential.
 //
-// A function keeps the text, so that printing a struct that holds a Secret in an
-// unexported field, where no method of it is called, shows an address.
+// The text is kept in a function. So if a struct with a Secret in an unexported field is printed, where no method is
+// called, an address is shown.
 type Secret struct{ read func() (string, error) }
 
 // Literal returns the secret with this text; the zero Secret if it is blank.
@@ -32,8 +30,7 @@ func Literal(text string) Secret {
 	return Secret{func() (string, error) { return text, checkSecret(text) }}
 }
 
-// FromEnv returns the secret in the variable, as it is now. One that is unset or
-// blank is an error, which names it.
+// FromEnv returns the secret in an environment variable, read now. If it is unset or blank, the error names it.
 func FromEnv(name string) (Secret, error) {
 	s := Literal(os.Getenv(name))
 	if !s.IsSet() {
@@ -45,9 +42,8 @@ func FromEnv(name string) (Secret, error) {
 	return s, nil
 }
 
-// FromFile returns the secret that the file holds, which is read at every use, so
-// that a file that is replaced takes effect. It is read once here, and an error
-// names it.
+// FromFile returns the secret in a file. The file is read at every use, so that a new file takes effect, and once
+// now, so that errors are found early. Errors name the file.
 func FromFile(path string) (Secret, error) {
 	s := Secret{func() (string, error) {
 		text, err := readSecret(path)
@@ -88,10 +84,10 @@ func checkSecret(text string) error {
 	return nil
 }
 
-// IsSet says whether there is a credential.
+// IsSet reports whether there is a credential.
 func (s Secret) IsSet() bool { return s.read != nil }
 
-// Reveal returns the text, for the request that needs it; empty if there is none.
+// Reveal returns the text; empty if there is no credential. Call it only for the request that needs it.
 func (s Secret) Reveal() (string, error) {
 	if s.read == nil {
 		return "", nil
@@ -107,14 +103,14 @@ func (s Secret) String() string {
 	return concealed
 }
 
-// GoString is String.
+// GoString returns String.
 func (s Secret) GoString() string { return s.String() }
 
 // Format writes String for every verb.
 func (s Secret) Format(w fmt.State, _ rune) { _, _ = io.WriteString(w, s.String()) }
 
-// LogValue is String.
+// LogValue returns String.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText is String; encoders of JSON and YAML use it.
+// MarshalText returns String. Encoders of JSON and YAML use it.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

@@ -6,16 +6,15 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// thinking are the marks that models put around reasoning which their server leaves
-// in the text.
+// thinking are the marks of models around reasoning, which some servers leave in the text.
 var thinking = []struct{ begin, end string }{
 	{"<think>", "</think>"},
 	{"<thinking>", "</thinking>"},
 	{"[THINK]", "[/THINK]"},
 }
 
-// WithoutThinking returns text without the reasoning that it begins with, and
-// without space around it. Marks further in are text: a summary may be about them.
+// WithoutThinking returns text without the reasoning at its beginning, and without space around it. Later marks stay,
+// because a summary may be about them.
 func WithoutThinking(text string) string {
 	text = strings.TrimSpace(text)
 	for _, mark := range thinking {
@@ -23,8 +22,8 @@ func WithoutThinking(text string) string {
 			_, answer, _ := strings.Cut(rest, mark.end)
 			return strings.TrimSpace(answer)
 		}
-		// Some prompt templates hold the first mark themselves, so that the model
-		// writes the second alone, on a line of its own.
+		// Some prompt templates contain the first mark, so that the model writes only the second, on a line of its
+		// own.
 		before, after, ok := strings.Cut("\n"+text+"\n", "\n"+mark.end+"\n")
 		if ok && !strings.Contains(before, mark.begin) {
 			return strings.TrimSpace(after)

@@ -43,7 +43,7 @@ func exchange(api API, b Behaviour) (Exchange, bool) {
 	return e, ok
 }
 
-// failure is an error as the API's servers write it.
+// failure returns an error as the API's servers write it.
 func failure(api API, b Behaviour) answer {
 	if e, ok := exchange(api, b); ok {
 		return answer{e.Response.Status, e.Response.Headers["Content-Type"], string(e.Response.Body)}
@@ -59,7 +59,7 @@ func failure(api API, b Behaviour) answer {
 	panic("no answer for " + string(b))
 }
 
-// malformed is the answer to a request that is none of the API.
+// malformed returns the answer to a request that is none of the API.
 func malformed(api API, err error) answer {
 	return errorAnswer(api, http.StatusBadRequest, "invalid_request_error", err.Error())
 }
@@ -72,7 +72,7 @@ func errorAnswer(api API, status int, kind, message string) answer {
 	return answer{status: status, body: encode(body)}
 }
 
-// completion is a recorded success with another text, its size and the model that
+// completion returns a recorded success with another text, its size and the model that
 // was asked for. A refusal is marked as the API defines it.
 func completion(r Request, text string, b Behaviour) answer {
 	recording := b

@@ -1,7 +1,7 @@
 package modeltest
 
-// Behaviour is how a server answers every valid request. Invalid ones, and those
-// without the key where one is asked for, are refused under any.
+// Behaviour is how a server answers every valid request. It refuses invalid requests, and those without the key if
+// Key was set, under every behaviour.
 type Behaviour string
 
 // The behaviours.
@@ -12,7 +12,7 @@ const (
 	Slow Behaviour = "slow"
 	// Hang reads the request and never answers.
 	Hang Behaviour = "hang"
-	// Upgrade leaves HTTP for a protocol of its own, in which it says nothing.
+	// Upgrade switches from HTTP to another protocol, in which it sends nothing.
 	Upgrade Behaviour = "upgrade"
 	// Down refuses connections.
 	Down Behaviour = "down"
@@ -21,7 +21,7 @@ const (
 	Failing Behaviour = "failing"
 	// Overloaded answers 503, and 529 where Anthropic does. Not recorded.
 	Overloaded Behaviour = "overloaded"
-	// RateLimited answers 429 with Retry-After, which the recorded server leaves out.
+	// RateLimited answers 429 with Retry-After, which the recorded server does not send.
 	RateLimited Behaviour = "rate_limited"
 	// Unauthorized answers 401, as to a wrong key. In the Messages API not recorded.
 	Unauthorized Behaviour = "unauthorized"
@@ -30,8 +30,7 @@ const (
 	// ContextExceeded answers 400, as to a prompt longer than the model's window.
 	ContextExceeded Behaviour = "context_exceeded"
 
-	// NotJSON, HTML, Truncated and WrongShape answer 200 with a body that is none of
-	// the API. Not recorded.
+	// NotJSON, HTML, Truncated and WrongShape answer 200 with a body that is no answer of the API. Not recorded.
 	NotJSON    Behaviour = "not_json"
 	HTML       Behaviour = "html"
 	Truncated  Behaviour = "truncated"
@@ -41,17 +40,17 @@ const (
 	Echo Behaviour = "echo"
 	// Empty writes nothing.
 	Empty Behaviour = "empty"
-	// Long writes far more than it was allowed and says that it is done.
+	// Long writes far more than the limit and says that it is finished.
 	Long Behaviour = "long"
 	// CutOff writes the beginning of a summary and says that it was cut off.
 	CutOff Behaviour = "cut_off"
-	// Refusal writes that it will not, the way the API marks that. Not recorded.
+	// Refusal refuses, with the API's mark for that. Not recorded.
 	Refusal Behaviour = "refusal"
 	// Thinking writes reasoning in marks before the summary. Not recorded.
 	Thinking Behaviour = "thinking"
 )
 
-// Behaviours returns all of them.
+// Behaviours returns all behaviours.
 func Behaviours() []Behaviour {
 	return []Behaviour{
 		OK, Slow, Hang, Upgrade, Down,

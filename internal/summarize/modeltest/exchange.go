@@ -14,10 +14,10 @@ import (
 	"strings"
 )
 
-// Exchange is a request to a real server and its answer. What says nothing about the
-// protocol is left out, the key above all.
+// Exchange is a request to a real server and its answer, without what says nothing about the protocol, above all the
+// key.
 type Exchange struct {
-	// Server is the name and the version of what answered.
+	// Server is the name and the version of the server.
 	Server   string           `json:"server"`
 	API      API              `json:"api"`
 	Case     Behaviour        `json:"case"`
@@ -42,7 +42,7 @@ type ExchangeResponse struct {
 //go:embed testdata
 var recorded embed.FS
 
-// Exchanges returns what was recorded, by file name: API/case.server.json.
+// Exchanges returns the recorded exchanges by file name: API/case.server.json.
 func Exchanges() (map[string]Exchange, error) {
 	out := map[string]Exchange{}
 	err := fs.WalkDir(recorded, "testdata", func(name string, d fs.DirEntry, err error) error {
@@ -63,7 +63,7 @@ func Exchanges() (map[string]Exchange, error) {
 	return out, err
 }
 
-// Recorder carries requests and keeps the last exchange.
+// Recorder is an http.RoundTripper that keeps the last exchange.
 type Recorder struct {
 	Base http.RoundTripper
 	last Exchange
@@ -100,7 +100,7 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// some returns those of the headers that are there, with credentials concealed.
+// some returns the headers with these names, if they are set, with credentials concealed.
 func some(h http.Header, names ...string) map[string]string {
 	out := map[string]string{}
 	for _, name := range names {
@@ -118,11 +118,10 @@ func some(h http.Header, names ...string) map[string]string {
 	return out
 }
 
-// Last returns the last exchange; what Save recorded is missing.
+// Last returns the last exchange, without the fields that Save sets.
 func (r *Recorder) Last() Exchange { return r.last }
 
-// Save writes the last exchange under dir, as Exchanges reads it. server is a name,
-// a space and a version.
+// Save writes the last exchange under dir, in the form that Exchanges reads. server is a name, a space and a version.
 func (r *Recorder) Save(dir, server string, api API, c Behaviour) error {
 	e := r.last
 	e.Server, e.API, e.Case = server, api, c

@@ -7,14 +7,14 @@ import (
 	"syscall"
 )
 
-// memoryAddress is where a server in memory is. The name resolves nowhere.
+// memoryAddress is the address of a server in memory. The name resolves nowhere.
 type memoryAddress string
 
 func (memoryAddress) Network() string  { return "memory" }
 func (a memoryAddress) String() string { return string(a) }
 
-// gate is a listener that can refuse connections for a while and keep its address.
-// It listens on loopback, or in memory, where only its own dial leads.
+// gate is a listener that can refuse connections for a while and keep its address. It listens on loopback, or in
+// memory, where only its own dial reaches it.
 type gate struct {
 	address net.Addr
 	conns   chan net.Conn
@@ -42,7 +42,7 @@ func newGate(memory bool) (*gate, error) {
 	return g, nil
 }
 
-// forward hands on what inner accepts, until it is closed.
+// forward passes on the connections that inner accepts, until inner is closed.
 func (g *gate) forward(inner net.Listener) {
 	g.inner = inner
 	g.wg.Go(func() {
@@ -61,7 +61,7 @@ func (g *gate) forward(inner net.Listener) {
 	})
 }
 
-// set lets connections in or refuses them. Those that exist stay.
+// set accepts or refuses connections. Existing ones stay.
 func (g *gate) set(up bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -48,7 +48,7 @@ func (s *Server) serve(api API, w http.ResponseWriter, r *http.Request) {
 	write(w, s.answer(req, behaviour))
 }
 
-// wait returns true once c is ready, false if the client or the server goes first.
+// wait returns true when c is ready, and false if the client or the server ends first.
 func (s *Server) wait(r *http.Request, c <-chan time.Time) bool {
 	select {
 	case <-c:
@@ -59,7 +59,7 @@ func (s *Server) wait(r *http.Request, c <-chan time.Time) bool {
 	return false
 }
 
-// upgrade takes the connection for another protocol, until the client closes it.
+// upgrade switches the connection to another protocol, and keeps it until the client closes it.
 func upgrade(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -85,7 +85,7 @@ func write(w http.ResponseWriter, a answer) {
 	_, _ = io.WriteString(w, a.body)
 }
 
-// answer is what a behaviour says to a valid request.
+// answer returns a behaviour's answer to a valid request.
 func (s *Server) answer(r Request, b Behaviour) answer {
 	switch b {
 	case Failing, Overloaded, RateLimited, Unauthorized, UnknownModel, ContextExceeded:
@@ -117,7 +117,7 @@ func (s *Server) answer(r Request, b Behaviour) answer {
 	return completion(r, summary(r), OK)
 }
 
-// summary is what the model writes by default.
+// summary returns the default text of the model.
 func summary(r Request) string { return summaryOf(r.Prompt) }
 
 func summaryOf(prompt string) string {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Request is what a client asked.
+// Request is a client's request.
 type Request struct {
 	// API is OpenAI or Anthropic.
 	API    API
@@ -30,10 +30,10 @@ const (
 	Anthropic API = "anthropic"
 )
 
-// maxRequestBytes bounds what a client may send.
+// maxRequestBytes is the longest request.
 const maxRequestBytes = 64 << 20
 
-// read takes a request apart. The error is one of form, which servers answer 400.
+// read parses a request. Its error is one of form, to which servers answer 400.
 func read(api API, r *http.Request) (Request, error) {
 	req := Request{API: api, Header: r.Header.Clone()}
 	raw, err := io.ReadAll(io.LimitReader(r.Body, maxRequestBytes))
@@ -86,7 +86,7 @@ func read(api API, r *http.Request) (Request, error) {
 	return req, nil
 }
 
-// key is the credential of the request, where its API carries it.
+// key returns the credential in the request.
 func (r Request) key() string {
 	if r.API == Anthropic {
 		return r.Header.Get("X-Api-Key")

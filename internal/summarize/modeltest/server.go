@@ -10,7 +10,7 @@ import (
 // Server is a fake of a model's endpoint. Its methods may be called from any
 // goroutine.
 type Server struct {
-	// URL is where the Messages API begins; OpenAIURL is where chat completions do.
+	// URL is the base URL of the Messages API; OpenAIURL returns that of chat completions.
 	URL string
 
 	settings settings
@@ -34,26 +34,23 @@ type settings struct {
 	key        string
 }
 
-// Option changes what New makes.
+// Option is an option of New.
 type Option func(*settings)
 
-// InMemory keeps the server off the network: only Client reaches it, and only
-// channels and timers are waited on, so that it runs inside a testing/synctest
-// bubble.
+// InMemory keeps the server off the network: only Client reaches it. It waits only for channels and timers, so that
+// it runs inside a testing/synctest bubble.
 func InMemory() Option { return func(s *settings) { s.memory = true } }
 
-// Delay is how long Slow takes; two seconds without it.
+// Delay sets how long Slow takes; the default is two seconds.
 func Delay(d time.Duration) Option { return func(s *settings) { s.delay = d } }
 
-// RetryAfter is the header's value under RateLimited; "1" without it, and no header
-// if it is empty.
+// RetryAfter sets the header's value under RateLimited; the default is "1", and empty sends no header.
 func RetryAfter(value string) Option { return func(s *settings) { s.retryAfter = value } }
 
 // Key refuses requests without this key.
 func Key(key string) Option { return func(s *settings) { s.key = key } }
 
-// New starts a server. It panics where no loopback port can be had, as httptest
-// does. The caller closes it.
+// New starts a server. It panics if there is no free loopback port, as httptest does. The caller must close it.
 func New(b Behaviour, options ...Option) *Server {
 	s := &Server{
 		settings:  settings{delay: 2 * time.Second, retryAfter: "1"},
@@ -79,15 +76,15 @@ func New(b Behaviour, options ...Option) *Server {
 	return s
 }
 
-// OpenAIURL is the base URL of the chat completions API.
+// OpenAIURL returns the base URL of the chat completions API.
 func (s *Server) OpenAIURL() string { return s.URL + "/v1" }
 
 // Client returns a client that reaches the server.
 func (s *Server) Client() *http.Client { return s.client }
 
-// Switch changes the behaviour for requests that come from now on. Down also breaks
-// connections that clients keep; one that is not of Client may notice by its next
-// request. It panics where a server that was down cannot have its port back.
+// Switch changes the behaviour for later requests. Down also breaks the connections that clients keep; clients other
+// than Client may notice that only with their next request. It panics if a server that was down cannot get its port
+// again.
 func (s *Server) Switch(b Behaviour) {
 	s.mu.Lock()
 	s.behaviour = b
@@ -110,7 +107,7 @@ func (s *Server) Close() {
 	})
 }
 
-// Requests returns those that were received, in order, refused ones included.
+// Requests returns the received requests in order, including refused ones.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,8 +27,7 @@ type choice struct {
 	} `json:"message"`
 }
 
-// content is the text of a message: a string, or parts of which those of type text
-// count.
+// content is the text of a message: a string, or the parts with type text.
 type content string
 
 func (c *content) UnmarshalJSON(b []byte) error {
@@ -49,8 +48,9 @@ func (c *content) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// parseAnswer reads the body of a success. Failures are *modelhttp.AnswerError. A body that is no answer of the API
-// may be a proxy's or a starting server's, and is temporary; what the model decided, such as a refusal, is permanent.
+// parseAnswer reads the body of a success. Failures are *modelhttp.AnswerError. If the body is no answer of the API,
+// it may be a proxy's or a starting server's: the failure is temporary. A decision of the model, such as a refusal,
+// is permanent.
 func parseAnswer(body []byte) (summarize.Output, error) {
 	passing := func(reason string) (summarize.Output, error) {
 		return summarize.Output{}, &modelhttp.AnswerError{Reason: reason}
@@ -65,7 +65,7 @@ func parseAnswer(body []byte) (summarize.Output, error) {
 	if err := json.Unmarshal(body, &a); err != nil {
 		return passing("the answer is no chat completion")
 	}
-	// Some gateways answer 200 before they know.
+	// Some gateways answer 200 before they know of the error.
 	if len(a.Error) > 0 && !bytes.Equal(a.Error, []byte("null")) {
 		f := parseFailure(body)
 		return summarize.Output{}, &modelhttp.AnswerError{Reason: "a success that holds an error", Permanent: f.Permanent}

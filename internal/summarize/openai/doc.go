@@ -1,4 +1,3 @@
-// Package openai asks a model for summaries through the chat completions API, as
-// OpenAI defined it and Ollama, vLLM, llama.cpp, LiteLLM and most hosted services
-// offer it.
+// Package openai asks a model for summaries through the chat completions API, which OpenAI defined and which Ollama,
+// vLLM, llama.cpp, LiteLLM and most hosted services have.
 package openai

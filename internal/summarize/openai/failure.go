@@ -7,7 +7,7 @@ import (
 	"github.com/contextd/contextd/internal/summarize/modelhttp"
 )
 
-// The codes and types by which servers report failures that their status does not.
+// The codes and types of failures that the status does not show.
 var (
 	tooLong = map[string]bool{
 		"context_length_exceeded":   true, // OpenAI, vLLM, LiteLLM, llama-cpp-python
@@ -27,7 +27,7 @@ func parseFailure(body []byte) modelhttp.Failure {
 		Error json.RawMessage
 		object
 	}
-	// Members of a type that is not expected leave theirs empty; the rest counts.
+	// Members with unexpected types stay empty; the rest is used.
 	_ = json.Unmarshal(body, &outer)
 	inner := outer.object
 	if len(outer.Error) > 0 {
@@ -40,7 +40,7 @@ func parseFailure(body []byte) modelhttp.Failure {
 	if f.Message == "" {
 		f.Message = string(inner.Detail)
 	}
-	// Some repeat the status as the code; the type says more.
+	// Some servers repeat the status as the code; the type says more.
 	if _, err := strconv.Atoi(f.Code); err == nil || f.Code == "" {
 		f.Code = string(inner.Type)
 	}

@@ -11,18 +11,18 @@ import (
 	"github.com/contextd/contextd/internal/summarize/modelhttp"
 )
 
-// The names that endpoints have for the limit of the output. Most know the first;
-// OpenAI's reasoning models insist on the second.
+// The names of the output limit in requests. Most endpoints know the first; OpenAI's reasoning models require the
+// second.
 const (
 	MaxTokens           = "max_tokens"
 	MaxCompletionTokens = "max_completion_tokens"
 )
 
-// Options say which model is asked, and how. BaseURL is what /chat/completions
-// follows, such as http://127.0.0.1:11434/v1.
+// Options say which model is asked, and how. BaseURL is the address before /chat/completions, such as
+// http://127.0.0.1:11434/v1.
 type Options struct {
 	modelhttp.Options
-	// MaxTokensField is MaxTokens or MaxCompletionTokens; empty for the first.
+	// MaxTokensField is MaxTokens or MaxCompletionTokens; empty is MaxTokens.
 	MaxTokensField string
 }
 
@@ -34,8 +34,8 @@ type Backend struct {
 
 var _ summarize.Backend = (*Backend)(nil)
 
-// New returns a backend for an endpoint, without asking it anything. What is wrong
-// with the options is an *eventlog.InvalidError that names the configuration's key.
+// New returns a backend for an endpoint, and sends nothing. The error is an *eventlog.InvalidError that names the key
+// in the configuration.
 func New(o Options) (*Backend, error) {
 	if o.MaxTokensField == "" {
 		o.MaxTokensField = MaxTokens
@@ -56,11 +56,11 @@ func New(o Options) (*Backend, error) {
 	return &Backend{client, o.MaxTokensField}, nil
 }
 
-// Close drops connections that are not in use. The backend can still be used.
+// Close closes idle connections. The backend can still be used.
 func (b *Backend) Close() error { return b.client.Close() }
 
-// Summarize asks the model. Failures that may pass are retried first; see
-// docs/summarizers.md for which. No error holds the key or a part of the prompt.
+// Summarize asks the model. It retries temporary failures; docs/summarizers.md says which those are. No error
+// contains the key or a part of the prompt.
 func (b *Backend) Summarize(ctx context.Context, r summarize.Request) (summarize.Output, error) {
 	return b.client.Summarize(ctx, r, b.request(r), parseAnswer)
 }

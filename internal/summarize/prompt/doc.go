@@ -1,4 +1,3 @@
-// Package prompt writes what a model is given to summarise a span: instructions,
-// which are versioned and may be extended or replaced, and the span itself as data
-// that cannot end its own quotation.
+// Package prompt writes the prompts with which a model summarises a span: instructions, which have a version and may
+// be extended or replaced, and the span, quoted as data so that no text in it can end the quotation.
 package prompt

@@ -11,10 +11,10 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// version is that of the instructions and of the form of the material.
+// version is the version of the instructions and of the form of the material.
 const version = 2
 
-// maxTokensMark is replaced by the limit wherever it is in instructions.
+// maxTokensMark is replaced by the limit everywhere in instructions.
 const maxTokensMark = "{{max tokens}}"
 
 var (
@@ -25,7 +25,7 @@ var (
 	material string
 )
 
-// Mode says what a text of instructions does to the default ones.
+// Mode says whether a text extends or replaces the default instructions.
 type Mode string
 
 // The modes. An empty Mode is Extend.
@@ -34,14 +34,14 @@ const (
 	Replace Mode = "replace"
 )
 
-// Instructions say what a summary is to keep. The zero value is the default.
+// Instructions say what a summary must keep. The zero value is the default.
 type Instructions struct {
 	Text string
 	Mode Mode
 }
 
-// Validate returns an *eventlog.InvalidError if the mode is unknown, or if there is
-// nothing to replace the default with.
+// Validate returns an *eventlog.InvalidError if the mode is unknown, or if the text that should replace the default
+// is empty.
 func (i Instructions) Validate() error {
 	switch {
 	case i.Mode != "" && i.Mode != Extend && i.Mode != Replace:
@@ -53,13 +53,12 @@ func (i Instructions) Validate() error {
 	}
 }
 
-// System is the system prompt for a summary of at most maxTokens.
+// System returns the system prompt for a summary of at most maxTokens.
 func (i Instructions) System(maxTokens uint64) string {
 	return strings.ReplaceAll(i.text(), maxTokensMark, strconv.FormatUint(maxTokens, 10))
 }
 
-// Fingerprint identifies instructions: those with the same system prompt, but for the
-// limit, have the same one.
+// Fingerprint identifies instructions: it is the same for all with the same system prompt, apart from the limit.
 func (i Instructions) Fingerprint() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d\n%s", version, i.text()))
 	return hex.EncodeToString(sum[:8])

@@ -12,9 +12,8 @@ import (
 	"github.com/contextd/contextd/internal/scrub"
 )
 
-// Every line of the material begins with mark, and every line that somebody wrote
-// with a further indent, so that it can pass neither for the end of the material nor
-// for one of its headings.
+// Every line of the material begins with mark. Every line of a quoted text has a further indent, so that it cannot be
+// mistaken for the end of the material or for one of its headings.
 const (
 	mark   = "| "
 	indent = mark + "  "
@@ -30,11 +29,11 @@ const (
 	frameEnd     = "\nHere the material ends. Write the record.\n"
 )
 
-// Frame is everything in a user prompt but the material.
+// Frame returns everything in a user prompt except the material.
 func Frame() string { return frameOlder + "\n" + framePending + "\n" + frameSpan + frameEnd }
 
-// Compose is the user prompt: the earlier record as Older wrote it, or nothing, reminders
-// as Reminders wrote them, or nothing, and groups as Group wrote them.
+// Compose returns the user prompt. older is from Older, reminders from Reminders, and groups are from Group; older
+// and reminders may be empty.
 func Compose(older, reminders string, groups []string) string {
 	var out strings.Builder
 	if older != "" {
@@ -57,7 +56,7 @@ func Compose(older, reminders string, groups []string) string {
 
 // Writer writes material. The zero value writes texts as they are.
 type Writer struct {
-	// Scrub, if set, replaces credentials in a text before any of it is left out.
+	// Scrub, if set, replaces credentials in a text before the text is shortened.
 	Scrub *scrub.Scrubber
 }
 
@@ -71,8 +70,8 @@ func (w Writer) Older(text string, limit int) string {
 	return out.String()
 }
 
-// Group writes a group as data, each of its texts shortened to about limit bytes.
-// What is sealed or not text is named only.
+// Group writes a group as data, each of its texts shortened to about limit bytes. It only names blocks that are
+// sealed or not text.
 func (w Writer) Group(g *reduce.Group, limit int) string {
 	out := writing{limit: limit, scrub: w.Scrub}
 	for m := range g.Messages {
@@ -94,13 +93,13 @@ func (w Writer) Reminders(all []reduce.Reminder, limit int) string {
 	return out.String()
 }
 
-// Stub names a group that is too large to be written at all.
+// Stub writes a line for a group that is too large to be written.
 func Stub(g *reduce.Group) string {
 	return fmt.Sprintf("%s[%s] %d messages and %d calls that were too large are left out here\n", mark, reduce.Pointer(g.First, 0), len(g.Messages), len(g.Calls))
 }
 
-// speaker is who wrote a message. What a runtime put in with the user's role is not to be
-// recorded as a wish of the user.
+// speaker returns who wrote a message, so that a text that a runtime inserted with the user's role is not recorded as
+// a wish of the user.
 func speaker(m *reduce.Message) string {
 	if m.Role == eventlog.RoleUser && !m.Human {
 		return "runtime"
@@ -108,7 +107,7 @@ func speaker(m *reduce.Message) string {
 	return m.Role.String()
 }
 
-// writing is material that is being written.
+// writing is the material as far as it is written.
 type writing struct {
 	strings.Builder
 	limit int
@@ -166,7 +165,7 @@ func (out *writing) content(b eventlog.Block) {
 	}
 }
 
-// breaks are what some reader or other takes for the end of a line.
+// breaks replaces all characters that some program treats as the end of a line.
 var breaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 
 func (out *writing) body(text string) {
@@ -178,8 +177,7 @@ func (out *writing) body(text string) {
 	}
 }
 
-// shorten keeps head and tail of a text, the head twice as long, within about limit
-// bytes.
+// shorten keeps head and tail of a text, together about limit bytes, the head twice as long.
 func shorten(text string, limit int) string {
 	if len(text) <= limit {
 		return text

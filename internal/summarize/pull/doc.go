@@ -1,3 +1,3 @@
-// Package pull lets a runtime write summaries with a model of its own: requests wait
-// until a worker takes them on a lease and brings back a text.
+// Package pull is for runtimes that write summaries with a model of their own: requests wait until a worker leases
+// them and returns a text.
 package pull

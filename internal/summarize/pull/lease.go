@@ -14,8 +14,9 @@ const (
 	MaxLease     = time.Hour
 )
 
-// Lease waits for a task of one of the sessions, or of any if sessions is empty, and leases it to the worker. After
-// the lease another worker may get it. A lease of 0 is the queue's default; none is longer than MaxLease.
+// Lease waits for a task of one of the sessions, or of any if sessions is empty, and leases it to the worker. When
+// the lease has ended, another worker may get the task. A lease of 0 is the queue's default; none is longer than
+// MaxLease.
 func (q *Queue) Lease(ctx context.Context, worker string, sessions []string, lease time.Duration) (Task, error) {
 	switch {
 	case worker == "":

@@ -12,19 +12,19 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// Task is a request as a worker sees it.
+// Task is a request in the form for workers.
 type Task struct {
 	ID, SessionID string
-	// From and To are the span that the text will replace.
+	// From and To are the first and the last event of the span that the text will replace.
 	From, To eventlog.Seq
-	// System and Prompt are for the model unchanged.
+	// System and Prompt must be sent to the model unchanged.
 	System, Prompt  string
 	MaxOutputTokens uint64
-	// Expires is when the task may be handed to another worker.
+	// Expires is when another worker may lease the task.
 	Expires time.Time
 }
 
-// Completion is what a worker brings back: Text, or Error if there is none.
+// Completion is a worker's answer: Text, or Error if there is no text.
 type Completion struct {
 	TaskID      string
 	Text, Error string
@@ -33,7 +33,7 @@ type Completion struct {
 	Model                     string
 }
 
-// WorkerError is what a worker said instead of bringing a text.
+// WorkerError is the reason that a worker gave instead of a text.
 type WorkerError struct{ Worker, Reason string }
 
 func (e *WorkerError) Error() string { return fmt.Sprintf("worker %q failed: %s", e.Worker, e.Reason) }
@@ -43,9 +43,9 @@ type Queue struct {
 	lease time.Duration
 
 	mu sync.Mutex
-	// tasks wait or are leased, oldest first.
+	// tasks are the waiting and the leased tasks, oldest first.
 	tasks []*parked
-	// settling have their text; the scheduler has not decided about it yet.
+	// settling are the tasks with a text about which the scheduler has not decided yet.
 	settling map[string]*parked
 	// arrived is closed and replaced when a task arrives.
 	arrived chan struct{}
@@ -54,7 +54,7 @@ type Queue struct {
 // parked is a request and its answer.
 type parked struct {
 	Task
-	// worker has the lease, or had it last.
+	// worker is the worker that has the lease, or had it last.
 	worker string
 	// answer is written once, before answered is closed.
 	answer   summarize.Output
@@ -106,7 +106,7 @@ func (q *Queue) Summarize(ctx context.Context, r summarize.Request) (summarize.O
 		q.tasks = slices.Delete(q.tasks, i, i+1)
 		return summarize.Output{}, ctx.Err()
 	}
-	return p.answer, p.err // the answer came at the same moment, and its worker waits for the outcome
+	return p.answer, p.err // the answer came at the same time, and its worker waits for the outcome
 }
 
 // Settled implements summarize.Settler.
@@ -122,10 +122,10 @@ func (q *Queue) Settled(r summarize.Request, s summarize.Summary, err error) {
 	close(p.settled)
 }
 
-// Complete ends a task and waits until its summary is durable. The summary has no ID if the text is one of several
-// parts and more follow, or if the worker reported an error. A text that is refused is a *summarize.RejectedError. A
-// task that is unknown, or that another worker ended, is an *eventlog.NotFoundError; an expired lease does not
-// matter. If ctx ends, only the wait ends, not the task.
+// Complete ends a task and waits until its summary is durable. The summary has no ID if further parts of the text
+// follow, or if the worker reported an error. The error is a *summarize.RejectedError if the text is refused, and an
+// *eventlog.NotFoundError if the task is unknown or another worker ended it. An expired lease does not matter. If ctx
+// ends, only the wait ends, not the task.
 func (q *Queue) Complete(ctx context.Context, c Completion) (summarize.Summary, error) {
 	p, err := q.answer(c)
 	if err != nil || p.err != nil {
@@ -162,5 +162,5 @@ func (q *Queue) find(id string) int {
 	return slices.IndexFunc(q.tasks, func(p *parked) bool { return p.ID == id })
 }
 
-// taskID names a chunk of a task.
+// taskID returns the id of a chunk of a task.
 func taskID(r summarize.Request) string { return r.TaskID + "." + strconv.Itoa(r.Chunk) }

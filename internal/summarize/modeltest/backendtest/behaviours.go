@@ -1,6 +1,5 @@
-// Package backendtest is the suite that every backend over HTTP passes: what becomes
-// of each behaviour of an endpoint, how often it is asked and how long that takes, on
-// a clock of its own.
+// Package backendtest is the suite that every backend over HTTP passes: the result of each behaviour of an endpoint,
+// how often the backend asks, and how long that takes on a fake clock.
 package backendtest
 
 import (
@@ -44,7 +43,7 @@ var ask = summarize.Request{
 	MaxOutputTokens: 100,
 }
 
-// base is where the API begins on the server.
+// base returns the base URL of the API on the server.
 func base(api modeltest.API, s *modeltest.Server) string {
 	if api == modeltest.OpenAI {
 		return s.OpenAIURL()
@@ -52,7 +51,7 @@ func base(api modeltest.API, s *modeltest.Server) string {
 	return s.URL
 }
 
-// serve starts a server in memory and a backend that asks it.
+// serve starts a server in memory and a backend for it.
 func serve(t *testing.T, api modeltest.API, open Open, b modeltest.Behaviour, change func(*modelhttp.Options), options ...modeltest.Option) (*modeltest.Server, summarize.Backend) {
 	t.Helper()
 	s := modeltest.New(b, append(options, modeltest.InMemory(), modeltest.Key(key))...)

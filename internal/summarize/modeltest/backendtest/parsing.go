@@ -11,17 +11,17 @@ import (
 	"github.com/contextd/contextd/internal/summarize/modeltest"
 )
 
-// Parsers are what a backend reads bodies with.
+// Parsers are the parsers of a backend.
 type Parsers struct {
 	Answer  func([]byte) (summarize.Output, error)
 	Failure func([]byte) modelhttp.Failure
-	// What is known of some bodies.
+	// The expected results of some bodies.
 	Answers  []Answer
 	Failures []Failure
 }
 
-// Answer is what becomes of a body that came with success: either the text and the
-// tokens, or a failure whose reason holds Fails.
+// Answer is the expected result of the body of a success: either the text and the tokens, or a failure whose reason
+// contains Fails.
 type Answer struct {
 	Body      string
 	Text      string
@@ -30,13 +30,13 @@ type Answer struct {
 	Permanent bool
 }
 
-// Failure is what becomes of a body that came with an error.
+// Failure is the expected result of the body of an error.
 type Failure struct {
 	Body string
 	Want modelhttp.Failure
 }
 
-// TestParsing holds the parsers to what is known.
+// TestParsing tests the parsers with these bodies.
 func TestParsing(t *testing.T, p Parsers) {
 	for _, c := range p.Answers {
 		out, err := p.Answer([]byte(c.Body))
@@ -58,8 +58,8 @@ func TestParsing(t *testing.T, p Parsers) {
 	}
 }
 
-// FuzzParsing gives the parsers any bodies: an answer is a text or a reason, and all
-// that is reported is UTF-8.
+// FuzzParsing calls the parsers with arbitrary bodies: the result is a text or a reason, and everything in it is
+// UTF-8.
 func FuzzParsing(f *testing.F, p Parsers) {
 	p.seed(f)
 	f.Fuzz(func(t *testing.T, body []byte) {

@@ -34,7 +34,7 @@ func response(r *http.Request, status int, h http.Header, body io.Reader) *http.
 	return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(body), Request: r}
 }
 
-// requests: what is sent is what was asked for, as the API wants it.
+// requests: the request that is sent has the form of the API and the content of the summarize.Request.
 func requests(t *testing.T, api modeltest.API, open Open) {
 	synctest.Test(t, func(t *testing.T) {
 		s, b := serve(t, api, open, modeltest.OK, func(o *modelhttp.Options) {
@@ -156,11 +156,11 @@ func named(t *testing.T, open Open) {
 	}
 }
 
-// stretch is a part of a secret that reveals something: more than a few characters that may
-// are next to a status by chance.
+// stretch is the length of a part of a secret that reveals something: a few characters may be next to a status by
+// chance.
 const stretch = 9
 
-// shared returns a stretch of n letters and digits that both texts hold.
+// shared returns a run of n letters and digits that both texts have.
 func shared(said, hidden string, n int) string {
 	plain := func(s string) string {
 		return strings.Map(func(r rune) rune {
@@ -179,7 +179,7 @@ func shared(said, hidden string, n int) string {
 	return ""
 }
 
-// redirect: a key goes to the host that it was given for and to no other.
+// redirect: a key is sent only to the host for which it was given.
 func redirect(t *testing.T, _ modeltest.API, open Open) {
 	var hosts []string
 	b, err := open(modelhttp.Options{
@@ -202,7 +202,7 @@ func redirect(t *testing.T, _ modeltest.API, open Open) {
 	}
 }
 
-// size: an answer without end is not read to its end.
+// size: of an endless answer only a bounded part is read.
 func size(t *testing.T, _ modeltest.API, open Open) {
 	endless := &counted{}
 	b, err := open(modelhttp.Options{
@@ -223,7 +223,7 @@ func size(t *testing.T, _ modeltest.API, open Open) {
 	}
 }
 
-// counted is a body without end.
+// counted is an endless body.
 type counted struct{ n int }
 
 func (c *counted) Read(p []byte) (int, error) {

@@ -1,5 +1,5 @@
-// Package realtest asks real endpoints what the fake of modeltest only claims, and
-// records the exchanges that the fake is built from.
+// Package realtest tests backends against real endpoints, and records the exchanges from which the fake of modeltest
+// is built.
 package realtest
 
 import (
@@ -33,8 +33,7 @@ func RegisterFlags(f *flag.FlagSet) *Flags {
 	return &r
 }
 
-// expected is what becomes of a case's request: a part of the error, and whether it
-// is permanent.
+// expected has the expected result of each case: a part of the error, and whether it is permanent.
 var expected = map[modeltest.Behaviour]struct {
 	fails     string
 	permanent bool
@@ -48,7 +47,7 @@ var expected = map[modeltest.Behaviour]struct {
 	modeltest.Failing:         {"answered 500", false},
 }
 
-// Run tests a backend against the endpoint; it skips where there is none.
+// Run tests a backend against the endpoint. It skips if there is none.
 func (f *Flags) Run(t *testing.T, api modeltest.API, open func(modelhttp.Options) (summarize.Backend, error)) {
 	if f.endpoint == "" {
 		t.Skip("SKIPPED: no -endpoint given; tools/realmodel/run.sh starts real servers")
@@ -125,8 +124,7 @@ func check(t *testing.T, c modeltest.Behaviour, out summarize.Output, err error)
 	}
 }
 
-// request is what a case asks. What sets a case apart is in the request only where
-// the server decides by it.
+// request returns the request of a case.
 func request(c modeltest.Behaviour) summarize.Request {
 	r := summarize.Request{
 		System:          "Summarise what an agent did. Keep exact paths and names.",

@@ -13,8 +13,8 @@ import (
 	"github.com/contextd/contextd/internal/summarize/modeltest"
 )
 
-// Replay tests a backend against every recorded exchange of its API: what it sends
-// is what the real server was sent, and what it makes of the answer is as expected.
+// Replay tests a backend against every recorded exchange of its API: it must send the recorded request, and the
+// result of the recorded answer must be as expected.
 func Replay(t *testing.T, api modeltest.API, open func(modelhttp.Options) (summarize.Backend, error)) {
 	all, err := modeltest.Exchanges()
 	if err != nil {
@@ -69,7 +69,7 @@ func same(a, b modeltest.ExchangeRequest) bool {
 	return json.Compact(&x, a.Body) == nil && json.Compact(&y, b.Body) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
-// player answers every request alike.
+// player gives the same answer to every request.
 type player struct{ response modeltest.ExchangeResponse }
 
 func (p player) RoundTrip(r *http.Request) (*http.Response, error) {
