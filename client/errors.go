@@ -41,7 +41,7 @@ var (
 	ErrDataLoss = errors.New("data loss")
 )
 
-// ErrIntegrity: the bytes of a context do not have the daemon's hash, or the stream ended early. The
+// ErrIntegrity is the error if the bytes of a context do not have the daemon's hash, or the stream ended early. The
 // client drops what it kept of this context, so that the next assembly asks for all of it.
 var ErrIntegrity = errors.New("the context is not what was sent")
 
