@@ -28,28 +28,28 @@ func (e *Engine) answerBound(ctx context.Context, s *session, in decide.Inputs, 
 	}
 }
 
-// unbound returns the events whose bound reasoning does not follow what it followed when a model wrote it.
-// What models saw are the recorded contexts, with their injections and reminders.
+// unbound returns the events whose bound reasoning does not follow what it followed when a model wrote it. Models
+// are taken to have seen the recorded contexts, with their injections and reminders.
 func (e *Engine) unbound(ctx context.Context, s *session, p decide.Projected, req Request, out *Context) (eventlog.Range, error) {
-	previous := out.Projection.Previous
-	newest, err := records.Newest(ctx, e.store, s.id)
+	before := out.Cache
+	at, seen, err := records.Shown(ctx, e.store, s.id, out.AsOf)
 	if err != nil {
 		return eventlog.Range{}, err
 	}
 	if req.shadow != nil { // as if all contexts were of the shadow's policy
-		newest = previous
+		at, seen = before.AsOf, before.Shows
 	}
 	switch {
-	case previous == "" && newest == "":
+	case at == 0:
 		return unboundAtFirst(p), nil
-	case previous == "" || out.Cache.BrokenBy != "":
+	case before.AsOf == 0 || before.BrokenBy != "":
 		return eventlog.Range{From: 1, To: out.AsOf}, nil
-	case previous == newest && out.Cache.Whole:
+	case before.AsOf == at && before.Shows == seen && before.Whole:
 		return eventlog.Range{}, nil
 	}
-	// The context before is still there, but for what its model saw after it, or another context was recorded
-	// since: what models wrote since then followed something else.
-	return eventlog.Range{From: out.Cache.AsOf + 1, To: out.AsOf}, nil
+	// What the context before showed of the log is still there. But it showed more after that, or others were
+	// recorded since: what models wrote since then followed something else.
+	return eventlog.Range{From: before.AsOf + 1, To: out.AsOf}, nil
 }
 
 // runFirst computes the first context of a session.

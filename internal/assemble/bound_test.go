@@ -81,6 +81,7 @@ func TestBoundReasoning(t *testing.T) {
 		if rapid.Bool().Draw(t, "keep_thinking") {
 			req.Policy.Reduction.Thinking = reduce.Thinking{}
 		}
+		var seen []eventlog.Seq
 		for n := range rapid.IntRange(5, 40).Draw(t, "turns") {
 			with := req
 			switch rapid.IntRange(0, 20).Draw(t, "what") {
@@ -98,6 +99,12 @@ func TestBoundReasoning(t *testing.T) {
 					t.Fatal(err)
 				}
 			case 5:
+				if len(seen) > 0 { // a context of the past, which no model answers
+					old := req
+					old.AsOf = &seen[rapid.IntRange(0, len(seen)-1).Draw(t, "as_of")]
+					model.takes(t, mustAssemble(t, engine, old).Messages)
+				}
+			case 6:
 				push(t, store, "s", text(fmt.Sprint("u", n), eventlog.RoleUser, "Go on."))
 			}
 			out, err := engine.Assemble(t.Context(), with)
@@ -109,6 +116,7 @@ func TestBoundReasoning(t *testing.T) {
 				t.Fatal(err)
 			}
 			model.takes(t, out.Messages)
+			seen = append(seen, out.AsOf)
 			again := mustAssemble(t, newEngine(t, store), with)
 			if again.ContextHash != out.ContextHash {
 				t.Fatalf("another engine gives\n%s\nand not\n%s", lines(again.Messages), lines(out.Messages))

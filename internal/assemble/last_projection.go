@@ -32,9 +32,10 @@ type CacheReport struct {
 	// BrokenBy is the reducer that rewrote the first differing message, "log" if a
 	// late result did; empty if the old prefix is unchanged.
 	BrokenBy string
-	// AsOf is the last event of the projection before. Whole says that it had no injections, and that all its
-	// messages are unchanged, its reminders too.
+	// AsOf and Shows are the event and the hash of the projection before; zero if there is none. Whole says
+	// that all its messages are unchanged, its reminders and injections too.
 	AsOf  eventlog.Seq
+	Shows string
 	Whole bool
 }
 
@@ -74,7 +75,7 @@ func (e *Engine) encodeAgain(ctx context.Context, s *session, r records.Projecti
 
 // compare reports how many leading messages of p are unchanged in a later projection of its stream.
 func (p lastProjection) compare(after encoding) CacheReport {
-	old, now, same, c := p.messages, after.messages, 0, CacheReport{AsOf: p.record.AsOf}
+	old, now, same, c := p.messages, after.messages, 0, CacheReport{AsOf: p.record.AsOf, Shows: p.record.Shows()}
 	if p.layout == after.layout && p.body <= after.body {
 		same, c.StableTokens = p.body, p.tokens
 	}

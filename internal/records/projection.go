@@ -4,6 +4,7 @@
 package records
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/contextd/contextd/internal/budget"
@@ -105,3 +106,6 @@ type Pointer struct {
 	Reason    string
 	Reclaimed uint64 // tokens
 }
+
+// Shows returns the hash of all messages of the context, injections included.
+func (r Projection) Shows() string { return cmp.Or(r.ContextHash, r.PrefixHash) }

@@ -82,6 +82,24 @@ func Newest(ctx context.Context, store eventlog.Artifacts, sessionID string) (st
 	return a.ID, err
 }
 
+// Shown returns the event as of which contexts were recorded last, not after asOf, and the hash of what they showed,
+// injections included: empty if they differ. If none was recorded, both are zero.
+func Shown(ctx context.Context, store eventlog.Artifacts, sessionID string, asOf eventlog.Seq) (at eventlog.Seq, hash string, err error) {
+	for r, err := range Projections(ctx, store, sessionID, eventlog.ArtifactQuery{To: asOf, Reverse: true}) {
+		switch {
+		case err != nil:
+			return 0, "", err
+		case at == 0:
+			at, hash = r.AsOf, r.Shows()
+		case r.AsOf != at:
+			return at, hash, nil
+		case r.Shows() != hash:
+			return at, "", nil
+		}
+	}
+	return at, hash, nil
+}
+
 // NextID returns the id of the next projection at an event: "p", the event, and a number among the projections of
 // that event, such as p12-0001. The number has four digits, and four more after 9999 and so on, so that newer ids
 // sort after older ones.
