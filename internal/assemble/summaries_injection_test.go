@@ -90,7 +90,9 @@ func TestInjectionsChangeNoDecision(t *testing.T) {
 			if diff := cmp.Diff(got[1].Projection, record, cmpopts.IgnoreUnexported(projection.Options{})); diff != "" {
 				t.Fatalf("turn %d: %d injections changed a decision:\n%s", i, len(injected), diff)
 			}
-			if diff := cmp.Diff(got[1].Cache, got[0].Cache); diff != "" {
+			cache := got[0].Cache // what the context before showed has its injections
+			cache.Shows, cache.Whole = got[1].Cache.Shows, got[1].Cache.Whole
+			if diff := cmp.Diff(got[1].Cache, cache); diff != "" {
 				t.Fatalf("turn %d: %d injections changed what is said of the cache:\n%s", i, len(injected), diff)
 			}
 		}
