@@ -21,7 +21,7 @@ func (e *Engine) answerBound(ctx context.Context, s *session, in decide.Inputs, 
 		if err != nil || gone == (eventlog.Range{}) || !p.Result.View.ShowsBound(gone) {
 			return p, out, laid, err
 		}
-		in.Ask.Unbind = in.Ask.Unbind.With(gone)
+		in.Before.Unbound = in.Before.Unbound.With(gone)
 		if p, err = in.Run(); err != nil {
 			return p, nil, encoding{}, err
 		}
@@ -59,7 +59,7 @@ func runFirst(in *decide.Inputs) (decide.Projected, error) {
 		return p, err
 	}
 	if gone := unboundAtFirst(p); p.Result.View.ShowsBound(gone) {
-		in.Ask.Unbind = in.Ask.Unbind.With(gone)
+		in.Before.Unbound = in.Before.Unbound.With(gone)
 		p, err = in.Run()
 	}
 	return p, err

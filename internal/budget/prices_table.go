@@ -9,7 +9,8 @@ type listPrice struct {
 }
 
 // priceTable has the list prices of the providers' own APIs as published in November 2026. cacheRead and cacheWrite
-// are relative to an uncached token. If long prompts cost more, the prices of short ones are here; the relations are
+// are relative to an uncached token. Those of Claude Fable 5.2, GPT-6 and later, and Gemini 3.6 and 4 are what resellers
+// and release notes gave. If long prompts cost more, the prices of short ones are here; the relations are
 // the same. Writes to Anthropic's cache are for five minutes. If no shortest prefix was published, it is the
 // preceding model's.
 var priceTable = []struct {

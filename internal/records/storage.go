@@ -65,7 +65,7 @@ func projectionFrom(a eventlog.Artifact) (Projection, error) {
 		Kept: in.ranges(m.GetKept()), Dropped: in.ranges(m.GetDropped()), Redacted: in.ranges(m.GetRedacted()),
 		Pointers: in.pointers(m.GetPointers(), m.GetEdits()), Steps: readSteps(m.GetSteps()),
 		Before: in.reduction(m.GetBefore()), After: in.reduction(m.GetAfter()),
-		Reduction: readReduction(m.GetReduction()), Budget: readBudget(m.GetBudget()), Ask: in.ask(m.GetAsk()),
+		Reduction: readReduction(m.GetReduction()), Budget: readBudget(m.GetBudget()), Ask: readAsk(m.GetAsk()),
 		Summaries: m.GetSummaries(), SummaryVersion: m.GetSummaryVersion(),
 		Projection: readOptions(m.GetProjection()), ShownBefore: in.state(m.GetShownBefore()), ShownAfter: in.state(m.GetShownAfter()),
 		RootsConsulted: m.GetRootsConsulted(), SafetyBlocked: m.GetSafetyBlocked(), Reverted: m.GetReverted(),

@@ -137,11 +137,11 @@ func readRetention(m *storagev1.Retention) reduce.Retention {
 }
 
 func storeAsk(a reduce.Ask) *storagev1.Ask {
-	return &storagev1.Ask{Reserved: a.Reserved, Goal: a.Goal, Strategy: string(a.Strategy), KeepLastTurns: a.KeepLastTurns, Rejected: a.Rejected, Unbind: storeRanges(a.Unbind)}
+	return &storagev1.Ask{Reserved: a.Reserved, Goal: a.Goal, Strategy: string(a.Strategy), KeepLastTurns: a.KeepLastTurns, Rejected: a.Rejected}
 }
 
-func (r *reader) ask(m *storagev1.Ask) reduce.Ask {
-	return reduce.Ask{Reserved: m.GetReserved(), Goal: m.GetGoal(), Strategy: reduce.Strategy(m.GetStrategy()), KeepLastTurns: m.GetKeepLastTurns(), Rejected: m.GetRejected(), Unbind: r.ranges(m.GetUnbind())}
+func readAsk(m *storagev1.Ask) reduce.Ask {
+	return reduce.Ask{Reserved: m.GetReserved(), Goal: m.GetGoal(), Strategy: reduce.Strategy(m.GetStrategy()), KeepLastTurns: m.GetKeepLastTurns(), Rejected: m.GetRejected()}
 }
 
 func storeBudget(b budget.Budget) *storagev1.Budget {

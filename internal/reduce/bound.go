@@ -5,14 +5,6 @@ import (
 	"github.com/contextd/contextd/internal/provider"
 )
 
-// unbind is the state under which the bound reasoning of more events is not shown.
-func (s State) unbind(more eventlog.Ranges) State {
-	for _, r := range more {
-		s.Unbound = s.Unbound.With(r)
-	}
-	return s
-}
-
 // Bound reports whether the conversation has bound reasoning: a provider takes it back only where everything
 // before it is as it was when the model wrote it.
 func (c *Conversation) Bound() bool { return c.bound }

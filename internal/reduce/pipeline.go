@@ -96,9 +96,6 @@ type Ask struct {
 	// is none. The result is at most four fifths of it, but may always be 500 tokens, or as large as what cannot be
 	// reduced.
 	Rejected uint64
-	// Unbind are events whose bound reasoning is not shown from now on, because something before it changed
-	// since a model wrote it.
-	Unbind eventlog.Ranges
 }
 
 // Strategy is a way to free tokens.

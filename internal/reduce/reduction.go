@@ -46,7 +46,6 @@ const (
 // start begins a reduction with the result of the state.
 func (p *Pipeline) start(b budget.Budget, s State, ask Ask) (*reduction, Result, error) {
 	r := p.newReduction(b, ask)
-	s = s.unbind(ask.Unbind)
 	before := s
 	target := b.Target
 	if r.budget.Target < r.limit && !p.policy.Window.StrictAnchor {

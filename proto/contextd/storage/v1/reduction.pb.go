@@ -887,9 +887,7 @@ type Ask struct {
 	KeepLastTurns uint32 `protobuf:"varint,4,opt,name=keep_last_turns,json=keepLastTurns,proto3" json:"keep_last_turns,omitempty"`
 	// The size of the context that the model's provider refused as too long, in tokens. 0:
 	// none was, or a build before this was kept made the record.
-	Rejected uint64 `protobuf:"varint,5,opt,name=rejected,proto3" json:"rejected,omitempty"`
-	// Events whose bound reasoning is not shown from this context on, as runs.
-	Unbind        []uint64 `protobuf:"varint,6,rep,packed,name=unbind,proto3" json:"unbind,omitempty"`
+	Rejected      uint64 `protobuf:"varint,5,opt,name=rejected,proto3" json:"rejected,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -957,13 +955,6 @@ func (x *Ask) GetRejected() uint64 {
 		return x.Rejected
 	}
 	return 0
-}
-
-func (x *Ask) GetUnbind() []uint64 {
-	if x != nil {
-		return x.Unbind
-	}
-	return nil
 }
 
 var File_contextd_storage_v1_reduction_proto protoreflect.FileDescriptor
@@ -1069,14 +1060,13 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"min_tokens\x18\x04 \x01(\x04R\tminTokens\"a\n" +
 	"\rToolRetention\x12\x12\n" +
 	"\x04tool\x18\x01 \x01(\tR\x04tool\x12<\n" +
-	"\tretention\x18\x02 \x01(\v2\x1e.contextd.storage.v1.RetentionR\tretention\"\xad\x01\n" +
+	"\tretention\x18\x02 \x01(\v2\x1e.contextd.storage.v1.RetentionR\tretention\"\x95\x01\n" +
 	"\x03Ask\x12\x1a\n" +
 	"\breserved\x18\x01 \x01(\x04R\breserved\x12\x12\n" +
 	"\x04goal\x18\x02 \x01(\x04R\x04goal\x12\x1a\n" +
 	"\bstrategy\x18\x03 \x01(\tR\bstrategy\x12&\n" +
 	"\x0fkeep_last_turns\x18\x04 \x01(\rR\rkeepLastTurns\x12\x1a\n" +
-	"\brejected\x18\x05 \x01(\x04R\brejected\x12\x16\n" +
-	"\x06unbind\x18\x06 \x03(\x04R\x06unbindBBZ@github.com/contextd/contextd/proto/contextd/storage/v1;storagev1b\x06proto3"
+	"\brejected\x18\x05 \x01(\x04R\brejectedBBZ@github.com/contextd/contextd/proto/contextd/storage/v1;storagev1b\x06proto3"
 
 var (
 	file_contextd_storage_v1_reduction_proto_rawDescOnce sync.Once
