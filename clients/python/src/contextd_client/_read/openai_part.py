@@ -25,9 +25,9 @@ def _part(raw: Raw) -> Block:
     if kind in ("text", "input_text", "output_text") and not raw.get("annotations").present:
         return events.text(raw.string("text"))
     if kind in ("image_url", "input_image"):
-        image = raw.get("image_url")
-        url = image.text() or image.string("url")
-        detail = raw.string("detail") or image.string("detail")
+        source = raw.get("image_url")
+        url = source.text() or source.string("url")
+        detail = raw.string("detail") or source.string("detail")
         found = image(url) if detail in ("", "auto") else None
         if found is not None:
             return found
