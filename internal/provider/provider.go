@@ -3,6 +3,7 @@
 package provider
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 
@@ -178,6 +179,21 @@ func Maker(model string, blocks []eventlog.Block) string {
 		return ""
 	}
 	return found.String()
+}
+
+// longestMembers is how many bytes a block with members may have.
+const longestMembers = 4 << 10
+
+// Members are the members that a block of Anthropic's or OpenAI's holds for the block after it in the message, such as
+// the phase of a text or the caller of a call; false for a block that is one by itself. All blocks of these providers
+// have a type, and members have none.
+func Members(b eventlog.ProviderBlock) (map[string]json.RawMessage, bool) {
+	var members map[string]json.RawMessage
+	if len(b.JSON) > longestMembers || b.Provider != Anthropic.String() && b.Provider != OpenAI.String() || json.Unmarshal([]byte(b.JSON), &members) != nil {
+		return nil, false
+	}
+	_, typed := members["type"]
+	return members, !typed && len(members) > 0
 }
 
 var standardAlphabet = strings.NewReplacer("-", "+", "_", "/")

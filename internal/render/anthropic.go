@@ -133,6 +133,9 @@ func anthropicAssistant(c *content) {
 	whole := anthropicReasons(c.maker, c.message.Blocks)
 	pairs := anthropicPairs(c.message.Blocks)
 	for i, block := range c.message.Blocks {
+		if c.beside.hold(i, block, c.converted) {
+			continue
+		}
 		before := len(c.items)
 		switch b := block.(type) {
 		case eventlog.Text:
@@ -153,7 +156,9 @@ func anthropicAssistant(c *content) {
 		if len(c.items) > before && len(calls) > 0 {
 			c.converted(i, Moved, "what stood behind a call")
 		}
+		c.beside.leave(c.converted)
 	}
+	c.beside.leave(c.converted)
 	c.items = append(c.items, calls...)
 	c.leaveThoughts()
 }

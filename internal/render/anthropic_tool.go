@@ -1,6 +1,10 @@
 package render
 
-import eventlog "github.com/contextd/contextd/internal/log"
+import (
+	"slices"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
 
 // emptyFailure is the content of a failed result that has none: Anthropic wants to know
 // what went wrong.
@@ -12,7 +16,25 @@ func anthropicCall(c *content, i int, call eventlog.ToolCall) []byte {
 	o.always("id", c.callID(i, call.CallID))
 	o.always("name", c.toolName(i, call.Name, longestAnthropicName, wordByte))
 	o.name("input")
-	return append(c.arguments(o.dst, i, call.Arguments, anthropicDecoder), '}')
+	o.dst = c.arguments(o.dst, i, call.Arguments, anthropicDecoder)
+	c.beside.take(&o, providerAnthropic, []besideForm{{"caller", func(caller string) bool {
+		id, ok := anthropicCaller(caller)
+		return ok && (id == "" || slices.Contains(c.across, id))
+	}}})
+	return append(o.dst, '}')
+}
+
+// anthropicCaller reads who made a call: the use of a server tool with an id, or the model itself.
+func anthropicCaller(raw string) (id string, ok bool) {
+	m, ok := members(raw, []string{"type"}, []string{"tool_id"})
+	id = textIn(m["tool_id"])
+	switch textIn(m["type"]) {
+	case "direct":
+		return "", ok && m["tool_id"] == nil
+	case "code_execution_20250825", "code_execution_20260120":
+		return id, ok && serverID(id, "srvtoolu_")
+	}
+	return "", false
 }
 
 // toolName is the name of a tool in the provider's format.

@@ -6,13 +6,15 @@ import (
 	"strings"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/provider"
 )
 
 // anthropicWaiting are the ids of the uses of server tools at the end of a message, next to its calls, with the types of
 // their results. The API answers them at the beginning of the next message: after a pause, or once the calls have their
-// results. Code that calls the runtime's tools is not among them: the calls would need to name it.
+// results. Code is among them if one of the calls names it.
 func anthropicWaiting(blocks []eventlog.Block) map[string]string {
 	var waiting map[string]string
+	callers := anthropicCallers(blocks)
 	for _, block := range slices.Backward(blocks) {
 		if _, ok := block.(eventlog.ToolCall); ok {
 			continue
@@ -21,9 +23,13 @@ func anthropicWaiting(blocks []eventlog.Block) map[string]string {
 		if !ok || b.Provider != providerAnthropic {
 			break
 		}
+		if _, ok := provider.Members(b); ok {
+			continue
+		}
 		head := readAnthropic(b.JSON)
 		result, ok := head.resultType()
-		if !ok || strings.HasSuffix(result, "code_execution_tool_result") || !anthropicSound(head.Type, b.JSON) {
+		code := strings.HasSuffix(result, "code_execution_tool_result")
+		if !ok || code && !slices.Contains(callers, head.ID) || !anthropicSound(head.Type, b.JSON) {
 			break
 		}
 		if waiting == nil {
@@ -34,8 +40,26 @@ func anthropicWaiting(blocks []eventlog.Block) map[string]string {
 	return waiting
 }
 
+// anthropicCallers are the ids of the uses of server tools that the calls of a message name.
+func anthropicCallers(blocks []eventlog.Block) (ids []string) {
+	for i, block := range blocks {
+		b, ok := block.(eventlog.ProviderBlock)
+		if !ok || b.Provider != providerAnthropic || i+1 == len(blocks) {
+			continue
+		}
+		if _, ok := blocks[i+1].(eventlog.ToolCall); !ok {
+			continue
+		}
+		members, _ := provider.Members(b)
+		if id, ok := anthropicCaller(string(members["caller"])); ok && id != "" {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // anthropicAcross are the uses of server tools whose result is not in their message but may go out: by fragment, the ids
-// that go out from it. They are answered by the next message of the assistant, or wait for the API at the end of the
+// that go out from it. They are answered by the next message of the assistant, in which code may also call again, or wait for the API at the end of the
 // request, where nothing but the results of the message's calls comes after them. unanswered counts the others.
 func anthropicAcross(fragments []Fragment) (across map[int][]string, unanswered int) {
 	across = map[int][]string{}
@@ -48,22 +72,43 @@ func anthropicAcross(fragments []Fragment) (across map[int][]string, unanswered 
 		if len(waiting) == 0 {
 			continue
 		}
-		next := i + 1
-		for next < len(fragments) && (fragments[next].Role == eventlog.RoleTool || fragments[next].JSON == nil) {
-			next++
-		}
-		ids := slices.Sorted(maps.Keys(waiting))
-		switch {
-		case next == len(fragments):
-		case fragments[next].Speaker == speakerAssistant && answers(fragments[next].Blocks, waiting):
-			across[next] = ids
-		default:
+		through, ok := anthropicThrough(fragments, i, waiting)
+		if !ok {
 			unanswered++
 			continue
 		}
-		across[i] = append(across[i], ids...)
+		ids := slices.Sorted(maps.Keys(waiting))
+		for _, at := range through {
+			across[at] = append(across[at], ids...)
+		}
 	}
 	return across, unanswered
+}
+
+// anthropicThrough are the messages of the assistant from the one at i, which uses server tools, to the one that has
+// their results or to the end of the request; false if the results do not come.
+func anthropicThrough(fragments []Fragment, i int, waiting map[string]string) (through []int, ok bool) {
+	for {
+		through = append(through, i)
+		i++
+		for i < len(fragments) && (fragments[i].Role == eventlog.RoleTool || fragments[i].JSON == nil) {
+			i++
+		}
+		switch {
+		case i == len(fragments):
+			return through, true
+		case fragments[i].Speaker != speakerAssistant:
+			return nil, false
+		case answers(fragments[i].Blocks, waiting):
+			return append(through, i), true
+		}
+		callers := anthropicCallers(fragments[i].Blocks)
+		for id := range waiting {
+			if !slices.Contains(callers, id) {
+				return nil, false
+			}
+		}
+	}
 }
 
 // answers reports whether a message has one result of each of these uses, which are given with the types of these.

@@ -16,7 +16,10 @@ func TestServerToolsAcrossMessages(t *testing.T) {
 		use, gave   = `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}`, `{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}`
 		more        = `{"type":"server_tool_use","id":"srvtoolu_2","name":"web_search","input":{}}`
 		code, coded = `{"type":"server_tool_use","id":"srvtoolu_1","name":"code_execution","input":{}}`, `{"type":"code_execution_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"code_execution_tool_result_error","error_code":"unavailable"}}`
+		calling     = `"caller":{"type":"code_execution_20260120","tool_id":"srvtoolu_1"}`
+		caller      = `{` + calling + `}`
 	)
+	okB := result("b", "bash", text("ok"))
 	own := func(json ...string) []eventlog.Block {
 		var out []eventlog.Block
 		for _, s := range json {
@@ -45,7 +48,13 @@ func TestServerToolsAcrossMessages(t *testing.T) {
 		{"answered too late", []render.Message{go1, said(own(use), run("a", `{}`)), ok, said(nil, text("so")), user(text("and?")), said(own(gave), text("so"))}, nil, []string{use, gave}},
 		{"not at the end", []render.Message{go1, said(own(use), text("wait")), said(own(gave), text("so"))}, nil, []string{use, gave}},
 		{"without its use", []render.Message{go1, said(own(gave), text("so"))}, nil, []string{gave}},
-		{"code that calls", []render.Message{go1, said(own(code), run("a", `{}`)), ok, said(own(coded), text("so"))}, nil, []string{code, coded}},
+		{"code before a call of the model", []render.Message{go1, said(own(code), run("a", `{}`)), ok, said(own(coded), text("so"))}, nil, []string{code, coded}},
+		{"code that calls", []render.Message{go1, said(own(code, caller), run("a", `{}`)), ok, said(own(coded), text("so"))}, []string{code, calling, coded}, nil},
+		{"code that waits", []render.Message{go1, said(own(code, caller), run("a", `{}`)), ok}, []string{code, calling}, nil},
+		{"code that calls again", []render.Message{go1, said(own(code, caller), run("a", `{}`)), ok, said(own(caller), run("b", `{}`)), okB, said(own(coded), text("so"))}, []string{code, calling, coded}, nil},
+		{"code that calls and does not end", []render.Message{go1, said(own(code, caller), run("a", `{}`)), ok, said(nil, text("so")), user(text("and?"))}, nil, []string{code}},
+		{"code that calls, with a reminder", []render.Message{go1, said(own(code, caller), run("a", `{}`)), ok, reminding(eventlog.RoleUser, "r")}, nil, []string{code}},
+		{"a caller that was dropped", []render.Message{go1, said(own(caller), run("a", `{}`)), ok, said(own(coded), text("so"))}, nil, []string{coded}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f, _ := render.FormatNamed("anthropic")

@@ -19,6 +19,7 @@ type content struct {
 	citing citing
 	// across are the uses of server tools whose result is not in their message, and which go out all the same.
 	across      []string
+	beside      beside
 	items       []item
 	conversions []Conversion
 }

@@ -22,6 +22,9 @@ func geminiModel(c *content) {
 	t := &modelTurn{content: c}
 	c.maker = provider.Maker(c.message.Model, c.message.Blocks)
 	for i, block := range c.message.Blocks {
+		if t.beside.hold(i, block, t.converted) {
+			continue
+		}
 		switch b := block.(type) {
 		case eventlog.Text:
 			if t.shown(i, b.Text) {
@@ -39,6 +42,7 @@ func geminiModel(c *content) {
 			t.add(said, i, geminiText(t.describe(i, "tool result"), ""))
 		}
 	}
+	t.beside.leave(t.converted)
 	if len(t.items) > 0 && t.items[len(t.items)-1].kind != thought {
 		t.flush()
 	}

@@ -109,7 +109,11 @@ func chatAssistant(m Message) []Fragment {
 	var refusal string
 	var calls [][]byte // as many as one message may have
 	count, of := 0, make([]int, len(m.Blocks))
+	var held beside // the API has no place for such members
 	for i, block := range m.Blocks {
+		if held.hold(i, block, p.note) {
+			continue
+		}
 		switch b := block.(type) {
 		case eventlog.ToolCall:
 			if count%mostChatCalls == 0 {
@@ -139,6 +143,7 @@ func chatAssistant(m Message) []Fragment {
 			p.add(i, b)
 		}
 	}
+	held.leave(p.note)
 	if p.count == 0 && len(calls) == 0 && refusal == "" {
 		return nothing(m, p.conversions)
 	}

@@ -35,6 +35,9 @@ func TestOpenAIsOwnItemsOfTheirForm(t *testing.T) {
 		{true, `{"id":"ig_1","type":"image_generation_call","status":"completed","action":"generate","background":"opaque","output_format":"png","quality":"high","result":"iVBORw0KGgo=","revised_prompt":"p","size":"1024x1024"}`},
 		{false, `{"id":"ig_1","type":"image_generation_call","status":"completed","background":"none","result":"iVBORw0KGgo="}`},
 		{false, `{"id":"ig_1","type":"image_generation_call","status":"failed","result":null}`},
+		{true, `{"id":"msg_1","type":"message","role":"assistant","status":"completed","phase":"commentary","content":[{"type":"refusal","refusal":"no"}]}`},
+		{true, `{"id":"msg_1","type":"message","role":"assistant","status":"completed","phase":null,"content":[{"type":"refusal","refusal":"no"}]}`},
+		{false, `{"id":"msg_1","type":"message","role":"assistant","status":"completed","phase":"opening","content":[{"type":"refusal","refusal":"no"}]}`},
 		{false, `{"id":"pg_1","type":"program","call_id":"c","code":"1","fingerprint":"f"}`},
 	} {
 		lines := linesOf(joined(f, []render.Message{user(text("go")), by("gpt-5", ownBlock("openai", c.json), eventlog.Text{Text: "so"})}))

@@ -65,6 +65,7 @@ func (t *responsesTurn) native(i int, b eventlog.ProviderBlock) {
 		o.always("id", id)
 		o.always("role", "assistant")
 		o.always("status", "completed")
+		t.beside.take(&o, providerOpenAI, responsesBesideText)
 		whole, _ := wholePairs(parts)
 		o.raw("content", whole)
 		t.emitNamed(i, id, append(o.dst, '}'), nativeKind(b))
@@ -207,7 +208,7 @@ func ownParts(kind string, m map[string]json.RawMessage) bool {
 		return isBase64(textIn(m["result"])) && textOrNull(m["revised_prompt"]) && textOrNull(m["size"])
 	case "message":
 		var parts []json.RawMessage
-		if textIn(m["role"]) != "assistant" || m["phase"] != nil || json.Unmarshal(m["content"], &parts) != nil || len(parts) == 0 {
+		if textIn(m["role"]) != "assistant" || !empty(m["phase"]) && !responsesPhase(string(m["phase"])) || json.Unmarshal(m["content"], &parts) != nil || len(parts) == 0 {
 			return false
 		}
 		return !slices.ContainsFunc(parts, func(part json.RawMessage) bool { return !outputPart(string(part)) })

@@ -23,11 +23,23 @@ type responsesTurn struct {
 	// waiting are reasoning items, which may only come in front of the item to which they led.
 	waiting []outputItem
 	// noted are conversions of blocks that are no item.
-	noted []Conversion
+	noted  []Conversion
+	beside beside
 }
+
+// What items of the model may have besides what the log has fields for.
+var (
+	responsesBesideText = []besideForm{{"phase", responsesPhase}}
+	responsesBesideCall = []besideForm{{"namespace", func(raw string) bool { return !hollow(textIn([]byte(raw))) }}}
+)
+
+func responsesPhase(raw string) bool { return raw == `"commentary"` || raw == `"final_answer"` }
 
 func (t *responsesTurn) fragments() []Fragment {
 	for i, block := range t.message.Blocks {
+		if t.beside.hold(i, block, t.note) {
+			continue
+		}
 		switch b := block.(type) {
 		case eventlog.Text:
 			t.text(i, b.Text)
@@ -42,7 +54,9 @@ func (t *responsesTurn) fragments() []Fragment {
 		default:
 			t.note(i, LeftOut, "tool result of the assistant")
 		}
+		t.beside.leave(t.note)
 	}
+	t.beside.leave(t.note)
 	for _, r := range t.waiting {
 		t.note(r.block, LeftOut, "reasoning that nothing follows")
 	}
@@ -88,7 +102,7 @@ func (t *responsesTurn) emit(i int, json []byte) {
 func (t *responsesTurn) emitNamed(i int, id string, json []byte, kind string) {
 	t.emit(i, json)
 	last := &t.out[len(t.out)-1]
-	last.ID, last.Elsewhere = id, saidItem(description(kind, t.message.place(i), t.message.Recall))
+	last.ID, last.Elsewhere = id, saidItem(description(kind, t.message.place(i), t.message.Recall), &beside{})
 }
 
 // outputItem is an item's JSON and the block of the message that it was made of.
@@ -106,12 +120,16 @@ func (t *responsesTurn) text(i int, text string) {
 		}
 		return
 	}
-	t.emit(i, saidItem(text))
+	t.emit(i, saidItem(text, &t.beside))
 }
 
-// saidItem is a message of the model by its text.
-func saidItem(text string) []byte {
-	return append(appendString([]byte(`{"type":"message","role":"assistant","content":`), text), '}')
+// saidItem is a message of the model by its text, with what belongs to it.
+func saidItem(text string, with *beside) []byte {
+	const head = `{"type":"message","role":"assistant"`
+	o := object{dst: append(make([]byte, 0, len(head)+len(text)+len(text)/16+16), head...), members: 2}
+	with.take(&o, providerOpenAI, responsesBesideText)
+	o.always("content", text)
+	return append(o.dst, '}')
 }
 
 func (t *responsesTurn) describe(i int, what string) {
@@ -138,6 +156,7 @@ func (t *responsesTurn) call(i int, b eventlog.ToolCall) {
 	o := object{dst: []byte{'{'}}
 	o.always("type", "function_call")
 	o.always("call_id", id)
+	t.beside.take(&o, providerOpenAI, responsesBesideCall)
 	o.always("name", name)
 	o.always("arguments", arguments)
 	t.emit(i, append(o.dst, '}'))

@@ -120,6 +120,11 @@ var openAITalks = []struct {
 		ownBlock("openai", `{"type":"input_image","image_url":"https://example.com/a.png","detail":"original"}`),
 		ownBlock("openai", `{"type":"input_image","file_id":"file-1"}`), ownBlock("openai", `{"type":"input_image","file_id":"file-2","detail":"low"}`),
 		ownBlock("openai", `{"type":"input_image","file_id":"","detail":"low"}`), ownBlock("openai", `{"type":"input_image","file_id":"file-3","detail":"most"}`)))},
+	{"members for the block after them", openAITalk(say(eventlog.RoleUser, text("go")), modelSaid("gpt-5",
+		ownBlock("openai", `{"phase": "commentary"}`), text("I look."), ownBlock("openai", `{"namespace":"n","async":true}`), makes("c1", "read", "{}"), makes("c2", "read", "{}"),
+		ownBlock("openai", `{"phase":"final_answer"}`), ownBlock("openai", `{"type":"refusal","refusal":"No."}`), ownBlock("openai", `{"phase":"final_answer"}`), text(" "), text("Next."),
+		ownBlock("openai", `{"phase":"opening"}`), text("More."), ownBlock("anthropic", `{"caller":{"type":"direct"}}`), ownBlock("openai", `{"phase":"commentary"}`)),
+		answers("c1", text("a")), answers("c2", text("b")))},
 	{"texts with citations", openAITalk(say(eventlog.RoleUser, text("go")), modelSaid("claude-opus-4", ownBlock("anthropic", `{"type":"text","text":"As it says.","citations":[{"type":"char_location"}]}`)))},
 	{"a call of a group that used its id before", []render.Message{
 		{Role: eventlog.RoleUser, Blocks: []eventlog.Block{text("go")}},

@@ -158,6 +158,10 @@ var conversations = []struct {
 		user(native("google", `{"videoMetadata": {"fps": 1.0}, "fileData": {"mimeType": "video/mp4", "fileUri": "https://youtu.be/x"}}`), native("google", `{"functionCall":{}}`), native("google", `{"text":""}`)),
 		by(flash, eventlog.Thinking{Signature: "c2ln"}, native("google", `{"executableCode": {"language": "PYTHON", "code": "1"}}`), native("google", `{"codeExecutionResult":{"outcome":"OUTCOME_OK"}}`), native("google", `{"new":{}}`)),
 	}},
+	{"members for the block after them", []render.Message{user(text("go")), by(claude,
+		native("anthropic", `{"phase":"x"}`), text("I look."), native("anthropic", `{"caller": {"type": "direct"}, "toolset_name":"browser"}`), run("a", `{}`),
+		native("openai", `{"namespace":"n"}`), run("b", `{}`), native("anthropic", `{"caller":{"type":"robot"}}`), run("c", `{}`), native("anthropic", `{"caller":{}}`),
+	), result("a", "bash", text("ok")), result("b", "bash", text("ok")), result("c", "bash", text("ok"))}},
 	{"blocks out of place", []render.Message{user(run("a", `{}`), eventlog.ToolResult{CallID: "a"}, eventlog.Thinking{Text: "hm"}), by(claude, eventlog.ToolResult{CallID: "a"})}},
 	{"origins", func() []render.Message {
 		stubbed := result("a", "bash", text("[gone: ctx:4.0]"))

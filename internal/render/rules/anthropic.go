@@ -116,6 +116,8 @@ func (c *anthropicCheck) message(line int, o object) anthropicTurn {
 			c.add(line, "calls last", "%s: %s behind a tool_use", where, kind)
 		case kind == "tool_result" && before != "" && before != "tool_result":
 			c.add(line, "results first", "%s: behind %s", where, before)
+		case t.role == "user" && kind != "tool_result" && c.codeWaits():
+			c.add(line, "server tools", "%s: %s where code waits for results alone", where, kind)
 		}
 		c.server(line, where, kind, block, asked)
 	}
@@ -134,7 +136,11 @@ func (c *anthropicCheck) message(line int, o object) anthropicTurn {
 // server holds uses of server tools and their results together. asked is the type of the result that each use waits for
 // that has to be answered in this message. One at the end, next to calls, may wait for the next message.
 func (c *anthropicCheck) server(line int, where, kind string, raw json.RawMessage, asked map[string]string) {
-	if kind == "tool_use" || kind == "tool_result" {
+	switch kind {
+	case "tool_use":
+		c.caller(line, where, raw, asked)
+		return
+	case "tool_result":
 		return
 	}
 	if !strings.HasSuffix(kind, "_tool_use") {
@@ -157,6 +163,48 @@ func (c *anthropicCheck) server(line int, where, kind string, raw json.RawMessag
 			c.add(line, "server tools", "%s: a result of nothing, or of another tool, %q", where, b.ToolUseID)
 		}
 		delete(asked, b.ToolUseID)
+	}
+}
+
+func (c *anthropicCheck) codeWaits() bool {
+	for _, result := range c.waiting {
+		if strings.HasSuffix(result, "code_execution_tool_result") {
+			return true
+		}
+	}
+	return false
+}
+
+// caller holds a call to the code that made it, which waits for the call's result.
+func (c *anthropicCheck) caller(line int, where string, raw json.RawMessage, asked map[string]string) {
+	var call struct {
+		Caller json.RawMessage `json:"caller"`
+	}
+	if json.Unmarshal(raw, &call) != nil || call.Caller == nil {
+		return
+	}
+	where += ".caller"
+	var by struct {
+		Type string `json:"type"`
+		ID   string `json:"tool_id"`
+	}
+	_ = json.Unmarshal(call.Caller, &by) // what is no string is no type, and choice says so
+	switch by.Type {
+	case "direct":
+		c.object(line, where, call.Caller, []string{"type"}, nil)
+		return
+	case "code_execution_20250825", "code_execution_20260120":
+	default:
+		c.add(line, "type", "%s: no caller is %q", where, by.Type)
+		return
+	}
+	c.object(line, where, call.Caller, []string{"type", "tool_id"}, nil)
+	if result, ok := asked[by.ID]; ok {
+		delete(asked, by.ID)
+		c.waiting[by.ID] = result
+	}
+	if !strings.HasSuffix(c.waiting[by.ID], "code_execution_tool_result") {
+		c.add(line, "server tools", "%s: no code waits as %q", where, by.ID)
 	}
 }
 

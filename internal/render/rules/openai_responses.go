@@ -48,7 +48,10 @@ func (c *responses) item(line int, raw []byte) {
 	case "reasoning":
 		c.reasoning(line, raw)
 	case "function_call":
-		o := c.object(line, "item", raw, []string{"type", "call_id", "name", "arguments"}, []string{"id", "status"})
+		o := c.object(line, "item", raw, []string{"type", "call_id", "name", "arguments"}, []string{"id", "status", "namespace"})
+		if o["namespace"] != nil {
+			c.filled(line, "namespace", o["namespace"])
+		}
 		c.toolName(line, "name", o["name"])
 		c.arguments(line, "arguments", o["arguments"])
 		c.id(line, o["id"], "fc_")
@@ -119,8 +122,10 @@ func (c *responses) answer(line int, raw []byte) {
 	if content := o["content"]; len(content) > 0 && content[0] == '"' {
 		c.object(line, "item", raw, []string{"role", "content"}, []string{"type", "phase"})
 		c.filled(line, "content", content)
+		c.phase(line, o["phase"])
 		return
 	}
+	c.phase(line, o["phase"])
 	c.object(line, "item", raw, []string{"type", "id", "role", "status", "content"}, []string{"phase"})
 	c.id(line, o["id"], "msg_")
 	c.choice(line, "status", o["status"], itemStates...)
@@ -143,6 +148,12 @@ func (c *responses) answer(line int, raw []byte) {
 		default:
 			c.add(line, "value", "%s.type: the model says output_text and refusal, not %q", where, kind)
 		}
+	}
+}
+
+func (c *responses) phase(line int, raw json.RawMessage) {
+	if string(raw) != "null" {
+		c.choice(line, "phase", raw, "commentary", "final_answer")
 	}
 }
 
