@@ -45,9 +45,13 @@ func anthropicContent(v value) ([]*contextdv1.Block, error) {
 		if err != nil {
 			return nil, fmt.Errorf("content[%d]: %w", i, err)
 		}
-		if b.GetText() == nil || b.GetText().GetText() != "" {
-			out = append(out, b)
+		if b.GetText() != nil && b.GetText().GetText() == "" {
+			continue
 		}
+		if b.GetToolCall() != nil {
+			out = append(out, beside(ofAnthropic, item, "caller", "toolset_name")...)
+		}
+		out = append(out, b)
 	}
 	return out, nil
 }

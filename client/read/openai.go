@@ -156,7 +156,7 @@ func responsesItem(v value) ([]*contextdv1.Event, error) {
 	content := openaiContent(v.get("content"))
 	switch role := v.get("role").text(); role {
 	case "assistant":
-		return []*contextdv1.Event{assistant("", "", content)}, nil
+		return []*contextdv1.Event{assistant("", "", modelItem(v))}, nil
 	case "system", "developer":
 		return []*contextdv1.Event{message(contextdv1.Role_ROLE_SYSTEM, content)}, nil
 	case "user":
@@ -170,11 +170,15 @@ func responsesItem(v value) ([]*contextdv1.Event, error) {
 func modelItem(v value) []*contextdv1.Block {
 	switch v.get("type").text() {
 	case "", "message":
-		return openaiContent(v.get("content"))
+		var out []*contextdv1.Block
+		for _, b := range openaiContent(v.get("content")) {
+			out = append(append(out, beside(ofOpenAI, v, "phase")...), b)
+		}
+		return out
 	case "function_call":
-		return []*contextdv1.Block{call(v.get("call_id").text(), v.get("name").text(), []byte(v.get("arguments").text()))}
+		return append(besideCall(v), call(v.get("call_id").text(), v.get("name").text(), []byte(v.get("arguments").text())))
 	case "custom_tool_call":
-		return []*contextdv1.Block{call(v.get("call_id").text(), v.get("name").text(), freeInput(v.get("input")))}
+		return append(besideCall(v), call(v.get("call_id").text(), v.get("name").text(), freeInput(v.get("input"))))
 	case "reasoning":
 		return reasoning(v)
 	default:
@@ -183,6 +187,10 @@ func modelItem(v value) []*contextdv1.Block {
 		}
 		return []*contextdv1.Block{own(ofOpenAI, v)}
 	}
+}
+
+func besideCall(v value) []*contextdv1.Block {
+	return beside(ofOpenAI, v, "namespace", "caller", "async")
 }
 
 // runtimeTool is a tool of OpenAI's that the runtime runs: its name, and the members of a call of which one has the input.

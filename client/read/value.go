@@ -2,6 +2,7 @@ package read
 
 import (
 	"encoding/json"
+	"strings"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -77,4 +78,19 @@ func media(m *contextdv1.Media) *contextdv1.Block {
 // own is a provider's block as it came.
 func own(provider string, v value) *contextdv1.Block {
 	return &contextdv1.Block{Kind: &contextdv1.Block_Provider{Provider: &contextdv1.ProviderBlock{Provider: provider, Json: v}}}
+}
+
+// beside is a block with those members of a model's block or item that an event has no field for. It comes before the
+// block that it belongs to. That the model made a call itself is not among them.
+func beside(provider string, v value, names ...string) []*contextdv1.Block {
+	var kept []string
+	for _, name := range names {
+		if given := v.get(name); given != nil && given.get("type").text() != "direct" && string(given) != "false" {
+			kept = append(kept, `"`+name+`":`+string(given))
+		}
+	}
+	if kept == nil {
+		return nil
+	}
+	return []*contextdv1.Block{own(provider, value("{"+strings.Join(kept, ",")+"}"))}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/provider"
 )
 
 // Event returns a copy of the event with credentials replaced in texts, reasoning, calls and results. Sealed
@@ -54,9 +55,14 @@ func (s *Scrubber) Shown(e eventlog.Event) (_ eventlog.Event, replaced int) {
 }
 
 func sealed(b eventlog.Block) bool {
-	thinking, ok := b.(eventlog.Thinking)
-	_, provider := b.(eventlog.ProviderBlock)
-	return provider || ok && thinking.Sealed()
+	switch b := b.(type) {
+	case eventlog.Thinking:
+		return b.Sealed()
+	case eventlog.ProviderBlock:
+		_, members := provider.Members(b)
+		return !members
+	}
+	return false
 }
 
 func (s *Scrubber) blocks(blocks []eventlog.Block) []eventlog.Block {

@@ -189,6 +189,7 @@ func TestWhatContextsShow(t *testing.T) {
 		"open reasoning":         {say(eventlog.RoleAssistant, eventlog.Thinking{Text: key}, said), 3},
 		"sealed reasoning":       {say(eventlog.RoleAssistant, signed, said), 0},
 		"a provider's block":     {say(eventlog.RoleAssistant, eventlog.ProviderBlock{JSON: "{}"}, said), 0},
+		"members of a block":     {say(eventlog.RoleAssistant, eventlog.ProviderBlock{Provider: "openai", JSON: `{"phase":"commentary"}`}, said), 2},
 		"one in a user's words":  {say(eventlog.RoleUser, eventlog.ProviderBlock{JSON: "{}"}, said), 2},
 		"a reminder":             {&eventlog.Reminder{Body: key}, 1},
 		"a summary":              {&eventlog.Compaction{Summary: key, NativeJSON: `["` + key + `"]`}, 2},

@@ -44,6 +44,18 @@ export function providerBlock(provider: string, block: object | string): BlockIn
   return { kind: { case: "provider", value: { provider, json: textOrJson("block", block) } } };
 }
 
+/**
+ * A block with those members of a model's block or item that an event has no field for. It comes before the block that
+ * it belongs to. That the model made a call itself is not among them.
+ */
+export function beside(provider: string, item: object, ...names: string[]): BlockInit[] {
+  const kept = names.flatMap((name) => {
+    const value = (item as Record<string, unknown>)[name];
+    return value && (value as { type?: unknown }).type !== "direct" ? [[name, value]] : [];
+  });
+  return kept.length > 0 ? [providerBlock(provider, Object.fromEntries(kept) as object)] : [];
+}
+
 /** An image, a sound or a document: its bytes, or its URL. */
 export function media(mimeType: string, source: Uint8Array | URL): BlockInit {
   if (!(source instanceof URL || source instanceof Uint8Array)) throw wrong("source", "a Uint8Array or a URL", source);

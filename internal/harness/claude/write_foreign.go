@@ -11,6 +11,7 @@ import (
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/provider"
 )
 
 // acceptable matches the ids of calls that the API accepts.
@@ -65,6 +66,10 @@ func (s *sessionWriter) speakable(m *eventlog.Message) []eventlog.Block {
 		case eventlog.ProviderBlock:
 			if c.Provider != content.Anthropic {
 				s.lost["blocks of other providers"]++
+				continue
+			}
+			if _, ok := provider.Members(c); ok { // the harness makes all calls itself
+				s.lost["members of calls"]++
 				continue
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/provider"
 	"github.com/contextd/contextd/internal/quote"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/scrub"
@@ -122,6 +123,11 @@ func (out *writing) block(role string, b *reduce.Block) {
 		}
 		fmt.Fprintf(out, format, args...)
 		out.WriteByte('\n')
+	}
+	if p, ok := b.Block.(eventlog.ProviderBlock); ok {
+		if _, members := provider.Members(p); members {
+			return // they say nothing to a reader
+		}
 	}
 	switch v := b.Block.(type) {
 	case eventlog.Text:

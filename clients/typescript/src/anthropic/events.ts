@@ -1,5 +1,5 @@
 import type { ContentBlock, Message } from "@anthropic-ai/sdk/resources/messages";
-import { answered, type BlockInit, checkResponse, type EventInit, providerBlock, text, toolCall } from "../events.js";
+import { answered, type BlockInit, beside, checkResponse, type EventInit, providerBlock, text, toolCall } from "../events.js";
 import type { ModelCall } from "../session.js";
 
 const api = "Anthropic's Messages";
@@ -24,7 +24,7 @@ function block(b: ContentBlock): BlockInit[] {
     case "redacted_thinking":
       return [{ kind: { case: "thinking", value: { redactedData: new TextEncoder().encode(b.data) } } }];
     case "tool_use":
-      return [toolCall(b.id, b.name, (b.input ?? {}) as object)];
+      return [...beside("anthropic", b, "caller", "toolset_name"), toolCall(b.id, b.name, (b.input ?? {}) as object)];
     default:
       return [providerBlock("anthropic", b)];
   }

@@ -4,7 +4,7 @@ import type {
   ResponseOutputMessage,
   ResponseReasoningItem,
 } from "openai/resources/responses/responses";
-import { answered, type BlockInit, checkResponse, type EventInit, providerBlock, text, toolCall } from "../events.js";
+import { answered, type BlockInit, beside, checkResponse, type EventInit, providerBlock, text, toolCall } from "../events.js";
 import type { ModelCall } from "../session.js";
 
 const api = "OpenAI's Responses";
@@ -25,9 +25,9 @@ function item(i: ResponseOutputItem): BlockInit[] {
     case "reasoning":
       return reasoning(i);
     case "function_call":
-      return [toolCall(i.call_id, i.name, i.arguments ?? "")];
+      return [...besideCall(i), toolCall(i.call_id, i.name, i.arguments ?? "")];
     case "custom_tool_call":
-      return [toolCall(i.call_id, i.name, { input: i.input })];
+      return [...besideCall(i), toolCall(i.call_id, i.name, { input: i.input })];
     case "local_shell_call":
       return [toolCall(i.call_id, "local_shell", i.action)];
     case "apply_patch_call":
@@ -42,12 +42,17 @@ function item(i: ResponseOutputItem): BlockInit[] {
   }
 }
 
+function besideCall(call: object): BlockInit[] {
+  return beside("openai", call, "namespace", "caller", "async");
+}
+
 function said(m: ResponseOutputMessage): BlockInit[] {
+  const phase = beside("openai", m, "phase");
   return m.content.flatMap((part) => {
-    if (part.type === "refusal") return [providerBlock("openai", { type: part.type, refusal: part.refusal })];
+    if (part.type === "refusal") return [...phase, providerBlock("openai", { type: part.type, refusal: part.refusal })];
     const { type, text: words, annotations } = part;
-    if (annotations?.length) return [providerBlock("openai", { type, text: words, annotations })];
-    return words === "" ? [] : [text(words)];
+    if (annotations?.length) return [...phase, providerBlock("openai", { type, text: words, annotations })];
+    return words === "" ? [] : [...phase, text(words)];
   });
 }
 

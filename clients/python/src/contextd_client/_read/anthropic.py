@@ -7,6 +7,7 @@ import binascii
 
 from contextd_client import events
 from contextd_client._rawjson import Raw
+from contextd_client._read._beside import beside
 from contextd_client.v1.event_pb2 import Block, Event, Role, Thinking
 
 PROVIDER = "anthropic"
@@ -37,8 +38,14 @@ def content(raw: Raw) -> list[Block]:
     """The blocks of a content: a string or a list."""
     if not raw.is_list:
         return [events.text(raw.text())] if raw.text() else []
-    found = [_block(item) for item in raw.elements()]
+    found = [b for item in raw.elements() for b in (*_beside(item), _block(item))]
     return [b for b in found if not (b.HasField("text") and not b.text.text)]
+
+
+def _beside(raw: Raw) -> list[Block]:
+    if raw.string("type") != "tool_use":
+        return []
+    return beside(PROVIDER, raw, "caller", "toolset_name")
 
 
 def _block(raw: Raw) -> Block:

@@ -14,7 +14,19 @@ _NAMES = {Role.ROLE_SYSTEM: "system", Role.ROLE_USER: "user", Role.ROLE_ASSISTAN
 
 def item(message: Message) -> dict[str, Any]:
     """The item of a message that was made from a single item."""
-    (*_, last) = message.blocks
+    beside: dict[str, Any] = {}
+    blocks: list[Block] = []
+    for block in message.blocks:
+        own: dict[str, Any] = json.loads(block.provider.json) if block.HasField("provider") else {}
+        if own and "type" not in own and message.role == Role.ROLE_ASSISTANT:
+            beside = own
+        else:
+            blocks.append(block)
+    return {**_item(message.role, blocks), **beside}
+
+
+def _item(role: Role, blocks: list[Block]) -> dict[str, Any]:
+    last = blocks[-1]
     if last.HasField("tool_call"):
         call = last.tool_call
         arguments = call.arguments_json.decode()
@@ -28,15 +40,15 @@ def item(message: Message) -> dict[str, Any]:
         return _result(last.tool_result)
     if last.HasField("thinking"):
         return _reasoning(last.thinking)
-    if last.HasField("provider") and message.role == Role.ROLE_ASSISTANT:
+    if last.HasField("provider") and role == Role.ROLE_ASSISTANT:
         own: dict[str, Any] = json.loads(last.provider.json)
         if own.get("type") not in ("output_text", "refusal"):
             return own
-    kind = "output_text" if message.role == Role.ROLE_ASSISTANT else "input_text"
-    content: Any = [_part(b, kind) for b in message.blocks]
+    kind = "output_text" if role == Role.ROLE_ASSISTANT else "input_text"
+    content: Any = [_part(b, kind) for b in blocks]
     if len(content) == 1 and content[0].get("type") == kind and "annotations" not in content[0]:
         content = content[0]["text"]
-    return {"role": _NAMES[message.role], "content": content}
+    return {"role": _NAMES[role], "content": content}
 
 
 def _result(result: ToolResult) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from contextd_client import _rawjson as rawjson
 from contextd_client import events
 from contextd_client._rawjson import Raw
 from contextd_client._read import openai_part
+from contextd_client._read._beside import beside
 from contextd_client.v1.event_pb2 import Block, Event, Thinking
 
 # The items with calls of OpenAI's tools that the runtime runs: the tool's name, and the members of
@@ -65,13 +66,14 @@ def output(raw: Raw) -> list[Block]:
     """The blocks of an item that the model wrote."""
     kind = raw.string("type")
     if kind in ("", "message"):
-        return openai_part.content(raw.get("content"))
-    if kind == "function_call":
+        phase = beside(openai_part.PROVIDER, raw, "phase")
+        return [b for said in openai_part.content(raw.get("content")) for b in (*phase, said)]
+    if kind in ("function_call", "custom_tool_call"):
         arguments = raw.string("arguments").encode()
-        return [events.tool_call(raw.string("call_id"), raw.string("name"), arguments)]
-    if kind == "custom_tool_call":
-        arguments = rawjson.dumps({"input": raw.string("input")}).encode()
-        return [events.tool_call(raw.string("call_id"), raw.string("name"), arguments)]
+        if kind == "custom_tool_call":
+            arguments = rawjson.dumps({"input": raw.string("input")}).encode()
+        call = events.tool_call(raw.string("call_id"), raw.string("name"), arguments)
+        return [*beside(openai_part.PROVIDER, raw, "namespace", "caller", "async"), call]
     if kind == "reasoning":
         thinking = _reasoning(raw)
         return [] if thinking is None else [Block(thinking=thinking)]
