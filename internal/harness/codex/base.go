@@ -8,6 +8,7 @@ import (
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/provider"
 )
 
 // envelope has the fields that records take from a session's labels. Envelopes that are stored are
@@ -66,8 +67,11 @@ func (e *envelope) meta(event *eventlog.Event, instructions string, more ...any)
 	return e.record(event.Time, "session_meta", transcript.With(v, more...))
 }
 
-// itemOf makes an item of the blocks. Only those of a message may be several.
+// itemOf makes an item of the blocks. Only those of a message may be several, which have one phase.
 func itemOf(role eventlog.Role, blocks []eventlog.Block, kind string) jsontext.Value {
+	if parts, phase := phaseOf(blocks); phase != nil && len(parts) > 0 {
+		return transcript.With(itemOf(role, parts, kind), "phase", phase)
+	}
 	switch b := blocks[0].(type) {
 	case eventlog.Thinking:
 		return reasoningOf(b)
@@ -91,6 +95,20 @@ func itemOf(role eventlog.Role, blocks []eventlog.Block, kind string) jsontext.V
 		name = "developer"
 	}
 	return transcript.Object("type", "message", "role", name, "content", partsOf(blocks, part))
+}
+
+// phaseOf returns the blocks without their phase, and the phase; nil if they have none.
+func phaseOf(blocks []eventlog.Block) (parts []eventlog.Block, phase jsontext.Value) {
+	for _, b := range blocks {
+		if p, ok := b.(eventlog.ProviderBlock); ok && p.Provider == content.OpenAI {
+			if members, ok := provider.Members(p); ok && members["phase"] != nil {
+				phase = jsontext.Value(members["phase"])
+				continue
+			}
+		}
+		parts = append(parts, b)
+	}
+	return parts, phase
 }
 
 func reasoningOf(t eventlog.Thinking) jsontext.Value {

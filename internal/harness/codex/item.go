@@ -159,6 +159,18 @@ func (r *reader) note(it *item, id string) {
 	}
 }
 
+// inPhase returns the parts of a message, each after the phase that the model gave the message.
+func inPhase(phase string, parts []eventlog.Block) []eventlog.Block {
+	if phase == "" {
+		return parts
+	}
+	var out []eventlog.Block
+	for _, b := range parts {
+		out = append(out, eventlog.ProviderBlock{Provider: content.OpenAI, JSON: string(transcript.Object("phase", phase))}, b)
+	}
+	return out
+}
+
 func (r *reader) message(entry transcript.Entry, it *item) error {
 	blocks, err := content.ChatBlocks(it.Content)
 	if err != nil {
@@ -168,7 +180,7 @@ func (r *reader) message(entry transcript.Entry, it *item) error {
 	entry.Body = m
 	switch it.Role {
 	case "assistant":
-		m.Role, m.Model, m.GroupID = eventlog.RoleAssistant, r.model, r.group(entry)
+		m.Role, m.Model, m.GroupID, m.Blocks = eventlog.RoleAssistant, r.model, r.group(entry), inPhase(it.Phase, blocks)
 		r.heard.clear()
 		r.note(it, r.append(entry))
 		return nil

@@ -49,6 +49,7 @@ type item struct {
 	EncryptedContent string                         `json:"encrypted_content"`
 	Name             string                         `json:"name"`
 	Namespace        string                         `json:"namespace"`
+	Phase            string                         `json:"phase"`
 	Arguments        jsontext.Value                 `json:"arguments"` // a string with JSON; for tool_search_call JSON itself
 	Input            string                         `json:"input"`
 	Action           jsontext.Value                 `json:"action"`

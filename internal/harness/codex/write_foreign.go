@@ -72,7 +72,7 @@ func (w *writer) itemsOf(m *eventlog.Message) []foreignItem {
 	var items []foreignItem
 	var said []eventlog.Block
 	say := func() {
-		if len(said) > 0 {
+		if parts, _ := phaseOf(said); len(parts) > 0 {
 			items = append(items, foreignItem{payload: itemOf(m.Role, said, ""), blocks: said})
 		}
 		said = nil
@@ -94,6 +94,11 @@ func (w *writer) itemsOf(m *eventlog.Message) []foreignItem {
 		case eventlog.ToolResult:
 			item = w.resultOf(b)
 		case eventlog.ProviderBlock:
+			if _, phase := phaseOf([]eventlog.Block{b}); phase != nil {
+				say()
+				said = append(said, b)
+				continue
+			}
 			if b.Provider != content.OpenAI || !strings.Contains(b.JSON, `"web_search_call"`) {
 				w.lost["blocks of other providers"]++
 				continue
