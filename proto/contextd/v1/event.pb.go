@@ -904,7 +904,10 @@ func (x *Media) GetTokens() uint32 {
 }
 
 // A provider's own block (a server tool's result, a citation), which contextd keeps
-// unchanged and renders for that provider only.
+// unchanged and renders for that provider only. In an assistant message, an object of anthropic or
+// openai of at most 4096 bytes without a type is no block: it holds members of the block after it,
+// such as {"phase":"commentary"} of a text or {"namespace":"weather"} of a call. docs/format.md
+// lists those that are rendered, in that block's object; others are stored, never rendered.
 type ProviderBlock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The provider: anthropic, openai, google and so on. 1 to 64 characters.
