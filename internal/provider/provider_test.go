@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"strings"
 	"testing"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -114,6 +115,29 @@ func TestMaker(t *testing.T) {
 		got := provider.Maker(c.model, c.blocks)
 		if provider.Of(got) != c.want || (got != "") != c.known {
 			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+}
+
+func TestMembers(t *testing.T) {
+	for _, test := range []struct {
+		by, json string
+		want     bool
+	}{
+		{"openai", `{"phase": "commentary"}`, true},
+		{"anthropic", `{"caller":{"type":"direct"}}`, true},
+		{"openai", `{"type":"refusal","refusal":"no"}`, false},
+		{"openai", `{"type":null,"phase":"commentary"}`, false},
+		{"openai", `{}`, false},
+		{"openai", `null`, false},
+		{"openai", `["phase"]`, false},
+		{"openai", `{"phase":`, false},
+		{"openai", `{"namespace":"` + strings.Repeat("n", 4<<10) + `"}`, false},
+		{"google", `{"thoughtSignature":"c2ln"}`, false}, // a seal
+		{"", `{"phase":"commentary"}`, false},
+	} {
+		if _, got := provider.Members(eventlog.ProviderBlock{Provider: test.by, JSON: test.json}); got != test.want {
+			t.Errorf("%s %.40s: %v", test.by, test.json, got)
 		}
 	}
 }
