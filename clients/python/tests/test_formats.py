@@ -142,10 +142,10 @@ BODIES: dict[str, Any] = {
     "openai_responses": b"""{"id":"resp_1","object":"response","created_at":1,"model":"gpt-5",
         "status":"completed","parallel_tool_calls":true,"tool_choice":"auto","tools":[],"output":[
         {"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"},
-        {"type":"message","id":"msg_1","role":"assistant","status":"completed",
+        {"type":"message","id":"msg_1","role":"assistant","status":"completed","phase":"commentary",
         "content":[{"type":"output_text","text":"I look.","annotations":[]}]},
         {"type":"function_call","id":"fc_1","call_id":"call_1","name":"f",
-        "arguments":"{\\"n\\": 1.0}","status":"completed"}],
+        "namespace":"files","arguments":"{\\"n\\": 1.0}","status":"completed"}],
         "usage":{"input_tokens":125,"input_tokens_details":{"cached_tokens":100,"cache_write_tokens":20},
         "output_tokens":7,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":132}}""",
     "gemini": b"""{"responseId":"r1","modelVersion":"gemini-3-pro","candidates":[{
@@ -194,7 +194,9 @@ def test_a_response_comes_back(
     elif format == "openai_responses":
         items = [json.loads(line) for line in shown[1:4]]
         assert items[0] == said.value["output"][0]
+        assert items[1]["phase"] == "commentary"
         assert items[2]["arguments"] == '{"n": 1.0}'
+        assert items[2]["namespace"] == "files"
     else:
         parts = json.loads(shown[1])["parts"]
         assert parts[-1]["thoughtSignature"] == "c2lnbg=="
