@@ -25,7 +25,7 @@ def item(message: Message) -> dict[str, Any]:
     return {**_item(message.role, blocks), **beside}
 
 
-def _item(role: Role, blocks: list[Block]) -> dict[str, Any]:
+def _item(role: Role.ValueType, blocks: list[Block]) -> dict[str, Any]:
     last = blocks[-1]
     if last.HasField("tool_call"):
         call = last.tool_call
