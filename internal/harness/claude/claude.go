@@ -34,7 +34,9 @@ func detect(p transcript.Probe) bool {
 		return false
 	case p.Has("type", "uuid", "sessionId"), p.Has("type", "uuid", "parentUuid"):
 		return true
-	case p.Is("type", "user", "assistant") && p.Has("type", "message.role", "uuid"):
+	case p.Is("type", "user", "assistant") && (p.Has("type", "message.role", "uuid") || p.Has("type", "message.role", "parent_tool_use_id")):
+		return true
+	case p.Has("[].type", "[].message.role", "[].uuid"), p.Has("[].type", "[].message.role", "[].parent_tool_use_id"):
 		return true
 	}
 	return p.Is("type", "file-history-snapshot", "summary", "queue-operation") && p.Has("type") &&
@@ -56,7 +58,7 @@ const syntheticModel = "<synthetic>"
 var known = map[string]bool{
 	"system": true, "attachment": true, "summary": true, "queue-operation": true, "last-prompt": true,
 	"custom-title": true, "ai-title": true, "mode": true, "permission-mode": true, "pr-link": true,
-	"agent-name": true, "agent-color": true, "agent-setting": true, "tag": true,
+	"agent-name": true, "agent-color": true, "agent-setting": true, "tag": true, "result": true, "rate_limit_event": true,
 }
 
 type reader struct {
@@ -113,7 +115,7 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	r.main.Label(transcript.LabelHarness, format)
 	r.chains.init(out)
 	r.parents.init()
-	err := transcript.ReadLines(in, out.Warn, r.record)
+	err := transcript.ReadRecords(in, out.Warn, r.record)
 	for _, session := range append([]*transcript.SessionBuilder{r.main}, r.chains.all...) {
 		r.flush(session)
 		r.of(session).queue.report(out.Warn)
@@ -133,6 +135,7 @@ func (r *reader) record(line transcript.Record) {
 		r.markBetween(r.main, n)
 		return
 	}
+	rec.translate()
 	entry.ID, entry.Time = cmp.Or(rec.UUID, transcript.PositionID(line)), transcript.ParseTime(rec.Timestamp)
 	if r.tooEarly(&rec, entry) {
 		return
@@ -173,6 +176,9 @@ func (r *reader) entry(rec *record, entry transcript.Entry) {
 
 // keep appends a record that is not conversation as a custom event, because the harness may need it again.
 func (r *reader) keep(to *transcript.SessionBuilder, rec *record, entry transcript.Entry) {
+	if rec.Subtype == "init" { // the only printed record with the directory
+		r.begin(to, rec)
+	}
 	kind := rec.Type
 	if rec.Subtype != "" {
 		kind += "." + rec.Subtype

@@ -3,6 +3,7 @@ package claude_test
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -245,6 +246,24 @@ func TestNothing(t *testing.T) {
 		var format *transcript.FormatError
 		if !errors.As(err, &format) || format.Harness != "claude" {
 			t.Errorf("%q gives %v", in, err)
+		}
+	}
+}
+
+// TestList reads the records of a file in a list, as programs keep what Claude Code printed.
+func TestList(t *testing.T) {
+	file, err := os.ReadFile("testdata/printed.in.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(file)), "\n")
+	for _, separator := range []string{",", ",\n"} {
+		list := "[" + strings.Join(lines, separator) + "]"
+		if !claude.Harness.Detect(transcript.NewProbe([]byte(list))) {
+			t.Error("a list of records is not recognised")
+		}
+		if diff := cmp.Diff(read(t, lines...).Sessions, read(t, list).Sessions); diff != "" {
+			t.Errorf("separated by %q (-lines +list):\n%s", separator, diff)
 		}
 	}
 }

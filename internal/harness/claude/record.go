@@ -1,6 +1,8 @@
 package claude
 
 import (
+	"cmp"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/transcript"
@@ -38,6 +40,25 @@ type record struct {
 	Operation    word           `json:"operation"` // of queue-operation, as what follows
 	Reason       word           `json:"reason"`
 	Content      jsontext.Value `json:"content"`
+	printed
+}
+
+// printed has the members whose names differ in records that Claude Code prints, with --output-format or to its SDK.
+type printed struct {
+	SessionID word `json:"session_id"`
+	// Caller is the call that began the subagent of which the record is.
+	Caller      word                   `json:"parent_tool_use_id"`
+	IsSynthetic transcript.Maybe[bool] `json:"isSynthetic"`
+}
+
+// translate sets the members of transcripts from those of printed records.
+func (rec *record) translate() {
+	p := rec.printed
+	rec.SessionID = cmp.Or(rec.SessionID, string(p.SessionID))
+	rec.IsMeta = rec.IsMeta || p.IsSynthetic.Value
+	if p.Caller != "" {
+		rec.IsSidechain, rec.AgentID = true, cmp.Or(rec.AgentID, string(p.Caller))
+	}
 }
 
 // word is a text. Records of other types use the same members for values of other types.
@@ -115,5 +136,6 @@ func (u usage) labels() map[string]string {
 var notKept = []transcript.NotKept{
 	{Entry: "progress", Reason: "what the terminal showed while hooks, commands and subagents ran; a subagent's messages in it are kept as its session"},
 	{Entry: "file-history-snapshot", Reason: "names copies of files next to the transcripts, for undoing edits"},
+	{Entry: "stream_event", Reason: "the pieces of a message that comes as a whole after them"},
 	{Entry: "*", Field: "toolUseResult", Reason: "repeats the result in another form, for the terminal; the model does not see it"},
 }

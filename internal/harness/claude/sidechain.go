@@ -64,6 +64,7 @@ func (c *sidechains) session(rec *record) *transcript.SessionBuilder {
 		s.Label(transcript.LabelHarness, format)
 		s.Label(labelSidechain, "true")
 		s.Label(labelAgent, rec.AgentID)
+		s.SetParentCall(string(rec.Caller))
 		c.byKey[key] = s
 		c.all = append(c.all, s)
 	}
