@@ -46,7 +46,7 @@ var Harness = transcript.Harness{
 // detect recognises a list of messages by their roles, or by the members that some programs write instead.
 func detect(p transcript.Probe) bool {
 	return p.Has("[].role", "[].content") || p.Has("[].role", "[].tool_calls") ||
-		oneOf(p.Records) || slices.ContainsFunc(p.Records, withoutRoles) ||
+		oneOf(p.Records) || foldedIn(p) || slices.ContainsFunc(p.Records, withoutRoles) ||
 		p.Has("messages[].role") || p.Has("traj[].role") || p.Has("history[].role") ||
 		p.Has(inGoose+"[].role", inGoose+"[].content") || slices.ContainsFunc(p.Records, wrapsMessages) ||
 		p.Has("[].messages[].role") || p.Has("[].traj[].role") || p.Has("[].history[].role") ||

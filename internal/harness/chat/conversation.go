@@ -47,11 +47,24 @@ type conversation struct {
 	kimi  bool                     // Kimi CLI wrote the file
 	given map[string]bool          // the calls whose results Continue wrote beside them
 	hid   bool                     // Goose hid a reply from the model
+	// instructions are the newest system prompt of Pydantic AI.
+	instructions string
 }
 
+// add appends an element of the list.
 func (c *conversation) add(raw jsontext.Value, line int) {
 	c.count++
-	entry := transcript.Entry{Line: line, ID: "msg-" + strconv.Itoa(c.count), Native: raw}
+	for i, one := range c.unfold(raw) {
+		entry := transcript.Entry{Line: line, ID: "msg-" + strconv.Itoa(c.count), Native: raw}
+		if i > 0 {
+			entry.ID += "/" + strconv.Itoa(i+1)
+		}
+		c.one(entry, one)
+	}
+}
+
+// one appends a message.
+func (c *conversation) one(entry transcript.Entry, raw jsontext.Value) {
 	var m message
 	if err := transcript.Decode(raw, &m); err != nil {
 		c.session.Unreadable(entry, err)

@@ -50,8 +50,9 @@ type message struct {
 	partFailed bool
 
 	Timestamp jsontext.Value `json:"timestamp"`
-	TS        jsontext.Value `json:"ts"`      // Roo Code
-	Created   jsontext.Value `json:"created"` // Goose
+	TS        jsontext.Value `json:"ts"`        // Roo Code
+	Created   jsontext.Value `json:"created"`   // Goose
+	UICreated jsontext.Value `json:"createdAt"` // AI SDK
 	ModelInfo transcript.Maybe[struct {
 		ModelID transcript.Word `json:"modelId"`
 		ID      transcript.Word `json:"id"` // in newer versions
@@ -214,6 +215,9 @@ func (m *message) time() time.Time {
 	}
 	if t.IsZero() {
 		t = parseTime(m.CreatedAt)
+	}
+	if t.IsZero() {
+		t = parseTime(m.UICreated)
 	}
 	if t.IsZero() && m.Extra != nil {
 		t = parseTime(m.Extra.Timestamp)

@@ -21,7 +21,7 @@ const beginning = 64 << 10
 
 // detect recognises a session by its first members, and messages that are in a file without one.
 func detect(p transcript.Probe) bool {
-	return p.Has("messages[].info.role") || p.Has("messages[].parts[].type") ||
+	return p.Has("messages[].info.role") || p.Has("messages[].parts[].type") && !p.Has("messages[].role") ||
 		p.Has("info.id", "info.projectID") || p.Has("info.id", "info.directory") ||
 		p.Has("info.role", "info.sessionID") || p.Has("[].info.role", "[].info.sessionID") ||
 		strings.HasPrefix(p.Line, preamble)
