@@ -29,10 +29,15 @@ const (
 	inOutput   = "output"        // OpenAI's items, after the others
 	inClient   = "clientHistory" // Gemini CLI's checkpoints, beside a history for the user's eyes
 	inGoose    = "conversation"  // Goose
+	inShared   = "conversations" // data sets in the form of ShareGPT
 )
 
 // nested are members that list objects which hold messages themselves.
 var nested = []string{"samples", "simulations"} // Inspect, tau2-bench
+
+// states are members that hold a state of LangGraph, of which the messages are a part: as its server gives the state of
+// a thread, and as LangSmith exports a run.
+var states = []string{"values", "outputs"}
 
 // trajectory is the member in which SWE-agent repeats its history. Each element is a step with the whole
 // prompt, so that the member is too large to be read as one value.
@@ -46,7 +51,7 @@ var Harness = transcript.Harness{
 // detect recognises a list of messages by their roles, or by the members that some programs write instead.
 func detect(p transcript.Probe) bool {
 	return p.Has("[].role", "[].content") || p.Has("[].role", "[].tool_calls") ||
-		oneOf(p.Records) || foldedIn(p) || slices.ContainsFunc(p.Records, withoutRoles) ||
+		oneOf(p.Records) || foldedIn(p) || sharedIn(p) || slices.ContainsFunc(p.Records, withoutRoles) ||
 		p.Has("messages[].role") || p.Has("traj[].role") || p.Has("history[].role") ||
 		p.Has(inGoose+"[].role", inGoose+"[].content") || slices.ContainsFunc(p.Records, wrapsMessages) ||
 		p.Has("[].messages[].role") || p.Has("[].traj[].role") || p.Has("[].history[].role") ||
@@ -71,7 +76,7 @@ func withoutRoles(record map[string]string) bool {
 			return true
 		}
 	}
-	for _, at := range []string{"[].", inMessages + "[].", inInput + "[]."} {
+	for _, at := range []string{"[].", inMessages + "[].", inInput + "[].", "values." + inMessages + "[].", "outputs." + inMessages + "[]."} {
 		has := func(name string) bool { _, ok := record[at+name]; return ok }
 		kind := record[at+"type"]
 		said := has("content") || has("data.content") || has("kwargs.content")
@@ -155,6 +160,7 @@ func (r *reader) element(raw jsontext.Value, line int) {
 		Contents jsontext.Value `json:"contents"`
 		Input    jsontext.Value `json:"input"`
 		Goose    jsontext.Value `json:"conversation"`
+		Shared   jsontext.Value `json:"conversations"`
 		Parts    jsontext.Value `json:"parts"`
 		crush
 	}
@@ -164,7 +170,7 @@ func (r *reader) element(raw jsontext.Value, line int) {
 			return
 		}
 	}
-	if len(kind.Role) == 0 && (len(kind.Messages)+len(kind.Traj)+len(kind.History)+len(kind.Contents)+len(kind.Goose) > 0 || len(kind.Type) == 0 && len(kind.Input) > 0) {
+	if len(kind.Role) == 0 && (len(kind.Messages)+len(kind.Traj)+len(kind.History)+len(kind.Contents)+len(kind.Goose)+len(kind.Shared) > 0 || len(kind.Type) == 0 && len(kind.Input) > 0) {
 		inner := transcript.NewDocument(bytes.NewReader(raw), r.out.Warn).StartingAt(line)
 		_, err := inner.Open()
 		if err == nil {

@@ -40,12 +40,19 @@ func TestContainers(t *testing.T) {
 		{"history", `{"history":[` + hi + "," + ho + `]}`, 1},
 		{"list of objects", `[{"traj":[` + hi + "," + ho + `]},{"traj":[` + hi + "," + ho + `]}]`, 2},
 		{"lines of objects", `{"messages":[` + hi + "," + ho + `]}` + "\n" + `{"messages":[` + hi + "," + ho + `]}`, 2},
+		{"conversations", `[{"conversations":[` + hi + "," + ho + `]},{"conversations":[` + hi + "," + ho + `]}]`, 2},
+		{"conversations of ShareGPT", `{"id":"a","conversations":[{"from":"human","value":"hi"},{"from":"gpt","value":"ho"}]}`, 1},
+		{"state of LangGraph", `{"values":{"files":{},"messages":[` + hi + "," + ho + `]},"next":[]}`, 1},
+		{"run of LangSmith", `{"inputs":{"messages":[` + hi + `]},"outputs":{"messages":[{"type":"human","content":"hi"},{"type":"ai","content":"ho"}]}}`, 1},
 		{"cut off", "[" + hi + "," + ho + `,{"role":"user","con`, 1},
 		{"cut off in an object", `{"messages":[` + hi + "," + ho + `,`, 1},
 		{"spread over lines", "[\n" + hi + "\n,\n" + ho + "\n]", 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			if !chat.Harness.Detect(transcript.NewProbe([]byte(tt.in))) {
+				t.Error("not recognised")
+			}
 			tr := read(t, tt.in)
 			if len(tr.Sessions) != tt.sessions {
 				t.Fatalf("%d sessions", len(tr.Sessions))

@@ -64,6 +64,17 @@ func (c *container) member(doc *transcript.Document) error {
 	if err != nil {
 		return err
 	}
+	if slices.Contains(states, key) && c.in == "" {
+		var state struct {
+			Messages transcript.Maybe[[]jsontext.Value] `json:"messages"`
+		}
+		if transcript.Decode(raw, &state) == nil && len(state.Messages.Value) > 0 {
+			for _, m := range state.Messages.Value {
+				c.messages = append(c.messages, element{m, line})
+			}
+			return nil
+		}
+	}
 	c.field(key, element{raw, line})
 	return nil
 }
@@ -76,7 +87,7 @@ func (c *container) lists(key string, kind byte) bool {
 	switch key {
 	case inMessages, inTraj, inHistory, inGoose:
 		return c.in == "" || c.in == key
-	case inContents, inInput:
+	case inContents, inInput, inShared:
 		return c.in == "" && kind == '['
 	case inOutput:
 		return c.in == inInput && kind == '['

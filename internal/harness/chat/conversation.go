@@ -70,6 +70,7 @@ func (c *conversation) one(entry transcript.Entry, raw jsontext.Value) {
 		c.session.Unreadable(entry, err)
 		return
 	}
+	m.ofShared()
 	m.ofLangChain(raw)
 	m.unwrapped(raw)
 	m.translate()

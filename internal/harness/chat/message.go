@@ -69,6 +69,7 @@ type message struct {
 	crush
 	around
 	vibe
+	shared
 	// Goose is to whom Goose shows the message.
 	Goose     transcript.Maybe[shownTo] `json:"metadata"`
 	Signature transcript.Word           `json:"signature"`        // Continue, of a thinking

@@ -176,12 +176,14 @@ func (r *reader) entry(rec *record, entry transcript.Entry) {
 
 // keep appends a record that is not conversation as a custom event, because the harness may need it again.
 func (r *reader) keep(to *transcript.SessionBuilder, rec *record, entry transcript.Entry) {
-	if rec.Subtype == "init" { // the only printed record with the directory
-		r.begin(to, rec)
-	}
 	kind := rec.Type
 	if rec.Subtype != "" {
 		kind += "." + rec.Subtype
+	}
+	if rec.is {
+		r.begin(to, rec) // only the first record has the directory
+		to.Custom(entry, kind)
+		return
 	}
 	entry.Native = r.native(rec, entry.Native)
 	n := to.Len()
@@ -297,6 +299,9 @@ func (r *reader) filesChanged(blocks []eventlog.Block) (changed []string) {
 func (r *reader) append(session *transcript.SessionBuilder, rec *record, entry transcript.Entry) string {
 	if parent, ok := r.follows(rec, entry.Native); ok {
 		entry.Label(labelParent, transcript.Clean(parent))
+	}
+	if rec.is {
+		return session.Append(entry)
 	}
 	n := session.Len()
 	id := session.AppendRead(entry, func(event *eventlog.Event, m *eventlog.Message) jsontext.Value {

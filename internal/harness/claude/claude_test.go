@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/contextd/contextd/internal/harness/claude"
@@ -250,20 +252,32 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// TestList reads the records of a file in a list, as programs keep what Claude Code printed.
-func TestList(t *testing.T) {
-	file, err := os.ReadFile("testdata/printed.in.jsonl")
+// TestPrinted: what Claude Code prints is the same session in a list, one record a line or several a line, and from
+// records without ids.
+func TestPrinted(t *testing.T) {
+	file, err := os.ReadFile("testdata/printed.in.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(strings.TrimSpace(string(file)), "\n")
-	for _, separator := range []string{",", ",\n"} {
-		list := "[" + strings.Join(lines, separator) + "]"
-		if !claude.Harness.Detect(transcript.NewProbe([]byte(list))) {
-			t.Error("a list of records is not recognised")
+	var records []jsontext.Value
+	if err := transcript.Decode(file, &records); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, r := range records {
+		lines = append(lines, string(transcript.Compact(r)))
+	}
+	want := read(t, string(file))
+	for _, form := range []string{strings.Join(lines, "\n"), "[" + strings.Join(lines, ",") + "]"} {
+		if !claude.Harness.Detect(transcript.NewProbe([]byte(form))) {
+			t.Errorf("not recognised: %.100s", form)
 		}
-		if diff := cmp.Diff(read(t, lines...).Sessions, read(t, list).Sessions); diff != "" {
-			t.Errorf("separated by %q (-lines +list):\n%s", separator, diff)
+		if diff := cmp.Diff(want.Sessions, read(t, form).Sessions); diff != "" {
+			t.Errorf("%.100s (-want +got):\n%s", form, diff)
 		}
+	}
+	anonymous := regexp.MustCompile(`,"uuid":"[^"]*"`).ReplaceAllString(strings.Join(lines, "\n"), "")
+	if got := read(t, anonymous); !claude.Harness.Detect(transcript.NewProbe([]byte(anonymous))) || len(got.Sessions) != len(want.Sessions) {
+		t.Errorf("without ids there are %d sessions", len(got.Sessions))
 	}
 }

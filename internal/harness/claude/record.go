@@ -43,8 +43,10 @@ type record struct {
 	printed
 }
 
-// printed has the members whose names differ in records that Claude Code prints, with --output-format or to its SDK.
+// printed has the members whose names differ in records that Claude Code prints, with --output-format or to its SDK. No
+// envelope is kept of such a record: an export makes records of a transcript, from which the harness can resume.
 type printed struct {
+	is        bool
 	SessionID word `json:"session_id"`
 	// Caller is the call that began the subagent of which the record is.
 	Caller      word                   `json:"parent_tool_use_id"`
@@ -53,7 +55,8 @@ type printed struct {
 
 // translate sets the members of transcripts from those of printed records.
 func (rec *record) translate() {
-	p := rec.printed
+	p := &rec.printed
+	p.is = rec.SessionID == "" && p.SessionID != ""
 	rec.SessionID = cmp.Or(rec.SessionID, string(p.SessionID))
 	rec.IsMeta = rec.IsMeta || p.IsSynthetic.Value
 	if p.Caller != "" {
