@@ -49,6 +49,8 @@ type conversation struct {
 	hid   bool                     // Goose hid a reply from the model
 	// instructions are the newest system prompt of Pydantic AI.
 	instructions string
+	// thought is what Cursor printed of a thinking since the last reply.
+	thought string
 }
 
 // add appends an element of the list.
@@ -82,8 +84,12 @@ func (c *conversation) one(entry transcript.Entry, raw jsontext.Value) {
 	switch {
 	case side:
 	case m.begins():
-		c.session.Label(transcript.LabelSessionID, string(m.ID))
+		c.session.Label(transcript.LabelSessionID, string(cmp.Or(m.ID, m.SessionID)))
+		c.session.Label(transcript.LabelWorkingDirectory, string(m.Directory))
+		c.model = cmp.Or(c.model, m.Model)
 		c.session.Keep(entry, "session")
+	case m.ends():
+		c.session.Keep(entry, "end")
 	case m.aside():
 		c.session.Keep(entry, "aside")
 	case m.IsSummary || c.sumsGoose(&m):
@@ -165,6 +171,9 @@ func (c *conversation) plain(entry transcript.Entry, m *message, role eventlog.R
 	if role == eventlog.RoleUser && len(c.asked) == 0 {
 		answers = role
 		results, rest = reported(c.written, blocks)
+	}
+	if role == eventlog.RoleUser && ranFenced(c.written, blocks) {
+		entry.Label(transcript.LabelInjected, "true")
 	}
 	c.asked, c.written = nil, ""
 	if len(results) > 0 {
@@ -263,7 +272,7 @@ func (c *conversation) assistant(entry transcript.Entry, m *message) error {
 		}
 		blocks = append(blocks, call)
 	}
-	blocks = m.sealed(blocks)
+	blocks = c.reflects(m.sealed(blocks))
 	switch {
 	case len(calls) > 0:
 	case c.dialect == sweAgent && strings.TrimSpace(string(m.Action)) != "":

@@ -31,6 +31,8 @@ type message struct {
 	ContinueID   transcript.Word              `json:"toolCallId"`
 	ModelID      transcript.Word              `json:"model_id"`    // Grok
 	WorkingDir   transcript.Word              `json:"working_dir"` // Goose, of a session
+	Directory    transcript.Word              `json:"cwd"`         // Cursor, of a session
+	Subtype      transcript.Word              `json:"subtype"`     // Cursor
 	// Synthetic is why Grok wrote a message in the user's name.
 	Synthetic transcript.Word `json:"synthetic_reason"`
 
@@ -50,9 +52,10 @@ type message struct {
 	partFailed bool
 
 	Timestamp jsontext.Value `json:"timestamp"`
-	TS        jsontext.Value `json:"ts"`        // Roo Code
-	Created   jsontext.Value `json:"created"`   // Goose
-	UICreated jsontext.Value `json:"createdAt"` // AI SDK
+	Millis    jsontext.Value `json:"timestamp_ms"` // Cursor
+	TS        jsontext.Value `json:"ts"`           // Roo Code
+	Created   jsontext.Value `json:"created"`      // Goose
+	UICreated jsontext.Value `json:"createdAt"`    // AI SDK
 	ModelInfo transcript.Maybe[struct {
 		ModelID transcript.Word `json:"modelId"`
 		ID      transcript.Word `json:"id"` // in newer versions

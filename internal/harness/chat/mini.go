@@ -39,6 +39,13 @@ func fencedCall(blocks []eventlog.Block) ([]eventlog.Block, bool) {
 	return append(out, eventlog.ToolCall{Name: "bash", Arguments: transcript.Wrap("command", text.Text[at[2]:at[3]])}), true
 }
 
+// ranFenced reports whether a user message is what such a command printed, in a list that does not say of which agent it
+// is: the command stays text there.
+func ranFenced(reply string, blocks []eventlog.Block) bool {
+	text, _ := first(blocks)
+	return returnCode.MatchString(text) && fenced.MatchString(reply)
+}
+
 // failedText reports whether a result says by its text that a command failed.
 func failedText(blocks []eventlog.Block) bool {
 	text, _ := first(blocks)

@@ -25,9 +25,10 @@ type folded struct {
 	CreatedAt   jsontext.Value                     `json:"createdAt"`
 
 	pydanticMessage
+	printed
 }
 
-var marksOfFolded = [][]byte{[]byte(`"parts"`), []byte(`"toolInvocations"`)}
+var marksOfFolded = [][]byte{[]byte(`"parts"`), []byte(`"toolInvocations"`), []byte(`"tool_call"`), []byte(`"thinking"`)}
 
 // foldedIn recognises such messages: in a list, one a line, or in an object.
 func foldedIn(p transcript.Probe) bool {
@@ -51,6 +52,10 @@ func (c *conversation) unfold(raw jsontext.Value) []jsontext.Value {
 		all = c.pydantic(&m)
 	case m.Role == "user" || m.Role == "assistant" || m.Role == "system":
 		all = c.interfaceMessage(&m)
+	case m.Role == "":
+		if all, ok := c.printedLine(&m.printed); ok {
+			return all
+		}
 	}
 	if len(all) == 0 {
 		return []jsontext.Value{raw}

@@ -56,7 +56,7 @@ func (m *message) unwrapped(raw jsontext.Value) {
 	if transcript.Decode(raw, &outer) != nil || outer.Message.Value.Role == "" {
 		return
 	}
-	timestamp, beside := m.Timestamp, m.around
+	timestamp, beside := either(m.Timestamp, m.Millis), m.around
 	*m = outer.Message.Value
 	m.around, m.apart = beside, string(outer.Reasoning.Value.Text)
 	if len(m.Timestamp) == 0 {
@@ -68,9 +68,14 @@ func (m *message) unwrapped(raw jsontext.Value) {
 	m.ToolCallID = cmp.Or(m.ToolCallID, string(m.ContinueID))
 }
 
-// begins reports whether an element is what Droid and Goose write of a session before its messages.
+// begins reports whether an element is what Droid, Goose and Cursor write of a session before its messages.
 func (m *message) begins() bool {
-	return m.Role == "" && len(m.Content) == 0 && (m.Type == "session_start" || m.Type == "" && m.WorkingDir != "")
+	return m.Role == "" && len(m.Content) == 0 && (m.Type == "session_start" || m.Type == "" && m.WorkingDir != "" || m.Type == "system" && m.Subtype == "init")
+}
+
+// ends reports whether an element is what Cursor and Goose print of a session after its messages.
+func (m *message) ends() bool {
+	return m.Role == "" && len(m.Content) == 0 && (m.Type == "result" && m.Subtype != "" || m.Type == "complete")
 }
 
 // foreign are blocks of Goose's and Amp's that are Anthropic's with other names.

@@ -36,7 +36,7 @@ func detect(p transcript.Probe) bool {
 		return true
 	case p.Is("type", "user", "assistant") && (p.Has("type", "message.role", "uuid") || p.Has("type", "message.role", "parent_tool_use_id")):
 		return true
-	case p.Has("[].type", "[].message.role", "[].uuid"), p.Has("[].type", "[].message.role", "[].parent_tool_use_id"):
+	case p.Has("loglines[].type", "loglines[].message.role"), p.Has("[].type", "[].message.role", "[].uuid"), p.Has("[].type", "[].message.role", "[].parent_tool_use_id"):
 		return true
 	}
 	return p.Is("type", "file-history-snapshot", "summary", "queue-operation") && p.Has("type") &&
@@ -115,7 +115,7 @@ func read(in io.Reader) (transcript.Transcript, error) {
 	r.main.Label(transcript.LabelHarness, format)
 	r.chains.init(out)
 	r.parents.init()
-	err := transcript.ReadRecords(in, out.Warn, r.record)
+	err := transcript.ReadRecords(in, "loglines", out.Warn, r.record)
 	for _, session := range append([]*transcript.SessionBuilder{r.main}, r.chains.all...) {
 		r.flush(session)
 		r.of(session).queue.report(out.Warn)

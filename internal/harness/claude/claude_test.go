@@ -252,8 +252,8 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// TestPrinted: what Claude Code prints is the same session in a list, one record a line or several a line, and from
-// records without ids.
+// TestPrinted: what Claude Code prints is the same session in a list or an object, one record a line or several
+// a line, and from records without ids.
 func TestPrinted(t *testing.T) {
 	file, err := os.ReadFile("testdata/printed.in.json")
 	if err != nil {
@@ -268,7 +268,7 @@ func TestPrinted(t *testing.T) {
 		lines = append(lines, string(transcript.Compact(r)))
 	}
 	want := read(t, string(file))
-	for _, form := range []string{strings.Join(lines, "\n"), "[" + strings.Join(lines, ",") + "]"} {
+	for _, form := range []string{strings.Join(lines, "\n"), "[" + strings.Join(lines, ",") + "]", `{"loglines": [` + strings.Join(lines, ",") + "]}"} {
 		if !claude.Harness.Detect(transcript.NewProbe([]byte(form))) {
 			t.Errorf("not recognised: %.100s", form)
 		}

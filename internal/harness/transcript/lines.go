@@ -48,32 +48,41 @@ func ReadLines(r io.Reader, warn Warn, record func(Record)) error {
 	})
 }
 
-// ReadRecords is ReadLines for a file that may also be a list of the records, in which one may span several lines.
-func ReadRecords(r io.Reader, warn Warn, record func(Record)) error {
+// ReadRecords is ReadLines for a file that may also be a list of the records, or an object whose first member lists them
+// under the name. There a record may span several lines.
+func ReadRecords(r io.Reader, name string, warn Warn, record func(Record)) error {
 	in := Ahead(r, 4096)
 	start, err := in.Peek(4096)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read transcript: %w", err)
 	}
-	if start = bytes.TrimLeft(start, " \t\r\n"); len(start) == 0 || start[0] != '[' {
+	last := Record{}
+	element := func(value jsontext.Value, line int) {
+		index := 0
+		if line == last.Line {
+			index = last.Index + 1
+		}
+		last = Record{Line: line, Index: index, JSON: value}
+		record(last)
+	}
+	start = bytes.TrimLeft(start, blanks)
+	if object, ok := bytes.CutPrefix(start, []byte("{")); ok && bytes.HasPrefix(bytes.TrimLeft(object, blanks), []byte(Quote(name)+":")) {
+		return ReadObject(in, warn, name, func(string, jsontext.Value, int) {}, element)
+	}
+	if len(start) == 0 || start[0] != '[' {
 		return ReadLines(in, warn, record)
 	}
-	doc, last := NewDocument(in, warn), Record{}
+	doc := NewDocument(in, warn)
 	return doc.Each(func(kind byte) (bool, error) {
 		if kind != '[' {
 			warn(doc.Line(), "no list of records; not read")
 			return true, nil
 		}
-		return true, doc.Rest(func(value jsontext.Value, line int) {
-			index := 0
-			if line == last.Line {
-				index = last.Index + 1
-			}
-			last = Record{Line: line, Index: index, JSON: value}
-			record(last)
-		})
+		return true, doc.Rest(element)
 	})
 }
+
+const blanks = " \t\r\n"
 
 // ReadText calls line for every line of a text, without its newline. line returns the size in bytes, so far, of the
 // entry to which the line belongs. This size must not exceed the limit of a record.
