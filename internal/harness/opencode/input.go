@@ -19,11 +19,11 @@ const preamble = "Exporting session: "
 // beginning is how many bytes of a file are examined for its shape.
 const beginning = 64 << 10
 
-// detect recognises a session by its first members, and messages that are in a file without one.
+// detect recognises a session by its first members, and messages or their parts that are in a file without one.
 func detect(p transcript.Probe) bool {
 	return p.Has("messages[].info.role") || p.Has("messages[].parts[].type") && !p.Has("messages[].role") ||
 		p.Has("info.id", "info.projectID") || p.Has("info.id", "info.directory") ||
-		p.Has("info.role", "info.sessionID") || p.Has("[].info.role", "[].info.sessionID") ||
+		p.Has("info.role", "info.sessionID") || p.Has("sessionID", "part.messageID") || p.Has("[].info.role", "[].info.sessionID") ||
 		strings.HasPrefix(p.Line, preamble)
 }
 
@@ -56,6 +56,10 @@ func read(in io.Reader) (transcript.Transcript, error) {
 		})
 	case probe.Has("info.role"):
 		err = transcript.ReadLines(buffered, out.Warn, func(one transcript.Record) { r.alone(one.JSON, one.Line) })
+	case probe.Has("part.messageID"):
+		var m printed
+		err = transcript.ReadLines(buffered, out.Warn, func(one transcript.Record) { r.part(&m, one) })
+		m.end(r)
 	default:
 		doc := transcript.NewDocument(buffered, out.Warn).StartingAt(line)
 		err = doc.Settle(doc.Object("messages", r.field, r.message))
@@ -89,4 +93,45 @@ func (r *reader) alone(raw jsontext.Value, line int) {
 		r.session.Label(transcript.LabelWorkingDirectory, string(rec.Info.Path.Directory))
 	}
 	r.message(raw, line)
+}
+
+// printed is a reply as `opencode run --format json` prints it: its parts, each on a line.
+type printed struct {
+	id, session string
+	line        int
+	at          jsontext.Value
+	parts       []jsontext.Value
+}
+
+// part adds a part to the reply, which ends with the first part of another one.
+func (r *reader) part(m *printed, one transcript.Record) {
+	var rec struct {
+		Type      transcript.Word `json:"type"`
+		SessionID transcript.Word `json:"sessionID"`
+		Timestamp jsontext.Value  `json:"timestamp"`
+		Part      jsontext.Value  `json:"part"`
+	}
+	var part struct {
+		MessageID transcript.Word `json:"messageID"`
+	}
+	if transcript.Decode(one.JSON, &rec) != nil || transcript.Decode(rec.Part, &part) != nil || part.MessageID == "" {
+		r.out.Skip("line " + string(rec.Type)) // such as an error
+		return
+	}
+	if m.id != string(part.MessageID) {
+		m.end(r)
+		*m = printed{id: string(part.MessageID), session: string(rec.SessionID), line: one.Line, at: bytes.Clone(rec.Timestamp)}
+	}
+	m.parts = append(m.parts, bytes.Clone(rec.Part))
+}
+
+func (m *printed) end(r *reader) {
+	if m.id == "" {
+		return
+	}
+	info := transcript.Object("id", m.id, "sessionID", m.session, "role", "assistant")
+	if len(m.at) > 0 {
+		info = transcript.With(info, "time", transcript.Object("created", m.at))
+	}
+	r.alone(transcript.Object("info", info, "parts", transcript.List(m.parts...)), m.line)
 }

@@ -3,11 +3,16 @@ package opencode_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/contextd/contextd/internal/harness/opencode"
+	"github.com/contextd/contextd/internal/harness/transcript"
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // TestReadsTheSameMessages: messages give the same events in every form of a file, and warnings name the
@@ -85,4 +90,28 @@ func sessionOf(t *testing.T, messages []json.RawMessage) string {
 		}
 	}
 	return ""
+}
+
+// TestPrinted reads parts of two replies, as `opencode run --format json` prints them.
+func TestPrinted(t *testing.T) {
+	const file = `{"type":"step_start","timestamp":1772500000000,"sessionID":"ses_1","part":{"id":"prt_1","sessionID":"ses_1","messageID":"msg_1","type":"step-start"}}
+{"type":"tool_use","timestamp":1772500001000,"sessionID":"ses_1","part":{"id":"prt_2","sessionID":"ses_1","messageID":"msg_1","type":"tool","callID":"c1","tool":"bash","state":{"status":"completed","input":{"command":"ls"},"output":"a.go","metadata":{"exit":0},"time":{"start":1,"end":2}}}}
+{"type":"error","timestamp":1772500002000,"sessionID":"ses_1","error":{"name":"APIError"}}
+{"type":"text","timestamp":1772500003000,"sessionID":"ses_1","part":{"id":"prt_3","sessionID":"ses_1","messageID":"msg_2","type":"text","text":"Done."}}
+`
+	if !opencode.Harness.Detect(transcript.NewProbe([]byte(file))) {
+		t.Error("not recognised")
+	}
+	got, err := opencode.Harness.Read(strings.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, e := range got.Sessions[0].Events {
+		said = append(said, fmt.Sprint(e.ID, e.Body.(*eventlog.Message).Blocks))
+	}
+	want := []string{`msg_1[{c1 bash {"command":"ls"}}]`, "msg_1/result-1[{c1 bash [{a.go}] false}]", "msg_2[{Done.}]"}
+	if !slices.Equal(said, want) {
+		t.Errorf("%q instead of %q", said, want)
+	}
 }
