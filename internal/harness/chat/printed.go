@@ -11,7 +11,7 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
-// printed is a line that Cursor's agent prints with --output-format stream-json and that is no message.
+// printed is a line that is no message: of Cursor's agent with --output-format stream-json, or of `codex exec --json`.
 type printed struct {
 	Type     transcript.Word                          `json:"type"`
 	Subtype  transcript.Word                          `json:"subtype"`
@@ -19,6 +19,9 @@ type printed struct {
 	CallID   transcript.Word                          `json:"call_id"`
 	Text     transcript.Word                          `json:"text"` // of a thinking
 	ToolCall transcript.Maybe[map[string]printedCall] `json:"tool_call"`
+	// Of Codex.
+	ThreadID transcript.Word            `json:"thread_id"`
+	Item     transcript.Maybe[execItem] `json:"item"`
 }
 
 // printedCall is a call, under the name of its tool.
@@ -32,6 +35,9 @@ type printedCall struct {
 
 // printedLine returns the messages of such a line; none for a piece of a thinking, which goes into the next reply.
 func (c *conversation) printedLine(p *printed) (all []jsontext.Value, ok bool) {
+	if execLine(string(p.Type)) {
+		return c.execMessages(p), true
+	}
 	if p.Type == "thinking" && p.Subtype != "" {
 		c.thought += string(p.Text)
 		return nil, true

@@ -28,10 +28,13 @@ type folded struct {
 	printed
 }
 
-var marksOfFolded = [][]byte{[]byte(`"parts"`), []byte(`"toolInvocations"`), []byte(`"tool_call"`), []byte(`"thinking"`)}
+var marksOfFolded = [][]byte{[]byte(`"parts"`), []byte(`"toolInvocations"`), []byte(`"tool_call"`), []byte(`"thinking"`), []byte(`"thread.`), []byte(`"turn.`), []byte(`"item.`)}
 
 // foldedIn recognises such messages: in a list, one a line, or in an object.
 func foldedIn(p transcript.Probe) bool {
+	if p.Is("type", "item.completed", "item.started") && p.Has("type", "item.id", "item.type") || p.Is("type", "thread.started") && p.Has("type", "thread_id") {
+		return true
+	}
 	for _, at := range []string{"", "[].", inMessages + "[].", "[]." + inMessages + "[]."} {
 		if p.Has(at+"role", at+"parts[].type") || p.Has(at+"kind", at+"parts[].part_kind") {
 			return true

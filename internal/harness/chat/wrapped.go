@@ -17,7 +17,7 @@ func isMessage(record map[string]string) bool {
 	_, said := record["content"]
 	_, role := record["role"]
 	kind := record["type"]
-	return role || record["parts[].part_kind"] != "" || itemTypes[kind] || langChainRoles[kind] != "" || said && grokRoles[kind] != "" || wraps(record, "")
+	return role || execLine(kind) || record["parts[].part_kind"] != "" || itemTypes[kind] || langChainRoles[kind] != "" || said && grokRoles[kind] != "" || wraps(record, "")
 }
 
 // wraps reports whether what is at a path is no message, but holds one as its member "message".
