@@ -44,7 +44,7 @@ type record struct {
 }
 
 // printed has the members whose names differ in records that Claude Code prints, with --output-format or to its SDK. No
-// envelope is kept of such a record: an export makes records of a transcript, from which the harness can resume.
+// envelope is kept of such a message: an export makes a record of a transcript of it.
 type printed struct {
 	is        bool
 	SessionID word `json:"session_id"`
