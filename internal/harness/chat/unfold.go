@@ -28,7 +28,8 @@ type folded struct {
 	printed
 }
 
-var marksOfFolded = [][]byte{[]byte(`"parts"`), []byte(`"toolInvocations"`), []byte(`"tool_call"`), []byte(`"thinking"`), []byte(`"thread.`), []byte(`"turn.`), []byte(`"item.`)}
+// Only elements with one of these marks are decoded twice.
+var marksOfFolded = [][]byte{[]byte(`"parts"`), []byte(`"toolInvocations"`), []byte(`"subtype"`), []byte(`"thread.`), []byte(`"turn.`), []byte(`"item.`)}
 
 // foldedIn recognises such messages: in a list, one a line, or in an object.
 func foldedIn(p transcript.Probe) bool {
