@@ -43,6 +43,7 @@ func TestContainers(t *testing.T) {
 		{"conversations", `[{"conversations":[` + hi + "," + ho + `]},{"conversations":[` + hi + "," + ho + `]}]`, 2},
 		{"conversations of ShareGPT", `{"id":"a","conversations":[{"from":"human","value":"hi"},{"from":"gpt","value":"ho"}]}`, 1},
 		{"state of LangGraph", `{"values":{"files":{},"messages":[` + hi + "," + ho + `]},"next":[]}`, 1},
+		{"state of LangGraph, and messages", `{"values":{"messages":[` + hi + "," + ho + `]},"messages":[` + hi + `]}`, 1},
 		{"run of LangSmith", `{"inputs":{"messages":[` + hi + `]},"outputs":{"messages":[{"type":"human","content":"hi"},{"type":"ai","content":"ho"}]}}`, 1},
 		{"cut off", "[" + hi + "," + ho + `,{"role":"user","con`, 1},
 		{"cut off in an object", `{"messages":[` + hi + "," + ho + `,`, 1},

@@ -69,6 +69,7 @@ func (c *container) member(doc *transcript.Document) error {
 			Messages transcript.Maybe[[]jsontext.Value] `json:"messages"`
 		}
 		if transcript.Decode(raw, &state) == nil && len(state.Messages.Value) > 0 {
+			c.in = key
 			for _, m := range state.Messages.Value {
 				c.messages = append(c.messages, element{m, line})
 			}
