@@ -39,7 +39,7 @@ type CompactSessionRequest struct {
 	// The most tokens that the context may have afterwards. If it has more, the answer says by how
 	// many and why. 0 with a strategy, or with a summary from the caller: as few as these allow. 0
 	// otherwise: the share of the target that remains after one of the policy's cuts that pay; 0.2 by
-	// default, or collapse_to if the policy changes it.
+	// default, or collapse_to where a policy gives that.
 	TargetTokens uint64 `protobuf:"varint,4,opt,name=target_tokens,json=targetTokens,proto3" json:"target_tokens,omitempty"`
 	// mask, window or summarize. Empty: the cheapest that reaches target_tokens.
 	Strategy string `protobuf:"bytes,5,opt,name=strategy,proto3" json:"strategy,omitempty"`

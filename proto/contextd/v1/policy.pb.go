@@ -608,7 +608,8 @@ type Summarization struct {
 	// Size of the context, as a fraction, from which on a span is summarised ahead of need. 0: the
 	// default.
 	StartAt float64 `protobuf:"fixed64,3,opt,name=start_at,json=startAt,proto3" json:"start_at,omitempty"`
-	// Fraction that remains after a collapse. 0: the default.
+	// Fraction that remains after a collapse, whether the budget forces it or it pays. 0: the
+	// default, which differs between the two.
 	CollapseTo float64 `protobuf:"fixed64,4,opt,name=collapse_to,json=collapseTo,proto3" json:"collapse_to,omitempty"`
 	// Newest turns that are not summarised, and that are not dropped as long as the context fits with
 	// them. 0: the default.

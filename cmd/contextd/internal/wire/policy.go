@@ -159,7 +159,7 @@ func withOwn(turns uint32) uint32 {
 
 func collapse(s *contextdv1.Summarization, d reduce.Collapse) reduce.Collapse {
 	out := d
-	if to := s.GetCollapseTo(); to > 0 && to != d.To {
+	if to := s.GetCollapseTo(); to > 0 {
 		out.To, out.CutTo = to, 0
 	}
 	setIf(&out.KeepLastTurns, s.GetKeepLastTurns())

@@ -109,6 +109,10 @@ func TestOverlay(t *testing.T) {
 				c.To, c.CutTo, c.LedgerShare, c.StartAt = 0.25, 0, 0.05, 0 // not enabled
 			},
 		},
+		"the built-in depth of a collapse, given": {
+			&contextdv1.Policy{Summarization: &contextdv1.Summarization{Enabled: true, CollapseTo: d.Collapse.To}},
+			func(p *assemble.Policy) { p.Reduction.Collapse.CutTo = 0 },
+		},
 		"summaries": {
 			&contextdv1.Policy{Summarization: &contextdv1.Summarization{
 				Enabled: true, StartAt: 0.6, SummaryShare: 0.1, KeepLastTurns: 5, IndexShare: 0.2,
