@@ -2,6 +2,8 @@ package logcopy
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -21,7 +23,7 @@ type Options struct {
 
 // Report counts what is in the target and was compared with the source.
 type Report struct {
-	// Sessions is how many sessions the source has. Forks of these share events with their parent. An event or
+	// Sessions is how many sessions are the same in both. Forks of these share events with their parent. An event or
 	// artifact counts once for each session that shows it.
 	Sessions, Forks, Events, Artifacts uint64
 	// These are new in the target. An event that forks share counts once.
@@ -32,14 +34,17 @@ type Report struct {
 const page = 256
 
 // Copy copies all sessions. If it fails, the report says what was done until then. During a copy nobody else may
-// write to the source, or to sessions of the target with the same ids. The error is a *DifferentError if the target
-// has another session with one of the ids, and a *MeanwhileError if another writer wrote to the target.
+// write to the source, or to sessions of the target with the same ids. The error is a *PartError if only some sessions
+// could not be copied, and a *MeanwhileError if another writer wrote to the target.
 func Copy(ctx context.Context, from, to eventlog.Store, opts Options) (Report, error) {
 	if opts.Workers == 0 {
 		opts.Workers = 8
 	}
-	c := &copier{from: from, to: to, opts: opts}
+	c := &copier{from: from, to: to, opts: opts, failed: map[string]error{}}
 	err := explain(c.run(ctx))
+	if err == nil && len(c.failed) > 0 {
+		err = &PartError{c.failed}
+	}
 	return c.report, err
 }
 
@@ -48,7 +53,8 @@ type copier struct {
 	opts     Options
 
 	mu     sync.Mutex
-	report Report // guarded by mu
+	report Report           // guarded by mu
+	failed map[string]error // guarded by mu; by the session's id
 }
 
 func (c *copier) run(ctx context.Context) error {
@@ -68,13 +74,14 @@ func (c *copier) run(ctx context.Context) error {
 		}
 	}
 	err = c.eachSession(ctx, func(ctx context.Context, s eventlog.Session) error {
-		if s.ParentID != "" {
+		if s.ParentID != "" || c.hasFailed(s.ID) {
 			return nil
 		}
-		if err := c.root(ctx, s); err != nil || plan.parents[s.ID] {
-			return err
+		err := c.root(ctx, s)
+		if err == nil && !plan.parents[s.ID] {
+			err = c.artifacts(ctx, s)
 		}
-		return c.artifacts(ctx, s)
+		return c.leave(s.ID, err)
 	})
 	if err != nil {
 		return err
@@ -90,17 +97,49 @@ func (c *copier) run(ctx context.Context) error {
 	return c.together(ctx, family, c.artifacts)
 }
 
+// leave records that a session cannot be copied, if that is all that err says: others can be. It returns any other error.
+func (c *copier) leave(id string, err error) error {
+	named := id
+	switch e := err.(type) {
+	case *parentError:
+	case *DifferentError:
+		named = e.Session
+	default:
+		corrupt, ok := errors.AsType[*eventlog.CorruptError](err)
+		if !ok {
+			return err
+		}
+		named = corrupt.Session
+	}
+	if named != id {
+		err = fmt.Errorf("session %q: %w", id, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failed[id] = err
+	return nil
+}
+
+func (c *copier) hasFailed(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failed[id] != nil
+}
+
 // together reads the sessions with these ids again, and calls each for them, in parallel.
 func (c *copier) together(ctx context.Context, ids []string, each func(context.Context, eventlog.Session) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(c.opts.Workers)
 	for _, id := range ids {
+		if c.hasFailed(id) {
+			continue
+		}
 		group.Go(func() error {
 			s, err := c.from.Session(ctx, id)
-			if err != nil {
-				return err
+			if err == nil {
+				err = each(ctx, s)
 			}
-			return each(ctx, s)
+			return c.leave(id, err)
 		})
 	}
 	return group.Wait()

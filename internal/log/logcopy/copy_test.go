@@ -281,6 +281,9 @@ func TestRefused(t *testing.T) {
 			c.do(t, source, target)
 			before := show(t, target)
 			_, err := logcopy.Copy(t.Context(), source, target, logcopy.Options{})
+			if part, ok := errors.AsType[*logcopy.PartError](err); ok {
+				err = errors.Join(part.Unwrap()...)
+			}
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v", err)
 			}

@@ -3,6 +3,8 @@ package logcopy
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -15,6 +17,35 @@ type DifferentError struct {
 
 func (e *DifferentError) Error() string {
 	return fmt.Sprintf("session %q of the target is not a copy of the source's: %s", e.Session, e.What)
+}
+
+// PartError says that some sessions could not be copied, because their bytes are damaged or the target has others. All
+// other sessions were copied.
+type PartError struct {
+	failed map[string]error
+}
+
+func (e *PartError) Error() string {
+	if len(e.failed) == 1 {
+		return "1 session could not be copied"
+	}
+	return fmt.Sprintf("%d sessions could not be copied", len(e.failed))
+}
+
+// Unwrap returns an error for each session, which names it, sorted by their ids.
+func (e *PartError) Unwrap() []error {
+	var all []error
+	for _, id := range slices.Sorted(maps.Keys(e.failed)) {
+		all = append(all, e.failed[id])
+	}
+	return all
+}
+
+// parentError says that a fork was not copied because its parent was not.
+type parentError struct{ session, parent string }
+
+func (e *parentError) Error() string {
+	return fmt.Sprintf("session %q is a fork of %q, which could not be copied", e.session, e.parent)
 }
 
 // UnfinishedError says that the source is itself the target of an interrupted copy.

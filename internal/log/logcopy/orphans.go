@@ -27,18 +27,21 @@ func (c *copier) adopt(ctx context.Context, group []lineage) error {
 	var missing []eventlog.Session
 	for _, f := range group {
 		s, err := c.from.Session(ctx, f.id)
-		if err != nil {
-			return err
+		if err == nil {
+			err = c.verify(ctx, s)
 		}
-		switch _, err := c.to.Session(ctx, f.id); {
-		case err == nil:
-			// An earlier copy made it, perhaps in part, so all of it is compared.
-			if err := c.session(ctx, s, noneShared, nil); err != nil {
-				return err
+		if err == nil {
+			_, err = c.to.Session(ctx, f.id)
+			if errors.As(err, new(*eventlog.NotFoundError)) {
+				missing = append(missing, s)
+				continue
 			}
-		case errors.As(err, new(*eventlog.NotFoundError)):
-			missing = append(missing, s)
-		default:
+		}
+		if err == nil {
+			// An earlier copy made it, perhaps in part, so all of it is compared.
+			err = c.session(ctx, s, noneShared, nil)
+		}
+		if err := c.leave(f.id, err); err != nil {
 			return err
 		}
 	}
@@ -51,7 +54,9 @@ func (c *copier) adopt(ctx context.Context, group []lineage) error {
 			same, err := c.sameParent(ctx, s, longest)
 			switch {
 			case err != nil:
-				return err
+				if err := c.leave(s.ID, err); err != nil {
+					return err
+				}
 			case same:
 				siblings = append(siblings, s)
 			default:
@@ -93,11 +98,38 @@ func (c *copier) adoptSiblings(ctx context.Context, longest eventlog.Session, si
 		Labels: map[string]string{LabelTemporary: "true"},
 	})
 	if errors.As(err, new(*eventlog.ExistsError)) {
-		return &DifferentError{longest.ParentID, fmt.Sprintf("the source deleted it after it forked %q from it", longest.ID)}
+		return c.leaveAll(siblings, &DifferentError{longest.ParentID, fmt.Sprintf("the source deleted it after it forked %q from it", longest.ID)})
 	}
 	if err != nil {
 		return err
 	}
+	if err := c.sharedEvents(ctx, longest, parent); err != nil {
+		if err := c.leaveAll(siblings, err); err != nil {
+			return err
+		}
+		siblings = nil
+	}
+	for _, s := range siblings {
+		err := c.session(ctx, s, noneShared, func() (eventlog.Session, error) { return c.forkFrom(ctx, s) })
+		if err := c.leave(s.ID, err); err != nil {
+			return err
+		}
+	}
+	return c.to.DeleteSession(ctx, parent.ID, parent.Incarnation, nil)
+}
+
+// leaveAll leaves each of the sessions for the same reason.
+func (c *copier) leaveAll(sessions []eventlog.Session, err error) error {
+	for _, s := range sessions {
+		if err := c.leave(s.ID, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sharedEvents appends to the temporary parent the events that the longest fork shares with its parent.
+func (c *copier) sharedEvents(ctx context.Context, longest, parent eventlog.Session) error {
 	a := newAdder(c.to, parent, longest.UpdateTime)
 	if longest.ForkSeq > 0 {
 		for e, err := range c.from.Read(ctx, longest.ID, 1, longest.ForkSeq) {
@@ -113,10 +145,5 @@ func (c *copier) adoptSiblings(ctx context.Context, longest eventlog.Session, si
 		return err
 	}
 	c.count(func(r *Report) { r.NewEvents += uint64(longest.ForkSeq) })
-	for _, s := range siblings {
-		if err := c.session(ctx, s, noneShared, func() (eventlog.Session, error) { return c.forkFrom(ctx, s) }); err != nil {
-			return err
-		}
-	}
-	return c.to.DeleteSession(ctx, parent.ID, parent.Incarnation, nil)
+	return nil
 }

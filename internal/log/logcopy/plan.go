@@ -58,10 +58,12 @@ func (p *plan) family() (ids []string) {
 func (c *copier) plan(ctx context.Context) (*plan, error) {
 	p := &plan{parents: map[string]bool{}}
 	forks := map[string]lineage{}
+	damaged := map[string]eventlog.Incarnation{}
 	err := list(ctx, c.from, eventlog.SessionQuery{}, func(s eventlog.Session) error {
 		p.sessions++
 		if s.Damaged {
-			return &eventlog.CorruptError{Session: s.ID, What: "its log", Reason: "not all of it can be read: repair the store before it is copied"}
+			damaged[s.ID] = s.Incarnation
+			return c.leave(s.ID, &eventlog.CorruptError{Session: s.ID, What: "its log", Reason: "not all of it can be read: repair the store before it is copied"})
 		}
 		if _, temporary := s.Labels[LabelTemporary]; temporary {
 			return &UnfinishedError{s.ID}
@@ -78,9 +80,17 @@ func (c *copier) plan(ctx context.Context) (*plan, error) {
 	depths := map[string]int{}
 	// They are ordered by create time, so that a parent comes before its forks.
 	for _, f := range inOrder(forks) {
-		alive, err := c.hasParent(ctx, f)
+		alive, err := false, error(nil)
+		if made, ok := damaged[f.parent]; !ok {
+			alive, err = c.hasParent(ctx, f)
+		} else if made < f.made {
+			err = &parentError{f.id, f.parent}
+		}
 		if err != nil {
-			return nil, err
+			if err := c.leave(f.id, err); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		if !alive {
 			orphans[f.parent] = append(orphans[f.parent], f)

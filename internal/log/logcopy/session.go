@@ -16,8 +16,11 @@ func (c *copier) root(ctx context.Context, s eventlog.Session) error {
 	})
 }
 
-// fork copies a fork whose parent is in the target, without its artifacts.
+// fork copies a fork whose parent was copied, without its artifacts.
 func (c *copier) fork(ctx context.Context, s eventlog.Session) error {
+	if c.hasFailed(s.ParentID) {
+		return &parentError{s.ID, s.ParentID}
+	}
 	return c.session(ctx, s, c.sharedWithParent, func() (eventlog.Session, error) { return c.forkFrom(ctx, s) })
 }
 
@@ -59,12 +62,8 @@ func sameChain(ctx context.Context, store eventlog.Store, a, b string, at eventl
 
 // session makes a session unless the target has it, and copies and compares its events.
 func (c *copier) session(ctx context.Context, s eventlog.Session, shared sharing, create func() (eventlog.Session, error)) error {
-	// The target computes a new hash chain, which would hide a change of the source's events. So verify the source's
-	// chain first.
-	if v, ok := c.from.(verifier); ok {
-		if err := v.Verify(ctx, s.ID); err != nil {
-			return err
-		}
+	if err := c.verify(ctx, s); err != nil {
+		return err
 	}
 	target, err := c.to.Session(ctx, s.ID)
 	created := errors.As(err, new(*eventlog.NotFoundError))
@@ -106,9 +105,16 @@ func (c *copier) session(ctx context.Context, s eventlog.Session, shared sharing
 	return nil
 }
 
-// verifier is a store that can check its hash chain.
-type verifier interface {
-	Verify(ctx context.Context, id string) error
+// verify checks the hash chain of a session of the source, where that has one: the target computes a new one, which
+// would hide a change of the events.
+func (c *copier) verify(ctx context.Context, s eventlog.Session) error {
+	v, ok := c.from.(interface {
+		Verify(ctx context.Context, id string) error
+	})
+	if !ok {
+		return nil
+	}
+	return v.Verify(ctx, s.ID)
 }
 
 // different says how an existing session of the target, perhaps copied in part, differs; empty if it does not.

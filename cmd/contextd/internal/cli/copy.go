@@ -34,8 +34,10 @@ environment or --config. Keys of encrypted directories are from there, too: wher
 is one, a directory that is copied into is encrypted.
 
 The same command goes on where an earlier one ended, and adds what came since. It changes
-and removes nothing that the target has: a session that is there already with other content
-ends it. A target that was empty is not opened by anything else until all is copied. Of a source in a database, stop the daemons that write to it first.
+and removes nothing that the target has. A session that is there already with other content,
+or that is damaged in the source, is named and left out, with its forks; the others are copied.
+A target that was empty is not opened by anything else until all is copied. Of a source in
+a database, stop the daemons that write to it first.
 
 Clients that know a session's incarnation learn that it is another store's, and send
 again what they have; nothing is stored twice.`,
@@ -116,6 +118,12 @@ func (c *copying) run(cmd *cobra.Command) (err error) {
 	bar.close()
 	if copied, ok := target.(interface{ Copied(context.Context) error }); ok && err == nil {
 		err = copied.Copied(cmd.Context())
+	}
+	if part, ok := errors.AsType[*logcopy.PartError](err); ok {
+		for _, failed := range part.Unwrap() {
+			fmt.Fprintf(cmd.ErrOrStderr(), "failed: %v\n", failed)
+		}
+		return errors.Join(c.write(cmd, copyReport(done)), err)
 	}
 	if err != nil {
 		return fmt.Errorf("%s copied; the same command goes on from there: %w", counted(done.Sessions, "session"), err)
