@@ -24,7 +24,8 @@ func newAppend(c *client) *cobra.Command {
 		Short: "Append events, or messages of a provider's format, from stdin",
 		Long: `Append events from stdin, one JSON object per line: contextd.v1.Event in
 protobuf's JSON form, as "contextd log --json" writes it. seq and turn are
-ignored. Half a surrogate pair, and bytes that are not UTF-8, become U+FFFD.
+ignored. Half a surrogate pair, and bytes that are not UTF-8, become U+FFFD, but an
+event_id with these is refused.
 
 With --format they are messages as a provider's API has them: one after another, as
 "contextd assemble --format" writes them, or a list of them. Signed reasoning goes back only

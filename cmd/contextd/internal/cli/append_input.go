@@ -52,7 +52,7 @@ func (r *eventReader) next() (*contextdv1.Event, error) {
 // byteOrderMark is what some editors write before a text in UTF-8.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// eventOf parses an event. Invalid UTF-8 in its strings is replaced by U+FFFD.
+// eventOf parses an event. Invalid UTF-8 in its strings, except for its id, is replaced by U+FFFD.
 func eventOf(text []byte) (*contextdv1.Event, error) {
 	e := &contextdv1.Event{}
 	err := protojson.Unmarshal(text, e)
@@ -60,6 +60,9 @@ func eventOf(text []byte) (*contextdv1.Event, error) {
 		if valid, unreadable := jsontext.AppendFormat(nil, text, jsontext.AllowInvalidUTF8(true)); unreadable == nil {
 			text = valid
 			err = protojson.Unmarshal(text, e)
+		}
+		if err == nil && strings.Contains(e.GetEventId(), "\uFFFD") {
+			return nil, errors.New("event_id: must be valid Unicode: two ids that differ only in what is not would be one")
 		}
 	}
 	if err != nil {

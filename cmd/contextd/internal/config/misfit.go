@@ -3,11 +3,13 @@ package config
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -27,6 +29,16 @@ func Misfit(text []byte, of protoreflect.MessageDescriptor) error {
 		return misfitOf(members, of, "")
 	}
 	return nil
+}
+
+// halfSurrogate returns an error that names the first text of a JSON text with an escaped half of a surrogate pair.
+func halfSurrogate(text []byte) error {
+	_, err := jsontext.AppendFormat(nil, text, jsontext.AllowDuplicateNames(true))
+	wrong, ok := errors.AsType[*jsontext.SyntacticError](err)
+	if !ok {
+		return nil
+	}
+	return at(strings.Join(slices.Collect(wrong.JSONPointer.Tokens()), "."), "half of a surrogate pair is no text")
 }
 
 func misfitOf(members map[string]any, of protoreflect.MessageDescriptor, path string) error {

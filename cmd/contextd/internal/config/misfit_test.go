@@ -31,10 +31,28 @@ func TestMisfit(t *testing.T) {
 		`{tool_results: {by_tool: [bash]}}`:              `tool_results.by_tool: must be a map; it is a list`,
 		`{tool_results: {default: {turns: 2, last: 3}}}`: `tool_results.default: last and turns cannot be set together`,
 		`{tool_results: {by_tool: {1: {turns: 2}}}}`:     `keys of maps must be texts`,
+		`{"projection": {"roots": ["x", "a\ud800 b"]}}`:  `projection.roots.1: half of a surrogate pair is no text`,
+		`{"summarization": {"instructions": "\udc00"}}`:  `summarization.instructions: half of a surrogate pair is no text`,
+		`{"projection": {"scrub": 3, "reason": "😀"}}`:    `projection.scrub: must be true or false; it is 3`,
+		`{"name": "a", "name": "b"}`:                     `duplicate field "name"`,
 		`{window: ` + strings.Repeat("a", 99) + `}`:      `window: must be a map with the fields max_turns, max_tokens and strict_anchor; it is "` + strings.Repeat("a", 39) + "…",
 	} {
 		if err := config.ParseMessage(text, &contextdv1.Policy{}); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestParseMessage: a message is YAML or JSON; what only JSON can express is read, too.
+func TestParseMessage(t *testing.T) {
+	for _, text := range []string{
+		`{projection: {reason: "a 😀"}}`,
+		"projection:\n  reason: a 😀",
+		`{"projection": {"reason": "a \ud83d\ude00"}}`,
+	} {
+		p := &contextdv1.Policy{}
+		if err := config.ParseMessage(text, p); err != nil || p.GetProjection().GetReason() != "a 😀" {
+			t.Errorf("%s: %v, %v", text, p, err)
 		}
 	}
 }

@@ -28,6 +28,10 @@ func parseMessage(value map[string]any, m proto.Message) error {
 	if err != nil {
 		return errors.New("keys of maps must be texts")
 	}
+	return parseJSON(asJSON, m)
+}
+
+func parseJSON(asJSON []byte, m proto.Message) error {
 	if err := protojson.Unmarshal(asJSON, m); err != nil {
 		if misfit := Misfit(asJSON, m.ProtoReflect().Descriptor()); misfit != nil {
 			return misfit
@@ -227,7 +231,13 @@ func validPeers(peers []auth.Peer) error {
 func ParseMessage(text string, m proto.Message) error {
 	var value map[string]any
 	if err := unmarshal([]byte(text), &value); err != nil {
-		return err
+		if !json.Valid([]byte(text)) {
+			return err
+		}
+		if err := halfSurrogate([]byte(text)); err != nil {
+			return err
+		}
+		return parseJSON([]byte(text), m) // JSON has escapes that YAML has not
 	}
 	return parseMessage(value, m)
 }
