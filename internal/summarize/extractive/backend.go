@@ -17,8 +17,8 @@ var _ summarize.Rules = Backend{}
 // Rules implements summarize.Rules.
 func (Backend) Rules() {}
 
-// nothing is the summary of a span without a line worth quoting.
-const nothing = "(no lines to quote)"
+// nothing is the summary, which a model reads, of a span without a line worth quoting.
+const nothing = "Nothing that the assistant said is quoted here."
 
 // limitPart says that a third of the request's limit is used. A model also says what was done and why; quotations
 // need not repeat that.

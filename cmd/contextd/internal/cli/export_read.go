@@ -157,7 +157,10 @@ func readParts(blocks []*contextdv1.Block) []readPart {
 		case *contextdv1.Block_ToolCall:
 			out = append(out, readPart{label: "calls " + k.ToolCall.GetName(), text: string(k.ToolCall.GetArgumentsJson()), json: true})
 		case *contextdv1.Block_ToolResult:
-			label := "result of " + dash(k.ToolResult.GetToolName())
+			label := "result"
+			if name := k.ToolResult.GetToolName(); name != "" {
+				label += " of " + name
+			}
 			if k.ToolResult.GetIsError() {
 				label += ", failed"
 			}
@@ -183,7 +186,11 @@ func readParts(blocks []*contextdv1.Block) []readPart {
 var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 func mediaPart(m *contextdv1.Media) readPart {
-	out := readPart{label: fmt.Sprintf("media, %s, %s", dash(m.GetMimeType()), counted(len(m.GetData()), "byte")), text: m.GetUri()}
+	label := "media, "
+	if mime := m.GetMimeType(); mime != "" {
+		label += mime + ", "
+	}
+	out := readPart{label: label + counted(len(m.GetData()), "byte"), text: m.GetUri()}
 	if slices.Contains(pictures, m.GetMimeType()) {
 		out.image, out.mime = m.GetData(), m.GetMimeType()
 	}

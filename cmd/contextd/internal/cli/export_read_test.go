@@ -54,6 +54,22 @@ func TestCodeSpansAreOneLine(t *testing.T) {
 	}
 }
 
+// TestPartsWithoutNames: a part says what it is although its event does not name it.
+func TestPartsWithoutNames(t *testing.T) {
+	for _, c := range []struct {
+		block *contextdv1.Block
+		want  string
+	}{
+		{&contextdv1.Block{Kind: &contextdv1.Block_ToolResult{ToolResult: &contextdv1.ToolResult{}}}, "result, empty"},
+		{&contextdv1.Block{Kind: &contextdv1.Block_ToolResult{ToolResult: &contextdv1.ToolResult{ToolName: "ls"}}}, "result of ls, empty"},
+		{&contextdv1.Block{Kind: &contextdv1.Block_Media{Media: &contextdv1.Media{Uri: "x"}}}, "media, 0 bytes"},
+	} {
+		if got := readParts([]*contextdv1.Block{c.block})[0].label; got != c.want {
+			t.Errorf("%v: %q, want %q", c.block, got, c.want)
+		}
+	}
+}
+
 func textBlock(text string) *contextdv1.Block {
 	return &contextdv1.Block{Kind: &contextdv1.Block_Text{Text: &contextdv1.Text{Text: text}}}
 }
