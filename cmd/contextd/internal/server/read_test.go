@@ -129,6 +129,18 @@ func TestExportIsOfOneSession(t *testing.T) {
 	}
 }
 
+// TestRecallIsOfOneSession: an answer for a model has nothing of another session that gets the id while it is searched.
+func TestRecallIsOfOneSession(t *testing.T) {
+	for tool, arguments := range map[string]string{"search_log": `{"text":"new"}`, "recall": `{"pointer":"ctx:2.0"}`} {
+		a := serve(t, &replacing{Store: stores["memory"](t), before: "read", t: t})
+		a.append(t, "s", user("1"), user("2"))
+		answer, err := a.CallRecallTool(t.Context(), &contextdv1.CallRecallToolRequest{SessionId: "s", Name: tool, ArgumentsJson: []byte(arguments)})
+		if status.Code(err) != codes.NotFound {
+			t.Errorf("%s: %v, %v", tool, answer, err)
+		}
+	}
+}
+
 // TestReadChunks bounds messages, large events aside, and fills them.
 func TestReadChunks(t *testing.T) {
 	a := serve(t, stores["memory"](t))

@@ -53,6 +53,10 @@ func (s *Server) CallRecallTool(ctx context.Context, req *contextdv1.CallRecallT
 	if err != nil {
 		return nil, err
 	}
+	session, err := s.store.Session(ctx, req.GetSessionId())
+	if err != nil {
+		return nil, err
+	}
 	resolved, err := preview.Budget.Resolve(s.models)
 	if err != nil {
 		return nil, err
@@ -79,5 +83,11 @@ func (s *Server) CallRecallTool(ctx context.Context, req *contextdv1.CallRecallT
 		defer done()
 	}
 	result, err := of.Call(ctx, req.GetName(), string(req.GetArgumentsJson()))
-	return &contextdv1.CallRecallToolResponse{Text: result.Text, IsError: result.Failed}, err
+	if err == nil {
+		_, err = s.stillThere(ctx, session, wire.MarkToProto(session)) // a search reads the log in parts
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &contextdv1.CallRecallToolResponse{Text: result.Text, IsError: result.Failed}, nil
 }
