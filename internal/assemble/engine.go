@@ -92,6 +92,15 @@ func (e *Engine) Over(store Store, namespace string, journal *lifecycle.Journal)
 	return of.complete()
 }
 
+// Cached returns how many sessions this engine and those that share its memory keep between requests, and how many
+// bytes these take.
+func (e *Engine) Cached() (sessions, bytes int64) {
+	p := e.sessions.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return int64(p.recent.Len()), int64(p.bytes)
+}
+
 // checkPolicy refuses projection options that do not compile.
 func checkPolicy(p Policy) error {
 	_, err := p.Projection.Compile()

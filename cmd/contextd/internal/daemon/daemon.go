@@ -158,7 +158,7 @@ func Build(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.observe(opened); err != nil {
+	if err := d.observe(o.Config, opened); err != nil {
 		return nil, err
 	}
 	if o.Config.InspectListen != "" {
@@ -182,7 +182,7 @@ const policyShare = 3
 func (d *Daemon) buildBudgets(c config.Config) {
 	d.work = memory.NewBudget("work_memory", c.WorkMemory, busyWait)
 	d.policies = memory.NewBudget("work_memory", c.WorkMemory/policyShare, busyWait)
-	limit := cmp.Or(c.MaxAssemblies, uint64(runtime.GOMAXPROCS(0)))
+	limit := mostAssemblies(c)
 	d.processor = fair.NewTurns(fair.TurnsOptions{
 		Limit: limit, PerClient: cmp.Or(c.MaxClientAssemblies, 2*limit),
 		Setting: "max_assemblies", ClientSetting: "max_client_assemblies", Wait: busyWait, Clock: time.Now,
@@ -200,6 +200,10 @@ func (d *Daemon) buildBudgets(c config.Config) {
 	}
 }
 
+func mostAssemblies(c config.Config) uint64 {
+	return cmp.Or(c.MaxAssemblies, uint64(runtime.GOMAXPROCS(0)))
+}
+
 // budgets returns the memory budgets by their names in the metrics.
 func (d *Daemon) budgets() map[string]*memory.Budget {
 	return map[string]*memory.Budget{
@@ -208,11 +212,17 @@ func (d *Daemon) budgets() map[string]*memory.Budget {
 }
 
 // observe registers metrics of connections, memory and other resources that all tenants share.
-func (d *Daemon) observe(listeners []*transport.Listener) error {
+func (d *Daemon) observe(c config.Config, listeners []*transport.Listener) error {
 	budgets := d.budgets()
-	limits := map[string]func() int64{"max_calls": d.grpc.Calls, "max_assemblies": d.processor.Running}
+	limits := map[string]telemetry.Limit{
+		"max_calls":      {Max: c.MaxCalls, Used: d.grpc.Calls},
+		"max_assemblies": {Max: mostAssemblies(c), Used: d.processor.Running},
+		"cache_sessions": {Max: c.CacheSessions, Used: func() int64 { sessions, _ := d.engine.Cached(); return sessions }},
+		"cache_memory":   {Max: c.CacheMemory, Used: func() int64 { _, bytes := d.engine.Cached(); return bytes }},
+	}
 	if all := d.service.Quotas(); len(all) == 2 {
-		limits["max_store_sessions"], limits["max_store_bytes"] = all[1].Sessions, all[1].Bytes
+		limits["max_store_sessions"] = telemetry.Limit{Max: c.Limits.MaxStoreSessions, Used: all[1].Sessions}
+		limits["max_store_bytes"] = telemetry.Limit{Max: c.Limits.MaxStoreBytes, Used: all[1].Bytes}
 	}
 	return errors.Join(
 		d.telemetry.ObserveConnections(func() (c transport.ConnectionCounts) {

@@ -50,6 +50,11 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("metrics lack %s", want)
 		}
 	}
+	for _, want := range []string{`used\{.*setting="cache_sessions".*\} 1`, `max\{.*setting="cache_sessions".*\} 64`, `used\{.*setting="cache_memory".*\} [1-9]`, `max\{.*setting="cache_memory".*\} [1-9]`} {
+		if !regexp.MustCompile(`contextd_limit_` + want).MatchString(body) {
+			t.Errorf("metrics lack %s:\n%s", want, grep(body, "contextd_limit"))
+		}
+	}
 	page, err := os.ReadFile("../../../../docs/monitoring.md")
 	if err != nil {
 		t.Fatal(err)

@@ -177,20 +177,36 @@ func (t *Telemetry) ObserveMemory(budgets map[string]*memory.Budget) error {
 	return err
 }
 
-// ObserveLimits reports how much of each limit is used, by the limit's setting.
-func (t *Telemetry) ObserveLimits(used map[string]func() int64) error {
-	_, err := t.meter().Int64ObservableGauge("contextd.limit.used",
-		metric.WithDescription("What is taken of what a setting allows."),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
-			for setting, now := range used {
-				o.Observe(now(), metric.WithAttributes(attribute.String("setting", setting)))
-			}
-			return nil
-		}))
+// Limit is what a setting allows, and how much of that is used now.
+type Limit struct {
+	Max  uint64 // 0 is no limit
+	Used func() int64
+}
+
+// ObserveLimits reports limits by their settings.
+func (t *Telemetry) ObserveLimits(limits map[string]Limit) error {
+	m := t.meter()
+	used, err := m.Int64ObservableGauge("contextd.limit.used",
+		metric.WithDescription("How much is used of what a setting allows: calls, assemblies, sessions or bytes."))
 	if err != nil {
-		return fmt.Errorf("limit gauge: %w", err)
+		return fmt.Errorf("limit gauges: %w", err)
 	}
-	return nil
+	most, err := m.Int64ObservableGauge("contextd.limit.max",
+		metric.WithDescription("What a setting allows. There is no value where there is no limit."))
+	if err != nil {
+		return fmt.Errorf("limit gauges: %w", err)
+	}
+	_, err = m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		for setting, l := range limits {
+			of := metric.WithAttributes(attribute.String("setting", setting))
+			o.ObserveInt64(used, l.Used(), of)
+			if l.Max > 0 {
+				o.ObserveInt64(most, int64(min(l.Max, math.MaxInt64)), of)
+			}
+		}
+		return nil
+	}, used, most)
+	return err
 }
 
 // ObserveSessions reports how many sessions exist, and the size of their logs.
