@@ -163,7 +163,7 @@ func (s *Scheduler) Forget(sessionID string, of eventlog.Incarnation) {
 }
 
 // Close drops waiting jobs, cancels running ones, and returns when these have ended. Resume finds the jobs for which
-// a backend was asked, because their tasks are stored; the others are lost.
+// a backend was asked, because their tasks are stored; the next assembly of a session proposes the others again.
 func (s *Scheduler) Close() {
 	s.mu.Lock()
 	s.closed = true
