@@ -74,22 +74,22 @@ func (c *Config) bindAddresses(f *pflag.FlagSet) {
 	f.Var(yamlValue[[]auth.Peer]{&c.Auth.Peers, validPeers}, "unix-socket-peers", "processes that may use the unix socket, as a YAML list of uid, gid, tenant; empty for all that its mode admits")
 	f.StringVar(&c.MetricsListen, "metrics-listen", c.MetricsListen, "TCP `address` of /metrics for Prometheus and of the probes /livez and /readyz, over HTTP; empty for none")
 	f.StringVar(&c.InspectListen, "inspect-listen", c.InspectListen, "TCP `address` of the inspector, a page for browsers that shows sessions and changes nothing; empty for none")
-	f.BoolVar(&c.Pprof, "pprof", c.Pprof, "serve profiles, which hold content, at metrics_listen, which must be a loopback address")
+	f.BoolVar(&c.Pprof, "pprof", c.Pprof, "serve Go's profiles at metrics_listen, which must then be a loopback address; they contain parts of sessions")
 }
 
 // BindCallers adds the flags that say who may call over TCP.
 func (c *Config) BindCallers(f *pflag.FlagSet) {
-	f.StringVar(&c.Auth.TokenFile, "auth-tokens", c.Auth.TokenFile, "`file` with the bearer tokens that calls over TCP must bring one of; see docs/security.md")
-	f.StringVar(&c.Auth.JWT.Keys, "jwt-keys", c.Auth.JWT.Keys, "`file` or https URL with the JWK set of JSON Web Tokens that are taken for bearer tokens")
+	f.StringVar(&c.Auth.TokenFile, "auth-tokens", c.Auth.TokenFile, "`file` with bearer tokens; each call over TCP must bring one of them; see docs/security.md")
+	f.StringVar(&c.Auth.JWT.Keys, "jwt-keys", c.Auth.JWT.Keys, "`file` or https URL with the public keys, a JWK set, of JSON Web Tokens that calls may bring as bearer tokens")
 	f.StringVar(&c.Auth.JWT.Issuer, "jwt-issuer", c.Auth.JWT.Issuer, "`issuer` that JSON Web Tokens must be from")
 	f.StringVar(&c.Auth.JWT.Audience, "jwt-audience", c.Auth.JWT.Audience, "`audience` that JSON Web Tokens must be for")
 	f.StringVar(&c.Auth.JWT.TenantClaim, "jwt-tenant-claim", c.Auth.JWT.TenantClaim, "`claim` that names the tenant; empty for no tenants")
-	f.StringVar(&c.Auth.CertFile, "tls-cert", c.Auth.CertFile, "PEM `file` with the certificate of the API's TCP address, with which it speaks TLS 1.3")
+	f.StringVar(&c.Auth.CertFile, "tls-cert", c.Auth.CertFile, "PEM `file` with the certificate for TLS 1.3 at the API's TCP address")
 	f.StringVar(&c.Auth.KeyFile, "tls-key", c.Auth.KeyFile, "PEM `file` with the key of tls_cert")
-	f.StringVar(&c.Auth.ClientCAFile, "tls-client-ca", c.Auth.ClientCAFile, "PEM `file` with the authorities of clients' certificates, of which calls over TCP need one")
+	f.StringVar(&c.Auth.ClientCAFile, "tls-client-ca", c.Auth.ClientCAFile, "PEM `file` with certificate authorities; each call over TCP then needs a client's certificate of one of them")
 	f.Var(yamlValue[auth.ClientTenants]{&c.Auth.ClientTenants, auth.ClientTenants.Validate}, "tls-client-tenants", "tenants by the URIs and DNS names in clients' certificates, as a YAML map; empty for no tenants")
-	f.BoolVar(&c.WithoutAuthentication, "insecure-listen-without-authentication", c.WithoutAuthentication, "listen where others can reach the API although anybody may call it")
-	f.BoolVar(&c.WithoutEncryption, "insecure-listen-without-encryption", c.WithoutEncryption, "listen where others can reach the API although tokens and content can be read on the way")
+	f.BoolVar(&c.WithoutAuthentication, "insecure-listen-without-authentication", c.WithoutAuthentication, "allow an address that other machines can reach although no token or certificate is asked for")
+	f.BoolVar(&c.WithoutEncryption, "insecure-listen-without-encryption", c.WithoutEncryption, "allow an address that other machines can reach although the connection is not encrypted")
 }
 
 func (c *Config) bindStore(f *pflag.FlagSet) {
@@ -108,7 +108,7 @@ func (c *Config) bindDisk(f *pflag.FlagSet) {
 func (c *Config) bindPolicies(f *pflag.FlagSet) {
 	f.StringVar(&c.DefaultPolicy, "default-policy", c.DefaultPolicy, "`name` of the policy that applies where none is named")
 	f.Var(policiesValue{&c.Policies}, "policies", "named policies, as a YAML map from name to contextd.v1.Policy's fields")
-	f.StringVar(&c.Shadow, "shadow", c.Shadow, "`name` of a policy whose contexts are computed beside those in use, for metrics and records; empty for none; see docs/evaluating.md")
+	f.StringVar(&c.Shadow, "shadow", c.Shadow, "`name` of a second policy whose contexts are computed, counted and recorded, but not sent; empty for none; see docs/evaluating.md")
 	f.Var(budgetValue{&c.DefaultBudget}, "default-budget", "budget that applies where none is given, as a YAML map of contextd.v1.Budget's fields")
 	f.Var(modelsValue{&c.Models}, "models", "models to add or change, as a YAML list of name, provider, window, tokenizer, margin, prices")
 }
@@ -116,8 +116,8 @@ func (c *Config) bindPolicies(f *pflag.FlagSet) {
 func (c *Config) bindSummaries(f *pflag.FlagSet) {
 	f.StringVar(&c.DefaultSummarizer, "default-summarizer", c.DefaultSummarizer, "`name` of the summarizer for policies that name none")
 	f.Var(summarizersValue{&c.Summarizers}, "summarizers", "named summarizers, as a YAML map from name to settings; see docs/summarizers.md")
-	f.DurationVar(&c.HookTimeout, "hook-timeout", c.HookTimeout, "how long a hook may take, unless its subscriber says")
-	f.StringVar(&c.HookOnTimeout, "hook-on-timeout", c.HookOnTimeout, "`answer` for a hook that takes longer: allow or block")
+	f.DurationVar(&c.HookTimeout, "hook-timeout", c.HookTimeout, "how long a runtime may take to answer a hook, unless it sets another time")
+	f.StringVar(&c.HookOnTimeout, "hook-on-timeout", c.HookOnTimeout, "`answer` in place of one that takes longer: allow or block the compaction")
 }
 
 func (c *Config) bindScrubbing(f *pflag.FlagSet) {
@@ -141,7 +141,7 @@ func (c *Config) bindSizes(f *pflag.FlagSet) {
 }
 
 func (c *Config) bindCalls(f *pflag.FlagSet) {
-	f.Uint64Var(&c.MaxConnections, "max-connections", c.MaxConnections, "`clients` that may be connected to each listener; one more replaces the longest idle")
+	f.Uint64Var(&c.MaxConnections, "max-connections", c.MaxConnections, "`connections` that each listener may have; one more closes the one that is idle for longest")
 	f.Uint64Var(&c.MaxClientConnections, "max-client-connections", c.MaxClientConnections, "`connections` that a client may have to each listener")
 	f.DurationVar(&c.ConnectionIdleTimeout, "connection-idle-timeout", c.ConnectionIdleTimeout, "how long a client may stay connected without a call")
 	f.Uint64Var(&c.MaxStreams, "max-streams", c.MaxStreams, "`calls` that one connection may have open at once")
@@ -153,20 +153,20 @@ func (c *Config) bindCalls(f *pflag.FlagSet) {
 	f.Uint64Var(&c.MaxClientAssemblies, "max-client-assemblies", c.MaxClientAssemblies, "`assemblies` of a client that may run at once; 0 for no limit")
 	f.Uint64Var(&c.Limits.StreamWindow, "stream-window", c.Limits.StreamWindow, "`appends` of one stream that may wait for the disk at once")
 	f.DurationVar(&c.ReceiveTimeout, "receive-timeout", c.ReceiveTimeout, "how long a request, or the next part of an upload, may take to arrive")
-	f.DurationVar(&c.SendTimeout, "send-timeout", c.SendTimeout, "how long a client may read no part of an answer")
+	f.DurationVar(&c.SendTimeout, "send-timeout", c.SendTimeout, "how long a client may wait before it reads the next part of an answer")
 }
 
 func (c *Config) bindMemory(f *pflag.FlagSet) {
-	f.Var(sizeValue(&c.RequestMemory), "request-memory", "memory for requests above 64 KiB until their calls end; more wait")
-	f.Var(sizeValue(&c.AnswerMemory), "answer-memory", "memory for answers above 64 KiB until they are taken; more wait")
-	f.Var(sizeValue(&c.WorkMemory), "work-memory", "memory for what calls read from logs and make of it; more wait")
+	f.Var(sizeValue(&c.RequestMemory), "request-memory", "memory for requests above 64 KiB, until their calls end; requests that do not fit wait")
+	f.Var(sizeValue(&c.AnswerMemory), "answer-memory", "memory for answers above 64 KiB, until clients have read them; answers that do not fit wait")
+	f.Var(sizeValue(&c.WorkMemory), "work-memory", "memory for what calls read from logs and compute from it; calls that do not fit wait")
 	f.Var(sizeValue(&c.Limits.ImportMemory), "import-memory", "memory for transcripts that are being read, all together")
 	f.Var(sizeValue(&c.CacheMemory), "cache-memory", "memory for sessions and contexts that stay between calls")
 	f.Uint64Var(&c.CacheSessions, "cache-sessions", c.CacheSessions, "`sessions` that stay in memory between assemblies")
 }
 
 func (c *Config) bindProcess(f *pflag.FlagSet) {
-	f.Var(levelValue{&c.LogLevel}, "log-level", "least `level` that is logged: debug, info, warn or error")
+	f.Var(levelValue{&c.LogLevel}, "log-level", "lowest `level` that is logged: debug, info, warn or error")
 	f.StringVar(&c.LogFormat, "log-format", c.LogFormat, "`format` of the log on stderr: text or json")
-	f.DurationVar(&c.ShutdownTimeout, "shutdown-timeout", c.ShutdownTimeout, "how long a stop may take; calls that do not end are cut off before")
+	f.DurationVar(&c.ShutdownTimeout, "shutdown-timeout", c.ShutdownTimeout, "how long the daemon may take to stop; calls that still run shortly before are ended")
 }

@@ -33,8 +33,8 @@ func (t *Telemetry) ObserveDisk(disk func() disklog.Disk) error {
 	for i, g := range []struct{ name, unit, description string }{
 		{"contextd.disk.free", "By", "Free bytes of the store's file system."},
 		{"contextd.disk.size", "By", "Size of the store's file system."},
-		{"contextd.disk.reserve", "By", "Bytes that are set aside for when it is full."},
-		{"contextd.disk.full", "", "1 while nothing is taken in because the disk is full, else 0."},
+		{"contextd.disk.reserve", "By", "Bytes that are kept free for work that must go on when the disk is full."},
+		{"contextd.disk.full", "", "1 while appends are refused because the disk is full, else 0."},
 		{"contextd.disk.damaged", "{file}", "Files of the store that were found damaged since it was opened."},
 		{"contextd.disk.erasing", "{session}", "Deleted sessions whose bytes are still on the disk."},
 	} {

@@ -25,7 +25,7 @@ func (t *Telemetry) NewLifecycleMeter() (func(lifecycle.Event), error) {
 	b := builder{meter: t.meter()}
 	var events totals[eventKind]
 	b.observed("contextd.lifecycle.events", "{event}", "What happened to sessions, by type and, where it has one, summarizer.", events.observe)
-	open, err := b.meter.Int64Gauge("contextd.summarizer.breaker", metric.WithDescription("1 while the summarizer is not asked, or is tried again, after failures, 0 else."))
+	open, err := b.meter.Int64Gauge("contextd.summarizer.breaker", metric.WithDescription("1 while the summarizer is not asked because it failed too often, or is being tried again after that; else 0."))
 	b.errs = append(b.errs, err)
 	states := map[lifecycle.Type]int64{lifecycle.BreakerClosed: 0, lifecycle.BreakerOpen: 1, lifecycle.BreakerHalfOpen: 1}
 	return func(e lifecycle.Event) {

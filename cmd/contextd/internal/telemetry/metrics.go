@@ -51,7 +51,7 @@ func (t *Telemetry) NewMeter() (*Meter, error) {
 		batches:      b.total("contextd.append.batches", "{batch}", "Batches that became durable."),
 		events:       b.total("contextd.append.events", "{event}", "Events that became durable, duplicates not counted."),
 		bytes:        b.total("contextd.append.bytes", "By", "Content of these events."),
-		appendTime:   b.histogram("contextd.append.duration", "From a batch's admission until it is durable."),
+		appendTime:   b.histogram("contextd.append.duration", "Time from accepting a batch of events until it is safe on the disk."),
 		assemblyTime: b.histogram("contextd.assembly.duration", "Time to make a context, sending it not counted."),
 		raw:          b.total("contextd.assembly.tokens.raw", "{token}", "Tokens of the logs that contexts were made of."),
 		projected:    b.total("contextd.assembly.tokens.projected", "{token}", "Tokens of the contexts made."),
@@ -128,15 +128,15 @@ func (t *Telemetry) ObservePanics() error {
 func (t *Telemetry) ObserveConnections(counts func() transport.ConnectionCounts) error {
 	m := t.meter()
 	open, err := m.Int64ObservableGauge("contextd.connections.open", metric.WithUnit("{connection}"),
-		metric.WithDescription("Clients that are connected."))
+		metric.WithDescription("Connections that are open."))
 	if err != nil {
 		return fmt.Errorf("connection metrics: %w", err)
 	}
 	var counters [3]metric.Int64ObservableCounter
 	for i, c := range []struct{ name, description string }{
-		{"contextd.connections.accepted", "Clients that connected."},
-		{"contextd.connections.refused", "Clients beyond the limit, who could check the health only."},
-		{"contextd.connections.evicted", "Clients that were disconnected, for others or because they took no answer."},
+		{"contextd.connections.accepted", "Connections that were accepted."},
+		{"contextd.connections.refused", "Connections beyond the limit, on which only the health could be asked for."},
+		{"contextd.connections.evicted", "Connections that the daemon closed, to make room or because the client did not read its answer."},
 	} {
 		if counters[i], err = m.Int64ObservableCounter(c.name, metric.WithUnit("{connection}"), metric.WithDescription(c.description)); err != nil {
 			return fmt.Errorf("connection metrics: %w", err)
@@ -157,12 +157,12 @@ func (t *Telemetry) ObserveConnections(counts func() transport.ConnectionCounts)
 func (t *Telemetry) ObserveMemory(budgets map[string]*memory.Budget) error {
 	m := t.meter()
 	used, err := m.Int64ObservableGauge("contextd.memory.used", metric.WithUnit("By"),
-		metric.WithDescription("What calls hold of a budget of memory."))
+		metric.WithDescription("Memory of each budget that calls use now."))
 	if err != nil {
 		return fmt.Errorf("memory metrics: %w", err)
 	}
 	refused, err := m.Int64ObservableCounter("contextd.memory.refused", metric.WithUnit("{call}"),
-		metric.WithDescription("Calls that waited for memory in vain."))
+		metric.WithDescription("Calls that were refused after waiting for memory."))
 	if err != nil {
 		return fmt.Errorf("memory metrics: %w", err)
 	}
@@ -216,8 +216,8 @@ func (t *Telemetry) ObserveSessions(sessions, bytes func() int64) error {
 		name, unit, description string
 		now                     func() int64
 	}{
-		{"contextd.sessions", "{session}", "Sessions that there are.", sessions},
-		{"contextd.sessions.size", "By", "Content of their logs and of what is derived from them; what forks share counts for each of them.", bytes},
+		{"contextd.sessions", "{session}", "How many sessions there are.", sessions},
+		{"contextd.sessions.size", "By", "Size of all logs and of what is derived from them; what forks share counts once for each.", bytes},
 	} {
 		_, err := t.meter().Int64ObservableGauge(g.name, metric.WithUnit(g.unit), metric.WithDescription(g.description),
 			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
