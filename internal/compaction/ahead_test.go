@@ -251,6 +251,27 @@ func TestClosingEndsWhatIsMadeAhead(t *testing.T) {
 	w.silent()
 }
 
+// A summary that was not begun when a daemon stopped is proposed by the next assembly after the start.
+func TestASummaryNotBegunIsProposedAgain(t *testing.T) {
+	first := start(t, &model{answer: writes})
+	silent := first.hooks.Subscribe(lifecycle.Subscription{PreCompact: true}) // so that it is not begun
+	defer silent.Close()
+	first.open(12)
+	due := first.assemble().SummarizingThrough
+	first.Compactor.Close()
+	first.scheduler.Close()
+	first.silent()
+	m := &model{answer: writes}
+	again := startOn(t, first.store, m)
+	if err := again.scheduler.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := again.assemble().SummarizingThrough; due == 0 || got != due {
+		t.Errorf("after the start a summary through %d is made, before it was one through %d", got, due)
+	}
+	again.published(lifecycle.SummaryStarted, lifecycle.SummaryReady)
+}
+
 // After a prompt that the provider refused, the next context is smaller, and the cut for that is reported
 // like any other.
 func TestACutAfterARejectionIsTold(t *testing.T) {

@@ -75,6 +75,11 @@ func gauges(string) (budget.Gauge, error) { return budget.NewGauge(budget.Heuris
 
 func start(t *testing.T, m *model, change ...func(*compaction.Options)) *world {
 	t.Helper()
+	return startOn(t, memlog.New(), m, change...)
+}
+
+func startOn(t *testing.T, store *memlog.Store, m *model, change ...func(*compaction.Options)) *world {
+	t.Helper()
 	models, err := budget.NewModels()
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +90,7 @@ func start(t *testing.T, m *model, change ...func(*compaction.Options)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, bus := memlog.New(), lifecycle.NewBus(lifecycle.BusOptions{})
+	bus := lifecycle.NewBus(lifecycle.BusOptions{})
 	journal := lifecycle.NewJournal(store, bus, noon)
 	w := &world{
 		t: t, store: store, bus: bus, events: bus.Subscribe(nil),
@@ -113,7 +118,7 @@ func (w *world) end() {
 	w.Compactor.Close()
 	w.scheduler.Close()
 	w.events.Close()
-	if err := w.store.Close(); err != nil {
+	if err := w.store.Close(); err != nil && !errors.Is(err, eventlog.ErrClosed) { // another world may have it, too
 		w.t.Error(err)
 	}
 }
