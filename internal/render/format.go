@@ -195,6 +195,9 @@ func joined(run []Fragment, open func(speaker string) (head, tail string)) Encod
 		out.JSON = append(append(out.JSON, ','), run[i].JSON...)
 	}
 	out.JSON = append(out.JSON, tail...)
+	if !slices.IsSorted(out.Seqs) { // a reminder comes after later events
+		slices.Sort(out.Seqs)
+	}
 	if out.Passing {
 		out.Lasting = lasting(run)
 	}

@@ -1,11 +1,13 @@
 package render_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/render"
 	"github.com/contextd/contextd/internal/render/rules"
 )
@@ -51,5 +53,17 @@ func TestFraming(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("framings (-want +got):\n%s", diff)
+	}
+}
+
+// TestSeqsAscend: a message names its events in their order also where it shows them in another.
+func TestSeqsAscend(t *testing.T) {
+	later := placed(12, message(eventlog.RoleUser, text("and this")))
+	for _, f := range render.Formats() {
+		for _, m := range joined(f, []render.Message{user(text("go")), reminding(eventlog.RoleUser, "careful"), later, reminding(eventlog.RoleSystem, "slow")}) {
+			if !slices.IsSorted(m.Seqs) {
+				t.Errorf("%q: a message is of the events %v", f.Name, m.Seqs)
+			}
+		}
 	}
 }
