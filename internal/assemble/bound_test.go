@@ -141,3 +141,19 @@ func TestBoundReasoning(t *testing.T) {
 		t.Error("no reasoning was shown")
 	}
 }
+
+// TestAContextReadsFewRecords: however often a context was made before.
+func TestAContextReadsFewRecords(t *testing.T) {
+	store := &countingStore{Store: memlog.New(), kind: "projection"}
+	defer closeStore(t, store)
+	model := &boundModel{name: "claude-opus-5-5", after: map[string]string{}}
+	push(t, store, "s", append(opening(), model.answers(nil, eventlog.Text{Text: "Done."}))...)
+	engine := newEngine(t, store)
+	for range 50 {
+		store.read = 0
+		mustAssemble(t, engine, request())
+	}
+	if store.read == 0 || store.read > 5 {
+		t.Errorf("%d records were read", store.read)
+	}
+}

@@ -11,16 +11,17 @@ import (
 	"github.com/contextd/contextd/internal/summarize"
 )
 
-// quotingStore counts the summaries that are read.
-type quotingStore struct {
+// countingStore counts the artifacts of a kind that are read.
+type countingStore struct {
 	eventlog.Store
+	kind string
 	read int
 }
 
-func (s *quotingStore) Artifacts(ctx context.Context, id string, q eventlog.ArtifactQuery) iter.Seq2[eventlog.Artifact, error] {
+func (s *countingStore) Artifacts(ctx context.Context, id string, q eventlog.ArtifactQuery) iter.Seq2[eventlog.Artifact, error] {
 	return func(yield func(eventlog.Artifact, error) bool) {
 		for a, err := range s.Store.Artifacts(ctx, id, q) {
-			if a.Kind == summarize.ArtifactKind {
+			if a.Kind == s.kind {
 				s.read++
 			}
 			if !yield(a, err) {
@@ -30,8 +31,8 @@ func (s *quotingStore) Artifacts(ctx context.Context, id string, q eventlog.Arti
 	}
 }
 
-func (s *quotingStore) Artifact(ctx context.Context, id, kind string, seq eventlog.Seq, artifactID string) (eventlog.Artifact, error) {
-	if kind == summarize.ArtifactKind {
+func (s *countingStore) Artifact(ctx context.Context, id, kind string, seq eventlog.Seq, artifactID string) (eventlog.Artifact, error) {
+	if kind == s.kind {
 		s.read++
 	}
 	return s.Store.Artifact(ctx, id, kind, seq, artifactID)
@@ -42,7 +43,7 @@ func (s *quotingStore) Artifact(ctx context.Context, id, kind string, seq eventl
 func TestAContextReadsFewSummaries(t *testing.T) {
 	for _, summaries := range []int{20, 1_000} {
 		t.Run(fmt.Sprint(summaries), func(t *testing.T) {
-			store := &quotingStore{Store: memlog.New()}
+			store := &countingStore{Store: memlog.New(), kind: summarize.ArtifactKind}
 			defer closeStore(t, store)
 			fill(t, store, summaries+100)
 			put := func(to int) {

@@ -83,14 +83,17 @@ func Newest(ctx context.Context, store eventlog.Artifacts, sessionID string) (st
 }
 
 // Shown returns the event as of which contexts were recorded last, not after asOf, and the hash of what they showed,
-// injections included: empty if they differ. If none was recorded, both are zero.
+// injections included: empty if they differ. If none was recorded, both are zero. Of contexts as of asOf itself only the
+// newest counts, since nothing was written after them.
 func Shown(ctx context.Context, store eventlog.Artifacts, sessionID string, asOf eventlog.Seq) (at eventlog.Seq, hash string, err error) {
 	for r, err := range Projections(ctx, store, sessionID, eventlog.ArtifactQuery{To: asOf, Reverse: true}) {
 		switch {
 		case err != nil:
 			return 0, "", err
 		case at == 0:
-			at, hash = r.AsOf, r.Shows()
+			if at, hash = r.AsOf, r.Shows(); at == asOf {
+				return at, hash, nil
+			}
 		case r.AsOf != at:
 			return at, hash, nil
 		case r.Shows() != hash:
