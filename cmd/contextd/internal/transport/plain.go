@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"strings"
+
 	"google.golang.org/protobuf/proto"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -20,7 +22,7 @@ func plainlyValid(m proto.Message) bool {
 }
 
 func plainAppend(m *contextdv1.AppendEventsRequest) bool {
-	if !plainSessionID(m.GetSessionId()) || len(m.GetEvents()) == 0 {
+	if !plainSessionID(m.GetSessionId()) || len(m.GetEvents()) == 0 || m.GetKnown() != nil && !plainMark(m.GetKnown()) {
 		return false
 	}
 	for _, e := range m.GetEvents() {
@@ -29,6 +31,14 @@ func plainAppend(m *contextdv1.AppendEventsRequest) bool {
 		}
 	}
 	return true
+}
+
+func plainMark(m *contextdv1.LogMark) bool {
+	if of := m.GetIncarnation(); of == "" || len(of) > 64 {
+		return false
+	}
+	hash, ok := strings.CutPrefix(m.GetChainHead(), "sha256:")
+	return m.GetChainHead() == "" || ok && len(hash) == 64 && strings.Trim(hash, "0123456789abcdef") == ""
 }
 
 // plainSessionID accepts segments joined by single slashes.

@@ -14,7 +14,10 @@ import (
 // texts lie around every border of the rules.
 func texts() []string {
 	out := []string{"", "a/b", "/a", "a/", "a//b", "../a", "a/.b", "_", "-a", "a b", "é", "a\x00", "a\x1f", "a\x7f", "a\n", "a.b:c@d-e"}
-	for _, n := range []int{128, 255, 256, 257, 511, 512, 513} {
+	for _, hash := range []string{strings.Repeat("a0", 32), strings.Repeat("A0", 32), strings.Repeat("a0", 31), "-" + strings.Repeat("a", 63)} {
+		out = append(out, "sha256:"+hash, hash, "sha256:"+hash+"\n")
+	}
+	for _, n := range []int{64, 65, 128, 255, 256, 257, 511, 512, 513} {
 		out = append(out, strings.Repeat("x", n), strings.Repeat("é", n))
 	}
 	return out
@@ -68,7 +71,7 @@ func (d *drawer) block(depth int) *contextdv1.Block {
 }
 
 func (d *drawer) append() *contextdv1.AppendEventsRequest {
-	m := &contextdv1.AppendEventsRequest{SessionId: d.text("s")}
+	m := &contextdv1.AppendEventsRequest{SessionId: d.text("s"), Known: &contextdv1.LogMark{Incarnation: d.text("i"), ChainHead: d.text("")}}
 	for range max(d.number(2, 1), 0) {
 		e := &contextdv1.Event{EventId: d.text("e")}
 		switch d.number(3, 0) {
@@ -92,8 +95,8 @@ func (d *drawer) append() *contextdv1.AppendEventsRequest {
 
 // maxValues is more than a request has, and maxAlternatives than a value has.
 const (
-	maxValues       = 40
-	maxAlternatives = 32
+	maxValues       = 42
+	maxAlternatives = 48
 )
 
 // TestPlainlyValidIsValid compares the glance with the rules: with every single fault there
@@ -131,7 +134,8 @@ func TestPlainlyValidKnowsAgents(t *testing.T) {
 	call := &contextdv1.Block{Kind: &contextdv1.Block_ToolCall{ToolCall: &contextdv1.ToolCall{CallId: "c", Name: "ls"}}}
 	result := &contextdv1.Block{Kind: &contextdv1.Block_ToolResult{ToolResult: &contextdv1.ToolResult{CallId: "c", Content: []*contextdv1.Block{text}}}}
 	for _, block := range []*contextdv1.Block{text, call, result} {
-		m := &contextdv1.AppendEventsRequest{SessionId: "team/agent-1", Events: []*contextdv1.Event{{
+		known := &contextdv1.LogMark{Incarnation: "18ec1022c11b596e-4c3", HeadSeq: 3, ChainHead: "sha256:" + strings.Repeat("a0", 32)}
+		m := &contextdv1.AppendEventsRequest{SessionId: "team/agent-1", Known: known, Events: []*contextdv1.Event{{
 			EventId: "e-1", Kind: &contextdv1.Event_Message{Message: &contextdv1.Message{Role: contextdv1.Role_ROLE_USER, Blocks: []*contextdv1.Block{block}}},
 		}}}
 		if !plainlyValid(m) {
