@@ -63,7 +63,7 @@ func anthropicJoin(fragments []Fragment) []Encoded {
 }
 
 // anthropicLast trims the fragment at the end of a request: an assistant's message there may not end in whitespace.
-func anthropicLast(fragment Fragment, across []string) Fragment {
+func anthropicLast(fragment Fragment, across map[string]bool) Fragment {
 	if fragment.Speaker != speakerAssistant {
 		return fragment
 	}

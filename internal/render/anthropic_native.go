@@ -3,7 +3,6 @@ package render
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -73,7 +72,7 @@ func anthropicNativeItem(c *content, i int, b eventlog.ProviderBlock, types map[
 // carried both or not at all, unless the API is still to answer.
 func anthropicServerItem(c *content, i int, b eventlog.ProviderBlock, pairs map[int]bool) []byte {
 	head := readAnthropic(b.JSON)
-	if b.Provider == providerAnthropic && head.Type != "text" && !pairs[i] && !slices.Contains(c.across, cmp.Or(head.ToolUseID, head.ID)) {
+	if b.Provider == providerAnthropic && head.Type != "text" && !pairs[i] && !c.across[cmp.Or(head.ToolUseID, head.ID)] {
 		return anthropicTextItem(c.foreign(i, b))
 	}
 	return anthropicNativeItem(c, i, b, anthropicAssistantTypes)

@@ -1,8 +1,6 @@
 package render
 
 import (
-	"slices"
-
 	eventlog "github.com/contextd/contextd/internal/log"
 )
 
@@ -19,7 +17,7 @@ func anthropicCall(c *content, i int, call eventlog.ToolCall) []byte {
 	o.dst = c.arguments(o.dst, i, call.Arguments, anthropicDecoder)
 	c.beside.take(&o, providerAnthropic, []besideForm{{"caller", func(caller string) bool {
 		id, ok := anthropicCaller(caller)
-		return ok && (id == "" || slices.Contains(c.across, id))
+		return ok && (id == "" || c.across[id])
 	}}})
 	return append(o.dst, '}')
 }

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -29,7 +28,7 @@ func anthropicWaiting(blocks []eventlog.Block) map[string]string {
 		head := readAnthropic(b.JSON)
 		result, ok := head.resultType()
 		code := strings.HasSuffix(result, "code_execution_tool_result")
-		if !ok || code && !slices.Contains(callers, head.ID) || !anthropicSound(head.Type, b.JSON) {
+		if !ok || code && !callers[head.ID] || !anthropicSound(head.Type, b.JSON) {
 			break
 		}
 		if waiting == nil {
@@ -41,7 +40,8 @@ func anthropicWaiting(blocks []eventlog.Block) map[string]string {
 }
 
 // anthropicCallers are the ids of the uses of server tools that the calls of a message name.
-func anthropicCallers(blocks []eventlog.Block) (ids []string) {
+func anthropicCallers(blocks []eventlog.Block) map[string]bool {
+	var ids map[string]bool
 	for i, block := range blocks {
 		b, ok := block.(eventlog.ProviderBlock)
 		if !ok || b.Provider != providerAnthropic || i+1 == len(blocks) {
@@ -52,7 +52,10 @@ func anthropicCallers(blocks []eventlog.Block) (ids []string) {
 		}
 		members, _ := provider.Members(b)
 		if id, ok := anthropicCaller(string(members["caller"])); ok && id != "" {
-			ids = append(ids, id)
+			if ids == nil {
+				ids = map[string]bool{}
+			}
+			ids[id] = true
 		}
 	}
 	return ids
@@ -62,8 +65,8 @@ func anthropicCallers(blocks []eventlog.Block) (ids []string) {
 // that go out from it. They are answered by the next message of the assistant, in which code may call again instead, or
 // wait for the API at the end of the request, where nothing but the results of the message's calls comes after them.
 // unanswered counts the others.
-func anthropicAcross(fragments []Fragment) (across map[int][]string, unanswered int) {
-	across = map[int][]string{}
+func anthropicAcross(fragments []Fragment) (across map[int]map[string]bool, unanswered int) {
+	across = map[int]map[string]bool{}
 	for i := range fragments {
 		f := &fragments[i]
 		if f.Speaker != speakerAssistant || f.JSON == nil {
@@ -78,9 +81,13 @@ func anthropicAcross(fragments []Fragment) (across map[int][]string, unanswered 
 			unanswered++
 			continue
 		}
-		ids := slices.Sorted(maps.Keys(waiting))
 		for _, at := range through {
-			across[at] = append(across[at], ids...)
+			if across[at] == nil {
+				across[at] = make(map[string]bool, len(waiting))
+			}
+			for id := range waiting {
+				across[at][id] = true
+			}
 		}
 	}
 	return across, unanswered
@@ -105,7 +112,7 @@ func anthropicThrough(fragments []Fragment, i int, waiting map[string]string) (t
 		}
 		callers := anthropicCallers(fragments[i].Blocks)
 		for id := range waiting {
-			if !slices.Contains(callers, id) {
+			if !callers[id] {
 				return nil, false
 			}
 		}
@@ -140,17 +147,18 @@ func anthropicUnanswered(fragments []Fragment) int {
 
 // answerAcross renders again the messages with such uses and with their results, and returns the ids that go out, by
 // fragment.
-func answerAcross(fragments []Fragment) map[int][]string {
+func answerAcross(fragments []Fragment) map[int]map[string]bool {
 	across, _ := anthropicAcross(fragments)
 	for i, ids := range across {
 		f := &fragments[i]
 		c := &content{message: &f.Message, across: ids}
 		anthropicAssistant(c)
 		f.JSON = c.json()
-		before := anthropicFragments(f.Message)[0].Conversions
-		f.Conversions = besides(slices.DeleteFunc(slices.Clone(f.Conversions), func(x Conversion) bool {
-			return slices.Contains(before, x)
-		}), c.conversions)
+		before := map[Conversion]bool{}
+		for _, x := range anthropicFragments(f.Message)[0].Conversions {
+			before[x] = true
+		}
+		f.Conversions = besides(slices.DeleteFunc(slices.Clone(f.Conversions), func(x Conversion) bool { return before[x] }), c.conversions)
 	}
 	return across
 }

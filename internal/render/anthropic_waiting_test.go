@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -100,4 +101,17 @@ func described(f *render.Format, messages []render.Message) int {
 		fragments = append(fragments, f.Fragments(m)...)
 	}
 	return f.Described(fragments)
+}
+
+// TestManyUsesWait has a message with so many uses that each must not be looked for among all others.
+func TestManyUsesWait(t *testing.T) {
+	f, _ := render.FormatNamed("anthropic")
+	blocks := make([]eventlog.Block, 10_000)
+	for i := range blocks {
+		blocks[i] = native("anthropic", fmt.Sprintf(`{"type":"server_tool_use","id":"srvtoolu_%d","name":"web_search","input":{}}`, i))
+	}
+	got := joined(f, []render.Message{user(text("go")), by(claude, blocks...)})
+	if n := bytes.Count(got[1].JSON, []byte(`"server_tool_use"`)); n != len(blocks) || len(got[1].Conversions) > 0 {
+		t.Errorf("%d of %d uses are carried, with %d conversions", n, len(blocks), len(got[1].Conversions))
+	}
 }

@@ -18,7 +18,7 @@ type content struct {
 	// citing says which kinds of blocks have citations in this request.
 	citing citing
 	// across are the uses of server tools whose result is not in their message, and which go out all the same.
-	across      []string
+	across      map[string]bool
 	beside      beside
 	items       []item
 	conversions []Conversion

@@ -71,9 +71,13 @@ func settled(fragments []Fragment) []Fragment {
 // besides joins what a fragment reported with what it reports after it is rebuilt.
 func besides(told, now []Conversion) []Conversion {
 	out := slices.Clone(told)
+	there := make(map[Conversion]bool, len(out))
+	for _, c := range out {
+		there[c] = true
+	}
 	for _, c := range now {
-		if !slices.Contains(out, c) {
-			out = append(out, c)
+		if !there[c] {
+			there[c], out = true, append(out, c)
 		}
 	}
 	return out
