@@ -22,7 +22,7 @@ func ReadFile(path string) ([]byte, error) {
 	}
 	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err == nil && len(content) > maxFileBytes {
+	if len(content) > maxFileBytes {
 		err = fmt.Errorf("%s is larger than %d MiB", path, maxFileBytes>>20)
 	}
 	return content, err

@@ -76,19 +76,16 @@ func (b *Budget) Take(ctx context.Context, n uint64) (*Grant, error) {
 	}
 	client := fair.Client(ctx)
 	n = min(n, b.portion(largestParts))
-	w := b.join(client, n)
-	if w == nil {
-		return &Grant{budget: b, client: client, held: n}, nil
+	if w := b.join(client, n); w != nil {
+		switch let, err := fair.Await(ctx, w.let, b.wait, func() bool { return b.quit(w) }); {
+		case err != nil:
+			return nil, err
+		case !let:
+			b.refused.Add(1)
+			return nil, &fair.BusyError{Setting: b.setting, Limit: b.total, RetryAfter: fair.RetryAfter}
+		}
 	}
-	switch let, err := fair.Await(ctx, w.let, b.wait, func() bool { return b.quit(w) }); {
-	case let:
-		return &Grant{budget: b, client: client, held: n}, nil
-	case err != nil:
-		return nil, err
-	default:
-		b.refused.Add(1)
-		return nil, &fair.BusyError{Setting: b.setting, Limit: b.total, RetryAfter: fair.RetryAfter}
-	}
+	return &Grant{budget: b, client: client, held: n}, nil
 }
 
 // join grants bytes at once, or queues the request and returns its waiter.
@@ -175,9 +172,7 @@ func (g *Grant) Keep(n uint64) {
 	back := g.held - min(n, g.held)
 	g.held -= back
 	g.mu.Unlock()
-	if back > 0 {
-		g.budget.giveBack(g.client, back)
-	}
+	g.budget.giveBack(g.client, back)
 }
 
 // Release gives back everything. It may be called more than once.

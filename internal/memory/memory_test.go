@@ -48,6 +48,20 @@ func TestBudget(t *testing.T) {
 	if _, err := b.Take(of("c"), 1); err == nil {
 		t.Error("and again")
 	}
+	var others []*memory.Grant
+	for i := range 63 {
+		g, err := b.Take(of(fmt.Sprint(i)), 4)
+		if err != nil {
+			t.Errorf("others that have nothing: %v", err)
+		}
+		others = append(others, g)
+	}
+	if _, err := b.Take(of("d"), 4); err == nil || b.Used() != 1024 {
+		t.Errorf("where nothing is left: %v; %d used", err, b.Used())
+	}
+	for _, g := range others {
+		g.Release()
+	}
 	large.Keep(10)
 	large.Keep(50) // what was given back cannot be kept
 	if b.Used() != 10+128+4 {
@@ -58,6 +72,13 @@ func TestBudget(t *testing.T) {
 	}
 	if b.Used() != 0 {
 		t.Errorf("%d used after all", b.Used())
+	}
+	full := []*memory.Grant{take(t, b, 640), take(t, b, 128)}
+	if third, err = b.Take(of("c"), 4); err != nil {
+		t.Errorf("a client that gave back what it had: %v", err)
+	}
+	for _, g := range append(full, third) {
+		g.Release()
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -121,8 +142,8 @@ func TestSomethingIsLeft(t *testing.T) {
 	})
 }
 
-// TestSmallPiecesWaitTheirTurn has a client wait for a large piece while another, which holds
-// more, asks for small ones again and again: they do not pass the large one, unless that gives up.
+// TestSmallPiecesWaitTheirTurn has a client wait for a large piece while another, which holds more, asks for small ones
+// before and after it: they do not pass the large one, unless that gives up.
 func TestSmallPiecesWaitTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := memory.NewBudget("x", 1024, time.Minute)
@@ -135,6 +156,11 @@ func TestSmallPiecesWaitTheirTurn(t *testing.T) {
 			}
 			pieces = append(pieces, g)
 		}
+		release := func() {
+			pieces[0].Release()
+			pieces = pieces[1:]
+			synctest.Wait()
+		}
 		got := func(ctx context.Context, n uint64) chan error {
 			done := make(chan error, 1)
 			go func() {
@@ -144,27 +170,31 @@ func TestSmallPiecesWaitTheirTurn(t *testing.T) {
 			synctest.Wait()
 			return done
 		}
-		large, small := got(patient, 96), got(greedy, 32)
-		for i := range 3 {
-			if len(large)+len(small) > 0 {
-				t.Fatalf("after %d pieces were given back: %d large, %d small granted", i, len(large), len(small))
-			}
-			pieces[i].Release()
-			synctest.Wait()
+		most, large := got(greedy, 40), got(patient, 96)
+		release()
+		small := got(greedy, 32) // for which there is room
+		release()
+		if len(most)+len(small)+len(large) > 0 {
+			t.Fatalf("where there is no room for the large one: %d, %d and %d granted", len(most), len(small), len(large))
 		}
-		if len(large) != 1 || len(small) != 0 {
-			t.Fatalf("where there is room for the large one: %d large, %d small granted", len(large), len(small))
+		release()
+		if len(large) != 1 || len(most)+len(small) > 0 {
+			t.Fatalf("where there is room for the large one: %d, %d and %d granted", len(most), len(small), len(large))
 		}
 		ctx, leave := context.WithCancel(patient)
 		left := got(ctx, 96)
-		pieces[3].Release()
-		synctest.Wait()
+		release()
 		leave()
 		if err := <-left; !errors.Is(err, context.Canceled) {
 			t.Errorf("who gave up: %v", err)
 		}
-		if err := <-small; err != nil {
-			t.Errorf("after the other gave up: %v", err)
+		if err := <-small; err != nil || len(most) > 0 {
+			t.Errorf("after the other gave up: %v; %d of the larger one granted", err, len(most))
+		}
+		release()
+		release()
+		if err := <-most; err != nil {
+			t.Error(err)
 		}
 	})
 }
@@ -210,11 +240,25 @@ func TestRequest(t *testing.T) {
 	if b.Used() != 20 || memory.TakeRequest(ctx) != nil || memory.TakeRequest(t.Context()) != nil {
 		t.Error("what was handed over is not the caller's alone")
 	}
-	memory.UntilSent(ctx, take(t, b, 5))
-	memory.UntilSent(t.Context(), take(t, b, 7)) // outside of a call
 	own.Release()
-	if b.Used() != 5 {
-		t.Errorf("%d used by the answer", b.Used())
+	for _, first := range []*memory.Grant{take(t, b, 30), nil} {
+		r.Hold(first)
+		r.Add(take(t, b, 10))
+		if own := memory.TakeRequest(ctx); own == nil {
+			t.Error("a second grant is lost")
+		} else {
+			own.Release()
+		}
+		if b.Used() != 0 {
+			t.Errorf("%d used after a request with two grants", b.Used())
+		}
+	}
+	r.Hold(take(t, b, 20))
+	memory.UntilSent(ctx, take(t, b, 5))
+	memory.UntilSent(ctx, take(t, b, 6))
+	memory.UntilSent(t.Context(), take(t, b, 7)) // outside of a call
+	if b.Used() != 31 {
+		t.Errorf("%d used by the request and its answer", b.Used())
 	}
 	r.End()
 	if b.Used() != 0 {

@@ -47,7 +47,6 @@ func (r *Request) End() {
 	for _, g := range r.answers {
 		g.Release()
 	}
-	r.answers = nil
 }
 
 // UntilSent keeps a grant until the call's answer is sent. Outside of a call it releases the grant at once.

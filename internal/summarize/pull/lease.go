@@ -34,9 +34,7 @@ func (q *Queue) Lease(ctx context.Context, worker string, sessions []string, lea
 		if ok {
 			return task, nil
 		}
-		if err := wait(ctx, arrived, next); err != nil {
-			return Task{}, err
-		}
+		wait(ctx, arrived, next)
 	}
 }
 
@@ -62,7 +60,7 @@ func (q *Queue) take(worker string, sessions []string, lease time.Duration) (tas
 	return Task{}, false, q.arrived, next
 }
 
-func wait(ctx context.Context, arrived <-chan struct{}, next time.Duration) error {
+func wait(ctx context.Context, arrived <-chan struct{}, next time.Duration) {
 	var expired <-chan time.Time
 	if next > 0 {
 		timer := time.NewTimer(next)
@@ -74,5 +72,4 @@ func wait(ctx context.Context, arrived <-chan struct{}, next time.Duration) erro
 	case <-expired:
 	case <-ctx.Done():
 	}
-	return ctx.Err()
 }

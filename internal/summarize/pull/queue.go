@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -70,10 +71,7 @@ var _ summarize.Settler = (*Queue)(nil)
 
 // New returns a queue. lease is the duration of leases for which a worker gives none; 0 means DefaultLease.
 func New(lease time.Duration) *Queue {
-	if lease <= 0 {
-		lease = DefaultLease
-	}
-	return &Queue{lease: min(lease, MaxLease), settling: map[string]*parked{}, arrived: make(chan struct{})}
+	return &Queue{lease: cmp.Or(lease, DefaultLease), settling: map[string]*parked{}, arrived: make(chan struct{})}
 }
 
 // Summarize waits for a worker's text. A worker's error is a *WorkerError.

@@ -141,6 +141,51 @@ func TestLeasesExpire(t *testing.T) {
 	})
 }
 
+func TestLeasesEndAfter(t *testing.T) {
+	for _, c := range []struct{ queue, asked, want time.Duration }{
+		{0, 0, pull.DefaultLease},
+		{time.Minute, 0, time.Minute},
+		{time.Minute, 3 * time.Minute, 3 * time.Minute},
+		{0, 2 * pull.MaxLease, pull.MaxLease},
+		{2 * pull.MaxLease, 0, pull.MaxLease},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			q := pull.New(c.queue)
+			ctx, cancel := context.WithCancel(t.Context())
+			done := ask(ctx, q, request("t", "s"), summarize.Summary{}, nil)
+			if task, err := q.Lease(ctx, "w", nil, c.asked); err != nil || time.Until(task.Expires) != c.want {
+				t.Errorf("%s of a queue of %s: %s, %v", c.asked, c.queue, time.Until(task.Expires), err)
+			}
+			cancel()
+			<-done
+		})
+	}
+}
+
+// TestTheFirstLeaseToEnd: of two tasks with workers, who waits gets the one whose lease ends first.
+func TestTheFirstLeaseToEnd(t *testing.T) {
+	for _, leases := range [][2]time.Duration{{2 * time.Minute, time.Minute}, {time.Minute, 2 * time.Minute}} {
+		synctest.Test(t, func(t *testing.T) {
+			q := pull.New(0)
+			ctx, cancel := context.WithCancel(t.Context())
+			first, second := ask(ctx, q, request("t1", "s"), summarize.Summary{}, nil), ask(ctx, q, request("t2", "s"), summarize.Summary{}, nil)
+			for _, d := range leases {
+				if _, err := q.Lease(ctx, "silent", nil, d); err != nil {
+					t.Fatal(err)
+				}
+			}
+			begin := time.Now()
+			task, err := q.Lease(ctx, "next", nil, 0)
+			if wait := time.Since(begin); err != nil || wait != time.Minute || (task.ID == "t1.0") != (leases[0] == time.Minute) {
+				t.Errorf("leases of %s: %s after %s, %v", leases, task.ID, wait, err)
+			}
+			cancel()
+			<-first
+			<-second
+		})
+	}
+}
+
 func TestOldestFirstOfTheWorkersSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := pull.New(time.Hour)
@@ -234,13 +279,18 @@ func TestCompleteEndsWithItsContext(t *testing.T) {
 			}
 		}()
 		task := lease(t, q, "w")
+		soon, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := q.Summarize(soon, r); err == nil || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the same request waits twice: %v", err)
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := q.Complete(ctx, pull.Completion{TaskID: task.ID, Text: "text"}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 		if _, err := q.Summarize(t.Context(), r); err == nil {
-			t.Error("the same request waits twice")
+			t.Error("the same request waits again before its text is settled")
 		}
 		q.Settled(r, summarize.Summary{}, nil)
 		q.Settled(r, summarize.Summary{}, nil) // nobody's
