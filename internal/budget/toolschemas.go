@@ -112,7 +112,8 @@ func readFunction(raw json.RawMessage) (f function, ok bool, err error) {
 		return f, false, nil // one of the provider's own tools
 	}
 	// A schema in a form that the formula does not cover is counted as text.
-	return f, json.Unmarshal(raw, &f) == nil, nil
+	ok = json.Unmarshal(raw, &f) == nil
+	return f, ok, nil
 }
 
 func (g Gauge) functionTokens(f function) int {
