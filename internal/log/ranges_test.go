@@ -1,6 +1,7 @@
 package log_test
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"testing"
@@ -33,6 +34,17 @@ func TestRanges(t *testing.T) {
 	}
 }
 
+func TestPlacesCompare(t *testing.T) {
+	in := []eventlog.Place{{}, {Block: 1}, {Seq: 1}, {Seq: 1, Block: 2}, {Seq: 2, Block: 1}}
+	for i, p := range in {
+		for j, q := range in {
+			if got := p.Compare(q); got != cmp.Compare(i, j) {
+				t.Errorf("%v with %v: %d", p, q, got)
+			}
+		}
+	}
+}
+
 func TestRangesAgainstASet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seqs := rapid.SliceOf(rapid.Custom(func(t *rapid.T) eventlog.Seq {
@@ -42,19 +54,32 @@ func TestRangesAgainstASet(t *testing.T) {
 		for _, s := range seqs {
 			in[s] = true
 		}
-		var list []eventlog.Seq
+		var list, early []eventlog.Seq
+		head := eventlog.Seq(rapid.IntRange(0, len(in)).Draw(t, "head"))
 		runs := 0
 		for s := 1; s < len(in); s++ {
 			if in[s] {
 				list = append(list, eventlog.Seq(s))
+			}
+			if in[s] && eventlog.Seq(s) <= head {
+				early = append(early, eventlog.Seq(s))
 			}
 			if in[s] && !in[s-1] {
 				runs++
 			}
 		}
 		got := eventlog.RangesOf(seqs)
-		if len(got) != runs || !slices.Equal(got.Seqs(), list) {
-			t.Errorf("%v became %v", list, got)
+		if len(got) != runs || !slices.Equal(got.Seqs(), list) || got.Len() != len(list) {
+			t.Errorf("%v became %v, of %d", list, got, got.Len())
+		}
+		if upTo := append(eventlog.Ranges{{}}, got...).UpTo(head); !slices.Equal(upTo.Seqs(), early) || !slices.Equal(upTo, eventlog.RangesOf(early)) {
+			t.Errorf("%v up to %d is %v", got, head, upTo)
+		}
+		for s := range eventlog.Seq(len(in)) {
+			r := got.Around(s)
+			if got.Has(s) != in[s] || in[s] != (r.From <= s && s <= r.To && slices.Contains(got, r)) {
+				t.Errorf("%v has %d: %t, around it is %v", got, s, got.Has(s), r)
+			}
 		}
 	})
 }
