@@ -138,6 +138,9 @@ func TestARejectionIsForgottenSlowly(t *testing.T) {
 	if calls < 20 || calls > 100 || math.Abs(last-1.1) > 1e-5 {
 		t.Errorf("forgotten after %d calls, at %v", calls, last)
 	}
+	if f := (Calibration{}).Reject(10_000, 0).Factor(); f != 1.15 {
+		t.Errorf("the first rejection gives %v", f)
+	}
 	// As long as prompts are as large as the rejection said, it holds.
 	c = Calibration{}.Reject(10_000, 16_000)
 	for range 50 {

@@ -26,8 +26,8 @@ func TestFramed(t *testing.T) {
 		if c.format != "" {
 			a = a.Framed(c.format, telegraph)
 		}
-		if a.Name() != c.name || a.Tokenizer() != c.tokenizer {
-			t.Errorf("%q: named %q, of %q", c.format, a.Name(), a.Tokenizer())
+		if a.Name() != c.name || a.Tokenizer() != c.tokenizer || a.Format() != c.format {
+			t.Errorf("%q: named %q, of %q and %q", c.format, a.Name(), a.Tokenizer(), a.Format())
 		}
 		if got := a.CountBlock(call).Tokens; got != c.call {
 			t.Errorf("%s: a call has %d tokens, want %d", a.Name(), got, c.call)

@@ -33,7 +33,7 @@ func TestCountBlock(t *testing.T) {
 		"long, signed": {eventlog.Thinking{Text: strings.Repeat("a ", 40), Signature: strings.Repeat("s", 100)}, estimate(40)},
 		"encrypted":    {eventlog.Thinking{EncryptedContent: strings.Repeat("e", 1000)}, estimate(200)},
 		"sealed twice": {eventlog.Thinking{Signature: "ssss", EncryptedContent: "ee", RedactedData: "r"}, estimate(2)},
-		"redacted":     {eventlog.Thinking{RedactedData: strings.Repeat("\x00", 300)}, estimate(80)},
+		"redacted":     {eventlog.Thinking{RedactedData: strings.Repeat("\x00", 301)}, estimate(81)},
 		"call":         {eventlog.ToolCall{CallID: "a b c d", Name: "read", Arguments: `{"path": "x"}`}, exact(budget.CallOverhead + 3)},
 		"result": {eventlog.ToolResult{CallID: "a b", Content: []eventlog.Block{
 			eventlog.Text{Text: "one two"}, eventlog.ProviderBlock{JSON: `{"a": 1}`},
@@ -47,6 +47,7 @@ func TestCountBlock(t *testing.T) {
 		"empty result":       {eventlog.ToolResult{}, exact(budget.ResultOverhead)},
 		"image with a price": {eventlog.Media{MIMEType: "image/png", Tokens: 85}, exact(85)},
 		"image":              {eventlog.Media{MIMEType: "image/png", URI: "file:///x.png"}, estimate(budget.ImageTokens)},
+		"large image":        {eventlog.Media{MIMEType: "image/png", Data: strings.Repeat("x", 1<<20)}, estimate(budget.ImageTokens)},
 		"text as media":      {eventlog.Media{MIMEType: "text/csv", Data: "one two"}, exact(2)},
 		"text elsewhere":     {eventlog.Media{MIMEType: "text/csv", URI: "file:///x.csv"}, estimate(budget.ImageTokens)},
 		"no type":            {eventlog.Media{Data: "one two"}, estimate(budget.ImageTokens)},

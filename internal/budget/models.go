@@ -108,11 +108,7 @@ func (m Models) find(name string) (Model, bool) {
 
 // apply completes an override from the registry and validates it.
 func (m Models) apply(o Override) (Model, *ModelError) {
-	stem := strings.TrimSuffix(o.Name, "*")
-	if o.Name == "" || strings.Contains(stem, "*") {
-		return Model{}, &ModelError{"name", fmt.Sprintf("%q must be a name, or a prefix with one * at its end", o.Name)}
-	}
-	base, _ := m.Lookup(stem)
+	base, _ := m.Lookup(strings.TrimSuffix(o.Name, "*"))
 	model := Model{
 		Name:      o.Name,
 		Provider:  cmp.Or(o.Provider, base.Provider),

@@ -123,7 +123,7 @@ func TestOverridesWin(t *testing.T) {
 }
 
 func TestBadOverridesNameTheField(t *testing.T) {
-	negative, one, many, long := -0.1, 1.0, 10.5, uint64(mostMinCached+1)
+	negative, one, many, most, long := -0.1, 1.0, 10.5, 1e6+1, uint64(mostMinCached+1)
 	nan := negative - negative
 	nan /= nan
 	for _, c := range []struct {
@@ -139,16 +139,25 @@ func TestBadOverridesNameTheField(t *testing.T) {
 		{"models[0].margin", []Override{{Name: "a", Margin: &one}}},
 		{"models[2].margin", []Override{{Name: "a"}, {Name: "b"}, {Name: "c", Margin: &nan}}},
 		{"models[0].prices.input", []Override{{Name: "a", Prices: PriceOverride{Input: &negative}}}},
+		{"models[0].prices.input", []Override{{Name: "a", Prices: PriceOverride{Input: &most}}}},
+		{"models[0].prices.cache_read", []Override{{Name: "a", Prices: PriceOverride{CacheRead: &negative}}}},
 		{"models[0].prices.cache_read", []Override{{Name: "a", Prices: PriceOverride{CacheRead: &many}}}},
 		{"models[0].prices.cache_write", []Override{{Name: "a", Prices: PriceOverride{CacheWrite: &negative}}}},
 		{"models[0].prices.cache_write", []Override{{Name: "a", Prices: PriceOverride{CacheWrite: &many}}}},
 		{"models[0].prices.output", []Override{{Name: "a", Prices: PriceOverride{Output: &nan}}}},
+		{"models[0].prices.output", []Override{{Name: "a", Prices: PriceOverride{Output: &negative}}}},
+		{"models[0].prices.output", []Override{{Name: "a", Prices: PriceOverride{Output: &most}}}},
 		{"models[0].prices.min_cached_tokens", []Override{{Name: "a", Prices: PriceOverride{MinCachedTokens: &long}}}},
 	} {
 		_, err := NewModels(c.overrides...)
 		var bad *ModelError
 		if !errors.As(err, &bad) || bad.Field != c.field || !strings.HasPrefix(err.Error(), c.field+": ") {
 			t.Errorf("%+v: %v, want an error of %s", c.overrides, err, c.field)
+		}
+	}
+	for _, prices := range []Prices{{CacheWrite: 1}, {1e6, 1, 10, 1e3, 1_000_000_000}} { // the least and the most
+		if err := (Model{"a*", "", 1, TokenizerHeuristic, 0, prices}).Validate(); err != nil {
+			t.Errorf("%+v: %v", prices, err)
 		}
 	}
 	for field, m := range map[string]Model{

@@ -20,7 +20,7 @@ func TestPricesOfModels(t *testing.T) {
 		"gpt-4-turbo":                  {Input: 10, CacheRead: 1, CacheWrite: 1, Output: 3},
 		"gemini-2.5-flash-lite-latest": {Input: 0.1, CacheRead: 0.1, CacheWrite: 1, Output: 4, MinCachedTokens: 2048},
 		"glm-4.6":                      DefaultPrices(),
-		"unheard-of":                   DefaultPrices(),
+		"unheard-of":                   {CacheRead: 0.1, CacheWrite: 1.25},
 	} {
 		if got, _ := models.Lookup(name); got.Prices != want {
 			t.Errorf("%s: %+v, want %+v", name, got.Prices, want)

@@ -64,10 +64,13 @@ func TestToolSchemaTokens(t *testing.T) {
 		{"nested", functions, `[{"type":"function","function":{"name":"f","parameters":{"properties":{
 			"list":{"type":"array","items":{"properties":{"a":{"type":["string","null"],"enum":["x",1]}}}}}}}}]`,
 			7 + 1 + 3 + (3 + 1) + 3 + (3 + 1) - 3 + 2*(3+1) + 12},
+		{"any of two", functions, `[{"type":"function","function":{"name":"f","parameters":{"anyOf":[{"properties":{"a":{}}},{"properties":{"b":{}}}]}}}]`,
+			7 + 1 + 2*(3+3+1) + 12},
 		{"no parameters", functions, `[{"type":"function","function":{"name":"f"}}]`, 7 + 1 + 12},
 		{"the provider's own", functions, `[{"type": "web_search"}]`, 1},
 		{"a schema of another form", functions, `[{"type":"function","function":{"name":"f","parameters":{"properties":true}}}]`, 1},
 		{"anthropic", prompted, `[{"name": "f", "input_schema": {"type": "object"}}]`, 346 + 1},
+		{"a function of anthropic", prompted, `[{"type": "function", "name": "f"}]`, 346 + 1},
 		{"gemini", budget.NoFraming, `[{"functionDeclarations": [{"name": "a b"}]}]`, 2},
 	} {
 		got, err := budget.NewGauge(words{budget.TokenizerO200K}).Framed("f", c.framing).ToolSchemaTokens(c.tools)
