@@ -69,6 +69,16 @@ func (in Inputs) Run() (Projected, error) {
 	return in.show(result)
 }
 
+// Unbind adds to the state the bound reasoning that a context shows although models saw something else before it. If
+// there is any, it returns true, and Run gives a context without it.
+func (in *Inputs) Unbind(p Projected, seen reduce.Seen) bool {
+	from := p.Result.View.Unbound(seen)
+	if from > 0 {
+		in.Before.Unbound = in.Before.Unbound.With(eventlog.Range{From: from, To: p.Conversation.Head()})
+	}
+	return from > 0
+}
+
 // show applies the projection policy to a reduced view, and finds the reminders that are live after it.
 func (in Inputs) show(result reduce.Result) (Projected, error) {
 	applied := in.Policy.Apply(result.View, in.Conversation.Turns(), in.ShownBefore)

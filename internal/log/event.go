@@ -176,6 +176,8 @@ const (
 	// LabelStanding names the subject of an injected message, such as "AGENTS.md" or "environment". The message holds
 	// until a newer one of the same name. An injected message without this label is a notification.
 	LabelStanding = "harness.standing"
+	// LabelOwnPrompt is "true" on a model's message that answers a prompt of its harness, which contextd does not know.
+	LabelOwnPrompt = "harness.own_prompt"
 )
 
 // The values of LabelStanding for the agent's plan and scratchpad: the newest event with each is the current one.

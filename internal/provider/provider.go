@@ -126,6 +126,12 @@ func Binds(model string) bool {
 	return later && Of(model) == Anthropic
 }
 
+// Bound reports whether a block of a model's message is reasoning that the model binds to what was before it.
+func Bound(b eventlog.Block, model string) bool {
+	t, ok := b.(eventlog.Thinking)
+	return ok && t.Sealed() && Binds(model)
+}
+
 // isNumber reports whether a word of a model's name is a part of its version, and not a date.
 func isNumber(word string) bool {
 	return len(word) <= 2 && strings.Trim(word, "0123456789") == ""

@@ -11,29 +11,59 @@ func (c *Conversation) Bound() bool { return c.bound }
 
 // isBound reports whether a block of a message is bound reasoning.
 func (m *Message) isBound(b Block) bool {
-	t, ok := b.Block.(eventlog.Thinking)
-	return ok && t.Sealed() && provider.Binds(m.Model)
+	return provider.Bound(b.Block, m.Model)
 }
 
-// ShowsBound reports whether the view shows bound reasoning of an event in a range.
-func (v View) ShowsBound(in eventlog.Range) bool {
+// Seen compares a view with an earlier context of its stream.
+type Seen struct {
+	// AsOf is the event of that context; 0 if there is none. From is the first block of the view that it did not show in
+	// the same way.
+	AsOf eventlog.Seq
+	From eventlog.Place
+	// Other is set if models were asked with something else than what the view shows before From. Without an earlier
+	// context, and not set, models are taken to have seen the log as it was when they wrote.
+	Other bool
+}
+
+// Unbound returns the event from which on bound reasoning must be omitted, because the view shows some that does not
+// follow what its model saw. It is 0 if there is none.
+func (v View) Unbound(seen Seen) (from eventlog.Seq) {
+	began, changed := false, seen.Other
+	var newest eventlog.Seq
 	for i := range v.items {
-		if v.items[i].dropped != nil {
+		it := &v.items[i]
+		g := it.group
+		fresh := g.First > seen.AsOf
+		changed = changed || fresh && it.dropped != nil || v.digest.Through > 0 && v.digestAt == i && (fresh || began)
+		if it.dropped != nil {
 			continue
 		}
-		g := v.items[i].group
 		for m := range g.Messages {
-			if !g.Messages[m].bound {
-				continue
-			}
-			for b, block := range g.Messages[m].Blocks {
-				if edit, ok := v.Edit(i, m, b); block.Seq >= in.From && block.Seq <= in.To && g.Messages[m].isBound(block) && (!ok || edit.Kind != Omitted) {
-					return true
+			msg := &g.Messages[m]
+			for b, block := range msg.Blocks {
+				if !began && (fresh || seen.From == eventlog.Place{Seq: block.Seq, Block: block.Index}) {
+					// A message that is no answer came while the model was asked.
+					began, changed = true, changed || seen.AsOf > 0 && msg.Role != eventlog.RoleAssistant
 				}
+				if !began || block.Seq == 0 {
+					continue
+				}
+				_, edited := v.Edit(i, m, b)
+				old := block.Seq <= seen.AsOf
+				if !edited && msg.isBound(block) && (changed || old || newest > block.Seq || g.Labels[eventlog.LabelOwnPrompt] == "true") {
+					if from == 0 || block.Seq < from {
+						from = block.Seq
+					}
+					changed = true
+				}
+				changed, newest = changed || edited || old, max(newest, block.Seq)
 			}
 		}
 	}
-	return false
+	if from > seen.AsOf {
+		from = seen.AsOf + 1
+	}
+	return from
 }
 
 // OmitBound omits the bound reasoning of group i that a state unbinds, also of a pinned message and of one
