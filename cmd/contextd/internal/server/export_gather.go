@@ -89,7 +89,7 @@ func (s *Server) asRead(ctx context.Context, session eventlog.Session) ([]eventl
 			return nil, err
 		}
 		e.Seq, e.Turn, e.Tokens = 0, 0, eventlog.TokenCounts{}
-		events = append(events, timed(e))
+		events = append(events, unlabelled(e))
 	}
 	return events, nil
 }

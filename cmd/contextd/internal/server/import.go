@@ -186,7 +186,7 @@ func (s *Server) importSession(ctx context.Context, id string, begin func() erro
 func (s *Server) importBatch(ctx context.Context, id string, session eventlog.Session, part importPart, events []eventlog.Event, envelopes []harness.Envelope, out *contextdv1.ImportTranscriptResponse) error {
 	batch := make([]eventlog.Event, len(events))
 	for i := range batch {
-		batch[i] = untimed(events[i])
+		batch[i] = labelled(events[i])
 	}
 	p, err := s.admitTo(ctx, id, eventlog.Batch{Events: batch, Of: &session.Incarnation})
 	if err != nil {

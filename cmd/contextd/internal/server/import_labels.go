@@ -3,12 +3,14 @@ package server
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 	"unicode/utf8"
 
 	"github.com/contextd/contextd/internal/harness"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/provider"
 )
 
 // Labels that an import adds to the harness's own. An export needs them to restore the transcript.
@@ -43,25 +45,31 @@ func partLabels(id string, part harness.Session, warn func(string)) map[string]s
 	return labels
 }
 
-// untimed marks an event that has no time. The log gives it one.
-func untimed(e eventlog.Event) eventlog.Event {
-	if !e.Time.IsZero() || len(e.Labels) >= transcript.MaxLabels {
+// labelled adds labels to an event of a transcript: that it has no time, and so gets one from the log; and that its
+// reasoning is bound to the harness's prompt, which the transcript does not have.
+func labelled(e eventlog.Event) eventlog.Event {
+	more := map[string]string{}
+	if e.Time.IsZero() {
+		more[labelUntimed] = "true"
+	}
+	if m, ok := e.Body.(*eventlog.Message); ok && slices.ContainsFunc(m.Blocks, func(b eventlog.Block) bool { return provider.Bound(b, m.Model) }) {
+		more[eventlog.LabelOwnPrompt] = "true"
+	}
+	if len(more) == 0 || len(e.Labels)+len(more) > transcript.MaxLabels {
 		return e
 	}
-	labels := make(map[string]string, len(e.Labels)+1)
-	maps.Copy(labels, e.Labels)
-	labels[labelUntimed] = "true"
-	e.Labels = labels
+	maps.Copy(more, e.Labels)
+	e.Labels = more
 	return e
 }
 
-// timed undoes untimed.
-func timed(e eventlog.Event) eventlog.Event {
-	if e.Labels[labelUntimed] != "true" {
-		return e
+// unlabelled undoes labelled.
+func unlabelled(e eventlog.Event) eventlog.Event {
+	if e.Labels[labelUntimed] == "true" {
+		e.Time = time.Time{}
 	}
 	e.Labels = maps.Clone(e.Labels)
 	delete(e.Labels, labelUntimed)
-	e.Time = time.Time{}
+	delete(e.Labels, eventlog.LabelOwnPrompt)
 	return e
 }

@@ -113,6 +113,33 @@ func claudeTranscript(session string, messages int) string {
 	return out.String()
 }
 
+// TestImportBound: reasoning that is bound to a harness's prompt is in the log and in exports, but in no context.
+func TestImportBound(t *testing.T) {
+	for model, shown := range map[string]bool{"claude-opus-5-5": false, "claude-opus-4-1": true} {
+		a := serve(t, memlog.New())
+		const line = `{"type":%q,"uuid":%q,"sessionId":"s","timestamp":"2026-05-01T08:00:00Z","message":{"role":%q,"model":%q,"content":%s}}` + "\n"
+		data := fmt.Sprintf(line, "user", "u", "user", "", `"Go."`) +
+			fmt.Sprintf(line, "assistant", "a", "assistant", model, `[{"type":"thinking","thinking":"Hm.","signature":"c2VhbA=="},{"type":"text","text":"Gone."}]`)
+		for range 2 {
+			if _, err := a.importAs(t, "s", "claude", data); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.append(t, "s", user("And now?"))
+		got, err := a.assemble(t, &contextdv1.AssembleContextRequest{SessionId: "s", Format: contextdv1.Format_FORMAT_ANTHROPIC, Budget: tight()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		context := fmt.Sprint(got.messages)
+		if !strings.Contains(context, "Gone.") || strings.Contains(context, "c2VhbA==") != shown {
+			t.Errorf("%s: the context is %s", model, context)
+		}
+		if exported := string(a.exportClaude(t, "s")); !strings.Contains(exported, "c2VhbA==") {
+			t.Errorf("%s: it is exported as %s", model, exported)
+		}
+	}
+}
+
 // TestImportIntoAnother: a session takes the transcript that it holds, grown or not, and
 // no other; what is refused leaves it as it was.
 func TestImportIntoAnother(t *testing.T) {
