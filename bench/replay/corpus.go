@@ -16,6 +16,7 @@ import (
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/evaluate"
 	"github.com/contextd/contextd/internal/harness"
+	eventlog "github.com/contextd/contextd/internal/log"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -54,8 +55,9 @@ func readFile(path string) ([]byte, error) {
 	return io.ReadAll(z)
 }
 
-// readSessions reads the sessions of one file without a daemon. A file without sessions is passed to skip.
-func readSessions(path string, gauge budget.Gauge, skip func(path string, err error)) ([]*session, error) {
+// readSessions reads the sessions of one file without a daemon, as if model, if not empty, had written them. A file
+// without sessions is passed to skip.
+func readSessions(path, model string, gauge budget.Gauge, skip func(path string, err error)) ([]*session, error) {
 	data, err := readFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -67,6 +69,11 @@ func readSessions(path string, gauge budget.Gauge, skip func(path string, err er
 	}
 	var out []*session
 	for _, part := range transcript.Sessions {
+		for _, e := range part.Events {
+			if m, ok := e.Body.(*eventlog.Message); ok && m.Role == eventlog.RoleAssistant && model != "" {
+				m.Model = model
+			}
+		}
 		s, err := evaluate.SessionOf(path, transcript.Harness, part, gauge)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)

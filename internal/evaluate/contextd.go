@@ -10,6 +10,7 @@ import (
 	"github.com/contextd/contextd/internal/assemble"
 	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/decide"
+	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/projection"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/render"
@@ -27,6 +28,9 @@ type Contextd struct {
 	// summaries are all that were made, oldest first.
 	summaries []summarize.Summary
 	compiled  projection.Policy
+	// last is the prompt before, and lastAsOf the event that it was made at; 0 if there is none.
+	last     Prompt
+	lastAsOf eventlog.Seq
 }
 
 // NewContextd returns the policy under a budget, with the prices of a model and extractive summaries. Its
@@ -54,7 +58,7 @@ func (c *Contextd) Render(l *Log) Prompt {
 	if p, ok := c.compiled.(projection.Rooted); ok {
 		c.in.Policy = p.WithRoots(c.in.Projection.WithLive(conv))
 	}
-	p, err := c.in.Run()
+	p, out, err := c.run(l)
 	if over, ok := errors.AsType[*reduce.OverBudgetError](err); ok {
 		return Prompt{Refused: irreducible(over)}
 	}
@@ -62,8 +66,35 @@ func (c *Contextd) Render(l *Log) Prompt {
 		return Prompt{Refused: err.Error()}
 	}
 	c.in.Before, c.in.ShownBefore = p.Result.State, p.Applied.State
+	c.last, c.lastAsOf = out, conv.Head()
 	c.summarize(conv, p)
-	return rendered(l, p)
+	return out
+}
+
+// run computes a prompt without bound reasoning that the provider would refuse after the prompt before.
+func (c *Contextd) run(l *Log) (decide.Projected, Prompt, error) {
+	for {
+		p, err := c.in.Run()
+		if err != nil {
+			return p, Prompt{}, err
+		}
+		out := rendered(l, p)
+		if !p.Conversation.Bound() || !c.in.Unbind(p, c.seen(out)) {
+			return p, out, nil
+		}
+	}
+}
+
+// seen returns what the model saw of a prompt in the one before it.
+func (c *Contextd) seen(now Prompt) reduce.Seen {
+	stable, changed := (&biller{last: c.last, any: true}).compare(now)
+	seen := reduce.Seen{AsOf: c.lastAsOf, Other: changed}
+	for _, m := range now.Messages[stable:] {
+		if seen.From = m.first; seen.From.Seq > 0 {
+			break
+		}
+	}
+	return seen
 }
 
 // offered returns the summary in use and the newest one.

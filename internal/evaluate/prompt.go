@@ -29,6 +29,8 @@ type Message struct {
 	Tokens uint64
 	// Cause is the reducer that last changed it; empty if it is as in the log.
 	Cause string
+	// first is the place of its first block; zero if that is not from the log.
+	first eventlog.Place
 }
 
 // builder builds a prompt from messages.
@@ -46,7 +48,7 @@ func (b *builder) add(m render.Message, tokens uint64) {
 	}
 	w := b.log.write(m, first, first.Seq > 0 && m.Cause == "" && m.Origin == render.Verbatim)
 	b.JSON, b.plain = append(b.JSON, w.json...), append(b.plain, w.plain...)
-	b.Messages = append(b.Messages, Message{End: len(b.JSON), Tokens: tokens, Cause: m.Cause})
+	b.Messages = append(b.Messages, Message{End: len(b.JSON), Tokens: tokens, Cause: m.Cause, first: first})
 }
 
 // addFull appends a message of a group as it is in the log.
