@@ -241,9 +241,8 @@ func TestKeptBoundReasoning(t *testing.T) {
 	const model = "claude-opus-5-5"
 	for name, test := range map[string]struct {
 		format string
-		// events come after a context in pairs: with the answer of a model to it.
-		then []eventlog.Event
-		want string // the reasoning that the last context shows
+		then   []eventlog.Event // after the third context, before the last one
+		want   string           // the reasoning that the last context shows
 	}{
 		"a message follows the results": {"anthropic", []eventlog.Event{text("u", eventlog.RoleUser, "Are you there?")}, "T1 T2"},
 		"a result is late":              {"anthropic", []eventlog.Event{thought("T3", model, reads("c3")), resultOf("c3", "b"), resultOf("c2", "a")}, "T1 T2"},
@@ -251,8 +250,10 @@ func TestKeptBoundReasoning(t *testing.T) {
 		"a message came meanwhile":      {"", []eventlog.Event{text("u", eventlog.RoleUser, "Wait."), thought("T3", model, reads("c3"))}, "T1 T2"},
 		"a message came in between":     {"", []eventlog.Event{thought("T3", model, reads("c3")), resultOf("c3", "b"), text("u", eventlog.RoleUser, "Wait."), thought("T4", model)}, "T1 T2 T3 T4"},
 		"a harness had its own prompt": {"anthropic", []eventlog.Event{
-			{ID: "T3", Labels: map[string]string{eventlog.LabelOwnPrompt: "true"}, Body: thought("T3", model, reads("c3")).Body}, resultOf("c3", "b"), thought("T4", model),
-		}, "T1 T2"},
+			thought("T3", model, reads("c3")), resultOf("c3", "b"),
+			{ID: "T4", Labels: map[string]string{eventlog.LabelOwnPrompt: "true"}, Body: thought("T4", model, reads("c4")).Body},
+			resultOf("c4", "b"), thought("T5", model),
+		}, "T1 T2 T3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := memlog.New()

@@ -29,7 +29,7 @@ type Seen struct {
 // follow what its model saw. It is 0 if there is none.
 func (v View) Unbound(seen Seen) (from eventlog.Seq) {
 	began, changed := false, seen.Other
-	var newest eventlog.Seq
+	kept, newest := seen.AsOf, eventlog.Seq(0)
 	for i := range v.items {
 		it := &v.items[i]
 		g := it.group
@@ -50,18 +50,20 @@ func (v View) Unbound(seen Seen) (from eventlog.Seq) {
 				}
 				_, edited := v.Edit(i, m, b)
 				old := block.Seq <= seen.AsOf
-				if !edited && msg.isBound(block) && (changed || old || newest > block.Seq || g.Labels[eventlog.LabelOwnPrompt] == "true") {
-					if from == 0 || block.Seq < from {
-						from = block.Seq
+				if !edited && msg.isBound(block) {
+					changed = changed || old || newest > block.Seq || g.Labels[eventlog.LabelOwnPrompt] == "true"
+					switch {
+					case !changed:
+						kept = block.Seq
+					case from == 0:
+						from = min(block.Seq, kept+1) // with events before it, so that ranges join
+					default:
+						from = min(from, block.Seq)
 					}
-					changed = true
 				}
 				changed, newest = changed || edited || old, max(newest, block.Seq)
 			}
 		}
-	}
-	if from > seen.AsOf {
-		from = seen.AsOf + 1
 	}
 	return from
 }
