@@ -66,7 +66,7 @@ func plain(v value) []*contextdv1.Block {
 func anthropicBlock(v value) (*contextdv1.Block, error) {
 	switch v.get("type").text() {
 	case "text":
-		if v.get("citations") == nil {
+		if len(v.get("citations").elements()) == 0 {
 			return text(v.get("text").text()), nil
 		}
 	case "thinking":

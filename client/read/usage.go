@@ -1,6 +1,7 @@
 package read
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 
@@ -15,7 +16,7 @@ func Usage(body []byte) (*contextdv1.RecordModelCallRequest, error) {
 	switch {
 	case outer == nil:
 		return nil, errors.New("the response is no JSON object")
-	case outer["candidates"] != nil:
+	case outer["candidates"] != nil, outer["usageMetadata"] != nil:
 		used = v.get("usageMetadata")
 		return &contextdv1.RecordModelCallRequest{
 			InputTokens: count(used, "promptTokenCount"), CacheReadTokens: count(used, "cachedContentTokenCount"),
@@ -34,7 +35,7 @@ func Usage(body []byte) (*contextdv1.RecordModelCallRequest, error) {
 		return &contextdv1.RecordModelCallRequest{
 			InputTokens: count(used, "input_tokens"), CacheReadTokens: count(details, "cached_tokens"),
 			CacheWriteTokens: count(details, "cache_write_tokens"), OutputTokens: count(used, "output_tokens"),
-			StopReason: v.get("status").text(), Model: v.get("model").text(),
+			StopReason: cmp.Or(v.get("incomplete_details").get("reason").text(), v.get("status").text()), Model: v.get("model").text(),
 		}, nil
 	}
 	// Anthropic counts what was read from and written to the cache separately. Where its servers ran tools, it adds up the
