@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -39,8 +40,8 @@ class Raw:
 
     @property
     def present(self) -> bool:
-        """Whether it is neither null nor an empty list."""
-        return self.json != "null" and not (self.is_list and not self.value)
+        """Whether it is not null."""
+        return self.json != "null"
 
     def text(self) -> str:
         """The string; empty if it is not one. A lone surrogate becomes U+FFFD."""
@@ -108,6 +109,14 @@ def read(text: str | bytes) -> Raw:
 def mended(text: str) -> str:
     """A text that UTF-8 can encode: lone surrogates are replaced by U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def unbase64(text: str) -> bytes:
+    """The bytes of a text in base64, which may have line ends; empty if it is not base64."""
+    try:
+        return base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
+    except ValueError:
+        return b""
 
 
 def dumps(value: Any, default: Callable[[Any], Any] | None = None) -> str:

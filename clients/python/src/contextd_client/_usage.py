@@ -47,10 +47,10 @@ def usage_of(response: Any) -> Usage:
             cache_read_tokens=_count(of_input, "cached_tokens"),
             cache_write_tokens=_count(of_input, "cache_write_tokens"),
             output_tokens=_count(used, "output_tokens"),
-            stop_reason=raw.string("status"),
+            stop_reason=raw.get("incomplete_details").string("reason") or raw.string("status"),
             model=raw.string("model"),
         )
-    if "usage" not in members:
+    if "usage" not in members and raw.string("type") != "message":
         raise ValueError("response: is none of Anthropic's, OpenAI's or Gemini's")
     # Anthropic's input_tokens do not include tokens read from or written to the cache. Where its
     # servers ran tools, it adds up the prompts of the model's calls, of which the first was sent.

@@ -35,7 +35,7 @@ def _response_events(raw: Raw) -> list[Event]:
     if "choices" in outer:
         return openai_chat.response(raw)
     if "candidates" in outer:
-        return gemini.response(gemini.with_call_ids(raw, raw.string("responseId") or "call"))
+        return gemini.response(raw)
     if raw.string("type") == "message" and raw.string("role") == "assistant":
         return anthropic.message(raw)
     raise ValueError("response: is none of Anthropic's, OpenAI's or Gemini's")
@@ -45,11 +45,11 @@ def message_events(messages: Any, format: FormatName, model: str = "") -> list[E
     """The events of messages in the form of a provider's API: one, or a sequence.
 
     model: wrote the assistant's messages that name no model. Content that cannot be read is an
-    error; nothing is dropped silently.
+    error; nothing is dropped silently. A message whose content is empty has no event.
     """
     if not isinstance(model, str):
         raise TypeError(f"model: must be str, not {model!r:.60}")
-    events = _message_events(messages, format)
+    events = [e for e in _message_events(messages, format) if e.message.blocks]
     for event in events:
         if event.message.role == ROLE_ASSISTANT and not event.message.model:
             event.message.model = model

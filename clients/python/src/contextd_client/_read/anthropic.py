@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-
+from contextd_client import _rawjson as rawjson
 from contextd_client import events
 from contextd_client._rawjson import Raw
 from contextd_client._read._beside import beside
@@ -49,8 +47,10 @@ def _beside(raw: Raw) -> list[Block]:
 
 
 def _block(raw: Raw) -> Block:
+    if not raw.is_object:
+        raise ValueError("content: must be a list of objects")
     kind = raw.string("type")
-    if kind == "text" and not raw.get("citations").present:
+    if kind == "text" and not raw.get("citations").elements():
         return events.text(raw.string("text"))
     if kind == "thinking":
         thinking = Thinking(text=raw.string("thinking"), signature=raw.string("signature"))
@@ -58,8 +58,12 @@ def _block(raw: Raw) -> Block:
     if kind == "redacted_thinking":
         return Block(thinking=Thinking(redacted_data=raw.string("data").encode()))
     if kind == "tool_use":
-        return events.tool_call(raw.string("id"), raw.string("name"), raw.get("input").data)
+        given = raw.get("input")
+        written = given.data if given.present else b""
+        return events.tool_call(raw.string("id"), raw.string("name"), written)
     if kind == "tool_result":
+        if raw.get("content").present:
+            raw.require_content("content")
         failed = raw.get("is_error").value is True
         return events.result_block(
             raw.string("tool_use_id"), content(raw.get("content")), is_error=failed
@@ -79,8 +83,5 @@ def _media(raw: Raw) -> Block | None:
         return events.media(uri=source.string("url"), mime_type=source.string("media_type"))
     if source.string("type") != "base64":
         return None
-    try:
-        data = base64.b64decode(source.string("data"), validate=True)
-    except binascii.Error:
-        return None
+    data = rawjson.unbase64(source.string("data"))
     return events.media(data=data, mime_type=source.string("media_type")) if data else None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
+import itertools
+from collections.abc import Callable
 
 from contextd_client import _rawjson as rawjson
 from contextd_client import events
@@ -12,16 +11,21 @@ from contextd_client._rawjson import Raw
 from contextd_client.v1.event_pb2 import Block, Event, Role, Thinking
 
 PROVIDER = "google"
-_MEDIA = ("image/", "audio/", "video/", "application/pdf")
+_MEDIA = ("image/", "audio/", "video/")
 _BARE = '{"thoughtSignature":%s}'
 
 
 def response(raw: Raw) -> list[Event]:
-    """The event of a response: its first candidate."""
+    """The event of a response: its first candidate.
+
+    Gemini's API omits ids of some calls. They are given one, as a result must name its call.
+    """
     candidates = raw.get("candidates").elements()
     if not candidates:
         raise ValueError("candidates: the response has none")
-    said = _parts(candidates[0].get("content"))
+    numbers = itertools.count()
+    prefix = raw.string("responseId") or "call"
+    said = _parts(candidates[0].get("content"), lambda _: f"{prefix}_{next(numbers)}")
     model = raw.string("modelVersion")
     return [events.assistant(*said, model=model, event_id=raw.string("responseId"))]
 
@@ -34,8 +38,11 @@ def content(raw: Raw) -> list[Event]:
     blocks = _parts(said_by)
     if prompt.present:
         return [events.system(*blocks)]
-    if raw.string("role") == "model":
+    role = raw.string("role")
+    if role == "model":
         return [events.assistant(*blocks)]
+    if role not in ("", "user"):
+        raise ValueError(f"role: {role!r} is unknown")
     results = [b for b in blocks if b.HasField("tool_result")]
     said = [b for b in blocks if not b.HasField("tool_result")]
     out = [events.message(Role.ROLE_TOOL, results)] if results else []
@@ -50,11 +57,15 @@ def _require_parts(raw: Raw) -> None:
         raise ValueError("parts: must be a list")
 
 
-def _parts(raw: Raw) -> list[Block]:
-    return [b for part in raw.get("parts").elements() for b in _part(part)]
+def _no_id(name: str) -> str:
+    raise ValueError(f"functionCall.id: the call of {name!r} has none; give it one first")
 
 
-def _part(raw: Raw) -> list[Block]:
+def _parts(raw: Raw, new_id: Callable[[str], str] = _no_id) -> list[Block]:
+    return [b for part in raw.get("parts").elements() for b in _part(part, new_id)]
+
+
+def _part(raw: Raw, new_id: Callable[[str], str]) -> list[Block]:
     members = {name: value for name, value in raw.members().items() if value.json != "null"}
     signature = members.pop("thoughtSignature", None)
     if members.pop("thought", None) == Raw("true"):
@@ -68,19 +79,17 @@ def _part(raw: Raw) -> list[Block]:
         said = members["text"].text()
         return [*before, events.text(said)] if said else before
     if set(members) == {"functionCall"}:
-        return [*before, _call(members["functionCall"])]
+        return [*before, _call(members["functionCall"], new_id)]
     if set(members) == {"functionResponse"}:
-        return [_result(members["functionResponse"])]
+        return [*before, _result(members["functionResponse"])]
     if set(members) == {"inlineData"} and (media := _media(members["inlineData"])):
         return [*before, media]
     return [events.provider_block(PROVIDER, raw.data)]
 
 
-def _call(raw: Raw) -> Block:
+def _call(raw: Raw, new_id: Callable[[str], str]) -> Block:
     name = raw.string("name")
-    call_id = raw.string("id")
-    if not call_id:
-        raise ValueError(f"functionCall.id: the call of {name!r} has none; give it one first")
+    call_id = raw.string("id") or new_id(name)
     arguments = raw.get("args")
     return events.tool_call(call_id, name, arguments.data if arguments.is_object else b"")
 
@@ -91,55 +100,35 @@ def _media(raw: Raw) -> Block | None:
     The SDK writes base64 in the alphabet for URLs; the API accepts both.
     """
     mime = raw.string("mimeType")
-    data = raw.string("data").replace("-", "+").replace("_", "/")
-    if not mime.lower().startswith(_MEDIA) or not data:
+    if not mime.lower().startswith(_MEDIA) and mime.lower() != "application/pdf":
         return None
-    try:
-        return events.media(data=base64.b64decode(data, validate=True), mime_type=mime)
-    except binascii.Error:
-        return None
+    data = rawjson.unbase64(raw.string("data").replace("-", "+").replace("_", "/"))
+    return events.media(data=data, mime_type=mime) if data else None
 
 
 def _result(raw: Raw) -> Block:
     given = raw.get("response")
     members = given.members()
-    failed = set(members) == {"error"}
     # ADK and the SDK's automatic calls say "result" where the API's documentation says "output".
-    if failed or set(members) in ({"output"}, {"result"}):
-        (value,) = members.values()
-    else:
-        value = given
+    value = given
+    if set(members) in ({"output"}, {"result"}, {"error"}):
+        (only,) = members.values()
+        value = only if only.present else given
+    failed = value is not given and "error" in members
     parts = raw.get("parts").elements()
     said = value.text() if value.json.startswith('"') else value.json
     if not members and (parts or not given.present):
         said = ""
     blocks = [events.text(said)] if said else []
-    blocks += [block for part in parts for block in _result_part(part)]
+    blocks += [_file(part) for part in parts]
     return events.result_block(
         raw.string("id"), blocks, is_error=failed, tool_name=raw.string("name")
     )
 
 
-def _result_part(raw: Raw) -> list[Block]:
+def _file(raw: Raw) -> Block:
     file = raw.get("fileData")
     uri = file.string("fileUri")
     if uri:
-        return [events.media(uri=uri, mime_type=file.string("mimeType"))]
-    return _part(raw)
-
-
-def with_call_ids(raw: Raw, prefix: str) -> Raw:
-    """The same response with ids for calls without one.
-
-    Gemini's API omits ids of some calls, but a result must name its call.
-    """
-    body = json.loads(raw.json)
-    for candidate in body.get("candidates", ())[:1]:
-        parts = (candidate.get("content") or {}).get("parts") or ()
-        calls = [p["functionCall"] for p in parts if p.get("functionCall")]
-        if all(call.get("id") for call in calls):
-            return raw
-        for number, call in enumerate(calls):
-            call["id"] = call.get("id") or f"{prefix}_{number}"
-        return Raw(rawjson.dumps(body))
-    return raw
+        return events.media(uri=uri, mime_type=file.string("mimeType"))
+    return _media(raw.get("inlineData")) or events.provider_block(PROVIDER, raw.data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextd_client import _rawjson as rawjson
 from contextd_client import events
 from contextd_client._rawjson import Raw
 from contextd_client._read import openai_part
@@ -14,35 +13,42 @@ def response(raw: Raw) -> list[Event]:
     choices = raw.get("choices").elements()
     if not choices:
         raise ValueError("choices: the response has none")
-    return message(choices[0].get("message"), raw.string("model"), raw.string("id"))
+    said = _said(choices[0].get("message"))
+    return [events.assistant(*said, model=raw.string("model"), event_id=raw.string("id"))]
 
 
-def message(raw: Raw, model: str = "", event_id: str = "") -> list[Event]:
+def message(raw: Raw) -> list[Event]:
     """The events of a message."""
     role = raw.string("role")
-    if role != "assistant" or "content" in raw.members():
+    if role != "assistant" or raw.get("content").present:
         raw.require_content("content")
-    if raw.get("function_call").is_object:
-        raise ValueError("function_call: is not read; give the call in tool_calls")
-    blocks = openai_part.content(raw.get("content"))
+    content = openai_part.content(raw.get("content"))
     if role in ("system", "developer"):
-        return [events.system(*blocks)]
+        return [events.system(*content)]
     if role == "user":
-        return [events.user(*blocks)]
+        return [events.user(*content)]
     if role == "tool":
         call_id = raw.string("tool_call_id")
-        return [events.tool_result(call_id, blocks, tool_name=raw.string("name"))]
+        return [events.tool_result(call_id, content, tool_name=raw.string("name"))]
     if role != "assistant":
         raise ValueError(f"role: {role!r} is unknown")
+    if raw.get("function_call").present:
+        raise ValueError("function_call: is not read; give the call in tool_calls")
+    blocks = _said(raw)
+    if not blocks:
+        raw.require_content("content")
+    return [events.assistant(*blocks)]
+
+
+def _said(raw: Raw) -> list[Block]:
+    """The blocks of a message of the model."""
     reasoning = raw.string("reasoning_content")
-    if reasoning:
-        blocks.insert(0, Block(thinking=Thinking(text=reasoning)))
-    refusal = raw.string("refusal")
-    if refusal:
-        part = rawjson.dumps({"type": "refusal", "refusal": refusal})
-        blocks.append(events.provider_block(openai_part.PROVIDER, part.encode()))
-    blocks.extend(_call(c) for c in raw.get("tool_calls").elements())
-    return [events.assistant(*blocks, model=model, event_id=event_id)]
+    blocks = [Block(thinking=Thinking(text=reasoning))] if reasoning else []
+    blocks += openai_part.content(raw.get("content"))
+    if raw.string("refusal"):
+        part = b'{"type":"refusal","refusal":%b}' % raw.get("refusal").data
+        blocks.append(events.provider_block(openai_part.PROVIDER, part))
+    return blocks + [_call(c) for c in raw.get("tool_calls").elements()]
 
 
 def _call(raw: Raw) -> Block:
@@ -51,5 +57,5 @@ def _call(raw: Raw) -> Block:
         arguments = function.string("arguments").encode()
         return events.tool_call(raw.string("id"), function.string("name"), arguments)
     custom = raw.get("custom")
-    arguments = rawjson.dumps({"input": custom.string("input")}).encode()
+    arguments = openai_part.free_input(custom.get("input"))
     return events.tool_call(raw.string("id"), custom.string("name"), arguments)

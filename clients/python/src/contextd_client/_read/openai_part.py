@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-
+from contextd_client import _rawjson as rawjson
 from contextd_client import events
 from contextd_client._rawjson import Raw
 from contextd_client.v1.event_pb2 import Block
@@ -22,7 +20,7 @@ def content(raw: Raw) -> list[Block]:
 
 def _part(raw: Raw) -> Block:
     kind = raw.string("type")
-    if kind in ("text", "input_text", "output_text") and not raw.get("annotations").present:
+    if kind in ("text", "input_text", "output_text") and not raw.get("annotations").elements():
         return events.text(raw.string("text"))
     if kind in ("image_url", "input_image"):
         source = raw.get("image_url")
@@ -34,13 +32,15 @@ def _part(raw: Raw) -> Block:
     return events.provider_block(PROVIDER, raw.data)
 
 
+def free_input(raw: Raw) -> bytes:
+    """The arguments of a call whose input is a text."""
+    return b'{"input":%b}' % (raw.data if raw.present else b'""')
+
+
 def image(url: str) -> Block | None:
     """The image at an address, or in one; None where there is none."""
     if not url.startswith("data:"):
         return events.media(uri=url) if url else None
-    mime_type, marked, encoded = url.removeprefix("data:").partition(";base64,")
-    try:
-        data = base64.b64decode(encoded, validate=True) if marked else b""
-    except binascii.Error:
-        return None
+    mime_type, _, encoded = url.removeprefix("data:").partition(";base64,")
+    data = rawjson.unbase64(encoded)
     return events.media(data=data, mime_type=mime_type) if data else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from contextd_client import _rawjson as rawjson
 from contextd_client import events
 from contextd_client._rawjson import Raw
 from contextd_client._read import openai_part
@@ -39,8 +38,8 @@ def items(raws: Iterable[Raw]) -> list[Event]:
                 out[-1].message.blocks.extend(blocks)
             elif blocks:
                 out.append(events.assistant(*blocks))
-        else:
-            out.append(_input(raw))
+        elif (event := _input(raw)).message.blocks:
+            out.append(event)
     return out
 
 
@@ -55,10 +54,15 @@ def _input(raw: Raw) -> Event:
     if raw.string("type") in _OUTPUTS_RUN_HERE:
         return _result(raw)
     if raw.string("type") in _OF_THE_RUNTIME:
+        raw.require_content("output")
         return events.tool_result(raw.string("call_id"), openai_part.content(raw.get("output")))
+    raw.require_content("content")
     blocks = openai_part.content(raw.get("content"))
-    if raw.string("role") in ("system", "developer"):
+    role = raw.string("role")
+    if role in ("system", "developer"):
         return events.system(*blocks)
+    if role != "user":
+        raise ValueError(f"role: {role!r} is unknown")
     return events.user(*blocks)
 
 
@@ -71,7 +75,7 @@ def output(raw: Raw) -> list[Block]:
     if kind in ("function_call", "custom_tool_call"):
         arguments = raw.string("arguments").encode()
         if kind == "custom_tool_call":
-            arguments = rawjson.dumps({"input": raw.string("input")}).encode()
+            arguments = openai_part.free_input(raw.get("input"))
         call = events.tool_call(raw.string("call_id"), raw.string("name"), arguments)
         return [*beside(openai_part.PROVIDER, raw, "namespace", "caller", "async"), call]
     if kind == "reasoning":
@@ -119,7 +123,7 @@ def _reasoning(raw: Raw) -> Thinking | None:
     item_id = raw.string("id")
     if not sealed:
         # Without a seal the item cannot be sent again; the provider may still know it by its id.
-        return Thinking(text="\n\n".join(texts)) if any(texts) else None
+        return Thinking(text="\n\n".join(texts)) if "".join(texts).strip() else None
     members = raw.members()
     plain = len(texts) <= 1 and not any(
         members[name].present for name in ("content", "status") if name in members

@@ -1,0 +1,41 @@
+"""Responses and messages are read as the Go client reads them: the fixtures are the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf import json_format
+from google.protobuf.message import Message
+
+import contextd_client
+from contextd_client.v1.event_pb2 import Event
+from contextd_client.v1.tokens_pb2 import RecordModelCallRequest
+
+FIXTURES = Path(__file__).resolve().parents[3] / "client" / "read" / "testdata"
+
+
+def read(path: Path) -> list[Message]:
+    """What the client reads in a fixture."""
+    text = path.read_text()
+    if path.name.endswith(".response.json"):
+        usage = RecordModelCallRequest(**vars(contextd_client.usage_of(text)))
+        return [*contextd_client.response_events(text), usage]
+    format: Any = path.name.partition(".")[0]
+    return [*contextd_client.message_events(text.splitlines(), format)]
+
+
+def golden(path: Path) -> list[Message]:
+    """What it must be."""
+    lines = path.with_suffix(".golden").read_text().splitlines()
+    kinds: list[type[Message]] = [Event] * len(lines)
+    if path.name.endswith(".response.json"):
+        kinds[-1] = RecordModelCallRequest
+    return [json_format.Parse(line, kind()) for kind, line in zip(kinds, lines, strict=True)]
+
+
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.json")), ids=lambda path: path.name)
+def test_fixtures(path: Path) -> None:
+    """Skipped in a source distribution, which has no fixtures."""
+    assert read(path) == golden(path)
