@@ -106,7 +106,7 @@ export function reminder(
 
 /** The events of a model's response. A response without content becomes a custom event instead of a message. */
 export function answered(id: string, model: string, said: BlockInit[]): EventInit[] {
-  if (said.length > 0) return [assistant(said, { eventId: id, groupId: id, model })];
+  if (said.length > 0) return [assistant(said, { eventId: id, model })];
   return [{ eventId: id, kind: { case: "custom", value: { type: "empty_response", json: jsonBytes({ id, model }) } } }];
 }
 

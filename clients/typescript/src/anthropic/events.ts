@@ -24,7 +24,7 @@ function block(b: ContentBlock): BlockInit[] {
     case "redacted_thinking":
       return [{ kind: { case: "thinking", value: { redactedData: new TextEncoder().encode(b.data) } } }];
     case "tool_use":
-      return [...beside("anthropic", b, "caller", "toolset_name"), toolCall(b.id, b.name, (b.input ?? {}) as object)];
+      return [...beside("anthropic", b, "caller", "toolset_name"), toolCall(b.id, b.name, (b.input ?? "") as object)];
     default:
       return [providerBlock("anthropic", b)];
   }
@@ -32,8 +32,9 @@ function block(b: ContentBlock): BlockInit[] {
 
 /** The provider's token counts, for Session.recordModelCall. */
 export function usage(response: Message): ModelCall {
-  checkResponse(api, response, "usage");
-  const { usage, model, stop_reason } = response;
+  checkResponse(api, response, "usage", "content");
+  const { model, stop_reason } = response;
+  const usage: Partial<typeof response.usage> = response.usage ?? {};
   // Where Anthropic's servers ran tools, it adds up the prompts of the model's calls, of which the first was sent.
   const { iterations } = usage as { iterations?: (Partial<typeof usage> & { type: string })[] | null };
   const prompt = iterations?.find(({ type }) => type === "message") ?? usage;
@@ -44,7 +45,7 @@ export function usage(response: Message): ModelCall {
     inputTokens: (prompt.input_tokens ?? 0) + read + written,
     cacheReadTokens: read,
     cacheWriteTokens: written,
-    outputTokens: usage.output_tokens,
+    outputTokens: usage.output_tokens ?? 0,
     stopReason: stop_reason ?? "",
   };
 }

@@ -1,4 +1,4 @@
-import type { GenerateContentResponse, Part } from "@google/genai";
+import type { Blob, GenerateContentResponse, Part } from "@google/genai";
 import { answered, type BlockInit, checkResponse, type EventInit, media, providerBlock, text, toolCall } from "../events.js";
 import type { ModelCall } from "../session.js";
 
@@ -9,7 +9,7 @@ function check(response: GenerateContentResponse): void {
 
 /**
  * The response's first candidate, as events to append. Gemini gives most calls no id; they get
- * one made of the response's id and their position (see callIds).
+ * one made of the response's id and a number (see callIds).
  */
 export function events(response: GenerateContentResponse): EventInit[] {
   check(response);
@@ -23,7 +23,8 @@ export function events(response: GenerateContentResponse): EventInit[] {
 /** The ids of the response's calls, in order; results must use these. */
 export function callIds(response: GenerateContentResponse): string[] {
   const calls = (response.candidates?.[0]?.content?.parts ?? []).flatMap((p) => p.functionCall ?? []);
-  return calls.map((c, i) => c.id ?? `${response.responseId ?? "call"}-${i}`);
+  let missing = 0;
+  return calls.map((c) => c.id || `${response.responseId || "call"}_${missing++}`);
 }
 
 function part(p: Part, nextId: () => string): BlockInit[] {
@@ -33,12 +34,18 @@ function part(p: Part, nextId: () => string): BlockInit[] {
   }
   // A signature goes before the part that it belongs to.
   const before = p.thoughtSignature ? [providerBlock("google", { thoughtSignature: p.thoughtSignature })] : [];
-  if (p.functionCall) return [...before, toolCall(nextId(), p.functionCall.name ?? "", p.functionCall.args ?? {})];
+  if (p.functionCall) return [...before, toolCall(nextId(), p.functionCall.name ?? "", p.functionCall.args ?? "")];
   if (p.text !== undefined) return p.text === "" ? before : [...before, text(p.text)];
-  if (p.inlineData?.data) {
-    return [...before, media(p.inlineData.mimeType ?? "", Buffer.from(p.inlineData.data, "base64"))];
-  }
-  return [providerBlock("google", p)];
+  const file = p.inlineData && fileOf(p.inlineData);
+  return file ? [...before, file] : [providerBlock("google", p)];
+}
+
+/** The media of a part. Files that are texts are not media: only Gemini accepts these as files. */
+function fileOf({ mimeType = "", data = "" }: Blob): BlockInit | undefined {
+  const bytes = Buffer.from(data, "base64"); // of either alphabet; what is no base64 is skipped
+  const whole = bytes.toString("base64") === data.replace(/-/g, "+").replace(/_/g, "/").replace(/[\r\n]/g, "");
+  const known = /^(image|audio|video)\/|^application\/pdf$/i.test(mimeType);
+  return known && whole && data ? media(mimeType, bytes) : undefined;
 }
 
 /** The provider's token counts, for Session.recordModelCall. */

@@ -9,10 +9,13 @@ export function chatEvents(response: ChatCompletion): EventInit[] {
   checkResponse(api, response, "choices");
   const message = response.choices[0]?.message;
   const blocks: BlockInit[] = [];
+  // Some servers with this API give reasoning, which the API does not have.
+  const { reasoning_content: reasoned } = (message ?? {}) as { reasoning_content?: string | null };
+  if (reasoned) blocks.push({ kind: { case: "thinking", value: { text: reasoned } } });
   if (message?.content) blocks.push(text(message.content));
   if (message?.refusal) blocks.push(providerBlock("openai", { type: "refusal", refusal: message.refusal }));
   for (const call of message?.tool_calls ?? []) {
-    if (call.type === "function") blocks.push(toolCall(call.id, call.function.name, call.function.arguments ?? ""));
+    if ("function" in call) blocks.push(toolCall(call.id, call.function.name, call.function.arguments ?? ""));
     else blocks.push(toolCall(call.id, call.custom.name, { input: call.custom.input }));
   }
   return answered(response.id, response.model, blocks);

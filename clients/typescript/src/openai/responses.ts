@@ -29,13 +29,13 @@ function item(i: ResponseOutputItem): BlockInit[] {
     case "custom_tool_call":
       return [...besideCall(i), toolCall(i.call_id, i.name, { input: i.input })];
     case "local_shell_call":
-      return [toolCall(i.call_id, "local_shell", i.action)];
+      return [toolCall(i.call_id ?? i.id, "local_shell", i.action)];
     case "apply_patch_call":
       return [toolCall(i.call_id, "apply_patch", i.operation)];
     case "computer_call":
       return [toolCall(i.call_id, "computer", i.action ?? { actions: i.actions })];
     case "shell_call": // in a container it is OpenAI's to run
-      if (i.environment?.type === "container_reference") return [providerBlock("openai", i)];
+      if (i.environment?.type.startsWith("container")) return [providerBlock("openai", i)];
       return [toolCall(i.call_id, "shell", i.action)];
     default:
       return [providerBlock("openai", i)];
@@ -49,22 +49,22 @@ function besideCall(call: object): BlockInit[] {
 function said(m: ResponseOutputMessage): BlockInit[] {
   const phase = beside("openai", m, "phase");
   return m.content.flatMap((part) => {
-    if (part.type === "refusal") return [...phase, providerBlock("openai", { type: part.type, refusal: part.refusal })];
-    const { type, text: words, annotations } = part;
-    if (annotations?.length) return [...phase, providerBlock("openai", { type, text: words, annotations })];
-    return words === "" ? [] : [...phase, text(words)];
+    const { parsed: _, ...own } = part as typeof part & { parsed?: unknown }; // the SDK's, not the API's
+    if (own.type === "refusal" || own.annotations?.length) return [...phase, providerBlock("openai", own)];
+    return own.text === "" ? [] : [...phase, text(own.text)];
   });
 }
 
-/** A seal is only valid for the unchanged item, so the item is kept as the signature. */
+const sealed = ["type", "id", "summary", "content", "encrypted_content", "status"] as const;
+
+/** A seal is only valid for the unchanged item, so the item is kept as the signature where its id and texts do not say all of it. */
 function reasoning(r: ResponseReasoningItem): BlockInit[] {
   const words = r.summary.map((s) => s.text).join("\n\n");
-  if (!r.encrypted_content) return words ? [{ kind: { case: "thinking", value: { text: words } } }] : [];
-  const { type, id, summary, encrypted_content } = r;
-  const signature = JSON.stringify({ type, id, summary, encrypted_content });
-  return [
-    { kind: { case: "thinking", value: { text: words, signature, encryptedContent: encrypted_content } } },
-  ];
+  if (!r.encrypted_content) return words.trim() ? [{ kind: { case: "thinking", value: { text: words } } }] : [];
+  const plain = r.summary.length <= 1 && r.content == null && r.status == null;
+  const item = Object.fromEntries(sealed.filter((name) => r[name] != null).map((name) => [name, r[name]]));
+  const signature = plain ? r.id : JSON.stringify(item);
+  return [{ kind: { case: "thinking", value: { text: words, signature, encryptedContent: r.encrypted_content } } }];
 }
 
 /** The provider's token counts, for Session.recordModelCall. */

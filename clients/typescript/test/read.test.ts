@@ -1,0 +1,50 @@
+// Responses are read as the Go client reads them: the fixtures are the same.
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { test } from "node:test";
+import { create, toJsonString } from "@bufbuild/protobuf";
+import * as claude from "../src/anthropic/index.js";
+import * as google from "../src/gemini/index.js";
+import type { EventInit, ModelCall } from "../src/index.js";
+import { chatEvents, chatUsage, responsesEvents, responsesUsage } from "../src/openai/index.js";
+import { EventSchema } from "../src/proto.js";
+
+const fixtures = resolve(import.meta.dirname, "../../../../client/read/testdata");
+
+/** What reads the responses of an API, by how the names of its fixtures begin. */
+const readers: Record<string, [(response: never) => EventInit[], (response: never) => ModelCall]> = {
+  anthropic: [claude.events, claude.usage],
+  empty: [claude.events, claude.usage],
+  gemini: [google.events, google.usage],
+  openai_chat: [chatEvents, chatUsage],
+  openai_responses: [responsesEvents, responsesUsage],
+};
+
+const skip = existsSync(fixtures) ? false : "the repository's client/read is not there";
+const files = skip ? ["*.response.json"] : readdirSync(fixtures).filter((name) => name.endsWith(".response.json"));
+
+/** The SDKs parse JSON, so the JSON in bytes is compared by its values. */
+function plain(line: string): unknown {
+  return JSON.parse(line, (name, value: string) => {
+    if (name !== "json" && name !== "argumentsJson") return value;
+    const written = Buffer.from(value, "base64").toString();
+    try {
+      return JSON.parse(written) as unknown;
+    } catch {
+      return written;
+    }
+  });
+}
+
+for (const file of files) {
+  test(`${file} is read as by the Go client`, { skip }, () => {
+    const [events, usage] = readers[file.replace(/(_parts|_tools)?\.response\.json$/, "")]!;
+    const response = JSON.parse(readFileSync(join(fixtures, file), "utf8")) as never;
+    const [event, counted] = readFileSync(join(fixtures, file.replace(/json$/, "golden")), "utf8").trim().split("\n").map(plain);
+    const read = events(response).map((e) => plain(toJsonString(EventSchema, create(EventSchema, e))));
+    assert.deepEqual(read, [event]);
+    const reported = Object.entries(usage(response)).filter(([, value]) => value !== 0 && value !== "");
+    assert.deepEqual(Object.fromEntries(reported.map(([name, value]) => [name, String(value)])), counted);
+  });
+}
