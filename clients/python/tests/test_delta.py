@@ -10,7 +10,8 @@ from conversation import BUDGET, POLICY, opening, turn
 
 import contextd_client
 import contextd_client.aio
-from contextd_client import FormatName, Injection, IntegrityError, events
+from contextd_client import FormatName, Injection, IntegrityError, _assembly, events
+from contextd_client.errors import StreamError
 from contextd_client.v1.assembly_pb2 import (
     AssembleContextResponse,
     ContextHeader,
@@ -99,6 +100,34 @@ def test_forgets_the_oldest(address: str, session_id: str) -> None:
             client.assemble(f"{session_id}/{name}", "contextd", budget=BUDGET)
         assert client.assemble(f"{session_id}/b", "contextd", budget=BUDGET).sent == 0
         assert client.assemble(f"{session_id}/a", "contextd", budget=BUDGET).sent == 2
+
+
+PARTS: dict[str, AssembleContextResponse] = {
+    "header": AssembleContextResponse(
+        header=ContextHeader(context_hash="h", message_count=1, prefix_messages=1)
+    ),
+    "second": AssembleContextResponse(
+        chunk=MessageChunk(messages=[RenderedMessage(index=1, json=b"{}")])
+    ),
+    "skipping": AssembleContextResponse(header=ContextHeader(skipped_messages=1)),
+    "trailer": AssembleContextResponse(trailer=ContextTrailer(message_count=1, context_hash="h")),
+}
+
+
+@pytest.mark.parametrize(
+    ("parts", "wrong"),
+    [
+        ("", "has the parts"),
+        ("header", "has the parts"),
+        ("header second", "has the parts"),
+        ("second trailer", "has the parts"),
+        ("header second trailer", "message 1 came at place 0"),
+        ("skipping trailer", "1 messages were skipped; 0 are held"),
+    ],
+)
+def test_refuses_broken_streams(parts: str, wrong: str) -> None:
+    with pytest.raises(StreamError, match=wrong):
+        _assembly.read([PARTS[name] for name in parts.split()], "s", "contextd")
 
 
 class Tampered:

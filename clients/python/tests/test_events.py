@@ -13,9 +13,19 @@ import contextd_client
 from contextd_client import events
 
 
-def test_no_response() -> None:
-    with pytest.raises(ValueError, match=r"^response: is no JSON: "):
-        contextd_client.response_events("hi")
+@pytest.mark.parametrize(
+    ("body", "wrong"),
+    [
+        ("hi", "response: is no JSON: "),
+        ("{}", "response: is none of Anthropic's, OpenAI's or Gemini's"),
+        ("[]", "response: is none of Anthropic's, OpenAI's or Gemini's"),
+        ({"choices": []}, "choices: the response has none"),
+        ({"candidates": []}, "candidates: the response has none"),
+    ],
+)
+def test_no_response(body: Any, wrong: str) -> None:
+    with pytest.raises(ValueError, match=f"^{wrong}"):
+        contextd_client.response_events(body)
 
 
 def test_empty_response() -> None:

@@ -237,6 +237,8 @@ def test_a_response_comes_back(
             {"type": "function_call_output", "call_id": "a", "output": {"a": 1}},
             "output: must be a string or",
         ),
+        ("openai_chat", {"role": "robot", "content": "a"}, "role: 'robot' is unknown"),
+        ("gemini", {"role": "model", "parts": [{"functionCall": {"name": "f"}}]}, "of 'f' has"),
         ("gemini", {"role": "robot", "parts": []}, "role: 'robot' is unknown"),
         ("gemini", {"role": "user", "content": "a"}, "parts: must be a list"),
         ("gemini", {"role": "user", "parts": "a"}, "parts: must be a list"),

@@ -12,6 +12,7 @@ import contextd_client.aio
 from contextd_client import Budget, errors, events
 from contextd_client._following import Following
 from contextd_client._known import Known
+from contextd_client._threads import Threads
 from contextd_client.v1.lifecycle_pb2 import LifecycleCursor, LifecycleEvent
 from contextd_client.v1.log_pb2 import AppendEventsResponse
 from contextd_client.v1.session_pb2 import LogMark, Session
@@ -161,3 +162,29 @@ async def test_openai_agents(daemon: Daemon, session_id: str, how: str) -> None:
             await session.get_items()
         with pytest.raises(errors.LogLostError):
             await session.add_items([{"role": "user", "content": "Three."}])
+
+
+class Overtaken(contextd_client.Client):
+    """A client of which another is faster to append again what was lost."""
+
+    other: contextd_client.Client
+
+    def forget_session(self, session_id: str) -> None:
+        super().forget_session(session_id)
+        self.other.append(session_id, *state(1))
+
+
+def state(count: int) -> list[contextd_client.Event]:
+    return [events.user(f"q{n}", event_id=f"e{n}") for n in range(count)]
+
+
+def test_thread_that_another_process_appends_again_too(daemon: Daemon, session_id: str) -> None:
+    with (
+        Overtaken(daemon.address) as client,
+        contextd_client.Client(daemon.address) as client.other,
+    ):
+        threads = Threads(client, "raise")
+        threads.follow(session_id, state(2), lambda session: session)
+        daemon.restart()
+        threads.follow(session_id, state(3), lambda session: session)
+        assert [e.event_id for e in client.read_events(session_id)] == ["e0", "e1", "e2"]

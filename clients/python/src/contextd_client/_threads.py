@@ -215,7 +215,7 @@ class Threads:
             raise lost
         self._client.forget_session(thread.session)
         thread.logs = {thread.version: _Log(stored)}
-        self._append(thread, events[len(stored) :])
+        self._follow(thread, events)
 
     def _stored(self, session: str) -> list[Event]:
         try:
