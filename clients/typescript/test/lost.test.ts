@@ -128,6 +128,26 @@ test("another conversation under the id is not gone on with", { skip: noDaemon }
   assert.equal((await client.session(session.id).get()).headSeq, 2n);
 });
 
+test("a prompt is appended again, where another process does so at the same time", { skip: noDaemon }, async () => {
+  const session = client.session("lost/ai-overtaken");
+  const model = wrapLanguageModel({ model: calling(), middleware: contextdMiddleware({ session }) });
+  const other = wrapLanguageModel({ model: calling(), middleware: contextdMiddleware({ session: client.session(session.id) }) });
+  const said = (text: string) => ({ role: "user" as const, content: [{ type: "text" as const, text }] });
+  await model.doGenerate({ prompt: [said("one")] });
+  await restart();
+  const [forget, append] = [session.forget.bind(session), session.append.bind(session)];
+  session.forget = () => {
+    forget();
+    session.append = async (...given) => {
+      session.append = append;
+      await other.doGenerate({ prompt: [said("one")] });
+      return await append(...given);
+    };
+  };
+  await model.doGenerate({ prompt: [said("one"), said("two")] });
+  assert.equal((await session.get()).headSeq, 2n);
+});
+
 test("malformed tool input is kept and shown, and the run goes on", { skip: noDaemon }, async () => {
   const session = client.session("ai/malformed");
   const written = ['{"path": "a', "plain words", "[1, 2]", '"x"', '{"path": 1.0}', '{"path": 1e400}', '{"path": "b.go", "n": 1.0}', "null", ""];

@@ -121,8 +121,7 @@ export class History {
       const again = idsOf(prompt, stored);
       if (stored.some((id, i) => id !== again[i])) throw lost;
       log.session.forget();
-      await this.#append(log, prompt, signal);
-      return await assemble(log.session);
+      return await assemble(await this.#follow(prompt, signal));
     }
   }
 
