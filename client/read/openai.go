@@ -59,6 +59,7 @@ func chatAssistant(v value) []*contextdv1.Block {
 		out = append(out, thinking(&contextdv1.Thinking{Text: reasoning}))
 	}
 	out = append(out, openaiContent(v.get("content"))...)
+	out = append(out, plain(v.get("audio").get("transcript"))...)
 	if refusal := v.get("refusal"); refusal.text() != "" {
 		out = append(out, own(ofOpenAI, value(`{"type":"refusal","refusal":`+string(refusal)+`}`)))
 	}

@@ -45,6 +45,7 @@ def _said(raw: Raw) -> list[Block]:
     reasoning = raw.string("reasoning_content")
     blocks = [Block(thinking=Thinking(text=reasoning))] if reasoning else []
     blocks += openai_part.content(raw.get("content"))
+    blocks += openai_part.content(raw.get("audio").get("transcript"))
     if raw.string("refusal"):
         part = b'{"type":"refusal","refusal":%b}' % raw.get("refusal").data
         blocks.append(events.provider_block(openai_part.PROVIDER, part))
