@@ -109,6 +109,18 @@ async def test_sessions(either: Either, session_id: str) -> None:
     assert f"{session_id}/other" in [s.session_id for s in await either.list_sessions()]
 
 
+async def test_lists_longer_than_a_page(either: Either, session_id: str) -> None:
+    labels = {"long": session_id}
+    made = [f"{session_id}/{i:03}" for i in range(101)]
+    await asyncio.gather(*(either.create_session(name, labels=labels) for name in made))
+    assert [s.session_id for s in await either.list_sessions(labels=labels)] == made
+    await either.append(made[0], events.user("go"))
+    context = await either.assemble(made[0], "anthropic")
+    usage = contextd_client.Usage(input_tokens=9)
+    await asyncio.gather(*(either.record_model_call(context, usage=usage) for _ in made))
+    assert [c.number for c in await either.list_calls(made[0])] == list(range(1, 102))
+
+
 async def test_compactions(either: Either, session_id: str) -> None:
     await fill(either, session_id, 6)
     done = await either.compact(session_id, keep_last_turns=1, summary="Six files were read.")
