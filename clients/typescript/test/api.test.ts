@@ -42,6 +42,12 @@ test("sessions are listed, forked and deleted", { skip }, async () => {
   await session.append(user("one"));
 });
 
+test("lists may be longer than a page", { skip }, async () => {
+  const made = Array.from({ length: 101 }, (_, n) => `long/${String(n).padStart(3, "0")}`);
+  await Promise.all(made.map((id) => d.client.createSession(id, { labels: { test: "long" } })));
+  assert.deepEqual((await list(d.client.sessions({ test: "long" }))).map((s) => s.sessionId), made);
+});
+
 test("a compaction holds until it is undone", { skip }, async () => {
   const session = d.client.session("compact");
   await fill(session, 6);
