@@ -12,16 +12,16 @@ import (
 
 const ofGemini = "google"
 
-// geminiResponse is the first candidate. Calls without an id, which Gemini's API leaves out in
+// geminiResponse is the first candidate; a prompt that was blocked has none. Calls without an id, which Gemini's API leaves out in
 // places, are given one: without it a result cannot name its call.
 func geminiResponse(v value) (*contextdv1.Event, error) {
 	candidates := v.get("candidates").elements()
-	if len(candidates) == 0 {
+	if len(candidates) == 0 && v.get("promptFeedback") == nil {
 		return nil, errors.New("candidates: the response has none")
 	}
 	id := v.get("responseId").text()
 	calls := 0
-	blocks, err := geminiParts(candidates[0].get("content"), func(string) (string, error) {
+	blocks, err := geminiParts(first(v.get("candidates")).get("content"), func(string) (string, error) {
 		calls++
 		return fmt.Sprintf("%s_%d", cmp.Or(id, "call"), calls-1), nil
 	})

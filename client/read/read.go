@@ -42,7 +42,7 @@ func response(v value) (*contextdv1.Event, error) {
 		return openaiResponse(v)
 	case outer["choices"] != nil:
 		return chatResponse(v)
-	case outer["candidates"] != nil:
+	case outer["candidates"] != nil, outer["promptFeedback"] != nil:
 		return geminiResponse(v)
 	case v.get("type").text() == "message" && v.get("role").text() == "assistant":
 		blocks, err := anthropicContent(v.get("content"))

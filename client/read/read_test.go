@@ -144,14 +144,6 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Gemini counts a prompt that it blocked, to which it answers without candidates.
-func TestUsageOfBlockedPrompt(t *testing.T) {
-	body := `{"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":5},"modelVersion":"gemini-3-pro"}`
-	if used, err := read.Usage([]byte(body)); err != nil || used.GetInputTokens() != 5 || used.GetModel() != "gemini-3-pro" {
-		t.Errorf("got %v, %v", used, err)
-	}
-}
-
 // What says nothing has no event, and a mark of the byte order before the first message says nothing.
 func TestEmpty(t *testing.T) {
 	for format, data := range map[string]string{

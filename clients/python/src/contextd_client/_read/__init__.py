@@ -34,7 +34,7 @@ def _response_events(raw: Raw) -> list[Event]:
         return openai_responses.response(raw)
     if "choices" in outer:
         return openai_chat.response(raw)
-    if "candidates" in outer:
+    if "candidates" in outer or "promptFeedback" in outer:
         return gemini.response(raw)
     if raw.string("type") == "message" and raw.string("role") == "assistant":
         return anthropic.message(raw)

@@ -16,16 +16,17 @@ _BARE = '{"thoughtSignature":%s}'
 
 
 def response(raw: Raw) -> list[Event]:
-    """The event of a response: its first candidate.
+    """The event of a response: its first candidate; a prompt that was blocked has none.
 
     Gemini's API omits ids of some calls. They are given one, as a result must name its call.
     """
     candidates = raw.get("candidates").elements()
-    if not candidates:
+    if not candidates and not raw.get("promptFeedback").present:
         raise ValueError("candidates: the response has none")
+    first = candidates[0] if candidates else rawjson.NULL
     numbers = itertools.count()
     prefix = raw.string("responseId") or "call"
-    said = _parts(candidates[0].get("content"), lambda _: f"{prefix}_{next(numbers)}")
+    said = _parts(first.get("content"), lambda _: f"{prefix}_{next(numbers)}")
     model = raw.string("modelVersion")
     return [events.assistant(*said, model=model, event_id=raw.string("responseId"))]
 
