@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextd_client import _rawjson as rawjson
 from contextd_client import events
 from contextd_client._rawjson import Raw
-from contextd_client._read._beside import beside
+from contextd_client._read.beside import beside
 from contextd_client.v1.event_pb2 import Block, Event, Role, Thinking
 
 PROVIDER = "anthropic"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextd_client import events
 from contextd_client._rawjson import Raw
 from contextd_client._read import openai_part
-from contextd_client._read._beside import beside
+from contextd_client._read.beside import beside
 from contextd_client.v1.event_pb2 import Block, Event, Thinking
 
 # The items with calls of OpenAI's tools that the runtime runs: the tool's name, and the members of
