@@ -104,7 +104,7 @@ func (c *counts) explainCodex(s harness.Session) {
 		if !ok || m.Role != eventlog.RoleAssistant {
 			continue
 		}
-		switch m.Blocks[0].(type) {
+		switch m.Blocks[len(m.Blocks)-1].(type) { // before it may be its phase
 		case eventlog.Text: // every item is an event; only these are messages
 			c.Assistant++
 		case eventlog.ProviderBlock: // the provider's own search

@@ -218,8 +218,9 @@ func (r *reduction) clipSystem(now Result) Result {
 	return now
 }
 
-// dropNewest drops the newest turn. Only the arguments of its calls can still be large then: nothing may clip these,
-// but the ledger shows their beginnings. Then it drops the injected messages after that turn, the newest one last.
+// dropNewest drops the newest turn, and before it others whose results came late. Only the arguments of their calls can
+// still be large then: nothing may clip these, but the ledger shows their beginnings. Then it drops the injected messages
+// after that turn, the newest one last.
 func (r *reduction) dropNewest(now Result) Result {
 	for _, through := range r.window.newestEnds(now.View) {
 		if !r.over(now) {

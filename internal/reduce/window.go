@@ -282,12 +282,13 @@ func (w window) newest(v View) int {
 	return v.Len() - 1
 }
 
-// newestEnds returns the ends of runs that drop, one after the other, what a cut spares: the newest turn, then the
-// injected messages after it except the last, then the last one.
+// newestEnds returns the ends of runs that drop, one after the other, what a cut spares: turns before the newest whose
+// results came late, the newest turn, then the injected messages after it except the last, then the last one.
 func (w window) newestEnds(v View) []eventlog.Seq {
 	var out []eventlog.Seq
-	for _, i := range []int{w.newest(v), v.Len() - 2, v.Len() - 1} {
-		if i >= w.newest(v) && i >= 0 {
+	newest := w.newest(v)
+	for _, i := range []int{newest - 1, newest, v.Len() - 2, v.Len() - 1} {
+		if i >= newest-1 && i >= 0 {
 			out = append(out, v.items[i].group.First)
 		}
 	}
