@@ -265,7 +265,7 @@ func TestPrinted(t *testing.T) {
 	}
 	var lines []string
 	for _, r := range records {
-		lines = append(lines, string(transcript.Compact(r)))
+		lines = append(lines, transcript.Compact(r))
 	}
 	want := read(t, string(file))
 	for _, form := range []string{strings.Join(lines, "\n"), "[" + strings.Join(lines, ",") + "]", `{"loglines": [` + strings.Join(lines, ",") + "]}"} {

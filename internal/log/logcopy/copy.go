@@ -100,16 +100,12 @@ func (c *copier) run(ctx context.Context) error {
 // leave records that a session cannot be copied, if that is all that err says: others can be. It returns any other error.
 func (c *copier) leave(id string, err error) error {
 	named := id
-	switch e := err.(type) {
-	case *parentError:
-	case *DifferentError:
-		named = e.Session
-	default:
-		corrupt, ok := errors.AsType[*eventlog.CorruptError](err)
-		if !ok {
-			return err
-		}
+	if different, ok := errors.AsType[*DifferentError](err); ok {
+		named = different.Session
+	} else if corrupt, ok := errors.AsType[*eventlog.CorruptError](err); ok {
 		named = corrupt.Session
+	} else if _, ok := errors.AsType[*parentError](err); !ok {
+		return err
 	}
 	if named != id {
 		err = fmt.Errorf("session %q: %w", id, err)
