@@ -1,6 +1,8 @@
 package reduce
 
 import (
+	"cmp"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/provider"
 )
@@ -34,7 +36,8 @@ func (v View) Unbound(seen Seen) (from eventlog.Seq) {
 		it := &v.items[i]
 		g := it.group
 		fresh := g.First > seen.AsOf
-		changed = changed || fresh && it.dropped != nil || v.digest.Through > 0 && v.digestAt == i && (fresh || began)
+		digested := v.digest.Through > 0 && v.digestAt == i
+		changed = changed || fresh && it.dropped != nil || digested && (fresh || began)
 		if it.dropped != nil {
 			continue
 		}
@@ -49,19 +52,16 @@ func (v View) Unbound(seen Seen) (from eventlog.Seq) {
 					continue
 				}
 				_, edited := v.Edit(i, m, b)
-				old := block.Seq <= seen.AsOf
+				changed = changed || edited || block.Seq <= seen.AsOf
 				if !edited && msg.isBound(block) {
-					changed = changed || old || newest > block.Seq || g.Labels[eventlog.LabelOwnPrompt] == "true"
-					switch {
-					case !changed:
+					changed = changed || newest > block.Seq || g.Labels[eventlog.LabelOwnPrompt] == "true"
+					if changed {
+						from = min(cmp.Or(from, kept+1), block.Seq) // with events before it, so that ranges join
+					} else {
 						kept = block.Seq
-					case from == 0:
-						from = min(block.Seq, kept+1) // with events before it, so that ranges join
-					default:
-						from = min(from, block.Seq)
 					}
 				}
-				changed, newest = changed || edited || old, max(newest, block.Seq)
+				newest = max(newest, block.Seq)
 			}
 		}
 	}

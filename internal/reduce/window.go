@@ -287,8 +287,8 @@ func (w window) newest(v View) int {
 func (w window) newestEnds(v View) []eventlog.Seq {
 	var out []eventlog.Seq
 	newest := w.newest(v)
-	for _, i := range []int{newest - 1, newest, v.Len() - 2, v.Len() - 1} {
-		if i >= newest-1 && i >= 0 {
+	for _, i := range []int{newest - 1, newest, max(newest, v.Len()-2), v.Len() - 1} {
+		if i >= 0 {
 			out = append(out, v.items[i].group.First)
 		}
 	}
