@@ -156,7 +156,6 @@ func anthropicAssistant(c *content) {
 		if len(c.items) > before && len(calls) > 0 {
 			c.converted(i, Moved, "what stood behind a call")
 		}
-		c.beside.leave(c.converted)
 	}
 	c.beside.leave(c.converted)
 	c.items = append(c.items, calls...)

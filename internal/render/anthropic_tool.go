@@ -1,8 +1,6 @@
 package render
 
-import (
-	eventlog "github.com/contextd/contextd/internal/log"
-)
+import eventlog "github.com/contextd/contextd/internal/log"
 
 // emptyFailure is the content of a failed result that has none: Anthropic wants to know
 // what went wrong.
@@ -15,10 +13,10 @@ func anthropicCall(c *content, i int, call eventlog.ToolCall) []byte {
 	o.always("name", c.toolName(i, call.Name, longestAnthropicName, wordByte))
 	o.name("input")
 	o.dst = c.arguments(o.dst, i, call.Arguments, anthropicDecoder)
-	c.beside.take(&o, providerAnthropic, []besideForm{{"caller", func(caller string) bool {
+	c.beside.take(&o, providerAnthropic, "caller", func(caller string) bool {
 		id, ok := anthropicCaller(caller)
 		return ok && (id == "" || c.across[id])
-	}}})
+	})
 	return append(o.dst, '}')
 }
 

@@ -17,14 +17,15 @@ type beside struct {
 	members map[string]json.RawMessage
 }
 
-// besideForm is a member that an object may have besides those that the log has fields for.
-type besideForm struct {
-	name  string
-	sound func(value string) bool
-}
+// noting records a conversion of a block.
+type noting func(block int, kind ConversionKind, what string)
 
-// hold keeps the members that a block holds for the next one; false for a block that holds none.
+// hold keeps the members that block i holds for the next one; false for a block that holds none. It leaves out members
+// that block i-1 did not take.
 func (h *beside) hold(i int, block eventlog.Block, note noting) bool {
+	if i > h.block+1 {
+		h.leave(note)
+	}
 	b, ok := block.(eventlog.ProviderBlock)
 	if !ok {
 		return false
@@ -37,28 +38,17 @@ func (h *beside) hold(i int, block eventlog.Block, note noting) bool {
 	return ok
 }
 
-// noting records a conversion of a block.
-type noting func(block int, kind ConversionKind, what string)
-
-// take appends to an object the members that the format of a provider has a place for, in the order of the forms.
-func (h *beside) take(o *object, by string, forms []besideForm) {
-	if h.members == nil || h.by != by {
-		return
-	}
-	for _, form := range forms {
-		if value := string(h.members[form.name]); value != "" && form.sound(value) {
-			whole, _ := wholePairs(value)
-			o.raw(form.name, whole)
-			delete(h.members, form.name)
-		}
+// take appends a member of a provider to an object, if it is held and sound.
+func (h *beside) take(o *object, by, name string, sound func(value string) bool) {
+	if value := string(h.members[name]); value != "" && h.by == by && sound(value) {
+		whole, _ := wholePairs(value)
+		o.raw(name, whole)
+		delete(h.members, name)
 	}
 }
 
-// leave forgets the members that nothing took.
+// leave leaves out the members that nothing took.
 func (h *beside) leave(note noting) {
-	if h.members == nil {
-		return
-	}
 	for _, name := range slices.Sorted(maps.Keys(h.members)) {
 		note(h.block, LeftOut, brief(name)+" of "+h.by)
 	}

@@ -65,7 +65,7 @@ func (t *responsesTurn) native(i int, b eventlog.ProviderBlock) {
 		o.always("id", id)
 		o.always("role", "assistant")
 		o.always("status", "completed")
-		t.beside.take(&o, providerOpenAI, responsesBesideText)
+		t.beside.take(&o, providerOpenAI, "phase", responsesPhase)
 		whole, _ := wholePairs(parts)
 		o.raw("content", whole)
 		t.emitNamed(i, id, append(o.dst, '}'), nativeKind(b))

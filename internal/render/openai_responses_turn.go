@@ -27,13 +27,9 @@ type responsesTurn struct {
 	beside beside
 }
 
-// What items of the model may have besides what the log has fields for.
-var (
-	responsesBesideText = []besideForm{{"phase", responsesPhase}}
-	responsesBesideCall = []besideForm{{"namespace", func(raw string) bool { return !hollow(textIn([]byte(raw))) }}}
-)
-
 func responsesPhase(raw string) bool { return raw == `"commentary"` || raw == `"final_answer"` }
+
+func responsesNamespace(raw string) bool { return !hollow(textIn([]byte(raw))) }
 
 func (t *responsesTurn) fragments() []Fragment {
 	for i, block := range t.message.Blocks {
@@ -54,7 +50,6 @@ func (t *responsesTurn) fragments() []Fragment {
 		default:
 			t.note(i, LeftOut, "tool result of the assistant")
 		}
-		t.beside.leave(t.note)
 	}
 	t.beside.leave(t.note)
 	for _, r := range t.waiting {
@@ -127,7 +122,7 @@ func (t *responsesTurn) text(i int, text string) {
 func saidItem(text string, with *beside) []byte {
 	const head = `{"type":"message","role":"assistant"`
 	o := object{dst: append(make([]byte, 0, len(head)+len(text)+len(text)/16+16), head...), members: 2}
-	with.take(&o, providerOpenAI, responsesBesideText)
+	with.take(&o, providerOpenAI, "phase", responsesPhase)
 	o.always("content", text)
 	return append(o.dst, '}')
 }
@@ -156,7 +151,7 @@ func (t *responsesTurn) call(i int, b eventlog.ToolCall) {
 	o := object{dst: []byte{'{'}}
 	o.always("type", "function_call")
 	o.always("call_id", id)
-	t.beside.take(&o, providerOpenAI, responsesBesideCall)
+	t.beside.take(&o, providerOpenAI, "namespace", responsesNamespace)
 	o.always("name", name)
 	o.always("arguments", arguments)
 	t.emit(i, append(o.dst, '}'))
