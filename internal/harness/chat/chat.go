@@ -36,8 +36,11 @@ const (
 var nested = []string{"samples", "simulations"} // Inspect, tau2-bench
 
 // states are members that hold a state of LangGraph, of which the messages are a part: as its server gives the state of
-// a thread, and as LangSmith exports a run.
-var states = []string{"values", "outputs"}
+// a thread, and as LangSmith exports a run. inStates are the paths of these messages.
+var (
+	states   = []string{"values", "outputs"}
+	inStates = []string{"values." + inMessages + "[].", "outputs." + inMessages + "[]."}
+)
 
 // trajectory is the member in which SWE-agent repeats its history. Each element is a step with the whole
 // prompt, so that the member is too large to be read as one value.
@@ -76,12 +79,22 @@ func withoutRoles(record map[string]string) bool {
 			return true
 		}
 	}
-	for _, at := range []string{"[].", inMessages + "[].", inInput + "[].", "values." + inMessages + "[].", "outputs." + inMessages + "[]."} {
+	for _, at := range append([]string{"[].", inMessages + "[].", inInput + "[]."}, inStates...) {
 		has := func(name string) bool { _, ok := record[at+name]; return ok }
 		kind := record[at+"type"]
 		said := has("content") || has("data.content") || has("kwargs.content")
 		item := itemTypes[kind] || has("call_id") && (has("arguments") || has("output"))
 		if item || said && (kind == "human" || kind == "ai" || has("additional_kwargs") || has("kwargs.content")) {
+			return true
+		}
+	}
+	return false
+}
+
+// sharedIn recognises messages in the form of ShareGPT, and others with roles that are where these may be.
+func sharedIn(p transcript.Probe) bool {
+	for _, at := range append([]string{inShared + "[].", "[]." + inShared + "[]."}, inStates...) {
+		if p.Has(at+"from", at+"value") || p.Has(at+"role", at+"content") {
 			return true
 		}
 	}

@@ -49,7 +49,7 @@ type conversation struct {
 	hid   bool                     // Goose hid a reply from the model
 	// instructions are the newest system prompt of Pydantic AI.
 	instructions string
-	// thought is what Cursor printed of a thinking since the last reply.
+	// thought is what Cursor or Codex printed of the model's thinking since the last reply.
 	thought string
 }
 

@@ -177,16 +177,10 @@ func (u *usage) labels() map[string]string {
 
 // call returns the call, and whether its arguments are JSON.
 func (c *toolCall) call() (eventlog.ToolCall, bool) {
-	name, arguments := c.Name, c.Arguments
-	if len(arguments) == 0 {
-		arguments = c.Args
-	}
+	name, arguments := c.Name, either(c.Arguments, c.Args)
 	switch {
 	case c.Function != nil:
-		name = c.Function.Name
-		if len(arguments) == 0 {
-			arguments = c.Function.Arguments
-		}
+		name, arguments = c.Function.Name, either(arguments, c.Function.Arguments)
 	case c.Custom != nil:
 		return eventlog.ToolCall{CallID: c.ID, Name: c.Custom.Name, Arguments: transcript.Wrap("input", c.Custom.Input)}, true
 	}

@@ -195,10 +195,3 @@ func (c *uiCall) answer() jsontext.Value {
 	}
 	return result(string(c.ID), either(c.Output, c.Result), c.Error, done && c.State != "output-available")
 }
-
-func either(a, b jsontext.Value) jsontext.Value {
-	if len(a) > 0 {
-		return a
-	}
-	return b
-}

@@ -156,9 +156,7 @@ func (b *foreign) anthropic(raw jsontext.Value) jsontext.Value {
 
 // result is a result in Anthropic's form, of what a tool gave or else of what went wrong.
 func result(id string, given, wrong jsontext.Value, failed bool) jsontext.Value {
-	if len(given) == 0 {
-		given = wrong
-	}
+	given = either(given, wrong)
 	var list []jsontext.Value
 	if _, isText := transcript.Text(given); !isText && len(given) > 0 && (transcript.Decode(given, &list) != nil || !containsOne(given, [][]byte{[]byte(`"type"`)})) {
 		given = jsontext.Value(transcript.Quote(transcript.Compact(given)))
@@ -166,19 +164,17 @@ func result(id string, given, wrong jsontext.Value, failed bool) jsontext.Value 
 	return transcript.Object("type", "tool_result", "tool_use_id", id, "content", orNull(given), "is_error", failed)
 }
 
-func orEmpty(raw jsontext.Value) jsontext.Value {
-	if len(raw) == 0 {
-		return jsontext.Value("{}")
+// either returns the first of two values that is there.
+func either(a, b jsontext.Value) jsontext.Value {
+	if len(a) > 0 {
+		return a
 	}
-	return raw
+	return b
 }
 
-func orNull(raw jsontext.Value) jsontext.Value {
-	if len(raw) == 0 {
-		return jsontext.Value("null")
-	}
-	return raw
-}
+func orEmpty(raw jsontext.Value) jsontext.Value { return either(raw, jsontext.Value("{}")) }
+
+func orNull(raw jsontext.Value) jsontext.Value { return either(raw, jsontext.Value("null")) }
 
 func containsOne(content jsontext.Value, marks [][]byte) bool {
 	if len(content) == 0 || content[0] != '[' {

@@ -180,7 +180,7 @@ func (r *reader) keep(to *transcript.SessionBuilder, rec *record, entry transcri
 	if rec.Subtype != "" {
 		kind += "." + rec.Subtype
 	}
-	if rec.is {
+	if rec.isPrinted {
 		r.begin(to, rec) // only the first record has the directory
 		to.Custom(entry, kind)
 		return
@@ -300,7 +300,7 @@ func (r *reader) append(session *transcript.SessionBuilder, rec *record, entry t
 	if parent, ok := r.follows(rec, entry.Native); ok {
 		entry.Label(labelParent, transcript.Clean(parent))
 	}
-	if rec.is {
+	if rec.isPrinted {
 		return session.Append(entry)
 	}
 	n := session.Len()

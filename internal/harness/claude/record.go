@@ -46,7 +46,7 @@ type record struct {
 // printed has the members whose names differ in records that Claude Code prints, with --output-format or to its SDK. No
 // envelope is kept of such a message: an export makes a record of a transcript of it.
 type printed struct {
-	is        bool
+	isPrinted bool
 	SessionID word `json:"session_id"`
 	// Caller is the call that began the subagent of which the record is.
 	Caller      word                   `json:"parent_tool_use_id"`
@@ -56,7 +56,7 @@ type printed struct {
 // translate sets the members of transcripts from those of printed records.
 func (rec *record) translate() {
 	p := &rec.printed
-	p.is = rec.SessionID == "" && p.SessionID != ""
+	p.isPrinted = rec.SessionID == "" && p.SessionID != ""
 	rec.SessionID = cmp.Or(rec.SessionID, string(p.SessionID))
 	rec.IsMeta = rec.IsMeta || p.IsSynthetic.Value
 	if p.Caller != "" {

@@ -30,10 +30,7 @@ func (m *message) ofLangChain(raw jsontext.Value) {
 		if class := stored.ID.Value; len(class) > 0 {
 			kind = class[len(class)-1]
 		}
-		inner := stored.Data
-		if len(inner) == 0 {
-			inner = stored.Kwargs
-		}
+		inner := either(stored.Data, stored.Kwargs)
 		var members message
 		if langChainRoles[kind] == "" || len(inner) == 0 || transcript.Decode(inner, &members) != nil {
 			return
@@ -41,4 +38,22 @@ func (m *message) ofLangChain(raw jsontext.Value) {
 		*m = members
 	}
 	m.Role = langChainRoles[strings.TrimSpace(kind)]
+}
+
+// shared has the members of a message in the form of ShareGPT, in place of the role and the content.
+type shared struct {
+	From  transcript.Word `json:"from"`
+	Value jsontext.Value  `json:"value"`
+}
+
+// sharedRoles maps the authors of such messages to roles.
+var sharedRoles = map[transcript.Word]string{
+	"system": "system", "human": "user", "user": "user", "gpt": "assistant", "assistant": "assistant", "tool": "tool", "observation": "tool",
+}
+
+// ofShared sets the role and the content.
+func (m *message) ofShared() {
+	if role := sharedRoles[m.From]; m.Role == "" && role != "" && len(m.Content) == 0 {
+		m.Role, m.Content = role, m.Value
+	}
 }
