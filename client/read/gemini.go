@@ -12,8 +12,8 @@ import (
 
 const ofGemini = "google"
 
-// geminiResponse is the first candidate; a prompt that was blocked has none. Calls without an id, which Gemini's API leaves out in
-// places, are given one: without it a result cannot name its call.
+// geminiResponse is the first candidate; a prompt that was blocked has none. Calls without an id, which Gemini's API
+// leaves out in places, are given one: without it a result cannot name its call.
 func geminiResponse(v value) (*contextdv1.Event, error) {
 	candidates := v.get("candidates").elements()
 	if len(candidates) == 0 && v.get("promptFeedback") == nil {

@@ -191,8 +191,7 @@ func Maker(model string, blocks []eventlog.Block) string {
 const longestMembers = 4 << 10
 
 // Members are the members that a block of Anthropic's or OpenAI's holds for the block after it in the message, such as
-// the phase of a text or the caller of a call; false for a block that is one by itself. All blocks of these providers
-// have a type, and members have none.
+// the phase of a text or the caller of a call; false for any other block, which has a type.
 func Members(b eventlog.ProviderBlock) (map[string]json.RawMessage, bool) {
 	var members map[string]json.RawMessage
 	if len(b.JSON) > longestMembers || b.Provider != Anthropic.String() && b.Provider != OpenAI.String() || json.Unmarshal([]byte(b.JSON), &members) != nil {

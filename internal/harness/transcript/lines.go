@@ -48,6 +48,8 @@ func ReadLines(r io.Reader, warn Warn, record func(Record)) error {
 	})
 }
 
+const blanks = " \t\r\n"
+
 // ReadRecords is ReadLines for a file that may also be a list of the records, or an object whose first member lists them
 // under the name. There a record may span several lines.
 func ReadRecords(r io.Reader, name string, warn Warn, record func(Record)) error {
@@ -81,8 +83,6 @@ func ReadRecords(r io.Reader, name string, warn Warn, record func(Record)) error
 		return true, doc.Rest(element)
 	})
 }
-
-const blanks = " \t\r\n"
 
 // ReadText calls line for every line of a text, without its newline. line returns the size in bytes, so far, of the
 // entry to which the line belongs. This size must not exceed the limit of a record.

@@ -47,7 +47,7 @@ func NewProbe(prefix []byte) Probe {
 		p.SQLite = prefix
 		return p
 	}
-	if text := bytes.TrimLeft(prefix, " \t\r\n"); len(text) > 0 && text[0] != '{' && text[0] != '[' {
+	if text := bytes.TrimLeft(prefix, blanks); len(text) > 0 && text[0] != '{' && text[0] != '[' {
 		line, _, _ := bytes.Cut(text, []byte("\n"))
 		p.Line = string(line[:min(len(line), maxProbeLine)])
 	}

@@ -19,8 +19,8 @@ func (e *DifferentError) Error() string {
 	return fmt.Sprintf("session %q of the target is not a copy of the source's: %s", e.Session, e.What)
 }
 
-// PartError says that some sessions could not be copied, because their bytes are damaged or the target has others. All
-// other sessions were copied.
+// PartError says that some sessions could not be copied, because they are damaged in the source or the target has other
+// content under their ids. All other sessions were copied.
 type PartError struct {
 	failed map[string]error
 }

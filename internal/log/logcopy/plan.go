@@ -80,7 +80,8 @@ func (c *copier) plan(ctx context.Context) (*plan, error) {
 	depths := map[string]int{}
 	// They are ordered by create time, so that a parent comes before its forks.
 	for _, f := range inOrder(forks) {
-		alive, err := false, error(nil)
+		var alive bool
+		var err error
 		if made, ok := damaged[f.parent]; !ok {
 			alive, err = c.hasParent(ctx, f)
 		} else if made < f.made {

@@ -20,6 +20,9 @@ import (
 
 var gauge = budget.NewGauge(budget.Heuristic{})
 
+// nothing is the summary of what has no line to quote.
+const nothing = "Nothing that the assistant said is quoted here."
+
 // groupsOf admits events and gathers them.
 func groupsOf(t interface{ Fatal(...any) }, events ...eventlog.Event) []*reduce.Group {
 	_, admitted, err := eventlog.Head{}.Admit(events)
@@ -107,7 +110,7 @@ func TestOlderTextCompetes(t *testing.T) {
 	}{
 		"its own":              {"ctx:1.0 said\nI begin with old/file_name.go.", 2000, []string{"ctx:1.0 said\nI begin with old/file_name.go.\nctx:2.0"}, nil},
 		"another's":            {"# What was done\nThe user wants tabs.", 2000, []string{"# What was done\nThe user wants tabs.\nctx:"}, nil},
-		"nothing":              {"Nothing that the assistant said is quoted here.", 2000, nil, []string{"Nothing that"}},
+		"nothing":              {nothing, 2000, nil, []string{"Nothing that"}},
 		"where room is short":  {"ctx:1.0 said\nI begin with old/file_name.go.", 80, []string{"kept now"}, []string{"old/file_name.go"}},
 		"a heading at the end": {"ctx:1.0 said\nI begin with old/file_name.go.\nctx:1.1 said", 2000, []string{"old/file_name.go.\nctx:2.0"}, []string{"ctx:1.1"}},
 		"calls and results": {
@@ -132,7 +135,7 @@ func TestOlderTextCompetes(t *testing.T) {
 }
 
 func TestNothingToQuote(t *testing.T) {
-	if got := write("", groupsOf(t, logtest.Say("Hello there.")), 100); got != "Nothing that the assistant said is quoted here." {
+	if got := write("", groupsOf(t, logtest.Say("Hello there.")), 100); got != nothing {
 		t.Errorf("%q", got)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -192,7 +195,7 @@ func TestAlways(t *testing.T) {
 		if again := writeBy(count, older, groups[cut:], limit); again != got {
 			t.Fatalf("not the same again:\n%q\n%q", got, again)
 		}
-		if n := count(got); n > limit && got != "Nothing that the assistant said is quoted here." {
+		if n := count(got); n > limit && got != nothing {
 			t.Fatalf("%d tokens for a limit of %d", n, limit)
 		}
 		if !utf8.ValidString(got) || strings.ContainsRune(got, 0) || strings.TrimSpace(got) == "" {
@@ -203,7 +206,7 @@ func TestAlways(t *testing.T) {
 }
 
 func checkQuotes(t *rapid.T, groups []*reduce.Group, text string) {
-	if text == "Nothing that the assistant said is quoted here." {
+	if text == nothing {
 		return
 	}
 	blocks := map[string]string{}

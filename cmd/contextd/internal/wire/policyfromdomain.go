@@ -12,8 +12,8 @@ import (
 )
 
 // PolicyFromDomain converts a policy, without its projection, to a message that sets all fields. One limit of
-// clipping has no field in the message; it is the default, so it stays absent. What a cut that pays leaves has none either:
-// read as a policy, the message has collapse_to for both kinds of cuts.
+// clipping has no field in the message; it is the default, so it stays absent. The depth of cuts that pay has no field
+// either: a policy that is read from the message has collapse_to for all cuts.
 func PolicyFromDomain(r reduce.Policy, s decide.SummaryPolicy) *contextdv1.Policy {
 	out := &contextdv1.Policy{
 		ToolResults: &contextdv1.ToolResultRetention{
