@@ -39,17 +39,17 @@ type biller struct {
 
 // compare counts the leading messages that are the same as in the previous prompt. changed says that the
 // previous prompt is no prefix of this one.
-func (b *biller) compare(p Prompt) (stable int, changed bool) {
+func (p Prompt) compare(last Prompt) (stable int, changed bool) {
 	from := 0
-	for stable < min(len(p.Messages), len(b.last.Messages)) {
+	for stable < min(len(p.Messages), len(last.Messages)) {
 		end := p.Messages[stable].End
-		if b.last.Messages[stable].End != end || !bytes.Equal(b.last.JSON[from:end], p.JSON[from:end]) {
+		if last.Messages[stable].End != end || !bytes.Equal(last.JSON[from:end], p.JSON[from:end]) {
 			break
 		}
 		from = end
 		stable++
 	}
-	return stable, b.any && stable < len(b.last.Messages)
+	return stable, stable < len(last.Messages)
 }
 
 // pay adds a prompt to the bill. It returns the prompt's tokens, and how many of them came from the cache.

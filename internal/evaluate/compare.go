@@ -124,7 +124,7 @@ func (c *contest) step(s *Session, st Step, p Prompt, terms Terms) {
 	if at.Refused {
 		c.out.Figures.Refuse(st, p.Refused)
 	} else {
-		stable, changed := c.biller.compare(p)
+		stable, changed := p.compare(c.biller.last)
 		if changed {
 			at.Changed, p.Cause = true, c.causeAt(p, stable)
 			at.Cause = p.Cause

@@ -200,7 +200,7 @@ func TestBill(t *testing.T) {
 			c.terms.Prices, c.terms.Window = prices, 4000
 			for i, letters := range c.prompts {
 				p := prompt(letters)
-				stable, _ := b.compare(p)
+				stable, _ := p.compare(b.last)
 				b.pay(&bill, p, stable, began.Add(time.Duration(i)*c.gap), c.terms)
 			}
 			if math.Abs(bill.Spent-c.spent) > 1e-6 || bill.Read != c.read || bill.Expired != c.expired {

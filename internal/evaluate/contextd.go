@@ -87,7 +87,7 @@ func (c *Contextd) run(l *Log) (decide.Projected, Prompt, error) {
 
 // seen returns what the model saw of a prompt in the one before it.
 func (c *Contextd) seen(now Prompt) reduce.Seen {
-	stable, changed := (&biller{last: c.last, any: true}).compare(now)
+	stable, changed := now.compare(c.last)
 	seen := reduce.Seen{AsOf: c.lastAsOf, Other: changed}
 	for _, m := range now.Messages[stable:] {
 		if seen.From = m.first; seen.From.Seq > 0 {
