@@ -2,7 +2,6 @@ package assemble
 
 import (
 	"context"
-	"math"
 
 	"github.com/contextd/contextd/internal/decide"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -59,8 +58,7 @@ func (e *Engine) seen(ctx context.Context, s *session, req Request, out *Context
 	return reduce.Seen{AsOf: before.AsOf, From: firstPlace(laid.messages[before.StableMessages:]), Other: !last}, nil
 }
 
-// firstPlace returns the place of the first block of messages that is from the log. If there is none, it returns one
-// after all blocks.
+// firstPlace returns the place of the first block of messages that is from the log; zero if there is none.
 func firstPlace(messages []Message) eventlog.Place {
 	for i := range messages {
 		for _, place := range messages[i].Places {
@@ -69,5 +67,5 @@ func firstPlace(messages []Message) eventlog.Place {
 			}
 		}
 	}
-	return eventlog.Place{Seq: math.MaxUint64}
+	return eventlog.Place{}
 }

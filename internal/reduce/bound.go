@@ -19,7 +19,7 @@ func (m *Message) isBound(b Block) bool {
 // Seen compares a view with an earlier context of its stream.
 type Seen struct {
 	// AsOf is the event of that context; 0 if there is none. From is the first block of the view that it did not show in
-	// the same way.
+	// the same way; zero if there is none.
 	AsOf eventlog.Seq
 	From eventlog.Place
 	// Other is set if models were asked with something else than what the view shows before From. Without an earlier
@@ -44,11 +44,14 @@ func (v View) Unbound(seen Seen) (from eventlog.Seq) {
 		for m := range g.Messages {
 			msg := &g.Messages[m]
 			for b, block := range msg.Blocks {
+				if block.Seq == 0 {
+					continue // a synthetic result
+				}
 				if !began && (fresh || seen.From == eventlog.Place{Seq: block.Seq, Block: block.Index}) {
 					// A message that is no answer came while the model was asked.
 					began, changed = true, changed || seen.AsOf > 0 && msg.Role != eventlog.RoleAssistant
 				}
-				if !began || block.Seq == 0 {
+				if !began {
 					continue
 				}
 				_, edited := v.Edit(i, m, b)
