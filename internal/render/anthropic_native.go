@@ -72,7 +72,8 @@ func anthropicNativeItem(c *content, i int, b eventlog.ProviderBlock, types map[
 // carried both or not at all, unless the API is still to answer.
 func anthropicServerItem(c *content, i int, b eventlog.ProviderBlock, pairs map[int]bool) []byte {
 	head := readAnthropic(b.JSON)
-	if b.Provider == providerAnthropic && head.Type != "text" && !pairs[i] && !c.across[cmp.Or(head.ToolUseID, head.ID)] {
+	_, across := c.across[cmp.Or(head.ToolUseID, head.ID)]
+	if b.Provider == providerAnthropic && head.Type != "text" && !pairs[i] && !across {
 		return anthropicTextItem(c.foreign(i, b))
 	}
 	return anthropicNativeItem(c, i, b, anthropicAssistantTypes)

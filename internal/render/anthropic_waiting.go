@@ -27,8 +27,7 @@ func anthropicWaiting(blocks []eventlog.Block) map[string]string {
 		}
 		head := readAnthropic(b.JSON)
 		result, ok := head.resultType()
-		code := strings.HasSuffix(result, "code_execution_tool_result")
-		if !ok || code && !callers[head.ID] || !anthropicSound(head.Type, b.JSON) {
+		if !ok || ofCode(result) && !callers[head.ID] || !anthropicSound(head.Type, b.JSON) {
 			break
 		}
 		if waiting == nil {
@@ -38,6 +37,9 @@ func anthropicWaiting(blocks []eventlog.Block) map[string]string {
 	}
 	return waiting
 }
+
+// ofCode reports whether a type of results is that of code, which may call the runtime's tools.
+func ofCode(result string) bool { return strings.HasSuffix(result, "code_execution_tool_result") }
 
 // anthropicCallers are the ids of the uses of server tools that the calls of a message name.
 func anthropicCallers(blocks []eventlog.Block) map[string]bool {
@@ -62,7 +64,7 @@ func anthropicCallers(blocks []eventlog.Block) map[string]bool {
 }
 
 // anthropicAcross are the uses of server tools whose result is not in their message but may go out: by fragment, the ids
-// that go out from it. They are answered by the next message of the assistant, in which code may call again instead, or
+// that go out from it, true for code that waits for calls of the message. They are answered by the next message of the assistant, in which code may call again instead, or
 // wait for the API at the end of the request, where nothing but the results of the message's calls comes after them.
 // unanswered counts the others.
 func anthropicAcross(fragments []Fragment) (across map[int]map[string]bool, unanswered int) {
@@ -76,17 +78,18 @@ func anthropicAcross(fragments []Fragment) (across map[int]map[string]bool, unan
 		if len(waiting) == 0 {
 			continue
 		}
-		through, ok := anthropicThrough(fragments, i, waiting)
+		through, answered, ok := anthropicThrough(fragments, i, waiting)
 		if !ok {
 			unanswered++
 			continue
 		}
-		for _, at := range through {
+		for n, at := range through {
 			if across[at] == nil {
 				across[at] = make(map[string]bool, len(waiting))
 			}
-			for id := range waiting {
-				across[at][id] = true
+			ended := answered && n+1 == len(through)
+			for id, result := range waiting {
+				across[at][id] = across[at][id] || ofCode(result) && !ended
 			}
 		}
 	}
@@ -94,8 +97,8 @@ func anthropicAcross(fragments []Fragment) (across map[int]map[string]bool, unan
 }
 
 // anthropicThrough are the messages of the assistant from the one at i, which uses server tools, to the one that has
-// their results or to the end of the request; false if the results do not come.
-func anthropicThrough(fragments []Fragment, i int, waiting map[string]string) (through []int, ok bool) {
+// their results, if answered, or to the end of the request; not ok if the results do not come.
+func anthropicThrough(fragments []Fragment, i int, waiting map[string]string) (through []int, answered, ok bool) {
 	for {
 		through = append(through, i)
 		i++
@@ -104,16 +107,16 @@ func anthropicThrough(fragments []Fragment, i int, waiting map[string]string) (t
 		}
 		switch {
 		case i == len(fragments):
-			return through, true
+			return through, false, true
 		case fragments[i].Speaker != speakerAssistant:
-			return nil, false
+			return nil, false, false
 		case answers(fragments[i].Blocks, waiting):
-			return append(through, i), true
+			return append(through, i), true, true
 		}
 		callers := anthropicCallers(fragments[i].Blocks)
-		for id := range waiting {
-			if !callers[id] {
-				return nil, false
+		for id, result := range waiting {
+			if !ofCode(result) || !callers[id] {
+				return nil, false, false
 			}
 		}
 	}

@@ -55,6 +55,9 @@ func TestServerToolsAcrossMessages(t *testing.T) {
 		{"code that calls again", []render.Message{go1, said(own(code, caller), run("a", `{}`)), ok, said(own(caller), run("b", `{}`)), okB, said(own(coded), text("so"))}, []string{code, calling, coded}, nil},
 		{"code that calls and does not end", []render.Message{go1, said(own(code, caller), run("a", `{}`)), ok, said(nil, text("so")), user(text("and?"))}, nil, []string{code}},
 		{"code that calls, with a reminder", []render.Message{go1, said(own(code, caller), run("a", `{}`)), ok, reminding(eventlog.RoleUser, "r")}, nil, []string{code}},
+		{"a call of code that ended", []render.Message{go1, said(own(code, caller), run("a", `{}`)), ok, said(own(coded, caller), run("b", `{}`)), okB, user(text("and?"))}, []string{code, calling, coded}, nil},
+		{"a call of a search", []render.Message{go1, said(own(use, caller), run("a", `{}`)), ok, said(own(gave), text("so"))}, []string{use, gave}, nil},
+		{"another call of a search", []render.Message{go1, said(own(use, caller), run("a", `{}`)), ok, said(own(caller), run("b", `{}`)), okB, said(own(gave), text("so"))}, nil, []string{use, gave}},
 		{"a caller that was dropped", []render.Message{go1, said(own(caller), run("a", `{}`)), ok, said(own(coded), text("so"))}, nil, []string{coded}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -17,7 +17,8 @@ type content struct {
 	maker string
 	// citing says which kinds of blocks have citations in this request.
 	citing citing
-	// across are the uses of server tools whose result is not in their message, and which go out all the same.
+	// across are the uses of server tools whose result is not in their message, and which go out all the same; true for
+	// code that waits for calls of this message.
 	across      map[string]bool
 	beside      beside
 	items       []item
