@@ -110,8 +110,12 @@ func anthropicThrough(fragments []Fragment, i int, waiting map[string]string) (t
 			return through, false, true
 		case fragments[i].Speaker != speakerAssistant:
 			return nil, false, false
-		case answers(fragments[i].Blocks, waiting):
+		}
+		switch all, none := answers(fragments[i].Blocks, waiting); {
+		case all:
 			return append(through, i), true, true
+		case !none:
+			return nil, false, false
 		}
 		callers := anthropicCallers(fragments[i].Blocks)
 		for id, result := range waiting {
@@ -122,8 +126,9 @@ func anthropicThrough(fragments []Fragment, i int, waiting map[string]string) (t
 	}
 }
 
-// answers reports whether a message has one result of each of these uses, which are given with the types of these.
-func answers(blocks []eventlog.Block, uses map[string]string) bool {
+// answers reports whether a message has one result of each of these uses, which are given with the types of these, or
+// none of any.
+func answers(blocks []eventlog.Block, uses map[string]string) (all, none bool) {
 	found := map[string]bool{}
 	for _, block := range blocks {
 		b, ok := block.(eventlog.ProviderBlock)
@@ -136,11 +141,11 @@ func answers(blocks []eventlog.Block, uses map[string]string) bool {
 			continue
 		}
 		if found[head.ToolUseID] || head.Type != result || !anthropicSound(head.Type, b.JSON) {
-			return false
+			return false, false
 		}
 		found[head.ToolUseID] = true
 	}
-	return len(found) == len(uses)
+	return len(found) == len(uses), len(found) == 0
 }
 
 func anthropicUnanswered(fragments []Fragment) int {

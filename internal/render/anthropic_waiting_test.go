@@ -17,6 +17,7 @@ func TestServerToolsAcrossMessages(t *testing.T) {
 		use, gave   = `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}`, `{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}`
 		more        = `{"type":"server_tool_use","id":"srvtoolu_2","name":"web_search","input":{}}`
 		code, coded = `{"type":"server_tool_use","id":"srvtoolu_1","name":"code_execution","input":{}}`, `{"type":"code_execution_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"code_execution_tool_result_error","error_code":"unavailable"}}`
+		otherTool   = `{"type":"bash_code_execution_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"bash_code_execution_tool_result_error","error_code":"unavailable"}}`
 		calling     = `"caller":{"type":"code_execution_20260120","tool_id":"srvtoolu_1"}`
 		caller      = `{` + calling + `}`
 	)
@@ -56,6 +57,7 @@ func TestServerToolsAcrossMessages(t *testing.T) {
 		{"code that calls and does not end", []render.Message{go1, said(own(code, caller), run("a", `{}`)), ok, said(nil, text("so")), user(text("and?"))}, nil, []string{code}},
 		{"code that calls, with a reminder", []render.Message{go1, said(own(code, caller), run("a", `{}`)), ok, reminding(eventlog.RoleUser, "r")}, nil, []string{code}},
 		{"a call of code that ended", []render.Message{go1, said(own(code, caller), run("a", `{}`)), ok, said(own(coded, caller), run("b", `{}`)), okB, user(text("and?"))}, []string{code, calling, coded}, nil},
+		{"code that calls again, with another tool's result", []render.Message{go1, said(own(code, caller), run("a", `{}`)), ok, said(own(otherTool, caller), run("b", `{}`)), okB}, nil, []string{code, otherTool}},
 		{"a call of a search", []render.Message{go1, said(own(use, caller), run("a", `{}`)), ok, said(own(gave), text("so"))}, []string{use, gave}, nil},
 		{"another call of a search", []render.Message{go1, said(own(use, caller), run("a", `{}`)), ok, said(own(caller), run("b", `{}`)), okB, said(own(gave), text("so"))}, nil, []string{use, gave}},
 		{"a caller that was dropped", []render.Message{go1, said(own(caller), run("a", `{}`)), ok, said(own(coded), text("so"))}, nil, []string{coded}},
