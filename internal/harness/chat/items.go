@@ -43,9 +43,10 @@ func (m *message) isItem() bool {
 	return itemTypes[m.Type] && (m.Role == "" || m.Role == "assistant" && m.Type == "reasoning")
 }
 
-// ofReply reports whether an assistant message is an item, which may be one of several in a reply.
+// ofReply reports whether an assistant message may be one of several in a reply: it is an item, or a program made it of
+// a record of a transcript.
 func (m *message) ofReply() bool {
-	return m.Type == "message" && bytes.Contains(m.Content, []byte(`"output_text"`))
+	return m.Type == "message" && bytes.Contains(m.Content, []byte(`"output_text"`)) || len(m.Metadata.Value.Timestamp) > 0
 }
 
 // response appends the items of a whole response of the Responses API, which mini-swe-agent stores in place
