@@ -48,13 +48,16 @@ func TestDetectsItsOwn(t *testing.T) {
 // all. Where these do not suffice, the error does not say that the format is another one.
 func TestALongFirstText(t *testing.T) {
 	long := strings.Repeat("long ", 1<<20)
-	for _, file := range []string{
-		`[{"role":"user","content":"` + long + `"}]`,
-		`{"messages":[{"role":"user","content":[{"type":"text","text":"` + long + `"}]}]}`,
-		`{"role":"user","content":"` + long + `"}` + "\n" + `{"role":"assistant","content":"short"}`,
+	run := `{"instance_id":"a","test_result":{"git_patch":"` + long + `"},"history":[{"source":"user","timestamp":"2026-01-23T16:27:34","action":"message","args":{"content":"hi"}}]}`
+	for file, want := range map[string]string{
+		`[{"role":"user","content":"` + long + `"}]`:                                                 "chat",
+		`{"messages":[{"role":"user","content":[{"type":"text","text":"` + long + `"}]}]}`:           "chat",
+		`{"role":"user","content":"` + long + `"}` + "\n" + `{"role":"assistant","content":"short"}`: "chat",
+		run + "\n" + run:            "openhands",
+		"[" + run + "," + run + "]": "openhands",
 	} {
 		got, err := harness.Read(strings.NewReader(file), "")
-		if err != nil || got.Harness != "chat" {
+		if err != nil || got.Harness != want {
 			t.Errorf("%.40s is of %q: %v", file, got.Harness, err)
 		}
 	}

@@ -28,6 +28,7 @@ var Harness = transcript.Harness{
 // enough, since it is only a part of a conversation.
 func detect(p transcript.Probe) bool {
 	return p.Has("history[].source", "history[].action") || p.Has("instance_id", "instruction", "test_result") ||
+		p.Has("instance_id", "test_result.git_patch") || p.Has("[].instance_id", "[].test_result.git_patch") || // the history comes after a patch of any size
 		p.Has("[].source", "[].action", "[].args") || p.Has("[].source", "[].kind", "[].timestamp") ||
 		len(p.Records) > 1 && (p.Has("source", "kind", "timestamp", "id") || p.Has("source", "action", "args", "timestamp"))
 }
@@ -64,7 +65,7 @@ func read(in io.Reader) (transcript.Transcript, error) {
 		return r.out.Finish(doc.Each(func(kind byte) (bool, error) {
 			switch kind {
 			case '[':
-				return true, doc.Rest(r.single)
+				return true, doc.Rest(r.element)
 			case '{':
 				return true, r.object(doc)
 			}
@@ -78,6 +79,16 @@ func read(in io.Reader) (transcript.Transcript, error) {
 // beginning is how many bytes of a file are examined for its kind: a list, a run over several lines, or
 // lines.
 const beginning = 64 << 10
+
+// element reads an element of a list: a run or an event.
+func (r *reader) element(raw jsontext.Value, line int) {
+	var one run
+	if transcript.Decode(raw, &one) == nil && len(one.History) > 0 {
+		r.run(&one, line)
+		return
+	}
+	r.single(raw, line)
+}
 
 // single reads an event that is not inside a run.
 func (r *reader) single(raw jsontext.Value, line int) {
@@ -107,10 +118,14 @@ func (r *reader) record(line transcript.Record) {
 		r.out.Warn(line.Line, "a run without a history was not read")
 		return
 	}
+	r.run(&one, line.Line)
+}
+
+func (r *reader) run(one *run, line int) {
 	c := r.next()
 	c.session.Label(transcript.LabelSessionID, one.InstanceID)
 	for i, raw := range one.History {
-		c.add(raw, line.Line, i+1)
+		c.add(raw, line, i+1)
 	}
 }
 
