@@ -35,7 +35,7 @@ func detect(p transcript.Probe) bool {
 			return true
 		}
 	}
-	return p.Has("steps[].step_id", "steps[].source", "steps[].message")
+	return p.Has("steps[].step_id", "steps[].source", "steps[].message") || p.Has("steps[].step_id", "steps[].message.role", "steps[].message.content")
 }
 
 type reader struct {
@@ -175,6 +175,7 @@ func (r *run) step(entry transcript.Entry) {
 		r.session.Unreadable(entry, err)
 		return
 	}
+	s.unwrap()
 	entry.Time = transcript.ParseTime(string(s.Timestamp))
 	blocks, err := parts(s.Message)
 	if err != nil {

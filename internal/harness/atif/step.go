@@ -1,6 +1,8 @@
 package atif
 
 import (
+	"cmp"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/contextd/contextd/internal/harness/content"
@@ -24,6 +26,10 @@ type call struct {
 	ID        transcript.Word `json:"tool_call_id"`
 	Name      string          `json:"function_name"`
 	Arguments jsontext.Value  `json:"arguments"`
+
+	// In their place where the message is an object.
+	ShortID   transcript.Word `json:"id"`
+	ShortName transcript.Word `json:"name"`
 }
 
 type observation struct {
@@ -49,6 +55,25 @@ type metrics struct {
 
 func (m metrics) labels() map[string]string {
 	return transcript.Usage{Prompt: m.Prompt, CacheRead: m.Cached, Output: m.Completion}.Labels()
+}
+
+// unwrap takes the source, the time and the content from a message that is an object, as some programs write it.
+func (s *step) unwrap() {
+	var m struct {
+		Role      string          `json:"role"`
+		Content   jsontext.Value  `json:"content"`
+		Timestamp transcript.Word `json:"timestamp"`
+	}
+	if s.Source != "" || len(s.Message) == 0 || s.Message[0] != '{' || transcript.Decode(s.Message, &m) != nil {
+		return
+	}
+	s.Source, s.Message, s.Timestamp = m.Role, m.Content, cmp.Or(s.Timestamp, m.Timestamp)
+	if s.Source == "assistant" {
+		s.Source = "agent"
+	}
+	for i, c := range s.Calls {
+		s.Calls[i].ID, s.Calls[i].Name = cmp.Or(c.ID, c.ShortID), cmp.Or(c.Name, string(c.ShortName))
+	}
 }
 
 // reply returns the blocks of the model's reply: its thinking, its texts and its calls.
