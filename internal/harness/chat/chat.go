@@ -48,13 +48,13 @@ const trajectory = "trajectory"
 
 // Harness is for all programs that write lists of chat messages.
 var Harness = transcript.Harness{
-	Name: Name, Aliases: []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent", "amp", "continue", "crush", "droid", "goose", "grok", "kimi-cli"}, Detect: detect, Instead: shownByCline, Read: read,
+	Name: Name, Aliases: []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent", "amp", "chatgpt", "continue", "crush", "droid", "goose", "grok", "kimi-cli"}, Detect: detect, Instead: shownByCline, Read: read,
 }
 
 // detect recognises a list of messages by their roles, or by the members that some programs write instead.
 func detect(p transcript.Probe) bool {
 	return p.Has("[].role", "[].content") || p.Has("[].role", "[].tool_calls") ||
-		oneOf(p.Records) || foldedIn(p) || sharedIn(p) || slices.ContainsFunc(p.Records, withoutRoles) ||
+		oneOf(p.Records) || foldedIn(p) || sharedIn(p) || chatGPTIn(p) || slices.ContainsFunc(p.Records, withoutRoles) ||
 		p.Has("messages[].role") || p.Has("traj[].role") || p.Has("history[].role") ||
 		p.Has(inGoose+"[].role", inGoose+"[].content") || slices.ContainsFunc(p.Records, wrapsMessages) ||
 		p.Has("[].messages[].role") || p.Has("[].traj[].role") || p.Has("[].history[].role") ||
@@ -174,6 +174,7 @@ func (r *reader) element(raw jsontext.Value, line int) {
 		Input    jsontext.Value `json:"input"`
 		Goose    jsontext.Value `json:"conversation"`
 		Shared   jsontext.Value `json:"conversations"`
+		Mapping  jsontext.Value `json:"mapping"`
 		Parts    jsontext.Value `json:"parts"`
 		crush
 	}
@@ -183,7 +184,7 @@ func (r *reader) element(raw jsontext.Value, line int) {
 			return
 		}
 	}
-	if len(kind.Role) == 0 && (len(kind.Messages)+len(kind.Traj)+len(kind.History)+len(kind.Contents)+len(kind.Goose)+len(kind.Shared) > 0 || len(kind.Type) == 0 && len(kind.Input) > 0) {
+	if len(kind.Role) == 0 && (len(kind.Messages)+len(kind.Traj)+len(kind.History)+len(kind.Contents)+len(kind.Goose)+len(kind.Shared)+len(kind.Mapping) > 0 || len(kind.Type) == 0 && len(kind.Input) > 0) {
 		inner := transcript.NewDocument(bytes.NewReader(raw), r.out.Warn).StartingAt(line)
 		_, err := inner.Open()
 		if err == nil {
@@ -223,6 +224,11 @@ func (r *reader) object(doc *transcript.Document) error {
 	}
 	if damage == nil {
 		damage = doc.Close()
+	}
+	if len(c.tree.raw) > 0 && len(c.messages) == 0 {
+		for _, m := range branch(c.tree.raw, c.node) {
+			c.messages = append(c.messages, element{m, c.tree.line})
+		}
 	}
 	switch {
 	case len(c.messages) > 0:

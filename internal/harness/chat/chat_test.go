@@ -45,6 +45,7 @@ func TestContainers(t *testing.T) {
 		{"state of LangGraph", `{"values":{"files":{},"messages":[` + hi + "," + ho + `]},"next":[]}`, 1},
 		{"state of LangGraph, and messages", `{"values":{"messages":[` + hi + "," + ho + `]},"messages":[` + hi + `]}`, 1},
 		{"run of LangSmith", `{"inputs":{"messages":[` + hi + `]},"outputs":{"messages":[{"type":"human","content":"hi"},{"type":"ai","content":"ho"}]}}`, 1},
+		{"export of ChatGPT", `[{"mapping":{"b":{"parent":"a","message":{"author":{"role":"assistant"},"content":{"parts":["ho"]}}},"a":{"message":{"author":{"role":"user"},"content":{"parts":["hi"]}}}},"current_node":"b"}]`, 1},
 		{"cut off", "[" + hi + "," + ho + `,{"role":"user","con`, 1},
 		{"cut off in an object", `{"messages":[` + hi + "," + ho + `,`, 1},
 		{"spread over lines", "[\n" + hi + "\n,\n" + ho + "\n]", 1},

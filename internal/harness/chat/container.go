@@ -28,6 +28,8 @@ type container struct {
 	format string // trajectory_format
 	id     string
 	tau2   bool
+	tree   element // of ChatGPT
+	node   string  // the newest message of the tree that the user sees
 }
 
 type element struct {
@@ -76,6 +78,10 @@ func (c *container) member(doc *transcript.Document) error {
 			return nil
 		}
 	}
+	if key == inMapping && raw[0] == '{' {
+		c.tree = element{raw, line}
+		return nil
+	}
 	c.field(key, element{raw, line})
 	return nil
 }
@@ -100,7 +106,7 @@ func (c *container) lists(key string, kind byte) bool {
 }
 
 // ids are the members with the conversation's id.
-var ids = []string{"id", "instance_id", "task_id", "session_id", "sessionId"}
+var ids = []string{"id", "instance_id", "task_id", "session_id", "sessionId", "conversation_id"}
 
 func (c *container) field(key string, value element) {
 	var text string
@@ -118,6 +124,8 @@ func (c *container) field(key string, value element) {
 		c.model = text
 	case key == "trajectory_format" && isText:
 		c.format = text
+	case key == "current_node" && isText:
+		c.node = text
 	case slices.Contains(ids, key) && isText && c.id == "":
 		c.id = text
 	default:

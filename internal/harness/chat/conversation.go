@@ -49,8 +49,9 @@ type conversation struct {
 	hid   bool                     // Goose hid a reply from the model
 	// instructions are the newest system prompt of Pydantic AI.
 	instructions string
-	// thought is what Cursor or Codex printed of the model's thinking since the last reply.
+	// thought is what Cursor or Codex printed, or ChatGPT kept, of the model's thinking since the last reply.
 	thought string
+	called  string // the call of ChatGPT's model that the next message answers
 }
 
 // add appends an element of the list.

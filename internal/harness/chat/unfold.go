@@ -14,9 +14,10 @@ import (
 // folded is a message that holds what is several messages for a provider: several replies with the results of their
 // calls, as the AI SDK keeps them for its user interface, or several parts of a request, as Pydantic AI keeps them.
 type folded struct {
-	Role  transcript.Word                    `json:"role"`
-	Kind  transcript.Word                    `json:"kind"`
-	Parts transcript.Maybe[[]jsontext.Value] `json:"parts"`
+	Role   transcript.Word                    `json:"role"`
+	Author jsontext.Value                     `json:"author"`
+	Kind   transcript.Word                    `json:"kind"`
+	Parts  transcript.Maybe[[]jsontext.Value] `json:"parts"`
 
 	// Of the AI SDK. Older versions have no parts.
 	Content     transcript.Word                    `json:"content"`
@@ -29,7 +30,7 @@ type folded struct {
 }
 
 // Only elements with one of these marks are decoded twice.
-var marksOfFolded = [][]byte{[]byte(`"parts"`), []byte(`"toolInvocations"`), []byte(`"subtype"`), []byte(`"thread.`), []byte(`"turn.`), []byte(`"item.`)}
+var marksOfFolded = [][]byte{[]byte(`"parts"`), []byte(`"toolInvocations"`), []byte(`"subtype"`), []byte(`"thread.`), []byte(`"turn.`), []byte(`"item.`), []byte(`"author"`)}
 
 // foldedIn recognises such messages: in a list, one a line, or in an object.
 func foldedIn(p transcript.Probe) bool {
@@ -52,6 +53,8 @@ func (c *conversation) unfold(raw jsontext.Value) []jsontext.Value {
 	}
 	var all []jsontext.Value
 	switch {
+	case m.Role == "" && len(m.Author) > 0 && m.Author[0] == '{':
+		return c.chatGPT(raw)
 	case m.Role == "" && (m.Kind == "request" || m.Kind == "response"):
 		all = c.pydantic(&m)
 	case m.Role == "user" || m.Role == "assistant" || m.Role == "system":
