@@ -48,13 +48,13 @@ const trajectory = "trajectory"
 
 // Harness is for all programs that write lists of chat messages.
 var Harness = transcript.Harness{
-	Name: Name, Aliases: []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent", "amp", "chatgpt", "continue", "crush", "droid", "goose", "grok", "kimi-cli"}, Detect: detect, Instead: shownByCline, Read: read,
+	Name: Name, Aliases: []string{"openai", "anthropic", "tau-bench", "tau2-bench", "mini-swe-agent", "swe-agent", "amp", "chatgpt", "continue", "crush", "droid", "goose", "grok", "kimi-cli", "smolagents"}, Detect: detect, Instead: shownByCline, Read: read,
 }
 
 // detect recognises a list of messages by their roles, or by the members that some programs write instead.
 func detect(p transcript.Probe) bool {
 	return p.Has("[].role", "[].content") || p.Has("[].role", "[].tool_calls") ||
-		oneOf(p.Records) || foldedIn(p) || sharedIn(p) || chatGPTIn(p) || slices.ContainsFunc(p.Records, withoutRoles) ||
+		oneOf(p.Records) || foldedIn(p) || sharedIn(p) || chatGPTIn(p) || smolIn(p) || slices.ContainsFunc(p.Records, withoutRoles) ||
 		p.Has("messages[].role") || p.Has("traj[].role") || p.Has("history[].role") ||
 		p.Has(inGoose+"[].role", inGoose+"[].content") || slices.ContainsFunc(p.Records, wrapsMessages) ||
 		p.Has("[].messages[].role") || p.Has("[].traj[].role") || p.Has("[].history[].role") ||

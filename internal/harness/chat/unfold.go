@@ -27,10 +27,11 @@ type folded struct {
 
 	pydanticMessage
 	printed
+	smolStep
 }
 
 // Only elements with one of these marks are decoded twice.
-var marksOfFolded = [][]byte{[]byte(`"parts"`), []byte(`"toolInvocations"`), []byte(`"subtype"`), []byte(`"thread.`), []byte(`"turn.`), []byte(`"item.`), []byte(`"author"`)}
+var marksOfFolded = [][]byte{[]byte(`"parts"`), []byte(`"toolInvocations"`), []byte(`"subtype"`), []byte(`"thread.`), []byte(`"turn.`), []byte(`"item.`), []byte(`"author"`), []byte(`"task"`), []byte(`"plan"`), []byte(`"system_prompt"`), []byte(`"step_number"`)}
 
 // foldedIn recognises such messages: in a list, one a line, or in an object.
 func foldedIn(p transcript.Probe) bool {
@@ -62,6 +63,9 @@ func (c *conversation) unfold(raw jsontext.Value) []jsontext.Value {
 	case m.Role == "":
 		if all, ok := c.printedLine(&m.printed); ok {
 			return all
+		}
+		if m.Type == "" {
+			all = m.smolStep.messages()
 		}
 	}
 	if len(all) == 0 {
