@@ -116,13 +116,16 @@ func (c *conversation) chatGPT(raw jsontext.Value) []jsontext.Value {
 			Text  transcript.Word `json:"text"`
 			Asset transcript.Word `json:"asset_pointer"`
 		}
-		if text, ok := transcript.Text(part); ok {
+		text, ok := transcript.Text(part)
+		if !ok && transcript.Decode(part, &other) == nil {
+			text = string(other.Text)
+		}
+		switch {
+		case ok || text != "":
 			texts = append(texts, text)
-		} else if transcript.Decode(part, &other) == nil && other.Text != "" {
-			texts = append(texts, string(other.Text))
-		} else if other.Asset != "" {
+		case other.Asset != "":
 			parts = append(parts, transcript.Object("type", "image_url", "image_url", string(other.Asset)))
-		} else {
+		default:
 			c.out.Skip("part " + string(other.Kind))
 		}
 	}

@@ -71,17 +71,24 @@ func ReadRecords(r io.Reader, name string, warn Warn, record func(Record)) error
 	if object, ok := bytes.CutPrefix(start, []byte("{")); ok && bytes.HasPrefix(bytes.TrimLeft(object, blanks), []byte(Quote(name)+":")) {
 		return ReadObject(in, warn, name, func(string, jsontext.Value, int) {}, element)
 	}
-	if len(start) == 0 || start[0] != '[' {
+	if list, ok := bytes.CutPrefix(start, []byte("[")); !ok || !bytes.HasPrefix(bytes.TrimLeft(list, blanks), []byte("{")) {
 		return ReadLines(in, warn, record)
 	}
 	doc := NewDocument(in, warn)
-	return doc.Each(func(kind byte) (bool, error) {
-		if kind != '[' {
-			warn(doc.Line(), "no list of records; not read")
-			return true, nil
+	if _, err = doc.Open(); err == nil {
+		err = doc.Rest(element)
+	}
+	for err == nil { // records next to the list
+		var value jsontext.Value
+		line := 0
+		if value, line, err = doc.Value(); err == nil {
+			element(value, line)
 		}
-		return true, doc.Rest(element)
-	})
+	}
+	if err == io.EOF { //nolint:errorlint // Value gives it as it is after the last value
+		return nil
+	}
+	return doc.Settle(err)
 }
 
 // ReadText calls line for every line of a text, without its newline. line returns the size in bytes, so far, of the
