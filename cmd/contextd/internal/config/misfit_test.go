@@ -35,6 +35,7 @@ func TestMisfit(t *testing.T) {
 		`{"summarization": {"instructions": "\udc00"}}`:  `summarization.instructions: half of a surrogate pair is no text`,
 		`{"projection": {"scrub": 3, "reason": "😀"}}`:    `projection.scrub: must be true or false; it is 3`,
 		`{"name": "a", "name": "b"}`:                     `duplicate field "name"`,
+		`["a"]`:                                          `line 1: must be a map, not a list`,
 		`{window: ` + strings.Repeat("a", 99) + `}`:      `window: must be a map with the fields max_turns, max_tokens and strict_anchor; it is "` + strings.Repeat("a", 39) + "…",
 	} {
 		if err := config.ParseMessage(text, &contextdv1.Policy{}); err == nil || err.Error() != want {

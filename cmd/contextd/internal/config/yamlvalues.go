@@ -231,7 +231,7 @@ func validPeers(peers []auth.Peer) error {
 func ParseMessage(text string, m proto.Message) error {
 	var value map[string]any
 	if err := unmarshal([]byte(text), &value); err != nil {
-		if !json.Valid([]byte(text)) {
+		if !strings.HasPrefix(strings.TrimSpace(text), "{") || !json.Valid([]byte(text)) {
 			return err
 		}
 		if err := halfSurrogate([]byte(text)); err != nil {
