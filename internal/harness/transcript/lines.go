@@ -80,7 +80,7 @@ func ReadRecords(r io.Reader, name string, warn Warn, record func(Record)) error
 	}
 	for err == nil { // records next to the list
 		var value jsontext.Value
-		line := 0
+		var line int
 		if value, line, err = doc.Value(); err == nil {
 			element(value, line)
 		}

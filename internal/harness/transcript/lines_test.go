@@ -101,20 +101,20 @@ func TestReadLines(t *testing.T) {
 
 // TestReadRecords: records are in lines, a list or a member that lists them.
 func TestReadRecords(t *testing.T) {
-	for in, want := range map[string]string{
-		"{\"n\":1}\n{\"n\":2}":                `line-1 {"n":1}, line-2 {"n":2}`,
-		" [\n{\"n\":1}, {\n\"n\":2}\n]\n":     "line-2 {\"n\":1}, line-2.1 {\n\"n\":2}",
-		"{\"list\":[{\"n\":1}],\"a\":[]}":     `line-1 {"n":1}`,
-		"[]\n{\"n\":1}":                       `line-1 [], line-2 {"n":1}`,
-		"[{\"n\":1}]\n[1]\n{\"n\":2}\n[{}":    `line-1 {"n":1}, line-2 [1], line-3 {"n":2}`,
-		"{\"a\":1,\"list\":[]}\n{\"list\":0}": `line-1 {"a":1,"list":[]}, line-2 {"list":0}`,
+	for _, test := range []struct{ in, want string }{
+		{"{\"n\":1}\n{\"n\":2}", `line-1 {"n":1}, line-2 {"n":2}`},
+		{" [\n{\"n\":1}, {\n\"n\":2}\n]\n", "line-2 {\"n\":1}, line-2.1 {\n\"n\":2}"},
+		{"{\"list\":[{\"n\":1}],\"a\":[]}", `line-1 {"n":1}`},
+		{"[]\n{\"n\":1}", `line-1 [], line-2 {"n":1}`},
+		{"[{\"n\":1}]\n[1]\n{\"n\":2}\n[{}", `line-1 {"n":1}, line-2 [1], line-3 {"n":2}`},
+		{"{\"a\":1,\"list\":[]}\n{\"list\":0}", `line-1 {"a":1,"list":[]}, line-2 {"list":0}`},
 	} {
 		var got []string
-		err := transcript.ReadRecords(strings.NewReader(in), "list", func(int, string, ...any) {}, func(r transcript.Record) {
+		err := transcript.ReadRecords(strings.NewReader(test.in), "list", func(int, string, ...any) {}, func(r transcript.Record) {
 			got = append(got, transcript.PositionID(r)+" "+string(r.JSON))
 		})
-		if strings.Join(got, ", ") != want || err != nil {
-			t.Errorf("%s: %q, %v", in, got, err)
+		if strings.Join(got, ", ") != test.want || err != nil {
+			t.Errorf("%s: %q, %v", test.in, got, err)
 		}
 	}
 }
