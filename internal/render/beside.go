@@ -49,6 +49,9 @@ func (h *beside) take(o *object, by, name string, sound func(value string) bool)
 
 // leave leaves out the members that nothing took.
 func (h *beside) leave(note noting) {
+	if h.members == nil {
+		return // the common case, without allocations
+	}
 	for _, name := range slices.Sorted(maps.Keys(h.members)) {
 		note(h.block, LeftOut, brief(name)+" of "+h.by)
 	}
