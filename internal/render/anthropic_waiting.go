@@ -64,9 +64,9 @@ func anthropicCallers(blocks []eventlog.Block) map[string]bool {
 }
 
 // anthropicAcross are the uses of server tools whose result is not in their message but may go out: by fragment, the ids
-// that go out from it, true for code that waits for calls of the message. They are answered by the next message of the assistant, in which code may call again instead, or
-// wait for the API at the end of the request, where nothing but the results of the message's calls comes after them.
-// unanswered counts the others.
+// that go out from it, true for code that waits for calls of the message. They are answered by the next message of the
+// assistant, in which code may call again instead, or wait for the API at the end of the request, where nothing but the
+// results of the message's calls comes after them. unanswered counts the others.
 func anthropicAcross(fragments []Fragment) (across map[int]map[string]bool, unanswered int) {
 	across = map[int]map[string]bool{}
 	for i := range fragments {

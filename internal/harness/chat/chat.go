@@ -122,8 +122,8 @@ type reader struct {
 	// loose is the conversation of messages that are not inside an object.
 	loose *conversation
 	// crush are the conversations of messages that name theirs, by its id.
-	crush    map[string]*conversation
-	sessions int
+	crush map[string]*conversation
+	all   []*conversation
 }
 
 // read reads a file of messages: a list, one message a line, or lists inside one or several objects.
@@ -138,6 +138,11 @@ func read(in io.Reader) (transcript.Transcript, error) {
 		err = transcript.ReadLines(buffered, r.out.Warn, func(l transcript.Record) { r.element(l.JSON, l.Line) })
 	} else {
 		err = r.document(transcript.NewDocument(buffered, r.out.Warn))
+	}
+	for _, c := range r.all {
+		if c.thought != "" {
+			r.out.Warn(0, "thinking that no reply follows was not read")
+		}
 	}
 	return r.out.Finish(err)
 }
@@ -242,10 +247,11 @@ func (r *reader) object(doc *transcript.Document) error {
 }
 
 func (r *reader) conversation() *conversation {
-	r.sessions++
 	suffix := ""
-	if r.sessions > 1 {
-		suffix = strconv.Itoa(r.sessions)
+	if n := len(r.all) + 1; n > 1 {
+		suffix = strconv.Itoa(n)
 	}
-	return &conversation{out: r.out, session: r.out.Session(suffix), suffix: suffix}
+	c := &conversation{out: r.out, session: r.out.Session(suffix), suffix: suffix}
+	r.all = append(r.all, c)
+	return c
 }

@@ -116,14 +116,15 @@ func (p *pydanticPart) prompt() jsontext.Value {
 	return transcript.List(items...)
 }
 
-// thought is a thinking in the form of the provider that sealed it.
+// thought is a thinking in a provider's form.
 func (p *pydanticPart) thought() jsontext.Value {
 	text, _ := transcript.Text(p.Content)
-	if p.Provider == "openai" && p.Signature != "" {
-		return transcript.Object("type", "reasoning", "text", text, "encrypted_content", string(p.Signature), "id", string(p.ID))
+	signature := string(p.Signature)
+	switch {
+	case p.Provider == "openai":
+		return sealedThought(text, "", "", signature, string(p.ID))
+	case p.ID == "redacted_thinking":
+		return sealedThought(text, "", signature, "", "")
 	}
-	if p.ID == "redacted_thinking" {
-		return transcript.Object("type", "redacted_thinking", "data", string(p.Signature))
-	}
-	return transcript.Object("type", "thinking", "thinking", text, "signature", string(p.Signature))
+	return sealedThought(text, signature, "", "", "")
 }

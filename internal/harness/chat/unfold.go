@@ -129,13 +129,19 @@ func (p *uiPart) thought() jsontext.Value {
 	for _, d := range p.Details.Value {
 		signature = cmp.Or(signature, d.Signature)
 	}
+	return sealedThought(text, string(signature), string(by.Anthropic.Redacted), string(by.OpenAI.Encrypted), string(by.OpenAI.ItemID))
+}
+
+// sealedThought is a thinking in the form of the provider that sealed it: Anthropic by a signature or as redacted data,
+// OpenAI by the encrypted content of an item with an id.
+func sealedThought(text, signature, redacted, encrypted, id string) jsontext.Value {
 	switch {
-	case by.Anthropic.Redacted != "":
-		return transcript.Object("type", "redacted_thinking", "data", string(by.Anthropic.Redacted))
-	case by.OpenAI.Encrypted != "":
-		return transcript.Object("type", "reasoning", "text", text, "encrypted_content", string(by.OpenAI.Encrypted), "id", string(by.OpenAI.ItemID))
+	case redacted != "":
+		return transcript.Object("type", "redacted_thinking", "data", redacted)
+	case encrypted != "":
+		return transcript.Object("type", "reasoning", "text", text, "encrypted_content", encrypted, "id", id)
 	}
-	return transcript.Object("type", "thinking", "thinking", text, "signature", string(signature))
+	return transcript.Object("type", "thinking", "thinking", text, "signature", signature)
 }
 
 // interfaceMessage splits a message of a user interface into replies, each with the results of its calls after it; nil
