@@ -1,6 +1,7 @@
 package read
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -55,7 +56,8 @@ func chatMessage(v value) ([]*contextdv1.Event, error) {
 
 func chatAssistant(v value) []*contextdv1.Block {
 	var out []*contextdv1.Block
-	if reasoning := v.get("reasoning_content").text(); reasoning != "" {
+	// Servers with this API name reasoning, which the API does not have, in one of these ways.
+	if reasoning := cmp.Or(v.get("reasoning_content").text(), v.get("reasoning").text()); reasoning != "" {
 		out = append(out, thinking(&contextdv1.Thinking{Text: reasoning}))
 	}
 	out = append(out, openaiContent(v.get("content"))...)

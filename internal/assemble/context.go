@@ -49,7 +49,8 @@ type Policy struct {
 
 // ReductionFor returns the policy of reduction for a model. Under harness_view no collapse is forced: a summary of a
 // log that its harness had compacted would replace more than it had read. Under full only the settings that
-// compactions use count. Whether a rewrite pays is computed with the model's prices unless the policy has prices.
+// compactions use count. Whether a rewrite pays is computed with the model's prices unless the policy has prices. Reasoning
+// that the model's API wants back stays, whatever its age.
 func (p Policy) ReductionFor(model budget.Model) reduce.Policy {
 	r := p.Reduction
 	if (r.Cache != reduce.Cache{}) && r.Cache.Prices == (reduce.Prices{}) {
@@ -60,6 +61,9 @@ func (p Policy) ReductionFor(model budget.Model) reduce.Policy {
 		r.Collapse.StartAt = 0
 	case projection.Full:
 		r = reduce.Policy{Whole: true, ToolResults: r.ToolResults, Collapse: r.Collapse, Recall: r.Recall}
+	}
+	if model.ReturnReasoning {
+		r.Thinking = reduce.Thinking{Return: true}
 	}
 	return r
 }

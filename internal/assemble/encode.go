@@ -39,6 +39,9 @@ type encoding struct {
 func (s *session) encode(p decide.Projected, f *render.Format) encoding {
 	v := p.Result.View
 	key := f.Name + "\n" + string(v.Recall())
+	if v.ReturnsReasoning() {
+		key += "\n"
+	}
 	l, ok := s.encoded.get(key)
 	if !ok || !l.grows(v) {
 		s.layouts++

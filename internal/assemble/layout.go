@@ -144,7 +144,9 @@ func (l *layout) encoding(f *render.Format, reminders []reduce.Reminder) encodin
 	}
 	var after []render.Fragment
 	for _, r := range reminders {
-		after = append(after, f.Fragments(render.ReminderMessage(r))...)
+		m := render.ReminderMessage(r)
+		m.ReturnReasoning = l.view.ReturnsReasoning()
+		after = append(after, f.Fragments(m)...)
 	}
 	out.fragments = slices.Concat(l.fragments, after)
 	if f.OneByOne {

@@ -32,6 +32,11 @@ func TestContextsKeepTheProvidersRules(t *testing.T) {
 					push(t, store, "s", genUndecidedLog(t)...)
 					req := request()
 					req.Policy.Projection.Name, req.Budget.Format = policy, f.Name
+					req.Budget.Model = rapid.SampledFrom([]string{"", "deepseek-flash"}).Draw(t, "model")
+					check := rules.Of(f.Name)
+					if req.Budget.Model != "" {
+						check = rules.OfReturning(f.Name)
+					}
 					req.Budget.MaxTokens = rapid.SampledFrom([]uint64{400, 2_000, 10_000_000}).Draw(t, "max_tokens")
 					out, err := newEngine(t, store).Assemble(t.Context(), req)
 					var over *assemble.BudgetError
@@ -45,7 +50,7 @@ func TestContextsKeepTheProvidersRules(t *testing.T) {
 					for i, m := range out.Messages {
 						lines[i] = m.JSON
 					}
-					for _, v := range rules.Of(f.Name)(lines) {
+					for _, v := range check(lines) {
 						t.Fatalf("%+v in\n%s", v, lines)
 					}
 				})

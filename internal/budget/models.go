@@ -33,6 +33,9 @@ type Model struct {
 	// Margin is the fraction of the window that stays free because counts may be too low: at least 0, less than 1.
 	Margin float64
 	Prices Prices
+	// ReturnReasoning is set where the model's API wants the reasoning of earlier messages back as text: some refuse a
+	// message of the model without it.
+	ReturnReasoning bool
 }
 
 // Override adds a model to the registry or changes one. Its zero and nil fields take the values of the entry that the
@@ -44,6 +47,8 @@ type Override struct {
 	Tokenizer string
 	Margin    *float64
 	Prices    PriceOverride
+
+	ReturnReasoning *bool
 }
 
 // ModelError says which field of an override is wrong and why.
@@ -116,6 +121,11 @@ func (m Models) apply(o Override) (Model, *ModelError) {
 		Tokenizer: cmp.Or(o.Tokenizer, base.Tokenizer),
 		Margin:    base.Margin,
 		Prices:    o.Prices.over(base.Prices),
+
+		ReturnReasoning: base.ReturnReasoning,
+	}
+	if o.ReturnReasoning != nil {
+		model.ReturnReasoning = *o.ReturnReasoning
 	}
 	if o.Margin != nil {
 		model.Margin = *o.Margin

@@ -31,7 +31,7 @@ func defaultMargin(tokenizer string) float64 {
 
 // The built-in entries, by provider. Windows are the ones that providers publish for their own API, without options
 // for a larger one. If models of one family differ, the prefix has the smallest window of its models.
-var builtinModels = priced(slices.Concat(
+var builtinModels = reasoning(priced(slices.Concat(
 	[]Model{{Name: DefaultModel, Window: 128_000, Tokenizer: TokenizerHeuristic, Margin: heuristicMargin, Prices: DefaultPrices()}},
 	family("openai", TokenizerO200K, exactMargin, map[string]uint64{
 		"gpt-5*": 400_000, "gpt-5-chat*": 128_000, "gpt-5.1-chat*": 128_000, "gpt-5.2-chat*": 128_000,
@@ -61,7 +61,7 @@ var builtinModels = priced(slices.Concat(
 		"gemma-2*": 8_192, "gemma-3*": 131_072, "gemma-3-1b*": 32_768, "gemma-3n*": 32_768,
 	}),
 	family("deepseek", TokenizerHeuristic, heuristicMargin, map[string]uint64{
-		"deepseek-*": 131_072,
+		"deepseek-*": 131_072, "deepseek-r1*": 131_072,
 	}),
 	family("qwen", TokenizerHeuristic, heuristicMargin, map[string]uint64{
 		"qwen*": 32_768, "qwq*": 131_072, "qwen2.5*": 131_072, "qwen3*": 131_072, "qwen3-coder*": 262_144,
@@ -81,10 +81,13 @@ var builtinModels = priced(slices.Concat(
 		"pixtral*": 131_072, "mixtral-8x7b*": 32_768, "mixtral-8x22b*": 65_536,
 	}),
 	family("zai", TokenizerHeuristic, heuristicMargin, map[string]uint64{
-		"glm-4*": 131_072, "glm-4.6*": 204_800, "glm-4.7*": 204_800, "glm-5*": 204_800,
+		"glm-4*": 131_072, "glm-4.5*": 131_072, "glm-4.6*": 204_800, "glm-4.7*": 204_800, "glm-5*": 204_800,
+	}),
+	family("xiaomi", TokenizerHeuristic, heuristicMargin, map[string]uint64{
+		"mimo-*": 262_144, "mimo-v2.5*": 1_048_576, "mimo-v2.6*": 1_048_576,
 	}),
 	family("moonshot", TokenizerHeuristic, heuristicMargin, map[string]uint64{
-		"kimi-*": 131_072, "kimi-k2-0905*": 262_144, "kimi-k2-thinking*": 262_144, "kimi-k2.5*": 262_144,
+		"kimi-*": 131_072, "kimi-k2-0711*": 131_072, "kimi-k2-instruct*": 131_072, "kimi-k2-0905*": 262_144, "kimi-k2-thinking*": 262_144, "kimi-k2.5*": 262_144,
 		"moonshot-v1-8k*": 8_192, "moonshot-v1-32k*": 32_768, "moonshot-v1-128k*": 131_072,
 	}),
 	family("xai", TokenizerHeuristic, heuristicMargin, map[string]uint64{
@@ -99,7 +102,21 @@ var builtinModels = priced(slices.Concat(
 	family("amazon", TokenizerHeuristic, heuristicMargin, map[string]uint64{
 		"amazon.nova-*": 128_000, "amazon.nova-lite*": 300_000, "amazon.nova-pro*": 300_000, "amazon.nova-premier*": 1_000_000,
 	}),
-))
+)))
+
+// reasoning marks the models whose reasoning must be returned; docs/format.md names the sources. Earlier models of the same
+// providers do not reason, or not between calls.
+func reasoning(models []Model) []Model {
+	returned := []string{"deepseek-", "kimi-", "mimo-", "glm-4.5", "glm-4.6", "glm-4.7", "glm-5"}
+	not := []string{"deepseek-r1", "kimi-k2-0711", "kimi-k2-0905", "kimi-k2-instruct"}
+	begins := func(prefixes []string, name string) bool {
+		return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+	}
+	for i := range models {
+		models[i].ReturnReasoning = begins(returned, models[i].Name) && !begins(not, models[i].Name)
+	}
+	return models
+}
 
 // priced sets the prices of models from the price table. A name in the price table that has no entry in models gets
 // one: a copy of the entry that it matches.
@@ -128,7 +145,7 @@ func priced(models []Model) []Model {
 func family(provider, tokenizer string, margin float64, windows map[string]uint64) []Model {
 	models := make([]Model, 0, len(windows))
 	for name, window := range windows {
-		models = append(models, Model{name, provider, window, tokenizer, margin, DefaultPrices()})
+		models = append(models, Model{Name: name, Provider: provider, Window: window, Tokenizer: tokenizer, Margin: margin, Prices: DefaultPrices()})
 	}
 	return models
 }

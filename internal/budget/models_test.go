@@ -82,8 +82,23 @@ func TestBuiltinModelsAreValid(t *testing.T) {
 	}
 }
 
+func TestReturnedReasoning(t *testing.T) {
+	models := newModels(t)
+	for name, want := range map[string]bool{
+		"deepseek-v4-pro": true, "deepseek/deepseek-chat": true, "deepseek-r1-distill-llama-70b": false,
+		"kimi-k2.6": true, "kimi-k2-thinking-turbo": true, "moonshotai/kimi-k2-instruct-0905": false, "kimi-k2-0905-preview": false,
+		"mimo-v2.5-pro": true, "z-ai/glm-4.7": true, "glm-5.1": true, "glm-4-plus": false, "moonshot-v1-8k": false,
+		"gpt-5": false, "claude-opus-5": false, "gemini-3-pro": false, "qwen3-max": false, "house-model": false, "": false,
+	} {
+		if got, _ := models.Lookup(name); got.ReturnReasoning != want {
+			t.Errorf("%s: %t, want %t (by %s)", name, got.ReturnReasoning, want, got.Name)
+		}
+	}
+}
+
 func TestOverridesWin(t *testing.T) {
 	none, half, long := 0.0, 0.5, uint64(4096)
+	yes, no := true, false
 	models := newModels(t,
 		Override{Name: "gpt-4o*", Window: 64_000},
 		Override{Name: "GPT-4o-mini", Margin: &none, Provider: "azure"},
@@ -93,21 +108,27 @@ func TestOverridesWin(t *testing.T) {
 		Override{Name: "default", Window: 32_000},
 		Override{Name: "cheap", Prices: PriceOverride{CacheRead: &none, Input: &half}},
 		Override{Name: "gpt-4.1-mini-x", Prices: PriceOverride{MinCachedTokens: &long}},
+		Override{Name: "house-thinker", Window: 64_000, ReturnReasoning: &yes},
+		Override{Name: "deepseek-flash", ReturnReasoning: &no},
+		Override{Name: "kimi-k2.5", Window: 100_000},
 	)
 	claude := Prices{CacheRead: 0.1, CacheWrite: 1.25, MinCachedTokens: 1024}
 	gpt4o := Prices{Input: 2.5, CacheRead: 0.5, CacheWrite: 1, Output: 4, MinCachedTokens: 1024}
 	for name, want := range map[string]Model{
-		"gpt-4o":        {"gpt-4o*", "openai", 64_000, TokenizerO200K, exactMargin, gpt4o},
-		"gpt-4o-mini":   {"GPT-4o-mini", "azure", 128_000, TokenizerO200K, 0, Prices{0.15, 0.5, 1, 4, 1024}},
-		"local/llama3":  {"local/*", "", 16_000, TokenizerCL100K, exactMargin, DefaultPrices()},
-		"claude-opus-4": {"claude-opus-*", "anthropic", 200_000, TokenizerO200K, exactMargin, claude},
+		"gpt-4o":        {"gpt-4o*", "openai", 64_000, TokenizerO200K, exactMargin, gpt4o, false},
+		"gpt-4o-mini":   {"GPT-4o-mini", "azure", 128_000, TokenizerO200K, 0, Prices{0.15, 0.5, 1, 4, 1024}, false},
+		"local/llama3":  {"local/*", "", 16_000, TokenizerCL100K, exactMargin, DefaultPrices(), false},
+		"claude-opus-4": {"claude-opus-*", "anthropic", 200_000, TokenizerO200K, exactMargin, claude, false},
 		// An override goes before a longer built-in prefix.
-		"claude-2.0": {"claude-*", "anthropic", 1_000_000, TokenizerHeuristic, claudeMargin, claude},
-		"x/gpt-4o":   {"gpt-4o*", "openai", 64_000, TokenizerO200K, exactMargin, gpt4o},
-		"default":    {"default", "", 32_000, TokenizerHeuristic, heuristicMargin, DefaultPrices()},
+		"claude-2.0": {"claude-*", "anthropic", 1_000_000, TokenizerHeuristic, claudeMargin, claude, false},
+		"x/gpt-4o":   {"gpt-4o*", "openai", 64_000, TokenizerO200K, exactMargin, gpt4o, false},
+		"default":    {"default", "", 32_000, TokenizerHeuristic, heuristicMargin, DefaultPrices(), false},
 		// Prices that are not given stay.
-		"cheap":          {"cheap", "", 128_000, TokenizerHeuristic, heuristicMargin, Prices{0.5, 0, 1.25, 0, 0}},
-		"gpt-4.1-mini-x": {"gpt-4.1-mini-x", "openai", 1_047_576, TokenizerO200K, exactMargin, Prices{0.4, 0.25, 1, 4, 4096}},
+		"cheap":          {"cheap", "", 128_000, TokenizerHeuristic, heuristicMargin, Prices{0.5, 0, 1.25, 0, 0}, false},
+		"gpt-4.1-mini-x": {"gpt-4.1-mini-x", "openai", 1_047_576, TokenizerO200K, exactMargin, Prices{0.4, 0.25, 1, 4, 4096}, false},
+		"house-thinker":  {"house-thinker", "", 64_000, TokenizerHeuristic, heuristicMargin, DefaultPrices(), true},
+		"deepseek-flash": {"deepseek-flash", "deepseek", 131_072, TokenizerHeuristic, heuristicMargin, DefaultPrices(), false},
+		"kimi-k2.5":      {"kimi-k2.5", "moonshot", 100_000, TokenizerHeuristic, heuristicMargin, DefaultPrices(), true},
 	} {
 		if got, ok := models.Lookup(name); !ok || got != want {
 			t.Errorf("%s: %+v (%v), want %+v", name, got, ok, want)
@@ -116,8 +137,8 @@ func TestOverridesWin(t *testing.T) {
 	if got, ok := models.Lookup("unheard-of"); ok || got.Window != 32_000 {
 		t.Errorf("unheard-of: %+v, %v; want the overridden default", got, ok)
 	}
-	// Five of the eight are new names.
-	if got, want := len(models.All()), len(builtinModels)+5; got != want {
+	// Eight of the eleven are new names.
+	if got, want := len(models.All()), len(builtinModels)+8; got != want {
 		t.Errorf("All lists %d models, want %d", got, want)
 	}
 }
@@ -156,15 +177,15 @@ func TestBadOverridesNameTheField(t *testing.T) {
 		}
 	}
 	for _, prices := range []Prices{{CacheWrite: 1}, {1e6, 1, 10, 1e3, 1_000_000_000}} { // the least and the most
-		if err := (Model{"a*", "", 1, TokenizerHeuristic, 0, prices}).Validate(); err != nil {
+		if err := (Model{"a*", "", 1, TokenizerHeuristic, 0, prices, false}).Validate(); err != nil {
 			t.Errorf("%+v: %v", prices, err)
 		}
 	}
 	for field, m := range map[string]Model{
-		"name":      {"", "", 1, TokenizerHeuristic, 0, DefaultPrices()},
-		"window":    {"a", "", 0, TokenizerHeuristic, 0, DefaultPrices()},
-		"tokenizer": {"a", "", 1, "", 0, DefaultPrices()},
-		"margin":    {"a", "", 1, TokenizerHeuristic, 1.5, DefaultPrices()},
+		"name":      {"", "", 1, TokenizerHeuristic, 0, DefaultPrices(), false},
+		"window":    {"a", "", 0, TokenizerHeuristic, 0, DefaultPrices(), false},
+		"tokenizer": {"a", "", 1, "", 0, DefaultPrices(), false},
+		"margin":    {"a", "", 1, TokenizerHeuristic, 1.5, DefaultPrices(), false},
 	} {
 		if err := m.Validate(); err == nil || err.Field != field {
 			t.Errorf("%+v: %v, want an error of %s", m, err, field)

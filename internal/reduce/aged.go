@@ -138,7 +138,7 @@ func (a *aged) lookAt(r *reduction, v View, i int, s State) uint64 {
 		groups[n] = v.items[at].group
 	}
 	alone := NewView(r.conv.gauge, groups)
-	alone.recall, alone.ended = v.recall, v.ended
+	alone.asked, alone.ended = v.asked, v.ended
 	for _, stage := range r.stages() {
 		alone, _ = stage.Reduce(alone, s)
 	}

@@ -132,7 +132,7 @@ func (d PrefixDigest) Write(v View) string {
 		out.WriteString(text)
 	}
 	if len(old) == 0 {
-		out.WriteString(prefixNotice(v.recall))
+		out.WriteString(prefixNotice(v.Recall()))
 	}
 	section(SectionNotice, "")
 	section(SectionSummary, d.Summary.quote())
@@ -146,7 +146,7 @@ func (d PrefixDigest) Write(v View) string {
 // HeadTokens returns the size of the parts of Write's text that no limit makes smaller, without headings and what the
 // digest of v says already.
 func (d PrefixDigest) HeadTokens(v View) uint64 {
-	return v.gauge.Text(prefixNotice(v.recall) + d.Summary.quote())
+	return v.gauge.Text(prefixNotice(v.Recall()) + d.Summary.quote())
 }
 
 func (d PrefixDigest) quotes(v View) string {

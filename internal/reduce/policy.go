@@ -72,7 +72,11 @@ type Clipping struct {
 }
 
 // Thinking says for how many turns reasoning stays; nil is always.
-type Thinking struct{ KeepTurns *uint32 }
+type Thinking struct {
+	KeepTurns *uint32
+	// Return is set where the model that is asked wants it back as text; see budget.Model.
+	Return bool
+}
 
 // Window limits the dialogue. With zero limits only the target limits it.
 type Window struct {

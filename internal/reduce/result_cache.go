@@ -94,7 +94,7 @@ func (r *cachedResult) grow(p *Pipeline, of State) bool {
 		return true
 	}
 	tail := NewView(p.conv.gauge, fresh)
-	tail.ended, tail.recall = p.err, p.policy.Recall
+	tail.ended, tail.asked = p.err, p.asked
 	steps := slices.Clone(r.result.Steps)
 	for i, stage := range p.stages() {
 		var more Step

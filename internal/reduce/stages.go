@@ -27,7 +27,7 @@ func (p *Pipeline) stages() []stage {
 		{reducer: duplicates{p.policy.Duplicates, p.retention.texts, &p.conv.results}},
 		{reducer: p.retention, freer: p.retention, tier: budget.TierToolResults, strategies: []Strategy{Mask}},
 		{reducer: p.clipping},
-		{reducer: thinking{p.policy.Thinking}},
+		{reducer: thinking{p.policy.Thinking.KeepTurns}},
 		{reducer: p.window, freer: p.window, tier: budget.TierDialogue, strategies: []Strategy{Drop, Summarize}, excess: p.window.excess},
 	}
 }

@@ -6,12 +6,12 @@ import "fmt"
 // It omits sealed reasoning for its age only if the provider permits that, and then all of a message or nothing.
 // Anthropic permits requests to omit the thinking of turns before the last user message, because these are in no open
 // tool-use loop.
-type thinking struct{ policy Thinking }
+type thinking struct{ keepTurns *uint32 }
 
 func (thinking) Name() string { return "thinking" }
 
 func (t thinking) Reduce(v View, s State) (View, Step) {
-	due, note := t.policy.KeepTurns != nil && s.EvictedAsOf > 0, "nothing was due"
+	due, note := t.keepTurns != nil && s.EvictedAsOf > 0, "nothing was due"
 	if !due && len(s.Unbound) == 0 {
 		return v, Step{Note: note}
 	}
@@ -35,13 +35,13 @@ func (t thinking) Reduce(v View, s State) (View, Step) {
 // omitOld omits reasoning by its age, and says how much.
 func (t thinking) omitOld(e *Editor, v View, s State) string {
 	loop := v.loopStart(s.EvictedAsOf)
-	sealed, reason := 0, fmt.Sprintf("older than %d turns", *t.policy.KeepTurns)
+	sealed, reason := 0, fmt.Sprintf("older than %d turns", *t.keepTurns)
 	for i := range v.Len() {
 		if v.Ended() != nil {
 			break
 		}
 		g := v.Group(i)
-		if g.Kind != KindTurn || g.First > s.EvictedAsOf || s.EvictedTurn-g.Turn < *t.policy.KeepTurns {
+		if g.Kind != KindTurn || g.First > s.EvictedAsOf || s.EvictedTurn-g.Turn < *t.keepTurns {
 			continue
 		}
 		// The user's message that ends its loop may be dropped before a group that outlasts it.

@@ -24,8 +24,8 @@ type View struct {
 	tokens uint64
 	// protection has the results that no verb evicts; nil protects only pinned groups.
 	protection *protection
-	// recall is the tool with which the model can get back what is not shown.
-	recall Recall
+	// asked is what is known of the model that gets the view; nil if nothing is.
+	asked *asked
 	// ended returns why computations on the view should stop; it is nil if they never should.
 	ended func() error
 }
@@ -36,8 +36,22 @@ func (v View) Until(ctx context.Context) View {
 	return v
 }
 
+// asked is what a policy says of the model that is asked.
+type asked struct {
+	recall          Recall
+	returnReasoning bool
+}
+
 // Recall returns the tool with which the model can get back what the view does not show.
-func (v View) Recall() Recall { return v.recall }
+func (v View) Recall() Recall {
+	if v.asked == nil {
+		return ""
+	}
+	return v.asked.recall
+}
+
+// ReturnsReasoning reports whether the model that is asked wants reasoning back as text.
+func (v View) ReturnsReasoning() bool { return v.asked != nil && v.asked.returnReasoning }
 
 // Ended returns why computations on the view should stop; nil if they should go on. If it returns an error, results
 // computed on the view may be incomplete and must be discarded.
@@ -370,7 +384,7 @@ func (v View) loopStart(asOf eventlog.Seq) int {
 // limit leaves room for nothing.
 func (v View) Excerpt(i int, call *Call, limit uint64) (text string, ok bool) {
 	tokens := v.items[i].group.Messages[call.Result].Blocks[0].Tokens
-	short, ok := cutter{gauge: v.gauge}.cut(call.Body, tokens, limit, v.recall.Result(call))
+	short, ok := cutter{gauge: v.gauge}.cut(call.Body, tokens, limit, v.Recall().Result(call))
 	return short.Text, ok
 }
 

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/contextd/contextd/internal/budget"
@@ -160,6 +161,9 @@ func anthropicAssistant(c *content) {
 	c.beside.leave(c.converted)
 	c.items = append(c.items, calls...)
 	c.leaveThoughts()
+	if c.message.ReturnReasoning && len(c.items) > 0 && !slices.ContainsFunc(c.items, func(i item) bool { return i.kind == thought }) {
+		c.items = slices.Insert(c.items, 0, item{thought, 0, anthropicThought(returned(nil), "")})
+	}
 }
 
 func anthropicTextItem(text string) []byte {

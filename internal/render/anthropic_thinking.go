@@ -23,28 +23,32 @@ func anthropicSealed(maker string, t eventlog.Thinking) bool {
 		(t.Signature != "" && t.RedactedData == "" || t.Signature == "" && t.RedactedData != "" && t.Text == "")
 }
 
-// anthropicThinking carries the reasoning that Anthropic sealed, which must come back
-// as it was, if all of the message's is carried.
+// anthropicThinking carries the reasoning that Anthropic sealed, which must come back as it was, if all of the message's is
+// carried. To models of others whose API wants reasoning back it carries all that is text.
 func anthropicThinking(c *content, i int, t eventlog.Thinking, whole bool) {
-	if !whole || !anthropicSealed(c.maker, t) {
-		c.converted(i, LeftOut, reasoningOf(t, c.maker))
-		return
-	}
-	o := object{dst: []byte{'{'}}
 	switch {
-	case t.Signature != "":
-		o.always("type", "thinking")
-		o.always("thinking", t.Text)
-		o.always("signature", t.Signature)
-	default:
+	case c.message.ReturnReasoning && t.Text != "", whole && anthropicSealed(c.maker, t) && t.Signature != "":
+		c.add(thought, i, anthropicThought(t.Text, t.Signature))
+	case whole && anthropicSealed(c.maker, t) && !c.message.ReturnReasoning:
+		o := object{dst: []byte{'{'}}
 		o.always("type", "redacted_thinking")
 		if printable(t.RedactedData) {
 			o.always("data", t.RedactedData)
 		} else {
 			o.base64("data", t.RedactedData)
 		}
+		c.add(thought, i, append(o.dst, '}'))
+	default:
+		c.converted(i, LeftOut, reasoningOf(t, c.maker))
 	}
-	c.add(thought, i, append(o.dst, '}'))
+}
+
+func anthropicThought(text, signature string) []byte {
+	o := begin(len(text) + len(signature))
+	o.always("type", "thinking")
+	o.always("thinking", text)
+	o.always("signature", signature)
+	return append(o.dst, '}')
 }
 
 // printable reports whether redacted data is the text that Anthropic sends rather than

@@ -139,6 +139,12 @@ func brief(s string) string {
 	return s[:cut] + "…"
 }
 
+// returned is the reasoning of a message for a model whose API wants it back. Such APIs refuse a message without any, also one
+// of another model, and one of them an empty text.
+func returned(reasoning []string) string {
+	return cmp.Or(strings.Join(reasoning, "\n"), " ")
+}
+
 // reasoningOf says whose reasoning it is that is left out.
 func reasoningOf(t eventlog.Thinking, model string) string {
 	by := provider.OfBlock(t, model)

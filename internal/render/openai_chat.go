@@ -107,6 +107,7 @@ func chatAudio(dst []byte, data, format string) []byte {
 func chatAssistant(m Message) []Fragment {
 	p := chatParts(&m, false)
 	var refusal string
+	var reasoning []string
 	var calls [][]byte // as many as one message may have
 	count, of := 0, make([]int, len(m.Blocks))
 	var held beside // the API has no place for such members
@@ -127,7 +128,11 @@ func chatAssistant(m Message) []Fragment {
 			}
 			*last = chatCall(*last, p, i, b)
 		case eventlog.Thinking:
-			p.note(i, LeftOut, reasoningOf(b, m.Model))
+			if m.ReturnReasoning && b.Text != "" {
+				reasoning = append(reasoning, b.Text)
+			} else {
+				p.note(i, LeftOut, reasoningOf(b, m.Model))
+			}
 		case eventlog.ToolResult:
 			p.note(i, LeftOut, "tool result of the assistant")
 		case eventlog.ProviderBlock:
@@ -160,6 +165,9 @@ func chatAssistant(m Message) []Fragment {
 	} else {
 		o.dst = p.content(o.dst)
 	}
+	if m.ReturnReasoning {
+		o.always("reasoning_content", returned(reasoning))
+	}
 	o.str("refusal", refusal)
 	if len(first) > 0 {
 		o.name("tool_calls")
@@ -167,7 +175,12 @@ func chatAssistant(m Message) []Fragment {
 	}
 	out := []Fragment{{Message: m, Speaker: "assistant", JSON: append(o.dst, '}'), Conversions: p.conversions}}
 	for i := 1; i < len(calls); i++ {
-		json := append([]byte(`{"role":"assistant","content":null,"tool_calls":[`), calls[i]...)
+		o := object{dst: []byte(`{"role":"assistant","content":null`), members: 2}
+		if m.ReturnReasoning {
+			o.always("reasoning_content", returned(nil))
+		}
+		o.name("tool_calls")
+		json := append(append(o.dst, '['), calls[i]...)
 		out = append(out, Fragment{Message: m, Speaker: chatMore, JSON: append(json, ']', '}')})
 	}
 	return divided(m, out, of)

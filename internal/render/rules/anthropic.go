@@ -106,7 +106,7 @@ func (c *anthropicCheck) message(line int, o object) anthropicTurn {
 	if t.role == "assistant" {
 		asked, c.waiting = c.waiting, map[string]string{}
 	}
-	kind := ""
+	kind, thinks := "", false
 	for i, block := range blocks {
 		where := fmt.Sprintf("content[%d]", i)
 		before := kind
@@ -120,6 +120,10 @@ func (c *anthropicCheck) message(line int, o object) anthropicTurn {
 			c.add(line, "server tools", "%s: %s where code waits for results alone", where, kind)
 		}
 		c.server(line, where, kind, block, asked)
+		thinks = thinks || kind == "thinking"
+	}
+	if c.returning && t.role == "assistant" && !thinks {
+		c.add(line, "thinking", "no reasoning")
 	}
 	for _, id := range slices.Sorted(maps.Keys(asked)) {
 		c.add(line, "server tools", "%s has no result", id)

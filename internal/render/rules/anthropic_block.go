@@ -83,8 +83,10 @@ func (c *anthropicCheck) block(line int, where string, raw json.RawMessage, plac
 			t.ending = text
 		}
 	case "thinking":
-		c.text(line, where, o["thinking"])
-		if blank(c.text(line, where, o["signature"])) {
+		if c.text(line, where, o["thinking"]) == "" && c.returning {
+			c.add(line, "thinking", "%s: empty", where)
+		}
+		if !c.returning && blank(c.text(line, where, o["signature"])) {
 			c.add(line, "thinking", "%s: no signature", where)
 		}
 	case "redacted_thinking":

@@ -102,7 +102,14 @@ func (c *chat) file(line int, where string, part json.RawMessage) {
 }
 
 func (c *chat) assistant(line int, raw []byte) {
-	o := c.object(line, "message", raw, []string{"role"}, []string{"content", "refusal", "tool_calls", "name"})
+	required := []string{"role"}
+	if c.returning {
+		required = append(required, "reasoning_content")
+	}
+	o := c.object(line, "message", raw, required, []string{"content", "refusal", "tool_calls", "name"})
+	if c.returning && c.text(line, "reasoning_content", o["reasoning_content"]) == "" {
+		c.add(line, "thinking", "reasoning_content: empty")
+	}
 	content, said := o["content"]
 	said = said && string(content) != "null"
 	if said {

@@ -26,15 +26,24 @@ func Of(format string) func(lines [][]byte) []Violation {
 	if !ok {
 		return nil
 	}
-	return func(lines [][]byte) []Violation { return checked(lines, check) }
+	return func(lines [][]byte) []Violation { return checked(&report{}, lines, check) }
+}
+
+// OfReturning is Of for the APIs that take one of these formats and want the reasoning of each message of the assistant back
+// as text.
+func OfReturning(format string) func(lines [][]byte) []Violation {
+	check, ok := checks[format]
+	if !ok {
+		return nil
+	}
+	return func(lines [][]byte) []Violation { return checked(&report{returning: true}, lines, check) }
 }
 
 var checks = map[string]func(*report, [][]byte){
 	"anthropic": checkAnthropic, "gemini": checkGemini, "openai_chat": checkChat, "openai_responses": checkResponses,
 }
 
-func checked(lines [][]byte, check func(*report, [][]byte)) []Violation {
-	r := &report{}
+func checked(r *report, lines [][]byte, check func(*report, [][]byte)) []Violation {
 	for i, line := range lines {
 		r.canonical(i, line)
 	}
@@ -48,6 +57,8 @@ type report struct {
 	found []Violation
 	// images counts them, where a format has a limit.
 	images int
+	// returning is set where reasoning must be returned.
+	returning bool
 }
 
 func (r *report) add(line int, rule, format string, args ...any) {

@@ -19,7 +19,7 @@ import (
 
 // Each case of testdata/*.txt is a context, after a line "# what it shows" and before a
 // line "= rule rule", which names the rules that it breaks, or "= valid". The file's name
-// up to the first dot is the format.
+// up to the first dot is the format; those of *.returning.txt are for APIs that want reasoning back.
 type ruleCase struct {
 	file, name string
 	lines      [][]byte
@@ -68,6 +68,9 @@ func TestRules(t *testing.T) {
 	}
 	for _, file := range files {
 		check := rules.Of(formatOf(t, file).Name)
+		if strings.HasSuffix(file, ".returning.txt") {
+			check = rules.OfReturning(formatOf(t, file).Name)
+		}
 		for _, c := range readCases(t, file) {
 			t.Run(c.file+"/"+c.name, func(t *testing.T) {
 				found := check(c.lines)
@@ -101,7 +104,11 @@ func TestEveryRuleIsShown(t *testing.T) {
 	for _, f := range render.Formats()[1:] {
 		format := f.Name
 		shown := map[string]bool{}
-		for _, c := range readCases(t, "testdata/"+format+".txt") {
+		cases := readCases(t, "testdata/"+format+".txt")
+		if format == "openai_chat" || format == "anthropic" {
+			cases = append(cases, readCases(t, "testdata/"+format+".returning.txt")...)
+		}
+		for _, c := range cases {
 			for _, rule := range strings.Fields(strings.NewReplacer(
 				"calls last", "calls_last", "results first", "results_first", "responses first", "responses_first", "server tools", "server_tools",
 				"call id", "call_id",

@@ -84,8 +84,8 @@ func (BudgetState) EnumDescriptor() ([]byte, []int) {
 // numbers are at most 10^9.
 type Budget struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The model, as its provider names it. It gives window, tokenizer and margin if they are not set
-	// here. Empty, with no tokenizer either: model and tokenizer of the session's budget, or else of
+	// The model that is asked, as its provider names it. It gives window, tokenizer and margin if they
+	// are not set here, and says whether reasoning is sent back as text. Empty, with no tokenizer either: model and tokenizer of the session's budget, or else of
 	// the daemon's default budget. If these name none either, or the daemon does not know the model,
 	// it is the entry "default".
 	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`

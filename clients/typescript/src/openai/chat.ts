@@ -9,9 +9,10 @@ export function chatEvents(response: ChatCompletion): EventInit[] {
   checkResponse(api, response, "choices");
   const message = response.choices[0]?.message;
   const blocks: BlockInit[] = [];
-  // Some servers with this API give reasoning, which the API does not have.
-  const { reasoning_content: reasoned } = (message ?? {}) as { reasoning_content?: string | null };
-  if (reasoned) blocks.push({ kind: { case: "thinking", value: { text: reasoned } } });
+  // Servers with this API name reasoning, which the API does not have, in one of these ways.
+  const named = (message ?? {}) as { reasoning_content?: string | null; reasoning?: unknown };
+  const reasoned = named.reasoning_content || named.reasoning;
+  if (reasoned && typeof reasoned === "string") blocks.push({ kind: { case: "thinking", value: { text: reasoned } } });
   if (message?.content) blocks.push(text(message.content));
   if (message?.audio?.transcript) blocks.push(text(message.audio.transcript));
   if (message?.refusal) blocks.push(providerBlock("openai", { type: "refusal", refusal: message.refusal }));

@@ -110,7 +110,7 @@ func (c *Config) bindPolicies(f *pflag.FlagSet) {
 	f.Var(policiesValue{&c.Policies}, "policies", "named policies, as a YAML map from name to contextd.v1.Policy's fields")
 	f.StringVar(&c.Shadow, "shadow", c.Shadow, "`name` of a second policy whose contexts are computed, counted and recorded, but not sent; empty for none; see docs/evaluating.md")
 	f.Var(budgetValue{&c.DefaultBudget}, "default-budget", "budget that applies where none is given, as a YAML map of contextd.v1.Budget's fields")
-	f.Var(modelsValue{&c.Models}, "models", "models to add or change, as a YAML list of name, provider, window, tokenizer, margin, prices")
+	f.Var(modelsValue{&c.Models}, "models", "models to add or change, as a YAML list of name, provider, window, tokenizer, margin, prices, return_reasoning")
 }
 
 func (c *Config) bindSummaries(f *pflag.FlagSet) {

@@ -85,5 +85,5 @@ var other = map[string]string{
 	"scrub-appends":           "true",
 	"hook-timeout":            "3s",
 	"hook-on-timeout":         "block",
-	"models":                  `[{"name":"house-*","window":1000,"tokenizer":"heuristic","margin":0.25,"prices":{"input":2,"cache_read":0.25,"cache_write":1,"output":4,"min_cached_tokens":512}}]`,
+	"models":                  `[{"name":"house-*","window":1000,"tokenizer":"heuristic","margin":0.25,"prices":{"input":2,"cache_read":0.25,"cache_write":1,"output":4,"min_cached_tokens":512},"return_reasoning":true}]`,
 }

@@ -137,6 +137,8 @@ type modelEntry struct {
 	Margin    *float64 `yaml:"margin" json:"margin,omitempty"`
 
 	Prices budget.PriceOverride `yaml:"prices" json:"prices,omitzero"`
+
+	ReturnReasoning *bool `yaml:"return_reasoning" json:"return_reasoning,omitempty"`
 }
 
 type modelsValue struct{ models *[]budget.Override }

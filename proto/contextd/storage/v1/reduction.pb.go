@@ -318,6 +318,8 @@ type ReductionPolicy struct {
 	ClipTailTokens uint64 `protobuf:"varint,8,opt,name=clip_tail_tokens,json=clipTailTokens,proto3" json:"clip_tail_tokens,omitempty"`
 	// Turns for which reasoning stays. Absent: without limit.
 	ThinkingKeepTurns *uint32 `protobuf:"varint,9,opt,name=thinking_keep_turns,json=thinkingKeepTurns,proto3,oneof" json:"thinking_keep_turns,omitempty"`
+	// Whether the model that is asked wants reasoning back as text.
+	ReturnThinking bool `protobuf:"varint,39,opt,name=return_thinking,json=returnThinking,proto3" json:"return_thinking,omitempty"`
 	// The most turns of dialogue. 0: no limit.
 	WindowMaxTurns uint32 `protobuf:"varint,10,opt,name=window_max_turns,json=windowMaxTurns,proto3" json:"window_max_turns,omitempty"`
 	// The most tokens of dialogue. 0: no limit.
@@ -477,6 +479,13 @@ func (x *ReductionPolicy) GetThinkingKeepTurns() uint32 {
 		return *x.ThinkingKeepTurns
 	}
 	return 0
+}
+
+func (x *ReductionPolicy) GetReturnThinking() bool {
+	if x != nil {
+		return x.ReturnThinking
+	}
+	return false
 }
 
 func (x *ReductionPolicy) GetWindowMaxTurns() uint32 {
@@ -994,7 +1003,7 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\x04Clip\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x04R\x04from\x12\x18\n" +
 	"\athrough\x18\x02 \x01(\x04R\athrough\x12\x16\n" +
-	"\x06tokens\x18\x03 \x01(\x04R\x06tokens\"\xbc\f\n" +
+	"\x06tokens\x18\x03 \x01(\x04R\x06tokens\"\xe5\f\n" +
 	"\x0fReductionPolicy\x12K\n" +
 	"\x11default_retention\x18\x01 \x01(\v2\x1e.contextd.storage.v1.RetentionR\x10defaultRetention\x12N\n" +
 	"\x11retention_by_tool\x18\x02 \x03(\v2\".contextd.storage.v1.ToolRetentionR\x0fretentionByTool\x12!\n" +
@@ -1006,7 +1015,8 @@ const file_contextd_storage_v1_reduction_proto_rawDesc = "" +
 	"\x0fclip_max_tokens\x18\x06 \x01(\x04R\rclipMaxTokens\x12(\n" +
 	"\x10clip_head_tokens\x18\a \x01(\x04R\x0eclipHeadTokens\x12(\n" +
 	"\x10clip_tail_tokens\x18\b \x01(\x04R\x0eclipTailTokens\x123\n" +
-	"\x13thinking_keep_turns\x18\t \x01(\rH\x00R\x11thinkingKeepTurns\x88\x01\x01\x12(\n" +
+	"\x13thinking_keep_turns\x18\t \x01(\rH\x00R\x11thinkingKeepTurns\x88\x01\x01\x12'\n" +
+	"\x0freturn_thinking\x18' \x01(\bR\x0ereturnThinking\x12(\n" +
 	"\x10window_max_turns\x18\n" +
 	" \x01(\rR\x0ewindowMaxTurns\x12*\n" +
 	"\x11window_max_tokens\x18\v \x01(\x04R\x0fwindowMaxTokens\x12#\n" +

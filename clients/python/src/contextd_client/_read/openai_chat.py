@@ -42,7 +42,8 @@ def message(raw: Raw) -> list[Event]:
 
 def _said(raw: Raw) -> list[Block]:
     """The blocks of a message of the model."""
-    reasoning = raw.string("reasoning_content")
+    # Servers with this API name reasoning, which the API does not have, in one of these ways.
+    reasoning = raw.string("reasoning_content") or raw.string("reasoning")
     blocks = [Block(thinking=Thinking(text=reasoning))] if reasoning else []
     blocks += openai_part.content(raw.get("content"))
     blocks += openai_part.content(raw.get("audio").get("transcript"))

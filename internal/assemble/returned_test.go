@@ -1,0 +1,69 @@
+package assemble_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/contextd/contextd/internal/assemble"
+	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/log/memlog"
+	"github.com/contextd/contextd/internal/render/rules"
+)
+
+// TestReasoningIsReturned replays a session under models that want reasoning back and others: the former get all of what is
+// shown, whatever its age, and the latter none, as their APIs refuse it. A session may change between them.
+func TestReasoningIsReturned(t *testing.T) {
+	store := memlog.New()
+	defer closeStore(t, store)
+	engine := newEngine(t, store)
+	push(t, store, "s", opening()...)
+	chat := func(model string) *assemble.Context {
+		req := request()
+		req.Budget = budget.Spec{Model: model, MaxTokens: 12_000, Tokenizer: budget.TokenizerO200K, Format: "openai_chat"}
+		cache := &req.Policy.Reduction.Cache
+		cache.EvictEveryTurns, cache.ClearAtLeastTokens, cache.TTL = 1, 0, 0
+		out := mustAssemble(t, engine, req)
+		var all [][]byte
+		for _, m := range out.Messages {
+			all = append(all, m.JSON)
+		}
+		check, wants := rules.Of("openai_chat"), strings.HasPrefix(model, "deepseek")
+		if wants {
+			check = rules.OfReturning("openai_chat")
+		}
+		for _, v := range check(all) {
+			t.Fatalf("%s: %v", model, v)
+		}
+		shown := lines(out.Messages)
+		for i := range 40 {
+			called, thought := strings.Contains(shown, fmt.Sprintf(`"id":"call_%d"`, i)), strings.Contains(shown, fmt.Sprintf("module %d is next.", i))
+			if thought != (called && wants) {
+				t.Fatalf("%s: the call of turn %d is shown: %t, its reasoning: %t", model, i, called, thought)
+			}
+		}
+		if replay, err := engine.Replay(t.Context(), "s", out.Projection.ID); err != nil || !replay.Same {
+			t.Fatalf("%s: a replay differs: %s, %v", model, replay.Difference, err)
+		}
+		again := mustAssemble(t, newEngine(t, store), req)
+		if again.PrefixHash != out.PrefixHash {
+			t.Fatalf("%s: an engine that knows nothing of the session gives other bytes", model)
+		}
+		return out
+	}
+	old := 0
+	for i := range 40 {
+		events := turn(i)
+		m := events[len(events)-2].Body.(*eventlog.Message)
+		m.Model, m.Blocks = "deepseek-flash", append([]eventlog.Block{eventlog.Thinking{Text: fmt.Sprintf("The module %d is next.", i)}}, m.Blocks...)
+		push(t, store, "s", events...)
+		old = max(old, strings.Count(lines(chat("deepseek-flash").Messages), "is next."))
+		if i%7 == 0 {
+			chat("gpt-5")
+		}
+	}
+	if old < 9 { // more than the 7 turns for which reasoning stays by default
+		t.Errorf("the reasoning of at most %d turns was shown at once", old)
+	}
+}
