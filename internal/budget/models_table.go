@@ -61,7 +61,7 @@ var builtinModels = reasoning(priced(slices.Concat(
 		"gemma-2*": 8_192, "gemma-3*": 131_072, "gemma-3-1b*": 32_768, "gemma-3n*": 32_768,
 	}),
 	family("deepseek", TokenizerHeuristic, heuristicMargin, map[string]uint64{
-		"deepseek-*": 131_072, "deepseek-r1*": 131_072,
+		"deepseek-*": 131_072, "deepseek-r1*": 131_072, "deepseek-v4*": 1_000_000, "deepseek-flash*": 1_000_000,
 	}),
 	family("qwen", TokenizerHeuristic, heuristicMargin, map[string]uint64{
 		"qwen*": 32_768, "qwq*": 131_072, "qwen2.5*": 131_072, "qwen3*": 131_072, "qwen3-coder*": 262_144,
@@ -87,7 +87,7 @@ var builtinModels = reasoning(priced(slices.Concat(
 		"mimo-*": 262_144, "mimo-v2.5*": 1_048_576, "mimo-v2.6*": 1_048_576,
 	}),
 	family("moonshot", TokenizerHeuristic, heuristicMargin, map[string]uint64{
-		"kimi-*": 131_072, "kimi-k2-0711*": 131_072, "kimi-k2-instruct*": 131_072, "kimi-k2-0905*": 262_144, "kimi-k2-thinking*": 262_144, "kimi-k2.5*": 262_144,
+		"kimi-*": 131_072, "kimi-k2-0711*": 131_072, "kimi-k2-instruct*": 131_072, "kimi-k2-0905*": 262_144, "kimi-k2-thinking*": 262_144, "kimi-k2.5*": 262_144, "kimi-k2.6*": 262_144, "kimi-k2.7*": 262_144,
 		"moonshot-v1-8k*": 8_192, "moonshot-v1-32k*": 32_768, "moonshot-v1-128k*": 131_072,
 	}),
 	family("xai", TokenizerHeuristic, heuristicMargin, map[string]uint64{

@@ -44,6 +44,7 @@ func TestLookupBuiltin(t *testing.T) {
 		"us.anthropic.claude-sonnet-4-v1:0": {"us.anthropic.claude-*", TokenizerHeuristic, 200_000},
 		"gemini-2.5-pro":                    {"gemini-2.5-pro*", TokenizerHeuristic, 1_048_576},
 		"openrouter/deepseek/deepseek-chat": {"deepseek-*", TokenizerHeuristic, 131_072},
+		"deepseek-v4-pro":                   {"deepseek-v4-pro*", TokenizerHeuristic, 1_000_000},
 		"Qwen/Qwen3-Coder-480B-A35B":        {"qwen3-coder*", TokenizerHeuristic, 262_144},
 		"meta-llama/Llama-3.3-70B-Instruct": {"llama-3.3*", TokenizerHeuristic, 131_072},
 		"mistral-large-2411":                {"mistral-large*", TokenizerHeuristic, 131_072},
@@ -109,7 +110,7 @@ func TestOverridesWin(t *testing.T) {
 		Override{Name: "cheap", Prices: PriceOverride{CacheRead: &none, Input: &half}},
 		Override{Name: "gpt-4.1-mini-x", Prices: PriceOverride{MinCachedTokens: &long}},
 		Override{Name: "house-thinker", Window: 64_000, ReturnReasoning: &yes},
-		Override{Name: "deepseek-flash", ReturnReasoning: &no},
+		Override{Name: "deepseek-chat", ReturnReasoning: &no},
 		Override{Name: "kimi-k2.5", Window: 100_000},
 	)
 	claude := Prices{CacheRead: 0.1, CacheWrite: 1.25, MinCachedTokens: 1024}
@@ -127,7 +128,7 @@ func TestOverridesWin(t *testing.T) {
 		"cheap":          {"cheap", "", 128_000, TokenizerHeuristic, heuristicMargin, Prices{0.5, 0, 1.25, 0, 0}, false},
 		"gpt-4.1-mini-x": {"gpt-4.1-mini-x", "openai", 1_047_576, TokenizerO200K, exactMargin, Prices{0.4, 0.25, 1, 4, 4096}, false},
 		"house-thinker":  {"house-thinker", "", 64_000, TokenizerHeuristic, heuristicMargin, DefaultPrices(), true},
-		"deepseek-flash": {"deepseek-flash", "deepseek", 131_072, TokenizerHeuristic, heuristicMargin, DefaultPrices(), false},
+		"deepseek-chat":  {"deepseek-chat", "deepseek", 131_072, TokenizerHeuristic, heuristicMargin, DefaultPrices(), false},
 		"kimi-k2.5":      {"kimi-k2.5", "moonshot", 100_000, TokenizerHeuristic, heuristicMargin, DefaultPrices(), true},
 	} {
 		if got, ok := models.Lookup(name); !ok || got != want {

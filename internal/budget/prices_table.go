@@ -77,4 +77,7 @@ var priceTable = []struct {
 	{0.25, 1, map[string]listPrice{
 		"gemini-2.0-flash*": {0.1, 0.4, 4096},
 	}},
+	// https://api-docs.deepseek.com/quick_start/pricing; the prices depend on the hour, their relations do not.
+	{0.02, 1, map[string]listPrice{"deepseek-flash*": {}, "deepseek-v4-flash*": {}}},
+	{0.033, 1, map[string]listPrice{"deepseek-v4-pro*": {}}},
 }

@@ -19,6 +19,8 @@ func TestPricesOfModels(t *testing.T) {
 		"gpt-4o":                       {Input: 2.5, CacheRead: 0.5, CacheWrite: 1, Output: 4, MinCachedTokens: 1024},
 		"gpt-4-turbo":                  {Input: 10, CacheRead: 1, CacheWrite: 1, Output: 3},
 		"gemini-2.5-flash-lite-latest": {Input: 0.1, CacheRead: 0.1, CacheWrite: 1, Output: 4, MinCachedTokens: 2048},
+		"deepseek-flash":               {CacheRead: 0.02, CacheWrite: 1},
+		"deepseek/deepseek-v4-pro":     {CacheRead: 0.033, CacheWrite: 1},
 		"glm-4.6":                      DefaultPrices(),
 		"unheard-of":                   {CacheRead: 0.1, CacheWrite: 1.25},
 	} {

@@ -17,6 +17,8 @@ type shownModel struct {
 	Margin    float64 `json:"margin"`
 
 	Prices shownPrices `json:"prices"`
+
+	ReturnReasoning bool `json:"return_reasoning"`
 }
 
 type shownPrices struct {
@@ -37,6 +39,7 @@ func (p Program) newModels() *cobra.Command {
 tokenizer, the share of the window that is kept free, and the prices: US dollars for a million
 new tokens of the prompt, and relative to these what a token costs that the provider reads from
 its cache, writes to it, or that the model writes, and from how many tokens on a prompt is cached.
+REASONING says whether the model wants its reasoning back as text.
 A name with * at its end is that of all models that begin with it. With NAME, show the entry that
 a budget with this name would use; a model that is not known has that of "default".`,
 		Example: `  contextd models
@@ -60,13 +63,13 @@ a budget with this name would use; a model that is not known has that of "defaul
 		}
 		var shown []shownModel
 		for _, m := range all {
-			shown = append(shown, shownModel{m.Name, m.Provider, m.Window, m.Tokenizer, m.Margin, shownPrices(m.Prices)})
+			shown = append(shown, shownModel{m.Name, m.Provider, m.Window, m.Tokenizer, m.Margin, shownPrices(m.Prices), m.ReturnReasoning})
 		}
 		noteLocal(cmd)
 		if output.structured() {
 			return writeLines(cmd.OutOrStdout(), output, shown)
 		}
-		t := newTable(cmd, "MODEL", "PROVIDER", "WINDOW", "TOKENIZER", "MARGIN", "INPUT $/M", "CACHE READ", "CACHE WRITE", "OUTPUT", "CACHED FROM")
+		t := newTable(cmd, "MODEL", "PROVIDER", "WINDOW", "TOKENIZER", "MARGIN", "INPUT $/M", "CACHE READ", "CACHE WRITE", "OUTPUT", "CACHED FROM", "REASONING")
 		number := func(f float64) string { return fmt.Sprintf("%.4g", f) }
 		known := func(f float64) string {
 			if f == 0 {
@@ -74,10 +77,11 @@ a budget with this name would use; a model that is not known has that of "defaul
 			}
 			return number(f)
 		}
+		reasoning := map[bool]string{false: dash(""), true: "returned"}
 		for _, m := range shown {
 			p := m.Prices
 			t.row(m.Name, dash(m.Provider), m.Window, m.Tokenizer, number(m.Margin),
-				known(p.Input), number(p.CacheRead), number(p.CacheWrite), known(p.Output), p.MinCachedTokens)
+				known(p.Input), number(p.CacheRead), number(p.CacheWrite), known(p.Output), p.MinCachedTokens, reasoning[m.ReturnReasoning])
 		}
 		return t.flush()
 	}
