@@ -19,6 +19,8 @@ shift 2
 plain='Costs|Corpus|Attack|Fault|HostileCalls|ImportsWithinMemory'
 if [ "${RACE:-}" != all ]; then
   plain+='|Scripts|Documented|Matrix|Mutations|MalformedArguments|ChainedCompactions|ExplainTells|CompactionsHold|LookupsAgree|TiersStay'
+  plain+='|EveryRequestField|PageBytes|LargestEvent|BundledSession|ChecksSee|DigestsOfTheDemo|Readme|Convert|DeltaInEveryFormat'
+  plain+='|BadInput|BoundReasoning|ColdReads|InjectionsNever|RequestSizes|Unpacking|DenseRequests|ViolationsAreBounded'
   plain+='|Crash|FailedListing|FailedChange|FullDisk|DamagedSessionIsDeleted|Model\b|Flipped|LostFiles|DeletedIsGone|Repair'
 fi
 plain="^Test($plain)"
