@@ -109,7 +109,6 @@ func TestNamesTheOtherFile(t *testing.T) {
 	}
 	namesOther(t, `{"display":"Fix it.","pastedContents":{},"timestamp":1770577372307,"project":"/src"}`+"\n", "import projects/ of the same folder")
 	namesOther(t, `[{"sessionId":"s","messageId":0,"type":"user","message":"Fix it.","timestamp":"2026-01-30T06:14:16.241Z"}]`, "import chats/ of the same folder")
-	namesOther(t, `{"step_index":0,"source":"USER_EXPLICIT","type":"USER_INPUT","status":"DONE","content":"Fix it."}`+"\n", "a log of Antigravity")
 	namesOther(t, `{"timestamp":1761735000.1,"message":{"type":"TurnBegin","payload":{"user_input":"Fix it."}}}`+"\n", "import context.jsonl of the same folder")
 	for _, file := range []string{
 		`{"id":"prt_1","sessionID":"ses_1","messageID":"msg_1","type":"text","text":"hi"}`,

@@ -45,21 +45,22 @@ func seed(f *testing.F) {
 	}
 }
 
-func FuzzClaude(f *testing.F)    { fuzzReader(f, "claude") }
-func FuzzChat(f *testing.F)      { fuzzReader(f, "chat") }
-func FuzzCodex(f *testing.F)     { fuzzReader(f, "codex") }
-func FuzzOpenCode(f *testing.F)  { fuzzReader(f, "opencode") }
-func FuzzPi(f *testing.F)        { fuzzReader(f, "pi") }
-func FuzzGemini(f *testing.F)    { fuzzReader(f, "gemini") }
-func FuzzCopilot(f *testing.F)   { fuzzReader(f, "copilot") }
-func FuzzCursor(f *testing.F)    { fuzzReader(f, "cursor") }
-func FuzzVSCode(f *testing.F)    { fuzzReader(f, "vscode") }
-func FuzzOpenHands(f *testing.F) { fuzzReader(f, "openhands") }
-func FuzzAider(f *testing.F)     { fuzzReader(f, "aider") }
-func FuzzQwen(f *testing.F)      { fuzzReader(f, "qwen") }
-func FuzzAtif(f *testing.F)      { fuzzReader(f, "atif") }
-func FuzzKimi(f *testing.F)      { fuzzReader(f, "kimi") }
-func FuzzOpenCode2(f *testing.F) { fuzzReader(f, "opencode2") }
+func FuzzClaude(f *testing.F)      { fuzzReader(f, "claude") }
+func FuzzChat(f *testing.F)        { fuzzReader(f, "chat") }
+func FuzzCodex(f *testing.F)       { fuzzReader(f, "codex") }
+func FuzzOpenCode(f *testing.F)    { fuzzReader(f, "opencode") }
+func FuzzPi(f *testing.F)          { fuzzReader(f, "pi") }
+func FuzzGemini(f *testing.F)      { fuzzReader(f, "gemini") }
+func FuzzCopilot(f *testing.F)     { fuzzReader(f, "copilot") }
+func FuzzCursor(f *testing.F)      { fuzzReader(f, "cursor") }
+func FuzzVSCode(f *testing.F)      { fuzzReader(f, "vscode") }
+func FuzzOpenHands(f *testing.F)   { fuzzReader(f, "openhands") }
+func FuzzAider(f *testing.F)       { fuzzReader(f, "aider") }
+func FuzzQwen(f *testing.F)        { fuzzReader(f, "qwen") }
+func FuzzAtif(f *testing.F)        { fuzzReader(f, "atif") }
+func FuzzAntigravity(f *testing.F) { fuzzReader(f, "antigravity") }
+func FuzzKimi(f *testing.F)        { fuzzReader(f, "kimi") }
+func FuzzOpenCode2(f *testing.F)   { fuzzReader(f, "opencode2") }
 
 // FuzzDetect: an answer is one of Names, is the same each time, and Read takes it.
 func FuzzDetect(f *testing.F) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/contextd/contextd/internal/harness/aider"
+	"github.com/contextd/contextd/internal/harness/antigravity"
 	"github.com/contextd/contextd/internal/harness/atif"
 	"github.com/contextd/contextd/internal/harness/chat"
 	"github.com/contextd/contextd/internal/harness/claude"
@@ -36,6 +37,7 @@ var registry = []transcript.Harness{
 	gemini.Harness,
 	qwen.Harness,
 	kimi.Harness,
+	antigravity.Harness,
 	copilot.Harness,
 	openhands.Harness,
 	aider.Harness,

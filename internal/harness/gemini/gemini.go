@@ -35,9 +35,6 @@ func instead(p transcript.Probe) string {
 	if p.Has("[].sessionId", "[].messageId") {
 		return "this is what a user typed into Gemini CLI, not what its model saw: import chats/ of the same folder"
 	}
-	if p.Has("step_index", "source", "type", "status") {
-		return "this looks like a log of Antigravity, which is not read: it does not say which call a result answers, and leaves out parts of texts"
-	}
 	return ""
 }
 
