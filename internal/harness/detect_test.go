@@ -14,8 +14,10 @@ func TestDetectsItsOwn(t *testing.T) {
 	const sqlite = "SQLite format 3\x00"
 	for _, tc := range []struct{ name, file, want string }{
 		{"pi", `{"type":"session","id":"s","timestamp":"2025-11-20T23:33:00.805Z","cwd":"/src"}`, "pi"},
+		{"a session that begins like one of pi", `{"type":"session","version":0,"id":"s","createdAt":1786073817152,"cwd":"/src"}` + "\n" +
+			`{"type":"turn/start","seq":0,"time":1786073817153,"data":{}}`, "dsh"},
 		{"a session that another program began", `{"type":"session","version":0,"id":"s","createdAt":1786073817152,"cwd":"/src"}` + "\n" +
-			`{"type":"turn/start","seq":0,"time":1786073817153,"data":{}}`, ""},
+			`{"type":"begin","data":{}}`, ""},
 		{"a session and records of another program", `{"type":"session","name":"s"}` + "\n" +
 			`{"type":"step","id":"1","timestamp":"2025-11-20T23:33:00.805Z","cwd":"/src"}`, ""},
 		{"what Gemini CLI prints", `{"type":"message","role":"user","content":"hi"}` + "\n" + `{"type":"init","timestamp":"2026-01-30T06:14:16.241Z","session_id":"s","model":"m"}`, "gemini"},

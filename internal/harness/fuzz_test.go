@@ -59,6 +59,7 @@ func FuzzAider(f *testing.F)       { fuzzReader(f, "aider") }
 func FuzzQwen(f *testing.F)        { fuzzReader(f, "qwen") }
 func FuzzAtif(f *testing.F)        { fuzzReader(f, "atif") }
 func FuzzAntigravity(f *testing.F) { fuzzReader(f, "antigravity") }
+func FuzzDsh(f *testing.F)         { fuzzReader(f, "dsh") }
 func FuzzKimi(f *testing.F)        { fuzzReader(f, "kimi") }
 func FuzzOpenCode2(f *testing.F)   { fuzzReader(f, "opencode2") }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/contextd/contextd/internal/harness/codex"
 	"github.com/contextd/contextd/internal/harness/copilot"
 	"github.com/contextd/contextd/internal/harness/cursor"
+	"github.com/contextd/contextd/internal/harness/dsh"
 	"github.com/contextd/contextd/internal/harness/gemini"
 	"github.com/contextd/contextd/internal/harness/kimi"
 	"github.com/contextd/contextd/internal/harness/opencode"
@@ -38,6 +39,7 @@ var registry = []transcript.Harness{
 	qwen.Harness,
 	kimi.Harness,
 	antigravity.Harness,
+	dsh.Harness,
 	copilot.Harness,
 	openhands.Harness,
 	aider.Harness,

@@ -13,7 +13,7 @@ import (
 )
 
 func TestNames(t *testing.T) {
-	want := []string{"claude", "codex", "opencode2", "opencode", "pi", "gemini", "qwen", "kimi", "antigravity", "copilot", "openhands", "aider", "cursor", "vscode", "atif", "chat"}
+	want := []string{"claude", "codex", "opencode2", "opencode", "pi", "gemini", "qwen", "kimi", "antigravity", "dsh", "copilot", "openhands", "aider", "cursor", "vscode", "atif", "chat"}
 	if got := harness.Names(); !slices.Equal(got, want) {
 		t.Errorf("Names() = %q, want %q", got, want)
 	}
