@@ -59,6 +59,8 @@ var known = map[string]bool{
 	"system": true, "attachment": true, "summary": true, "queue-operation": true, "last-prompt": true,
 	"custom-title": true, "ai-title": true, "mode": true, "permission-mode": true, "pr-link": true,
 	"agent-name": true, "agent-color": true, "agent-setting": true, "tag": true, "result": true, "rate_limit_event": true,
+	"worktree-state": true, "relocated": true, "frame-link": true, "bridge-session": true, "atis-latch": true, "started": true,
+	"cost-state": true, "continued-in": true, "artifact-autoreact-ledger": true, "artifact-comment-monitor": true,
 }
 
 type reader struct {

@@ -281,3 +281,14 @@ func TestPrinted(t *testing.T) {
 		t.Errorf("without ids there are %d sessions", len(got.Sessions))
 	}
 }
+
+// TestRecordsOfTheProgram: of the records of newer versions that say nothing to a model, only those of an unknown
+// type give a warning.
+func TestRecordsOfTheProgram(t *testing.T) {
+	for kind, warnings := range map[string]int{"mode": 0, "worktree-state": 0, "atis-latch": 0, "cost-state": 0, "news": 1} {
+		tr := read(t, user("u1", `"hi"`, ""), fmt.Sprintf(`{"type":%q,"sessionId":"s"}`, kind))
+		if len(tr.Warnings) != warnings || len(tr.Sessions[0].Events) != 2 {
+			t.Errorf("%s: %d warnings and %d events", kind, len(tr.Warnings), len(tr.Sessions[0].Events))
+		}
+	}
+}
