@@ -67,7 +67,7 @@ func (r *reader) record(line transcript.Record) {
 		r.session.Unreadable(entry, err)
 		return
 	}
-	entry.Time = transcript.ParseTime(rec.Timestamp)
+	entry.Time = transcript.ParseTime(string(rec.Timestamp))
 	if len(rec.Payload) == 0 {
 		if r.session.Len() == 0 {
 			r.session.Label(labelBare, "true")

@@ -29,6 +29,9 @@ func (r *reader) responseItem(entry transcript.Entry, payload jsontext.Value, n 
 	if err := transcript.Decode(payload, &it); err != nil {
 		return err
 	}
+	if it.Type == "" && it.Role != "" { // of a program that makes rollouts of other transcripts
+		it.Type = "message"
+	}
 	entry.Labels = map[string]string{}
 	if it.ID != "" && len(it.ID) <= transcript.MaxLabelValue {
 		entry.Labels[labelItemID] = it.ID

@@ -8,10 +8,10 @@ import (
 
 // record is one line of a rollout. In rollouts of early versions a line is the payload itself.
 type record struct {
-	Timestamp string         `json:"timestamp"`
-	Type      string         `json:"type"`
-	Payload   jsontext.Value `json:"payload"`
-	Notes     *notes         `json:"contextd"`
+	Timestamp transcript.Word `json:"timestamp"`
+	Type      string          `json:"type"`
+	Payload   jsontext.Value  `json:"payload"`
+	Notes     *notes          `json:"contextd"`
 }
 
 // notes are in records that contextd wrote for sessions of other harnesses. They have what the harness has no place
