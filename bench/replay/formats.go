@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/contextd/contextd/internal/budget"
 	"github.com/contextd/contextd/internal/evaluate"
 	"github.com/contextd/contextd/internal/render"
 	"github.com/contextd/contextd/internal/render/rules"
@@ -44,6 +45,7 @@ type formatRun struct {
 	id      string
 	format  *render.Format
 	request *contextdv1.AssembleContextRequest
+	check   func(lines [][]byte) []rules.Violation
 	held    []*contextdv1.RenderedMessage
 	// projection is the id of the newest recorded projection.
 	projection string
@@ -162,7 +164,7 @@ func (r *formatRun) step(ctx context.Context, st evaluate.Step, disk, memory *da
 	if hashOf(r.held) != got.header.GetContextHash() {
 		r.fault(st, "the client's hash is another", "")
 	}
-	for _, v := range rules.Of(r.format.Name)(lines(r.held)) {
+	for _, v := range r.check(lines(r.held)) {
 		r.fault(st, fmt.Sprintf("%s: %s", r.format.Name, v.Rule), v.String())
 	}
 	if b := got.header.GetBudget(); b.GetProjectedTokens() > b.GetTargetTokens() {
@@ -245,14 +247,23 @@ func (r *report) formats(ctx context.Context, formats []*render.Format, windows 
 }
 
 func (r *report) playFormat(ctx context.Context, out io.Writer, format *render.Format, tokens uint64, disk, memory *daemon, all *figures) (int, error) {
+	models, err := budget.NewModels()
+	if err != nil {
+		return 0, err
+	}
+	asked, check := window(tokens), rules.Of(format.Name)
+	asked.Model = r.model
+	if m, _ := models.Lookup(r.model); m.ReturnReasoning {
+		check = rules.OfReturning(format.Name)
+	}
 	var runs []*formatRun
 	for i, s := range r.sessions {
 		if len(s.Steps) == 0 {
 			continue
 		}
 		id := fmt.Sprintf("formats/%s/%d/s%d", format.Name, tokens, i)
-		runs = append(runs, &formatRun{session: s, id: id, format: format, faults: newFigures(), request: &contextdv1.AssembleContextRequest{
-			SessionId: id, Budget: window(tokens), Policy: r.policy, Format: contextdv1.Format(contextdv1.Format_value["FORMAT_"+strings.ToUpper(format.Name)]), Brief: true,
+		runs = append(runs, &formatRun{session: s, id: id, format: format, check: check, faults: newFigures(), request: &contextdv1.AssembleContextRequest{
+			SessionId: id, Budget: asked, Policy: r.policy, Format: contextdv1.Format(contextdv1.Format_value["FORMAT_"+strings.ToUpper(format.Name)]), Brief: true,
 		}})
 	}
 	each := func(do func(context.Context, *formatRun) error) error {

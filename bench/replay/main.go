@@ -51,7 +51,7 @@ func parseFlags() (settings, error) {
 	flag.StringVar(&s.only, "only", "", "take only files whose path holds this `text`")
 	flag.IntVar(&s.every, "every", 1, "take only every `n`th file")
 	flag.IntVar(&s.offset, "offset", 0, "with -every, start at the `n`th file: -every 2 with offsets 0 and 1 gives two disjoint halves")
-	flag.StringVar(&s.model, "model", "", "with -direct, as if this `model` had written all messages of assistants")
+	flag.StringVar(&s.model, "model", "", "with -formats, the `model` that is asked; with -direct, as if it had written all messages of assistants")
 	budgets := flag.String("budgets", "8192,32768,131072", "windows in tokens, separated by commas")
 	flag.BoolVar(&s.direct, "direct", false, "run the reducers in this process instead of the daemon: no checks, but fast, for tuning")
 	flag.BoolVar(&s.trace, "trace", false, "measure the synthetic trace instead of a corpus; implies -direct")
@@ -88,11 +88,14 @@ func parseFlags() (settings, error) {
 	if s.hashes != "" && (s.direct || s.trace || len(s.backends) > 0) {
 		return s, errors.New("-hashes: goes with a replay through the daemon, under one model")
 	}
+	if s.model != "" && s.hashes != "" {
+		return s, errors.New("-hashes: goes with the daemon's default model")
+	}
 	if s.direct && !proto.Equal(s.policy, &contextdv1.Policy{Name: s.policy.GetName()}) && s.policy != nil {
 		return s, errors.New("-policy: with -direct only the name of a built-in one: {\"name\":\"frugal\"}")
 	}
-	if s.model != "" && !s.direct {
-		return s, errors.New("-model: goes with -direct")
+	if s.model != "" && !s.direct && len(s.formats) == 0 {
+		return s, errors.New("-model: goes with -direct or -formats")
 	}
 	if s.every < 1 {
 		return s, errors.New("-every: must be at least 1")
@@ -118,7 +121,7 @@ func replay() error {
 		return err
 	}
 	report := newReport(os.Stdout, gauge, sessions)
-	report.policy = s.policy
+	report.policy, report.model = s.policy, s.model
 	if report.hashes, err = openHashFile(s.hashes, s.corpus); err != nil {
 		return err
 	}
@@ -162,6 +165,10 @@ func load(s settings, gauge budget.Gauge, notes io.Writer) ([]file, []*session, 
 		skipped++
 		fmt.Fprintf(notes, "skipped: %s: %v\n", path, err)
 	}
+	writer := ""
+	if s.direct {
+		writer = s.model
+	}
 	paths, others, err := corpusFiles(s.corpus, s.only, skip)
 	if err != nil {
 		return nil, nil, err
@@ -173,7 +180,7 @@ func load(s settings, gauge budget.Gauge, notes io.Writer) ([]file, []*session, 
 			continue
 		}
 		f := file{path: path}
-		if f.sessions, err = readSessions(path, s.model, gauge, skip); err != nil {
+		if f.sessions, err = readSessions(path, writer, gauge, skip); err != nil {
 			return nil, nil, err
 		}
 		if len(f.sessions) == 0 {

@@ -28,6 +28,8 @@ type report struct {
 	sessions []*session
 	// policy is the policy that the daemon is asked for; nil is its default.
 	policy *contextdv1.Policy
+	// model is the model that is asked in a provider's format; empty is the daemon's default.
+	model string
 	// hashes are those of earlier runs; nil if none are stored.
 	hashes *hashFile
 	// everything has, by session, the figures of sending the whole log.
