@@ -244,12 +244,16 @@ func runtimeResult(v value) *contextdv1.Block {
 	return result(&contextdv1.ToolResult{CallId: callOf(v), Content: content, IsError: v.get("status").text() == "failed"})
 }
 
-// reasoning has a seal, which holds for the item as it came: id and texts. Without one nothing
-// of it is left here: the provider keeps it under the id, or nobody does.
+// reasoning has a seal, which holds for the item as it came: id and texts. Servers of open models give none, but the
+// reasoning itself as content. With neither nothing of it is left here: the provider keeps it under the id, or nobody does.
 func reasoning(v value) []*contextdv1.Block {
+	parts := v.get("summary").elements()
+	if len(parts) == 0 {
+		parts = v.get("content").elements()
+	}
 	var texts []string
-	for _, s := range v.get("summary").elements() {
-		texts = append(texts, s.get("text").text())
+	for _, p := range parts {
+		texts = append(texts, p.get("text").text())
 	}
 	t := &contextdv1.Thinking{Text: strings.Join(texts, "\n\n"), EncryptedContent: v.get("encrypted_content").text()}
 	if t.EncryptedContent == "" {

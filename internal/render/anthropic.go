@@ -162,7 +162,7 @@ func anthropicAssistant(c *content) {
 	c.items = append(c.items, calls...)
 	c.leaveThoughts()
 	if c.message.ReturnReasoning && len(c.items) > 0 && !slices.ContainsFunc(c.items, func(i item) bool { return i.kind == thought }) {
-		c.items = slices.Insert(c.items, 0, item{thought, 0, anthropicThought(returned(nil), "")})
+		c.items = slices.Insert(c.items, 0, item{thought, 0, anthropicThought(noReasoning, "")})
 	}
 }
 

@@ -24,12 +24,18 @@ func anthropicSealed(maker string, t eventlog.Thinking) bool {
 }
 
 // anthropicThinking carries the reasoning that Anthropic sealed, which must come back as it was, if all of the message's is
-// carried. To models of others whose API wants reasoning back it carries all that is text.
+// carried. To models of others whose API wants reasoning back it carries all that is text, without an encrypted item's id.
 func anthropicThinking(c *content, i int, t eventlog.Thinking, whole bool) {
 	switch {
-	case c.message.ReturnReasoning && t.Text != "", whole && anthropicSealed(c.maker, t) && t.Signature != "":
+	case isReturned(c.message, t) && t.EncryptedContent != "":
+		c.add(thought, i, anthropicThought(t.Text, ""))
+	case isReturned(c.message, t):
 		c.add(thought, i, anthropicThought(t.Text, t.Signature))
-	case whole && anthropicSealed(c.maker, t) && !c.message.ReturnReasoning:
+	case c.message.ReturnReasoning || !whole || !anthropicSealed(c.maker, t):
+		c.converted(i, LeftOut, reasoningOf(t, c.maker))
+	case t.Signature != "":
+		c.add(thought, i, anthropicThought(t.Text, t.Signature))
+	default:
 		o := object{dst: []byte{'{'}}
 		o.always("type", "redacted_thinking")
 		if printable(t.RedactedData) {
@@ -38,8 +44,6 @@ func anthropicThinking(c *content, i int, t eventlog.Thinking, whole bool) {
 			o.base64("data", t.RedactedData)
 		}
 		c.add(thought, i, append(o.dst, '}'))
-	default:
-		c.converted(i, LeftOut, reasoningOf(t, c.maker))
 	}
 }
 

@@ -139,10 +139,25 @@ func brief(s string) string {
 	return s[:cut] + "…"
 }
 
-// returned is the reasoning of a message for a model whose API wants it back. Such APIs refuse a message without any, also one
-// of another model, and one of them an empty text.
-func returned(reasoning []string) string {
-	return cmp.Or(strings.Join(reasoning, "\n"), " ")
+// noReasoning is what is returned where a message has none. The APIs that want reasoning back refuse a message without any,
+// also one of another model, and an empty text.
+const noReasoning = " "
+
+// returned is all reasoning of a message, for a model whose API wants it back.
+func returned(m *Message) string {
+	var texts []string
+	for _, block := range m.Blocks {
+		if isReturned(m, block) {
+			texts = append(texts, block.(eventlog.Thinking).Text)
+		}
+	}
+	return cmp.Or(strings.Join(texts, "\n"), noReasoning)
+}
+
+// isReturned reports whether a block of a message is reasoning that is returned as text.
+func isReturned(m *Message, block eventlog.Block) bool {
+	b, ok := block.(eventlog.Thinking)
+	return ok && m.ReturnReasoning && b.Text != ""
 }
 
 // reasoningOf says whose reasoning it is that is left out.

@@ -107,7 +107,6 @@ func chatAudio(dst []byte, data, format string) []byte {
 func chatAssistant(m Message) []Fragment {
 	p := chatParts(&m, false)
 	var refusal string
-	var reasoning []string
 	var calls [][]byte // as many as one message may have
 	count, of := 0, make([]int, len(m.Blocks))
 	var held beside // the API has no place for such members
@@ -128,9 +127,7 @@ func chatAssistant(m Message) []Fragment {
 			}
 			*last = chatCall(*last, p, i, b)
 		case eventlog.Thinking:
-			if m.ReturnReasoning && b.Text != "" {
-				reasoning = append(reasoning, b.Text)
-			} else {
+			if !isReturned(&m, b) {
 				p.note(i, LeftOut, reasoningOf(b, m.Model))
 			}
 		case eventlog.ToolResult:
@@ -166,7 +163,7 @@ func chatAssistant(m Message) []Fragment {
 		o.dst = p.content(o.dst)
 	}
 	if m.ReturnReasoning {
-		o.always("reasoning_content", returned(reasoning))
+		o.always("reasoning_content", returned(&m))
 	}
 	o.str("refusal", refusal)
 	if len(first) > 0 {
@@ -177,7 +174,7 @@ func chatAssistant(m Message) []Fragment {
 	for i := 1; i < len(calls); i++ {
 		o := object{dst: []byte(`{"role":"assistant","content":null`), members: 2}
 		if m.ReturnReasoning {
-			o.always("reasoning_content", returned(nil))
+			o.always("reasoning_content", noReasoning)
 		}
 		o.name("tool_calls")
 		json := append(append(o.dst, '['), calls[i]...)

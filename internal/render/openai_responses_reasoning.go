@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -44,6 +45,20 @@ func appendSummary(dst []byte, text string) []byte {
 	o.always("type", "summary_text")
 	o.always("text", text)
 	return append(o.dst, '}')
+}
+
+// returnedItem is the item with all texts of a message's reasoning, for models that want it back. Servers that have no
+// seals take it by its content, and refuse a seal.
+func returnedItem(m *Message) outputItem {
+	o := object{dst: []byte{'{'}}
+	o.always("type", "reasoning_text")
+	o.always("text", returned(m))
+	content := string(append(o.dst, '}'))
+	o = object{dst: []byte{'{'}}
+	o.always("type", "reasoning")
+	o.always("id", madeUpID("rs_", m, 0, fmt.Sprint(m.Seqs, content)))
+	o.dst = append(o.dst, `,"summary":[],"content":[`...)
+	return outputItem{append(append(o.dst, content...), ']', '}'), "", -1}
 }
 
 // longestItemID is the longest id of an item that is taken for the provider's.
@@ -91,7 +106,7 @@ func textParts(raw json.RawMessage, kind string) bool {
 // looseReasoning reports whether a message has reasoning that its items cannot be tied to
 // again: none that OpenAI sealed, without its id, or left out.
 func looseReasoning(m Message, maker string) bool {
-	return m.Unreasoned || slices.ContainsFunc(m.Blocks, func(block eventlog.Block) bool {
+	return m.Unreasoned || m.ReturnReasoning || slices.ContainsFunc(m.Blocks, func(block eventlog.Block) bool {
 		b, ok := block.(eventlog.Thinking)
 		if !ok {
 			return false

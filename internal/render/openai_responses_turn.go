@@ -32,6 +32,9 @@ func responsesPhase(raw string) bool { return raw == `"commentary"` || raw == `"
 func responsesNamespace(raw string) bool { return !hollow(textIn([]byte(raw))) }
 
 func (t *responsesTurn) fragments() []Fragment {
+	if t.message.ReturnReasoning {
+		t.waiting = append(t.waiting, returnedItem(&t.message))
+	}
 	for i, block := range t.message.Blocks {
 		if t.beside.hold(i, block, t.note) {
 			continue
@@ -53,7 +56,9 @@ func (t *responsesTurn) fragments() []Fragment {
 	}
 	t.beside.leave(t.note)
 	for _, r := range t.waiting {
-		t.note(r.block, LeftOut, "reasoning that nothing follows")
+		if r.block >= 0 {
+			t.note(r.block, LeftOut, "reasoning that nothing follows")
+		}
 	}
 	if len(t.out) == 0 {
 		return nothing(t.message, t.noted)
@@ -68,7 +73,13 @@ func (t *responsesTurn) fragments() []Fragment {
 func (t *responsesTurn) items() []int {
 	of := make([]int, len(t.message.Blocks))
 	item := 0
+	if t.message.ReturnReasoning {
+		item = 1 // the first is the reasoning
+	}
 	for i := range of {
+		if isReturned(&t.message, t.message.Blocks[i]) {
+			continue
+		}
 		of[i] = item
 		if t.made[item] == i && item+1 < len(t.made) {
 			item++
@@ -100,7 +111,7 @@ func (t *responsesTurn) emitNamed(i int, id string, json []byte, kind string) {
 	last.ID, last.Elsewhere = id, saidItem(description(kind, t.message.place(i), t.message.Recall), &beside{})
 }
 
-// outputItem is an item's JSON and the block of the message that it was made of.
+// outputItem is an item's JSON and the block of the message that it was made of, or -1.
 type outputItem struct {
 	json  []byte
 	id    string
@@ -134,7 +145,11 @@ func (t *responsesTurn) describe(i int, what string) {
 
 // reasoning keeps an item of reasoning that OpenAI sealed for what follows it.
 func (t *responsesTurn) reasoning(i int, b eventlog.Thinking) {
+	if isReturned(&t.message, b) {
+		return
+	}
 	json, id, ok := reasoningItem(t.maker, b)
+	ok = ok && !t.message.ReturnReasoning
 	if !ok {
 		t.note(i, LeftOut, reasoningOf(b, t.maker))
 		return

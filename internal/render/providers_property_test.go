@@ -130,7 +130,7 @@ func someGroups(t *rapid.T) [][]render.Message {
 		groups = append(groups, g)
 	}
 	if rapid.Bool().Draw(t, "reminded") {
-		groups = append(groups, []render.Message{reminding(rapid.SampledFrom([]eventlog.Role{eventlog.RoleSystem, eventlog.RoleUser}).Draw(t, "hint"), "run the tests")})
+		groups = append(groups, []render.Message{reminding(rapid.SampledFrom([]eventlog.Role{eventlog.RoleSystem, eventlog.RoleUser, eventlog.RoleAssistant}).Draw(t, "hint"), "run the tests")})
 	}
 	return groups
 }
@@ -139,7 +139,15 @@ func someGroups(t *rapid.T) [][]render.Message {
 // the same each time, and grows at its end.
 func TestProviderFormatsKeepTheRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		groups := someGroups(t)
+		groups, check := someGroups(t), rules.Of
+		if rapid.Bool().Draw(t, "returning") {
+			check = rules.OfReturning
+			for _, g := range groups {
+				for i := range g {
+					g[i].ReturnReasoning = true
+				}
+			}
+		}
 		for _, f := range providerFormats() {
 			var messages []render.Message
 			var before []render.Encoded
@@ -150,7 +158,7 @@ func TestProviderFormatsKeepTheRules(t *testing.T) {
 				if n := described(f, messages); n != count {
 					before, count = nil, n
 				}
-				for _, v := range rules.Of(f.Name)(linesOf(got)) {
+				for _, v := range check(f.Name)(linesOf(got)) {
 					t.Fatalf("%s: %v\n%s", f.Name, v, bytes.Join(linesOf(got), []byte("\n")))
 				}
 				for i := 0; i+1 < len(before); i++ {

@@ -22,7 +22,7 @@ func TestReturnedReasoning(t *testing.T) {
 	for _, c := range []struct {
 		name, model     string
 		blocks          []eventlog.Block
-		chat, anthropic []string // the reasoning of each message
+		chat, anthropic []string // the reasoning of each message; openai_responses has the first of chat's
 	}{
 		{"its own", "deepseek-flash", []eventlog.Block{thinking("First, look."), said, call}, []string{"First, look."}, []string{"First, look./"}},
 		{"in parts", "", []eventlog.Block{thinking("First, look."), said, thinking("Then list."), call},
@@ -32,8 +32,10 @@ func TestReturnedReasoning(t *testing.T) {
 		{"signed by its endpoint", "deepseek-flash", []eventlog.Block{eventlog.Thinking{Text: "First, look.", Signature: "s1"}, call},
 			[]string{"First, look."}, []string{"First, look./s1"}},
 		{"redacted", "claude-opus-5", []eventlog.Block{eventlog.Thinking{RedactedData: "abc"}, said}, []string{" "}, []string{" /"}},
+		{"signed without its text", "claude-opus-5", []eventlog.Block{eventlog.Thinking{Signature: "abc"}, said}, []string{" "}, []string{" /"}},
+		{"after a call", "", []eventlog.Block{said, call, thinking("Then wait.")}, []string{"Then wait."}, []string{"Then wait./"}},
 		{"encrypted", "gpt-5", []eventlog.Block{eventlog.Thinking{EncryptedContent: "abc"}, said}, []string{" "}, []string{" /"}},
-		{"summarised and encrypted", "gpt-5", []eventlog.Block{eventlog.Thinking{Text: "Looking", EncryptedContent: "abc"}, said}, []string{"Looking"}, []string{"Looking/"}},
+		{"summarised and encrypted", "gpt-5", []eventlog.Block{eventlog.Thinking{Text: "Looking", Signature: "rs_1", EncryptedContent: "abc"}, said}, []string{"Looking"}, []string{"Looking/"}},
 		{"more calls than a message may have", "kimi-k2.6", slices.Concat([]eventlog.Block{thinking("All.")}, calls), []string{"All.", " "}, []string{"All./"}},
 	} {
 		messages := []render.Message{
@@ -47,7 +49,7 @@ func TestReturnedReasoning(t *testing.T) {
 				messages = append(messages, render.Message{Role: eventlog.RoleTool, Blocks: []eventlog.Block{eventlog.ToolResult{CallID: b.CallID, Content: []eventlog.Block{said}}}})
 			}
 		}
-		for format, want := range map[string][]string{"openai_chat": c.chat, "anthropic": c.anthropic} {
+		for format, want := range map[string][]string{"openai_chat": c.chat, "anthropic": c.anthropic, "openai_responses": c.chat[:1]} {
 			f, _ := render.FormatNamed(format)
 			lines := linesOf(joined(f, messages))
 			for _, v := range rules.OfReturning(format)(lines) {
@@ -75,8 +77,11 @@ func reasoningIn(t *testing.T, lines [][]byte) (out []string) {
 		}
 		parts, _ := m.Content.([]any)
 		for _, part := range parts {
-			if p, _ := part.(map[string]any); p["type"] == "thinking" {
+			switch p, _ := part.(map[string]any); p["type"] {
+			case "thinking":
 				out = append(out, p["thinking"].(string)+"/"+p["signature"].(string))
+			case "reasoning_text":
+				out = append(out, p["text"].(string))
 			}
 		}
 	}

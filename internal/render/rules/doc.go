@@ -82,10 +82,11 @@
 //	name     names of functions are 1 to 64 letters, digits, "_" and "-"
 //	size     128 calls in a message, 1048576 characters of arguments, 50 MB and 1500 images in all
 //
-// OfReturning holds anthropic and openai_chat to the rules of DeepSeek
+// OfReturning holds anthropic, openai_chat and openai_responses to the rules of DeepSeek
 // (https://api-docs.deepseek.com/guides/thinking_mode), Moonshot and Xiaomi instead:
 //
-//	thinking  a message of the assistant has reasoning that is not empty, signed or not
+//	thinking  a message of the assistant has reasoning that is not empty, signed or not; of
+//	          openai_responses, the items of the model begin with it, and it is not sealed
 //
 // Of openai_responses, from https://platform.openai.com/docs/api-reference/responses/create
 // and its pages on conversation state, reasoning and function calling, the rules of the same

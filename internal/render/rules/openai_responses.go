@@ -22,8 +22,8 @@ type responses struct {
 	*report
 	calls *calls
 	ids   map[string]bool
-	// reasons is set after an item of reasoning.
-	reasons bool
+	// reasons is set after an item of reasoning, and said after any item of the model.
+	reasons, said bool
 }
 
 var itemStates = []string{"in_progress", "completed", "incomplete"}
@@ -39,6 +39,11 @@ func (c *responses) item(line int, raw []byte) {
 		role = head.Role
 	}
 	c.follows(line, kind+" "+role)
+	theirs := kind == "message" && role != "assistant" || kind == "function_call_output"
+	if c.returning && !theirs && !c.said && kind != "reasoning" {
+		c.add(line, "thinking", "no reasoning")
+	}
+	c.said = !theirs
 	if kind == "message" && role != "assistant" {
 		c.calls.closed(c.report, line)
 	}
@@ -201,11 +206,17 @@ func (c *responses) file(line int, where string, part json.RawMessage) {
 }
 
 // reasoning holds an item of reasoning. Its id is required by the reference; the API
-// takes an item whose seal is enough, and refuses one under another id.
+// takes an item whose seal is enough, and refuses one under another id. Where reasoning is returned it has no seal.
 func (c *responses) reasoning(line int, raw []byte) {
-	o := c.object(line, "item", raw, []string{"type", "summary", "encrypted_content"}, []string{"id", "content", "status"})
+	required, optional := []string{"type", "summary", "encrypted_content"}, []string{"id", "content", "status"}
+	if c.returning {
+		required, optional = []string{"type", "id", "summary", "content"}, []string{"status"}
+	}
+	o := c.object(line, "item", raw, required, optional)
 	c.id(line, o["id"], "rs_")
-	c.filled(line, "encrypted_content", o["encrypted_content"])
+	if !c.returning {
+		c.filled(line, "encrypted_content", o["encrypted_content"])
+	}
 	c.choice(line, "status", o["status"], itemStates...)
 	for name, kind := range map[string]string{"summary": "summary_text", "content": "reasoning_text"} {
 		if o[name] == nil {
@@ -215,7 +226,9 @@ func (c *responses) reasoning(line int, raw []byte) {
 			where := fmt.Sprintf("%s[%d]", name, i)
 			p := c.object(line, where, part, []string{"type", "text"}, nil)
 			c.choice(line, where+".type", p["type"], kind)
-			c.text(line, where+".text", p["text"])
+			if text := c.text(line, where+".text", p["text"]); text == "" && c.returning && name == "content" {
+				c.add(line, "thinking", "%s: empty", where)
+			}
 		}
 	}
 }

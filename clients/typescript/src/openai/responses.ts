@@ -57,11 +57,15 @@ function said(m: ResponseOutputMessage): BlockInit[] {
 
 const sealed = ["type", "id", "summary", "content", "encrypted_content", "status"] as const;
 
-/** A seal is only valid for the unchanged item, so the item is kept as the signature where its id and texts do not say all of it. */
+/**
+ * A seal is only valid for the unchanged item, so the item is kept as the signature where its id and texts do not say all of it.
+ * Servers of open models give no seal and no summary, but the reasoning itself as content.
+ */
 function reasoning(r: ResponseReasoningItem): BlockInit[] {
-  const words = r.summary.map((s) => s.text).join("\n\n");
+  const parts = r.summary?.length ? r.summary : (r.content ?? []);
+  const words = parts.map((part) => part.text).join("\n\n");
   if (!r.encrypted_content) return words.trim() ? [{ kind: { case: "thinking", value: { text: words } } }] : [];
-  const plain = r.summary.length <= 1 && r.content == null && r.status == null;
+  const plain = parts.length <= 1 && r.content == null && r.status == null;
   const item = Object.fromEntries(sealed.filter((name) => r[name] != null).map((name) => [name, r[name]]));
   const signature = plain ? r.id : JSON.stringify(item);
   return [{ kind: { case: "thinking", value: { text: words, signature, encryptedContent: r.encrypted_content } } }];

@@ -117,8 +117,12 @@ def _result(raw: Raw) -> Event:
 
 
 def _reasoning(raw: Raw) -> Thinking | None:
-    """Reasoning with its seal, which is valid for the unchanged item: its id and texts."""
-    texts = [s.string("text") for s in raw.get("summary").elements()]
+    """Reasoning with its seal, which is valid for the unchanged item: its id and texts.
+
+    Servers of open models give no seal and no summary, but the reasoning itself as content.
+    """
+    parts = raw.get("summary").elements() or raw.get("content").elements()
+    texts = [part.string("text") for part in parts]
     sealed = raw.string("encrypted_content")
     item_id = raw.string("id")
     if not sealed:
