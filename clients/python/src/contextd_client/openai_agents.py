@@ -9,6 +9,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from agents.models.fake_id import FAKE_RESPONSES_ID
 from agents.models.interface import Model
 from agents.usage import Usage as SdkUsage
 
@@ -62,7 +63,7 @@ class ContextdModel(Model):
         """Called by the runner."""
         context = await self._context(system_instructions, input, args, kwargs)
         response = await self._wrapped.get_response(
-            system_instructions, context.messages(), *args, **kwargs
+            system_instructions, _items(context), *args, **kwargs
         )
         await self._conversation.record(context, self._usage(response.usage))
         return response
@@ -73,7 +74,7 @@ class ContextdModel(Model):
         """Called by the runner."""
         context = await self._context(system_instructions, input, args, kwargs)
         async for event in self._wrapped.stream_response(
-            system_instructions, cast("Any", context.messages()), *args, **kwargs
+            system_instructions, cast("Any", _items(context)), *args, **kwargs
         ):
             if event.type in ("response.completed", "response.incomplete"):
                 await self._conversation.record(context, usage_of(event.response))
@@ -167,7 +168,7 @@ class ContextdSession:
         except NotFoundError:
             return []
         self._shown = context
-        items: list[Any] = context.messages()
+        items = _items(context)
         return items if limit is None else items[-limit:]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
@@ -257,6 +258,24 @@ def _require_carried(items: Sequence[Any]) -> None:
                 f"item {place}: a context cannot hold a {kind}; "
                 "give the agent a function tool that does it"
             )
+
+
+def _items(context: Context) -> list[Any]:
+    """A context's items. Where reasoning is returned as text, it has a summary and texts an id.
+
+    The SDK's models of Chat Completions take it only from there, and for such messages.
+    """
+    items = context.messages()
+    returned = False
+    for item in items:
+        if item["type"] == "reasoning" and "encrypted_content" not in item:
+            returned = True
+            texts = [part["text"] for part in item["content"]]
+            item["summary"] = [{"type": "summary_text", "text": text} for text in texts]
+        elif returned and item.get("role") == "assistant" and isinstance(item["content"], str):
+            part = {"type": "output_text", "text": item["content"], "annotations": []}
+            item.update(id=FAKE_RESPONSES_ID, status="completed", content=[part])
+    return items
 
 
 def _events(items: Sequence[Any], model: str, group_of: Callable[[int], str]) -> list[Event]:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx
 import page
 import pytest
 from conftest import Daemon
@@ -22,6 +23,7 @@ from agents.items import ModelResponse  # noqa: E402
 from agents.memory import Session  # noqa: E402
 from agents.models.interface import Model  # noqa: E402
 from agents.usage import Usage  # noqa: E402
+from openai import AsyncOpenAI  # noqa: E402
 from openai.types.responses import (  # noqa: E402
     Response,
     ResponseCompletedEvent,
@@ -309,6 +311,55 @@ async def test_model_goes_on_in_another_process(
         await agents.Runner.run(
             reader(model), "And now?", run_config=CONFIG, previous_response_id="resp_1"
         )
+
+
+class DeepSeek:
+    """A server that refuses a message of the assistant without its reasoning."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        said = [m for m in json.loads(request.content)["messages"] if m["role"] == "assistant"]
+        if not all(m.get("reasoning_content") for m in said):
+            error = {"message": "The `reasoning_content` must be passed back to the API."}
+            return httpx.Response(400, json={"error": error})
+        self.asked.append([m["reasoning_content"] for m in said])
+        number = len(self.asked)
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": "It reads." if number % 2 == 0 else None,
+            "reasoning_content": f"Thought {number}.",
+        }
+        if number % 2:
+            function = {"name": "read", "arguments": f'{{"path": "{number}.py"}}'}
+            message["tool_calls"] = [
+                {"id": f"call_{number}", "type": "function", "function": function}
+            ]
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        body = {"id": f"r{number}", "object": "chat.completion", "created": 1, "model": "deepseek"}
+        return httpx.Response(200, json={**body, "choices": [choice]})
+
+
+@pytest.mark.parametrize("with_session", [False, True])
+async def test_reasoning_is_returned(
+    aclient: contextd_client.aio.Client, session_id: str, with_session: bool
+) -> None:
+    pytest.importorskip("agents.models.reasoning_content_replay")
+    server = DeepSeek()
+    http = httpx.AsyncClient(transport=httpx.MockTransport(server.answer))
+    openai = AsyncOpenAI(api_key="none", base_url="http://deepseek.test", http_client=http)
+    model: Model = agents.OpenAIChatCompletionsModel("deepseek-v4-pro", openai)
+    budget = Budget(max_tokens=20_000, model="deepseek-v4-pro")
+    session = agents.SQLiteSession(session_id)
+    if with_session:
+        session = ContextdSession(session_id, aclient, budget=budget)
+    else:
+        model = ContextdModel(model, aclient, session_id, budget=budget)
+    for question in ("What does it do?", "And now?"):
+        await agents.Runner.run(reader(model), question, session=session, run_config=CONFIG)
+    thoughts = [f"Thought {n}." for n in range(1, 4)]
+    assert server.asked == [thoughts[:n] for n in range(4)]
 
 
 async def test_two_models(
