@@ -56,7 +56,12 @@ func TestReasoningIsReturned(t *testing.T) {
 	for i := range 40 {
 		events := turn(i)
 		m := events[len(events)-2].Body.(*eventlog.Message)
-		m.Model, m.Blocks = "deepseek-flash", append([]eventlog.Block{eventlog.Thinking{Text: fmt.Sprintf("The module %d is next.", i)}}, m.Blocks...)
+		thought := eventlog.Thinking{Text: fmt.Sprintf("The module %d is next.", i)}
+		m.Model = "deepseek-flash"
+		if i%3 == 0 { // also where another provider takes it only after what it followed
+			m.Model, thought.Signature = "claude-opus-5-5", "c2ln"
+		}
+		m.Blocks = append([]eventlog.Block{thought}, m.Blocks...)
 		push(t, store, "s", events...)
 		old = max(old, strings.Count(lines(chat("deepseek-flash").Messages), "is next."))
 		if i%7 == 0 {

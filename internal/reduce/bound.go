@@ -28,8 +28,11 @@ type Seen struct {
 }
 
 // Unbound returns the event from which on bound reasoning must be omitted, because the view shows some that does not
-// follow what its model saw. It is 0 if there is none.
+// follow what its model saw. It is 0 if there is none, or if reasoning is returned as text, which nothing binds.
 func (v View) Unbound(seen Seen) (from eventlog.Seq) {
+	if v.ReturnsReasoning() {
+		return 0
+	}
 	began, changed := false, seen.Other
 	kept, newest := seen.AsOf, eventlog.Seq(0)
 	for i := range v.items {
