@@ -40,7 +40,7 @@ func (s *session) encode(p decide.Projected, f *render.Format) encoding {
 	v := p.Result.View
 	key := f.Name + "\n" + string(v.Recall())
 	if v.ReturnsReasoning() {
-		key += "\n"
+		key += "\nreturning"
 	}
 	l, ok := s.encoded.get(key)
 	if !ok || !l.grows(v) {

@@ -85,9 +85,9 @@ func (BudgetState) EnumDescriptor() ([]byte, []int) {
 type Budget struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The model that is asked, as its provider names it. It gives window, tokenizer and margin if they
-	// are not set here, and says whether reasoning is sent back as text. Empty, with no tokenizer either: model and tokenizer of the session's budget, or else of
-	// the daemon's default budget. If these name none either, or the daemon does not know the model,
-	// it is the entry "default".
+	// are not set here, and says whether reasoning is sent back as text. Empty, with no tokenizer
+	// either: model and tokenizer of the session's budget, or else of the daemon's default budget. If
+	// these name none either, or the daemon does not know the model, it is the entry "default".
 	Model string `protobuf:"bytes,1,opt,name=model,proto3" json:"model,omitempty"`
 	// The model's window, which input and output together must not exceed. 0: that of the model.
 	MaxTokens uint64 `protobuf:"varint,2,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
