@@ -62,6 +62,7 @@ func parseFlags() (settings, error) {
 	flag.BoolVar(&s.leaveOneOut, "leave-one-out", false, "tune the default policy on all harnesses but one, for each, and show what that brings on both sides; implies -direct")
 	flag.BoolVar(&s.summaries, "summaries", false, "compare summaries by the extractive summarizer, by a fake model, and none; implies -direct")
 	flag.Parse()
+	s.direct = s.direct || s.trace || s.leaveOneOut || s.summaries
 	var err error
 	if s.formats, err = parseFormats(*formats); err != nil {
 		return s, err
@@ -85,7 +86,7 @@ func parseFlags() (settings, error) {
 	if s.corpus == "" && !s.trace {
 		return s, errors.New("-corpus: name a folder of recorded sessions")
 	}
-	if s.hashes != "" && (s.direct || s.trace || len(s.backends) > 0) {
+	if s.hashes != "" && (s.direct || len(s.backends) > 0) {
 		return s, errors.New("-hashes: goes with a replay through the daemon, under one model")
 	}
 	if s.model != "" && s.hashes != "" {
@@ -94,8 +95,8 @@ func parseFlags() (settings, error) {
 	if s.direct && !proto.Equal(s.policy, &contextdv1.Policy{Name: s.policy.GetName()}) && s.policy != nil {
 		return s, errors.New("-policy: with -direct only the name of a built-in one: {\"name\":\"frugal\"}")
 	}
-	if s.model != "" && !s.direct && len(s.formats) == 0 {
-		return s, errors.New("-model: goes with -direct or -formats")
+	if s.model != "" && (s.trace || !s.direct && len(s.formats) == 0) {
+		return s, errors.New("-model: goes with -direct or -formats, and with a corpus")
 	}
 	if s.every < 1 {
 		return s, errors.New("-every: must be at least 1")
@@ -131,7 +132,7 @@ func replay() error {
 	if s.leaveOneOut {
 		return report.leaveOneOut(s.budgets)
 	}
-	if s.direct || s.trace {
+	if s.direct {
 		return report.direct(s.budgets)
 	}
 	// A signal stops the daemon of the replay; without one it ends the program at once.
