@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/contextd/contextd/client/read"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -51,6 +53,9 @@ all of them are read.`,
 		} else {
 			err = appendEach(cmd, api, req, next, sum)
 		}
+		if err == nil && sum.fresh+sum.duplicates == 0 {
+			err = checkSession(cmd, api, args[0])
+		}
 		if err != nil && sum.fresh+sum.duplicates == 0 {
 			return err
 		}
@@ -74,6 +79,16 @@ all of them are read.`,
 	cmd.Flags().BoolVar(&atomic, "atomic", false, "append all events as one batch")
 	cmd.Flags().Uint64Var(&expected, "expected-head", 0, "append only if the newest `event` is this one; 0 for an empty session")
 	return cmd
+}
+
+// checkSession returns an error if no session can have this id. Where there was no event to append, nothing else
+// has checked it.
+func checkSession(cmd *cobra.Command, api api, id string) error {
+	_, err := api.GetSession(cmd.Context(), &contextdv1.GetSessionRequest{SessionId: id})
+	if status.Code(err) == codes.NotFound {
+		return nil
+	}
+	return err
 }
 
 func appendAll(cmd *cobra.Command, api api, req *contextdv1.AppendEventsRequest, next nextEvent, sum *appendSum) error {
