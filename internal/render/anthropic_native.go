@@ -80,7 +80,8 @@ func anthropicServerItem(c *content, i int, b eventlog.ProviderBlock, pairs map[
 }
 
 // anthropicPairs are the indices of the blocks that use a server tool and have their
-// result after them, and of these results.
+// result after them, and of these results. Of several with one id, only the first pair is among them, because ids are
+// unique in a request's message.
 func anthropicPairs(blocks []eventlog.Block) map[int]bool {
 	type use struct {
 		at     int
@@ -101,9 +102,10 @@ func anthropicPairs(blocks []eventlog.Block) map[int]bool {
 			if open == nil {
 				open = map[string]use{}
 			}
-			open[head.ID] = use{i, result}
-		} else if asked, ok := open[head.ToolUseID]; ok && asked.result == head.Type {
-			delete(open, head.ToolUseID)
+			if used, ok := open[head.ID]; !ok || !pairs[used.at] {
+				open[head.ID] = use{i, result}
+			}
+		} else if asked, ok := open[head.ToolUseID]; ok && asked.result == head.Type && !pairs[asked.at] {
 			if pairs == nil {
 				pairs = map[int]bool{}
 			}

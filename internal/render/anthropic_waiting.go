@@ -35,7 +35,30 @@ func anthropicWaiting(blocks []eventlog.Block) map[string]string {
 		}
 		waiting[head.ID] = result
 	}
+	leaveRepeated(waiting, blocks)
 	return waiting
+}
+
+// leaveRepeated removes the ids that several uses of server tools in a message have: such uses cannot go out together.
+func leaveRepeated(waiting map[string]string, blocks []eventlog.Block) {
+	if len(waiting) == 0 {
+		return
+	}
+	seen := map[string]bool{}
+	for _, block := range blocks {
+		b, ok := block.(eventlog.ProviderBlock)
+		if !ok || b.Provider != providerAnthropic {
+			continue
+		}
+		head := readAnthropic(b.JSON)
+		if _, ok := head.resultType(); !ok {
+			continue
+		}
+		if seen[head.ID] {
+			delete(waiting, head.ID)
+		}
+		seen[head.ID] = true
+	}
 }
 
 // ofCode reports whether a type of results is that of code, which may call the runtime's tools.

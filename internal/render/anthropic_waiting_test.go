@@ -15,6 +15,8 @@ import (
 func TestServerToolsAcrossMessages(t *testing.T) {
 	const (
 		use, gave   = `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}`, `{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}`
+		again       = `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"again"}}`
+		failed      = `{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"web_search_tool_result_error","error_code":"unavailable"}}`
 		more        = `{"type":"server_tool_use","id":"srvtoolu_2","name":"web_search","input":{}}`
 		code, coded = `{"type":"server_tool_use","id":"srvtoolu_1","name":"code_execution","input":{}}`, `{"type":"code_execution_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"code_execution_tool_result_error","error_code":"unavailable"}}`
 		otherTool   = `{"type":"bash_code_execution_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"bash_code_execution_tool_result_error","error_code":"unavailable"}}`
@@ -49,6 +51,11 @@ func TestServerToolsAcrossMessages(t *testing.T) {
 		{"not answered", []render.Message{go1, said(own(use), run("a", `{}`)), ok, said(nil, text("so")), user(text("and?"))}, nil, []string{use}},
 		{"answered too late", []render.Message{go1, said(own(use), run("a", `{}`)), ok, said(nil, text("so")), user(text("and?")), said(own(gave), text("so"))}, nil, []string{use, gave}},
 		{"not at the end", []render.Message{go1, said(own(use), text("wait")), said(own(gave), text("so"))}, nil, []string{use, gave}},
+		{"an id twice, answered", []render.Message{go1, said(own(use, gave, again, failed), text("so")), user(text("and?"))}, []string{use, gave}, []string{again, failed}},
+		{"an id twice, answered once", []render.Message{go1, said(own(use, again, gave), text("so")), user(text("and?"))}, []string{again, gave}, []string{use}},
+		{"an id twice, answered twice after both", []render.Message{go1, said(own(use, again, gave, failed), text("so")), user(text("and?"))}, []string{again, gave}, []string{use, failed}},
+		{"an id twice, unanswered", []render.Message{go1, said(own(use, again))}, nil, []string{use, again}},
+		{"an id answered and used again", []render.Message{go1, said(own(use, gave, again))}, []string{use, gave}, []string{again}},
 		{"without its use", []render.Message{go1, said(own(gave), text("so"))}, nil, []string{gave}},
 		{"code before a call of the model", []render.Message{go1, said(own(code), run("a", `{}`)), ok, said(own(coded), text("so"))}, nil, []string{code, coded}},
 		{"code that calls", []render.Message{go1, said(own(code, caller), run("a", `{}`)), ok, said(own(coded), text("so"))}, []string{code, calling, coded}, nil},
