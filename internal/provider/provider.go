@@ -194,6 +194,9 @@ const longestMembers = 4 << 10
 // the phase of a text or the caller of a call; false for any other block, which has a type.
 func Members(b eventlog.ProviderBlock) (map[string]json.RawMessage, bool) {
 	var members map[string]json.RawMessage
+	if strings.HasPrefix(b.JSON, `{"type"`) { // nearly all others, without reading them
+		return nil, false
+	}
 	if len(b.JSON) > longestMembers || b.Provider != Anthropic.String() && b.Provider != OpenAI.String() || json.Unmarshal([]byte(b.JSON), &members) != nil {
 		return nil, false
 	}
