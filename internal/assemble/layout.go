@@ -144,9 +144,7 @@ func (l *layout) encoding(f *render.Format, reminders []reduce.Reminder) encodin
 	}
 	var after []render.Fragment
 	for _, r := range reminders {
-		m := render.ReminderMessage(r)
-		m.ReturnReasoning = l.view.ReturnsReasoning()
-		after = append(after, f.Fragments(m)...)
+		after = append(after, f.Fragments(render.ReminderMessage(l.view, r))...)
 	}
 	out.fragments = slices.Concat(l.fragments, after)
 	if f.OneByOne {

@@ -147,7 +147,7 @@ func rendered(l *Log, p decide.Projected) Prompt {
 		add(render.DigestMessage(digest))
 	}
 	for _, r := range p.Reminders {
-		add(render.ReminderMessage(r))
+		add(render.ReminderMessage(v, r))
 	}
 	out.Visible += digest.Calls
 	out.Digest, out.Summary = digest.Tokens, digest.SummaryTokens

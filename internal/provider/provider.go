@@ -193,10 +193,10 @@ const longestMembers = 4 << 10
 // Members are the members that a block of Anthropic's or OpenAI's holds for the block after it in the message, such as
 // the phase of a text or the caller of a call; false for any other block, which has a type.
 func Members(b eventlog.ProviderBlock) (map[string]json.RawMessage, bool) {
-	var members map[string]json.RawMessage
 	if strings.HasPrefix(b.JSON, `{"type"`) { // nearly all others, without reading them
 		return nil, false
 	}
+	var members map[string]json.RawMessage
 	if len(b.JSON) > longestMembers || b.Provider != Anthropic.String() && b.Provider != OpenAI.String() || json.Unmarshal([]byte(b.JSON), &members) != nil {
 		return nil, false
 	}

@@ -24,12 +24,13 @@ func anthropicSealed(maker string, t eventlog.Thinking) bool {
 }
 
 // anthropicThinking carries the reasoning that Anthropic sealed, which must come back as it was, if all of the message's is
-// carried. To models of others whose API wants reasoning back it carries all that is text, without an encrypted item's id.
+// carried. To models of others whose API wants reasoning back it carries all that is text.
 func anthropicThinking(c *content, i int, t eventlog.Thinking, whole bool) {
 	switch {
-	case isReturned(c.message, t) && t.EncryptedContent != "":
-		c.add(thought, i, anthropicThought(t.Text, ""))
 	case isReturned(c.message, t):
+		if t.EncryptedContent != "" {
+			t.Signature = "" // the id of an item of OpenAI's
+		}
 		c.add(thought, i, anthropicThought(t.Text, t.Signature))
 	case c.message.ReturnReasoning || !whole || !anthropicSealed(c.maker, t):
 		c.converted(i, LeftOut, reasoningOf(t, c.maker))

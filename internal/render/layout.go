@@ -17,15 +17,15 @@ func DigestMessage(d reduce.Digest) Message {
 	}
 }
 
-// ReminderMessage is the message of a reminder.
-func ReminderMessage(r reduce.Reminder) Message {
+// ReminderMessage is the message of a reminder that follows a view.
+func ReminderMessage(v reduce.View, r reduce.Reminder) Message {
 	role := r.RoleHint
 	if role != eventlog.RoleSystem && role != eventlog.RoleAssistant {
 		role = eventlog.RoleUser
 	}
 	return Message{
 		Role: role, Blocks: []eventlog.Block{eventlog.Text{Text: r.Body}}, Origin: Reminder,
-		Seqs: []eventlog.Seq{r.Seq}, Tokens: r.Tokens, Cause: "reminders",
+		Seqs: []eventlog.Seq{r.Seq}, Tokens: r.Tokens, Cause: "reminders", ReturnReasoning: v.ReturnsReasoning(),
 	}
 }
 

@@ -222,7 +222,7 @@ func TestReminderMessage(t *testing.T) {
 		eventlog.RoleAssistant:   eventlog.RoleAssistant,
 		eventlog.RoleTool:        eventlog.RoleUser, // a tool message needs a call
 	} {
-		got := render.ReminderMessage(reduce.Reminder{Reminder: &eventlog.Reminder{Body: "run the tests", RoleHint: hint}, Seq: 5, Turn: 2, Tokens: 8})
+		got := render.ReminderMessage(reduce.View{}, reduce.Reminder{Reminder: &eventlog.Reminder{Body: "run the tests", RoleHint: hint}, Seq: 5, Turn: 2, Tokens: 8})
 		checkMessages(t, []render.Message{got}, []render.Message{{
 			Role: role, Blocks: []eventlog.Block{text("run the tests")}, Origin: render.Reminder, Seqs: []eventlog.Seq{5}, Tokens: 8, Cause: "reminders",
 		}})

@@ -182,7 +182,11 @@ func (r *reader) message(entry transcript.Entry, rec *record) error {
 	} else if err := transcript.Decode(rec.Data, &said); err != nil {
 		return err
 	}
-	blocks, err := r.blocks(entry, &said)
+	read := func(content []jsontext.Value) ([]eventlog.Block, error) { return r.blocks(entry, content) }
+	if said.CallID != "" {
+		read = given
+	}
+	blocks, err := read(said.Content)
 	if err != nil {
 		return err
 	}
@@ -220,8 +224,8 @@ func (r *reader) message(entry transcript.Entry, rec *record) error {
 // standing are the forms of texts that are valid until a newer one of the same source.
 var standing = []transcript.Word{"snapshot", "instructions", "catalog"}
 
-func (r *reader) blocks(entry transcript.Entry, said *message) (out []eventlog.Block, err error) {
-	for _, raw := range said.Content {
+func (r *reader) blocks(entry transcript.Entry, content []jsontext.Value) (out []eventlog.Block, err error) {
+	for _, raw := range content {
 		var p part
 		if err := transcript.Decode(raw, &p); err != nil {
 			return nil, err
@@ -236,16 +240,37 @@ func (r *reader) blocks(entry transcript.Entry, said *message) (out []eventlog.B
 			r.edits.Call(p.ID, editors.Files(p.Name, []byte(call.Arguments)))
 			out = append(out, call)
 		case "tool-result":
-			inner, err := r.blocks(entry, &message{Content: p.Content})
+			inner, err := given(p.Content)
 			if err != nil {
 				return nil, err
 			}
 			out = append(out, eventlog.ToolResult{CallID: p.CallID, Content: inner, IsError: p.IsError})
-		default: // a picture is in a file beside the log
-			out = append(out, eventlog.ProviderBlock{Provider: Name, JSON: transcript.Compact(raw)})
+		default:
+			out = append(out, own(raw))
 		}
 	}
 	return out, nil
+}
+
+// given is the content of a result.
+func given(content []jsontext.Value) (out []eventlog.Block, err error) {
+	for _, raw := range content {
+		var p part
+		if err := transcript.Decode(raw, &p); err != nil {
+			return nil, err
+		}
+		if p.Type == "text" {
+			out = append(out, eventlog.Text{Text: p.Text})
+		} else {
+			out = append(out, own(raw))
+		}
+	}
+	return out, nil
+}
+
+// own is a part that has no other form in the log. A picture is in a file beside the log.
+func own(raw jsontext.Value) eventlog.Block {
+	return eventlog.ProviderBlock{Provider: Name, JSON: transcript.Compact(raw)}
 }
 
 // results returns the results of a tool's message, and labels the entry with the files that they changed.
