@@ -46,23 +46,30 @@ func named(fragments []Fragment) []Fragment {
 	out := slices.Clone(fragments)
 	names := map[string]string{} // by the call's id in the format
 	for n := range out {
-		for i, block := range out[n].Blocks {
+		f := &out[n]
+		var blocks []eventlog.Block // with other names; nil if none has another
+		for i, block := range f.Blocks {
 			switch b := block.(type) {
 			case eventlog.ToolCall:
-				names[out[n].callID(i, b.CallID)] = b.Name
+				names[f.callID(i, b.CallID)] = b.Name
 			case eventlog.ToolResult:
-				name, made := names[out[n].callID(i, b.CallID)]
-				if out[n].Role != eventlog.RoleTool || !made || name == b.ToolName {
+				name, made := names[f.callID(i, b.CallID)]
+				if f.Role != eventlog.RoleTool || !made || name == b.ToolName {
 					continue
 				}
+				if blocks == nil {
+					blocks = slices.Clone(f.Blocks)
+				}
 				b.ToolName = name
-				m := out[n].Message
-				m.Blocks = slices.Clone(m.Blocks)
-				m.Blocks[i] = b
-				remade := geminiResults(&content{message: &m})[0]
-				remade.Conversions = besides(out[n].Conversions, remade.Conversions)
-				out[n] = remade
+				blocks[i] = b
 			}
+		}
+		if blocks != nil {
+			m := f.Message
+			m.Blocks = blocks
+			remade := geminiResults(&content{message: &m})[0]
+			remade.Conversions = besides(f.Conversions, remade.Conversions)
+			*f = remade
 		}
 	}
 	return out

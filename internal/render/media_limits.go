@@ -178,11 +178,14 @@ func (f *Fragment) describing(n int, render func(Message) []Fragment) []Fragment
 	if m.Cause == "" {
 		m.Cause = causeMedia
 	}
+	cloned := -1 // the last block whose content was
 	for _, at := range f.shown()[:n] {
 		block := &m.Blocks[at.block]
 		if r, ok := (*block).(eventlog.ToolResult); ok {
-			r.Content = slices.Clone(r.Content)
-			*block = r
+			if cloned != at.block {
+				r.Content = slices.Clone(r.Content)
+				*block, cloned = r, at.block
+			}
 			block = &r.Content[at.inner]
 		}
 		what := ""

@@ -1,0 +1,162 @@
+package render_test
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/render"
+)
+
+// pieces are conversations with one message of n pieces, or with two where one answers the other.
+var pieces = []struct {
+	name string
+	of   func(n int) []render.Message
+}{
+	{"texts", func(n int) []render.Message {
+		return []render.Message{user(text("go")), by(claude, repeated(n, func(i int) []eventlog.Block { return blocks(text(fmt.Sprint("I look at ", i))) })...)}
+	}},
+	{"calls and results", func(n int) []render.Message { return calling(n, "bash") }},
+	{"results that do not name their tool", func(n int) []render.Message { return calling(n, "") }},
+	{"images of one result", func(n int) []render.Message {
+		return []render.Message{user(text("go")), by(claude, run("c", `{}`)), result("c", "bash", repeated(n, func(int) []eventlog.Block {
+			return blocks(eventlog.Media{MIMEType: "image/png", Data: png})
+		})...)}
+	}},
+	{"reasoning", func(n int) []render.Message {
+		return []render.Message{user(text("go")), by("o3", repeated(n, func(i int) []eventlog.Block {
+			return blocks(eventlog.Thinking{Text: "hm", Signature: fmt.Sprint("rs_", i), EncryptedContent: "x"}, text("so"))
+		})...)}
+	}},
+	{"server tools", func(n int) []render.Message {
+		return []render.Message{user(text("go")), by(claude, repeated(n, func(i int) []eventlog.Block { return blocks(searching(i), searched(i)) })...), user(text("on"))}
+	}},
+	{"server tools that wait", func(n int) []render.Message {
+		return []render.Message{user(text("go")), by(claude, repeated(n, func(i int) []eventlog.Block { return blocks(searching(i)) })...)}
+	}},
+	{"server tools answered in the next message", func(n int) []render.Message {
+		return []render.Message{
+			user(text("go")), by(claude, repeated(n, func(i int) []eventlog.Block { return blocks(searching(i)) })...),
+			by(claude, repeated(n, func(i int) []eventlog.Block { return blocks(searched(i)) })...), user(text("on")),
+		}
+	}},
+	{"code that calls", func(n int) []render.Message {
+		return []render.Message{
+			user(text("go")), by(claude, repeated(n, func(i int) []eventlog.Block {
+				id := fmt.Sprint("srvtoolu_", i)
+				return blocks(native("anthropic", `{"type":"server_tool_use","id":"`+id+`","name":"code_execution","input":{}}`),
+					native("anthropic", `{"caller":{"type":"code_execution_20250825","tool_id":"`+id+`"}}`), run(fmt.Sprint("c", i), `{}`))
+			})...),
+			placed(4, message(eventlog.RoleTool, repeated(n, func(i int) []eventlog.Block {
+				return blocks(eventlog.ToolResult{CallID: fmt.Sprint("c", i), ToolName: "bash", Content: blocks(text("ok"))})
+			})...)),
+		}
+	}},
+	{"items of OpenAI", func(n int) []render.Message {
+		return []render.Message{user(text("go")), by("gpt-5", repeated(n, func(i int) []eventlog.Block {
+			return blocks(native("openai", fmt.Sprintf(`{"type":"web_search_call","id":"ws_%d","status":"completed","action":{"type":"search","query":"q"}}`, i)))
+		})...)}
+	}},
+	{"parts of Gemini", func(n int) []render.Message {
+		return []render.Message{user(text("go")), by(flash, repeated(n, func(int) []eventlog.Block {
+			return blocks(native("google", `{"thoughtSignature":"AAAA"}`), native("google", `{"executableCode":{"language":"PYTHON","code":"1"}}`))
+		})...)}
+	}},
+	{"documents", func(n int) []render.Message {
+		return []render.Message{user(repeated(n, func(i int) []eventlog.Block {
+			cites := fmt.Sprint(i%2 == 0)
+			return blocks(native("anthropic", `{"type":"document","source":{"type":"text","media_type":"text/plain","data":"a"},"citations":{"enabled":`+cites+`}}`))
+		})...)}
+	}},
+	{"members of arguments", func(n int) []render.Message {
+		return []render.Message{user(text("go")), by(claude, run("c", `{"x":0`+strings.Join(texts(n), "")+`}`)), result("c", "bash", text("ok"))}
+	}},
+}
+
+func texts(n int) []string {
+	var out []string
+	for i := range n {
+		out = append(out, fmt.Sprintf(`,"m%d":{"cache_control":null}`, i))
+	}
+	return out
+}
+
+func blocks(all ...eventlog.Block) []eventlog.Block { return all }
+
+func repeated(n int, of func(i int) []eventlog.Block) []eventlog.Block {
+	var out []eventlog.Block
+	for i := range n {
+		out = append(out, of(i)...)
+	}
+	return out
+}
+
+func calling(n int, tool string) []render.Message {
+	return []render.Message{
+		user(text("go")), by(claude, repeated(n, func(i int) []eventlog.Block { return blocks(run(fmt.Sprint("c", i), `{"command":"make"}`)) })...),
+		placed(4, message(eventlog.RoleTool, repeated(n, func(i int) []eventlog.Block {
+			return blocks(eventlog.ToolResult{CallID: fmt.Sprint("c", i), ToolName: tool, Content: blocks(text("ok"))})
+		})...)),
+	}
+}
+
+func searching(i int) eventlog.ProviderBlock {
+	return native("anthropic", fmt.Sprintf(`{"type":"server_tool_use","id":"srvtoolu_%d","name":"web_search","input":{"query":"the weather in Paris"}}`, i))
+}
+
+func searched(i int) eventlog.ProviderBlock {
+	return native("anthropic", fmt.Sprintf(`{"type":"web_search_tool_result","tool_use_id":"srvtoolu_%d","content":{"type":"web_search_tool_result_error","error_code":"unavailable"}}`, i))
+}
+
+// whole renders a context as an assembly does.
+func whole(f *render.Format, messages []render.Message) {
+	var fragments []render.Fragment
+	for _, m := range messages {
+		fragments = append(fragments, f.Fragments(m)...)
+	}
+	f.Described(fragments)
+	f.Join(fragments)
+}
+
+// allocated is how many bytes the rendering of a context allocates.
+func allocated(f *render.Format, messages []render.Message) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	whole(f, messages)
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// BenchmarkPieces renders contexts with messages of many pieces.
+func BenchmarkPieces(b *testing.B) {
+	for _, p := range pieces {
+		for _, f := range render.Formats() {
+			for _, n := range []int{1_000, 4_000} {
+				messages := p.of(n)
+				b.Run(fmt.Sprintf("%s/%s/%d", p.name, f.Name, n), func(b *testing.B) {
+					b.ReportAllocs()
+					for b.Loop() {
+						whole(f, messages)
+					}
+					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/piece")
+				})
+			}
+		}
+	}
+}
+
+// TestPiecesCostAlike holds what a format allocates for a piece of a message: about as much in a large message as in a
+// small one.
+func TestPiecesCostAlike(t *testing.T) {
+	const few, times = 300, 8
+	for _, p := range pieces {
+		for _, f := range render.Formats() {
+			small, large := allocated(f, p.of(few)), allocated(f, p.of(few*times))
+			if large > small*times*2 {
+				t.Errorf("%s in %q: %d bytes a piece of %d, and %d of %d", p.name, f.Name, small/few, few, large/few/times, few*times)
+			}
+		}
+	}
+}
