@@ -65,7 +65,7 @@ func anthropicJoin(fragments []Fragment) []Encoded {
 
 // anthropicLast trims the fragment at the end of a request: an assistant's message there may not end in whitespace.
 func anthropicLast(fragment Fragment, across map[string]bool) Fragment {
-	if fragment.Speaker != speakerAssistant {
+	if fragment.Speaker != speakerAssistant || !mayEndInSpace(fragment.Blocks) {
 		return fragment
 	}
 	c := &content{message: &fragment.Message, across: across}
@@ -83,6 +83,26 @@ func anthropicLast(fragment Fragment, across map[string]bool) Fragment {
 	c.converted(end.block, LeftOut, "whitespace at the end")
 	fragment.JSON, fragment.Conversions = c.json(), besides(fragment.Conversions, c.conversions)
 	return fragment
+}
+
+// mayEndInSpace reports whether the last item of an assistant's message may be a text that ends in whitespace. Calls are the
+// last items wherever they are in the message, and a server tool's use or result is never such a text.
+func mayEndInSpace(blocks []eventlog.Block) bool {
+	if slices.ContainsFunc(blocks, func(b eventlog.Block) bool { _, call := b.(eventlog.ToolCall); return call }) {
+		return false
+	}
+	for _, block := range slices.Backward(blocks) {
+		switch b := block.(type) {
+		case eventlog.Text:
+			if !hollow(b.Text) {
+				return strings.TrimRightFunc(b.Text, space) != b.Text
+			}
+		case eventlog.ProviderBlock:
+			kind := readAnthropic(b.JSON).Type
+			return kind == "text" || !anthropicAssistantTypes[kind]
+		}
+	}
+	return false
 }
 
 // anthropicSystem makes the system prompt's blocks, which are texts. As user text, they also serve for other places.
@@ -112,7 +132,7 @@ func anthropicInput(c *content, i int, block eventlog.Block) {
 	case eventlog.Media:
 		c.add(said, i, anthropicMediaItem(c, i, b))
 	case eventlog.ProviderBlock:
-		c.add(said, i, anthropicNativeItem(c, i, b, anthropicUserTypes))
+		c.add(said, i, anthropicNativeItem(c, i, b, readBlock(b, anthropicUserTypes)))
 	case eventlog.ToolResult:
 		if c.message.Role == eventlog.RoleTool {
 			c.add(said, i, anthropicResult(c, i, b))
@@ -132,7 +152,9 @@ func anthropicAssistant(c *content) {
 	var calls []item
 	c.maker = provider.Maker(c.message.Model, c.message.Blocks)
 	whole := anthropicReasons(c.maker, c.message.Blocks)
-	pairs := anthropicPairs(c.message.Blocks)
+	if c.read == nil {
+		c.read = anthropicBlocks(c.message.Blocks)
+	}
 	for i, block := range c.message.Blocks {
 		if c.beside.hold(i, block, c.converted) {
 			continue
@@ -148,7 +170,7 @@ func anthropicAssistant(c *content) {
 		case eventlog.ToolCall:
 			calls = append(calls, item{called, i, anthropicCall(c, i, b)})
 		case eventlog.ProviderBlock:
-			c.add(said, i, anthropicServerItem(c, i, b, pairs))
+			c.add(said, i, anthropicServerItem(c, i, b, c.read[i]))
 		case eventlog.Media:
 			c.add(said, i, anthropicTextItem(c.describe(i, describeMedia(b))))
 		case eventlog.ToolResult:

@@ -44,75 +44,87 @@ func readAnthropic(raw string) anthropicHead {
 	return head
 }
 
+// anthropicBlock is a provider's block that was read once: fits says whether it is Anthropic's and its type may be in its
+// place, sound whether it also has that type's form, and paired whether the message has it and its result, or its use.
+type anthropicBlock struct {
+	anthropicHead
+	fits, sound, paired bool
+}
+
+func readBlock(b eventlog.ProviderBlock, types map[string]bool) anthropicBlock {
+	head := readAnthropic(b.JSON)
+	fits := b.Provider == providerAnthropic && types[head.Type]
+	return anthropicBlock{anthropicHead: head, fits: fits, sound: fits && anthropicSound(head.Type, b.JSON)}
+}
+
 // anthropicNativeItem carries a provider's block unchanged if it is Anthropic's, its type may be in this place, and it
 // has that type's form; else it describes it. Cache marks are removed, because the new request sets its own. A
 // signature of Google's or a blank text makes no item.
-func anthropicNativeItem(c *content, i int, b eventlog.ProviderBlock, types map[string]bool) []byte {
+func anthropicNativeItem(c *content, i int, b eventlog.ProviderBlock, read anthropicBlock) []byte {
 	if _, ok := bareSignature(b); ok {
 		c.converted(i, LeftOut, "reasoning of gemini")
 		return nil
 	}
-	head := readAnthropic(b.JSON)
 	switch {
-	case b.Provider != providerAnthropic, !types[head.Type]:
+	case !read.fits:
 		return anthropicTextItem(c.foreign(i, b))
-	case head.Type == "text" && hollow(head.Text):
+	case read.Type == "text" && hollow(read.Text):
 		c.converted(i, LeftOut, "text that says nothing")
 		return nil
-	case anthropicSound(head.Type, b.JSON):
-		return c.settle(i, head.Type, appendNative(nil, unmarked(b.JSON)))
-	case head.Type == "text":
+	case read.sound:
+		return c.settle(i, read.Type, appendNative(nil, unmarked(b.JSON)))
+	case read.Type == "text":
 		return anthropicTextItem(c.foreign(i, b))
 	default:
-		return anthropicTextItem(c.describe(i, "not a valid "+head.Type))
+		return anthropicTextItem(c.describe(i, "not a valid "+read.Type))
 	}
 }
 
 // anthropicServerItem is anthropicNativeItem for an assistant's message: the use of a server tool and its result are
 // carried both or not at all, unless the API is still to answer.
-func anthropicServerItem(c *content, i int, b eventlog.ProviderBlock, pairs map[int]bool) []byte {
-	head := readAnthropic(b.JSON)
-	_, across := c.across[cmp.Or(head.ToolUseID, head.ID)]
-	if b.Provider == providerAnthropic && head.Type != "text" && !pairs[i] && !across {
+func anthropicServerItem(c *content, i int, b eventlog.ProviderBlock, read anthropicBlock) []byte {
+	_, across := c.across[cmp.Or(read.ToolUseID, read.ID)]
+	if b.Provider == providerAnthropic && read.Type != "text" && !read.paired && !across {
 		return anthropicTextItem(c.foreign(i, b))
 	}
-	return anthropicNativeItem(c, i, b, anthropicAssistantTypes)
+	return anthropicNativeItem(c, i, b, read)
 }
 
-// anthropicPairs are the indices of the blocks that use a server tool and have their
-// result after them, and of these results. Of several with one id, only the first pair is among them, because ids are
+// anthropicBlocks reads the providers' blocks of an assistant's message, each at its index; nil if there are none. Uses of
+// server tools are paired with their result after them. Of several with one id, only the first pair is, because ids are
 // unique in a request's message.
-func anthropicPairs(blocks []eventlog.Block) map[int]bool {
+func anthropicBlocks(blocks []eventlog.Block) []anthropicBlock {
 	type use struct {
 		at     int
 		result string // the type of its result
 	}
 	var open map[string]use
-	var pairs map[int]bool
+	var out []anthropicBlock
 	for i, block := range blocks {
 		b, ok := block.(eventlog.ProviderBlock)
-		if !ok || b.Provider != providerAnthropic {
+		if !ok {
 			continue
 		}
-		head := readAnthropic(b.JSON)
-		if !anthropicAssistantTypes[head.Type] || head.Type == "text" || !anthropicSound(head.Type, b.JSON) {
+		if out == nil {
+			out = make([]anthropicBlock, len(blocks))
+		}
+		read := readBlock(b, anthropicAssistantTypes)
+		out[i] = read
+		if !read.sound || read.Type == "text" {
 			continue
 		}
-		if result, ok := head.resultType(); ok {
+		if result, ok := read.resultType(); ok {
 			if open == nil {
 				open = map[string]use{}
 			}
-			if used, ok := open[head.ID]; !ok || !pairs[used.at] {
-				open[head.ID] = use{i, result}
+			if used, ok := open[read.ID]; !ok || !out[used.at].paired {
+				open[read.ID] = use{i, result}
 			}
-		} else if asked, ok := open[head.ToolUseID]; ok && asked.result == head.Type && !pairs[asked.at] {
-			if pairs == nil {
-				pairs = map[int]bool{}
-			}
-			pairs[asked.at], pairs[i] = true, true
+		} else if asked, ok := open[read.ToolUseID]; ok && asked.result == read.Type && !out[asked.at].paired {
+			out[asked.at].paired, out[i].paired = true, true
 		}
 	}
-	return pairs
+	return out
 }
 
 // resultType is the type of the result that answers a use of a server tool; false for what

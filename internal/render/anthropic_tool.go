@@ -62,7 +62,7 @@ func anthropicResult(c *content, i int, r eventlog.ToolResult) []byte {
 			if r.IsError {
 				types = anthropicTextTypes
 			}
-			inner.add(said, i, anthropicNativeItem(inner, i, b, types))
+			inner.add(said, i, anthropicNativeItem(inner, i, b, readBlock(b, types)))
 		default:
 			inner.add(said, i, anthropicTextItem(inner.describe(i, "tool block")))
 		}

@@ -185,8 +185,10 @@ func answerAcross(fragments []Fragment) map[int]map[string]bool {
 		c := &content{message: &f.Message, across: ids}
 		anthropicAssistant(c)
 		f.JSON = c.json()
+		alone := &content{message: &f.Message, read: c.read}
+		anthropicAssistant(alone)
 		before := map[Conversion]bool{}
-		for _, x := range anthropicFragments(f.Message)[0].Conversions {
+		for _, x := range alone.conversions {
 			before[x] = true
 		}
 		f.Conversions = besides(slices.DeleteFunc(slices.Clone(f.Conversions), func(x Conversion) bool { return before[x] }), c.conversions)

@@ -19,7 +19,9 @@ type content struct {
 	citing citing
 	// across are the uses of server tools whose result is not in their message, and which go out all the same; true for
 	// code that waits for calls of this message.
-	across      map[string]bool
+	across map[string]bool
+	// read are the blocks of an assistant's message as Anthropic's format reads them, once for all its renderings.
+	read        []anthropicBlock
 	beside      beside
 	items       []item
 	conversions []Conversion

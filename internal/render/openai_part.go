@@ -12,22 +12,24 @@ import (
 // members reads a JSON object whose members are all known, none of them twice. What has
 // others is of a form that nobody here can vouch for.
 func members(raw string, required, optional []string) (map[string]json.RawMessage, bool) {
-	d := json.NewDecoder(strings.NewReader(raw))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') || !eventlog.IsJSON(raw) {
+	if !eventlog.IsJSONObject(raw) {
 		return nil, false
 	}
-	out := map[string]json.RawMessage{}
-	for d.More() {
-		var value json.RawMessage
-		name, err := d.Token()
-		if err != nil || d.Decode(&value) != nil {
+	bytes := []byte(raw)
+	out := make(map[string]json.RawMessage, len(required))
+	for i := strings.IndexByte(raw, '{') + 1; ; {
+		i += len(raw[i:]) - len(strings.TrimLeft(raw[i:], ","+jsonSpace))
+		if raw[i] == '}' {
+			break
+		}
+		named := stringEnd(raw, i)
+		value, _ := memberValue(raw, named)
+		end := valueEnd(raw, value)
+		name := memberName(raw[i:named])
+		if _, twice := out[name]; twice || !slices.Contains(required, name) && !slices.Contains(optional, name) {
 			return nil, false
 		}
-		key, _ := name.(string)
-		if _, twice := out[key]; twice || !slices.Contains(required, key) && !slices.Contains(optional, key) {
-			return nil, false
-		}
-		out[key] = value
+		out[name], i = bytes[value:end:end], end
 	}
 	for _, name := range required {
 		if _, ok := out[name]; !ok {

@@ -160,3 +160,21 @@ func TestPiecesCostAlike(t *testing.T) {
 		}
 	}
 }
+
+// TestBlocksAreReadOnce holds how many bytes Anthropic's format allocates for a piece of a message that is made of blocks
+// of its own: more would be a sign that blocks are parsed again and again.
+func TestBlocksAreReadOnce(t *testing.T) {
+	most := map[string]uint64{
+		"server tools": 7_000, "server tools that wait": 14_000, "server tools answered in the next message": 31_000,
+		"code that calls": 33_000, "documents": 11_000,
+	}
+	f, _ := render.FormatNamed("anthropic")
+	const n = 500
+	for _, p := range pieces {
+		if budget := most[p.name]; budget > 0 {
+			if got := allocated(f, p.of(n)) / n; got > budget {
+				t.Errorf("%s: %d bytes a piece, and the budget is %d", p.name, got, budget)
+			}
+		}
+	}
+}
