@@ -53,6 +53,7 @@ func anthropicJoin(fragments []Fragment) []Encoded {
 	for i := range out {
 		out[i].System = true
 	}
+	distinctUses(rest)
 	alikeCited(rest)
 	across := answerAcross(rest)
 	if last := len(rest) - 1; last >= 0 {

@@ -67,7 +67,8 @@ func anthropicSound(kind, raw string) bool {
 	case "container_upload":
 		return filled(m, "file_id")
 	case "server_tool_use":
-		return serverID(textIn(m["id"]), "srvtoolu_") && m["input"][0] == '{'
+		id := textIn(m["id"])
+		return serverID(id, "srvtoolu_") && !strings.Contains(id, "-") && m["input"][0] == '{'
 	case "mcp_tool_use":
 		return serverID(textIn(m["id"]), "mcptoolu_") && m["input"][0] == '{' && filled(m, "name", "server_name")
 	case "mcp_tool_result":
@@ -84,7 +85,10 @@ func filled(m map[string]json.RawMessage, names ...string) bool {
 }
 
 // serverID reports whether an id has the form of those that Anthropic gives.
-func serverID(id, begins string) bool { return allOf(id, wordByte) && strings.HasPrefix(id, begins) }
+func serverID(id, begins string) bool {
+	rest, ok := strings.CutPrefix(id, begins)
+	return ok && rest != "" && allOf(rest, wordByte)
+}
 
 // blocksOf reports whether a JSON text is a list of sound blocks of some types.
 func blocksOf(raw json.RawMessage, kinds ...string) bool {

@@ -54,6 +54,8 @@ func TestAnthropicsOwnBlocksOfTheirForm(t *testing.T) {
 		{"a citation of no text", false, []string{`{"type":"text","text":"x","citations":[{"type":"char_location","cited_text":null,"document_index":0,"document_title":null,"start_char_index":0,"end_char_index":1}]}`}},
 		{"the result of another tool", false, []string{use("web_fetch"), search}},
 		{"a result of a type that is not carried", false, []string{use("advisor"), `{"type":"advisor_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"advisor_result","text":"t"}}`}},
+		{"a use with a dash in its id", false, []string{strings.Replace(use("web_search"), "srvtoolu_1", "srvtoolu_a-1", 1), strings.Replace(search, "srvtoolu_1", "srvtoolu_a-1", 1)}},
+		{"a use with an id that is only its prefix", false, []string{strings.Replace(use("web_search"), "srvtoolu_1", "srvtoolu_", 1), strings.Replace(search, "srvtoolu_1", "srvtoolu_", 1)}},
 		{"a use without input", false, []string{`{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search"}`, search}},
 		{"a use whose input is no object", false, []string{strings.Replace(use("web_search"), "{}", "[]", 1), search}},
 		{"a result without content", false, []string{use("web_search"), `{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1"}`}},

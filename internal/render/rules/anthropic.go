@@ -26,7 +26,7 @@ const (
 var (
 	anthropicID     = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 	anthropicName   = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)
-	anthropicServer = regexp.MustCompile(`^(srvtoolu|mcptoolu)_[a-zA-Z0-9_-]+$`)
+	anthropicServer = regexp.MustCompile(`^(srvtoolu_[a-zA-Z0-9_]+|mcptoolu_[a-zA-Z0-9_-]+)$`)
 )
 
 // anthropicCheck reads a request as Anthropic's Messages API does.
@@ -160,7 +160,10 @@ func (c *anthropicCheck) server(line int, where, kind string, raw json.RawMessag
 	case strings.HasSuffix(kind, "_tool_use"):
 		if json.Unmarshal(raw, &b) != nil || !anthropicServer.MatchString(b.ID) {
 			c.add(line, "id", "%s: %q", where, b.ID)
+		} else if c.ids[b.ID] {
+			c.add(line, "id", "%s: %s is used twice", where, b.ID)
 		}
+		c.ids[b.ID] = true
 		c.waiting[b.ID] = anthropicAnswers(kind, b.Name)
 	case strings.HasSuffix(kind, "_tool_result"):
 		if json.Unmarshal(raw, &b) != nil || asked[b.ToolUseID] != kind {
