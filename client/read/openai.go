@@ -245,17 +245,15 @@ func runtimeResult(v value) *contextdv1.Block {
 }
 
 // reasoning has a seal, which holds for the item as it came: id and texts. Servers of open models give none, but the
-// reasoning itself as content. With neither nothing of it is left here: the provider keeps it under the id, or nobody does.
+// reasoning itself as content, which is what they want back. With neither nothing of it is left here: the provider keeps
+// it under the id, or nobody does.
 func reasoning(v value) []*contextdv1.Block {
-	parts := v.get("summary").elements()
-	if len(parts) == 0 {
-		parts = v.get("content").elements()
+	t := &contextdv1.Thinking{EncryptedContent: v.get("encrypted_content").text()}
+	texts, own := textsOf(v.get("summary")), textsOf(v.get("content"))
+	if len(texts) == 0 || t.EncryptedContent == "" && strings.TrimSpace(strings.Join(own, "")) != "" {
+		texts = own
 	}
-	var texts []string
-	for _, p := range parts {
-		texts = append(texts, p.get("text").text())
-	}
-	t := &contextdv1.Thinking{Text: strings.Join(texts, "\n\n"), EncryptedContent: v.get("encrypted_content").text()}
+	t.Text = strings.Join(texts, "\n\n")
 	if t.EncryptedContent == "" {
 		if strings.TrimSpace(t.Text) == "" {
 			return nil
@@ -266,6 +264,14 @@ func reasoning(v value) []*contextdv1.Block {
 		t.Signature = asGiven(v)
 	}
 	return []*contextdv1.Block{thinking(t)}
+}
+
+func textsOf(list value) []string {
+	var texts []string
+	for _, part := range list.elements() {
+		texts = append(texts, part.get("text").text())
+	}
+	return texts
 }
 
 // asGiven is an item of reasoning with the bytes of its members.

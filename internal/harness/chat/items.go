@@ -15,17 +15,15 @@ import (
 
 // item is an item of OpenAI's Responses API that is no message. One reply of a model is several items.
 type item struct {
-	ID        string         `json:"id"`
-	CallID    string         `json:"call_id"`
-	Name      string         `json:"name"`
-	Arguments jsontext.Value `json:"arguments"`
-	Input     string         `json:"input"`
-	Action    jsontext.Value `json:"action"`
-	Operation jsontext.Value `json:"operation"`
-	Output    jsontext.Value `json:"output"`
-	Summary   []struct {
-		Text string `json:"text"`
-	} `json:"summary"`
+	ID        string          `json:"id"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Arguments jsontext.Value  `json:"arguments"`
+	Input     string          `json:"input"`
+	Action    jsontext.Value  `json:"action"`
+	Operation jsontext.Value  `json:"operation"`
+	Output    jsontext.Value  `json:"output"`
+	Summary   []reasoningPart `json:"summary"`
 	Encrypted transcript.Word `json:"encrypted_content"`
 }
 
@@ -133,19 +131,24 @@ func (c *conversation) item(entry transcript.Entry, m *message) error {
 	return nil
 }
 
-// reasoning is the model's thinking: the summary of it, or else its text.
+// reasoning is the model's thinking.
 func (it *item) reasoning(m *message) eventlog.Block {
-	var texts []string
-	for _, part := range it.Summary {
-		texts = append(texts, part.Text)
+	var own []reasoningPart
+	if len(m.Content) > 0 && transcript.Decode(m.Content, &own) != nil {
+		own = nil
 	}
-	var thoughts []struct {
-		Text string `json:"text"`
+	text := content.OpenAIReasoningText(joinedParts(it.Summary), joinedParts(own), string(it.Encrypted))
+	return content.OpenAIReasoning(text, string(it.Encrypted), it.ID)
+}
+
+type reasoningPart struct {
+	Text string `json:"text"`
+}
+
+func joinedParts(parts []reasoningPart) string {
+	texts := make([]string, len(parts))
+	for i, part := range parts {
+		texts[i] = part.Text
 	}
-	if len(texts) == 0 && len(m.Content) > 0 && transcript.Decode(m.Content, &thoughts) == nil {
-		for _, part := range thoughts {
-			texts = append(texts, part.Text)
-		}
-	}
-	return content.OpenAIReasoning(strings.Join(texts, "\n\n"), string(it.Encrypted), it.ID)
+	return strings.Join(texts, "\n\n")
 }

@@ -256,10 +256,7 @@ func (it *item) reasoning() string {
 	for _, s := range it.Summary {
 		parts = append(parts, s.Text)
 	}
-	if len(parts) == 0 {
-		return textOf(it.Content)
-	}
-	return strings.Join(parts, "\n\n")
+	return content.OpenAIReasoningText(strings.Join(parts, "\n\n"), textOf(it.Content), it.EncryptedContent)
 }
 
 // textOf joins the texts of a content.

@@ -4,6 +4,7 @@ package content
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -357,6 +358,15 @@ func IsReasoningID(id string) bool {
 	return ok && rest != "" && len(id) <= longestItemID && !strings.ContainsFunc(rest, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_' && r != '-'
 	})
+}
+
+// OpenAIReasoningText is the text of an item of reasoning. Without a seal it is the reasoning itself, if the item has it:
+// that is what models without seals want back.
+func OpenAIReasoningText(summary, own, encrypted string) string {
+	if encrypted == "" && strings.TrimSpace(own) != "" {
+		return own
+	}
+	return cmp.Or(summary, own)
 }
 
 // OpenAIReasoning is reasoning whose content only OpenAI can read, if encrypted is not empty. OpenAI needs its id again,

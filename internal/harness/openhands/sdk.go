@@ -53,9 +53,10 @@ type sdkReasoning struct {
 	Reasoning string         `json:"reasoning_content"`
 	Blocks    jsontext.Value `json:"thinking_blocks"`
 	Item      *struct {
-		ID        string   `json:"id"`
-		Summary   []string `json:"summary"`
-		Encrypted string   `json:"encrypted_content"`
+		ID        string                     `json:"id"`
+		Summary   []string                   `json:"summary"`
+		Content   transcript.Maybe[[]string] `json:"content"`
+		Encrypted string                     `json:"encrypted_content"`
 	} `json:"responses_reasoning_item"`
 }
 
@@ -271,7 +272,8 @@ func (r *sdkReasoning) into(m *eventlog.Message) error {
 	}
 	thinking := eventlog.Thinking{Text: r.Reasoning}
 	if r.Item != nil {
-		thinking = content.OpenAIReasoning(cmp.Or(r.Reasoning, strings.Join(r.Item.Summary, "\n")), r.Item.Encrypted, r.Item.ID)
+		text := content.OpenAIReasoningText(strings.Join(r.Item.Summary, "\n"), strings.Join(r.Item.Content.Value, "\n"), r.Item.Encrypted)
+		thinking = content.OpenAIReasoning(cmp.Or(r.Reasoning, text), r.Item.Encrypted, r.Item.ID)
 	}
 	if thinking != (eventlog.Thinking{}) {
 		m.Blocks = append(m.Blocks, thinking)

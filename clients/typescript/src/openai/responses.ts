@@ -59,10 +59,12 @@ const sealed = ["type", "id", "summary", "content", "encrypted_content", "status
 
 /**
  * A seal is only valid for the unchanged item, so the item is kept as the signature where its id and texts do not say all of it.
- * Servers of open models give no seal and no summary, but the reasoning itself as content.
+ * Servers of open models give no seal, but the reasoning itself as content, which is what they want back.
  */
 function reasoning(r: ResponseReasoningItem): BlockInit[] {
-  const parts = r.summary?.length ? r.summary : (r.content ?? []);
+  const own = r.content ?? [];
+  const wanted = !r.summary?.length || (!r.encrypted_content && own.some((part) => part.text.trim()));
+  const parts = wanted ? own : r.summary;
   const words = parts.map((part) => part.text).join("\n\n");
   if (!r.encrypted_content) return words.trim() ? [{ kind: { case: "thinking", value: { text: words } } }] : [];
   const plain = parts.length <= 1 && r.content == null && r.status == null;

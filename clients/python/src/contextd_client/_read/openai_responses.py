@@ -119,11 +119,15 @@ def _result(raw: Raw) -> Event:
 def _reasoning(raw: Raw) -> Thinking | None:
     """Reasoning with its seal, which is valid for the unchanged item: its id and texts.
 
-    Servers of open models give no seal and no summary, but the reasoning itself as content.
+    Servers of open models give no seal, but the reasoning itself as content, which is what they
+    want back.
     """
-    parts = raw.get("summary").elements() or raw.get("content").elements()
-    texts = [part.string("text") for part in parts]
     sealed = raw.string("encrypted_content")
+    texts, own = (
+        [part.string("text") for part in raw.get(name).elements()] for name in ("summary", "content")
+    )
+    if not texts or (not sealed and "".join(own).strip()):
+        texts = own
     item_id = raw.string("id")
     if not sealed:
         # Without a seal the item cannot be sent again; the provider may still know it by its id.
