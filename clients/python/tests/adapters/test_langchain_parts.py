@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -50,6 +50,34 @@ def test_anthropic(client: contextd_client.Client, session_id: str, content: lis
     messages = [HumanMessage("Go."), said, ToolMessage("read", tool_call_id="toolu_1")]
     given = ContextdMessages(client, ROOMY, format="anthropic").for_model(session_id, messages)
     assert given[1].content == NATIVE
+
+
+@pytest.mark.parametrize("format", ["openai_chat", "anthropic"])
+def test_returned_reasoning(
+    client: contextd_client.Client, session_id: str, format: Literal["openai_chat", "anthropic"]
+) -> None:
+    """Reasoning that is returned as text is in the message. docs/adapters names who sends it."""
+    budget = Budget(max_tokens=20_000, model="deepseek-v4-pro")
+    said = AIMessage(
+        "",
+        additional_kwargs={"reasoning_content": "hm"},
+        tool_calls=[{"id": "a", "name": "read", "args": {}}],
+        response_metadata={"model_name": "deepseek-v4-pro"},
+    )
+    messages = [HumanMessage("Go."), said, ToolMessage("read", tool_call_id="a")]
+    given = ContextdMessages(client, budget, format=format).for_model(session_id, messages)
+    if format == "openai_chat":
+        assert given[1].additional_kwargs["reasoning_content"] == "hm"
+        openai = pytest.importorskip("langchain_openai")
+        model = openai.ChatOpenAI(model="deepseek-v4-pro", api_key="none")
+        sent = model._get_request_payload(given)["messages"][1]
+        assert sent["tool_calls"]
+        assert "reasoning_content" not in sent  # if it is there, the page can say so
+    else:
+        anthropic = pytest.importorskip("langchain_anthropic")
+        model = anthropic.ChatAnthropic(model_name="deepseek-v4-pro", api_key="none")
+        sent = model._get_request_payload(given)["messages"][1]
+        assert sent["content"][0] == {"type": "thinking", "thinking": "hm", "signature": ""}
 
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()

@@ -123,9 +123,8 @@ def _reasoning(raw: Raw) -> Thinking | None:
     want back.
     """
     sealed = raw.string("encrypted_content")
-    texts, own = (
-        [part.string("text") for part in raw.get(name).elements()] for name in ("summary", "content")
-    )
+    texts = _texts(raw.get("summary"))
+    own = _texts(raw.get("content"))
     if not texts or (not sealed and "".join(own).strip()):
         texts = own
     item_id = raw.string("id")
@@ -138,6 +137,10 @@ def _reasoning(raw: Raw) -> Thinking | None:
     )
     signature = item_id if plain else _as_given(members)
     return Thinking(text="\n\n".join(texts), signature=signature, encrypted_content=sealed)
+
+
+def _texts(parts: Raw) -> list[str]:
+    return [part.string("text") for part in parts.elements()]
 
 
 def _as_given(members: dict[str, Raw]) -> str:
