@@ -75,7 +75,7 @@ func NewModels(overrides ...Override) (Models, error) {
 			err.Field = fmt.Sprintf("models[%d].%s", i, err.Field)
 			return Models{}, err
 		}
-		if slices.ContainsFunc(merged, func(other Model) bool { return strings.EqualFold(other.Name, model.Name) }) {
+		if slices.ContainsFunc(merged, func(other Model) bool { return key(other.Name) == key(model.Name) }) {
 			return Models{}, &ModelError{fmt.Sprintf("models[%d].name", i), fmt.Sprintf("%q is given twice", model.Name)}
 		}
 		merged = append(merged, model)
@@ -85,30 +85,42 @@ func NewModels(overrides ...Override) (Models, error) {
 }
 
 // Lookup returns the entry for a model. It searches the overrides, then the built-in entries. In each, an exact name
-// comes before a prefix, and a longer prefix before a shorter one. The path that routers put before a name
-// ("anthropic/claude-…") is compared only with entries that have a slash. If nothing matches, Lookup returns the
-// entry named DefaultModel and false.
+// comes before a prefix, and a longer prefix before a shorter one. Case does not matter, nor do the path that routers put
+// before a name ("anthropic/claude-…"), the region and the maker ("us.deepseek.r1-v1:0", "zai-glm-4.7"), and how a version
+// is written ("claude-opus-4.5", "kimi-k2p6"). If nothing matches, Lookup returns the entry named DefaultModel and false.
 func (m Models) Lookup(name string) (Model, bool) {
-	if model, ok := m.find(strings.ToLower(name)); ok {
+	var ways [mostSpellings]spelling
+	all, last := spellings(ways[:0], strings.ReplaceAll(strings.ToLower(name), " ", "-"))
+	if model, ok := m.find(all...); ok {
 		return model, true
 	}
-	model, _ := m.find(DefaultModel)
-	return model, false
+	if last.name != "" {
+		if model, ok := m.find(last); ok {
+			return model, true
+		}
+	}
+	if model, ok := m.overrides.byKey[DefaultModel]; ok {
+		return model, false
+	}
+	return m.builtin.byKey[DefaultModel], false
+}
+
+func (m Models) find(all ...spelling) (Model, bool) {
+	if model, _, ok := m.overrides.find(all...); ok {
+		return model, true
+	}
+	model, maker, ok := m.builtin.find(all...)
+	// A name with the maker is that of another host, whose API may not take reasoning back.
+	model.ReturnReasoning = model.ReturnReasoning && maker == ""
+	return model, ok
 }
 
 // All lists the entries of the registry by name, with the overrides in place of the entries that they
 // replace.
 func (m Models) All() []Model {
-	byName := maps.Clone(m.builtin.byName)
-	maps.Copy(byName, m.overrides.byName)
-	return slices.SortedFunc(maps.Values(byName), func(a, b Model) int { return cmp.Compare(a.Name, b.Name) })
-}
-
-func (m Models) find(name string) (Model, bool) {
-	if model, ok := m.overrides.find(name); ok {
-		return model, true
-	}
-	return m.builtin.find(name)
+	all := maps.Clone(m.builtin.byKey)
+	maps.Copy(all, m.overrides.byKey)
+	return slices.SortedFunc(maps.Values(all), func(a, b Model) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // apply completes an override from the registry and validates it.
@@ -148,44 +160,4 @@ func (m Model) Validate() *ModelError {
 		return &ModelError{"margin", "must be at least 0 and less than 1"}
 	}
 	return m.Prices.validate()
-}
-
-// table finds models by exact name and by longest prefix.
-type table struct {
-	byName   map[string]Model // in lower case, prefixes with their "*"
-	prefixes []string         // without "*", longest first
-}
-
-func newTable(models []Model) table {
-	t := table{byName: make(map[string]Model, len(models))}
-	for _, m := range models {
-		name := strings.ToLower(m.Name)
-		t.byName[name] = m
-		if prefix, ok := strings.CutSuffix(name, "*"); ok {
-			t.prefixes = append(t.prefixes, prefix)
-		}
-	}
-	slices.SortFunc(t.prefixes, func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
-	})
-	return t
-}
-
-func (t table) find(name string) (Model, bool) {
-	base := name[strings.LastIndexByte(name, '/')+1:]
-	for _, exact := range []string{name, base} {
-		if m, ok := t.byName[exact]; ok {
-			return m, true
-		}
-	}
-	for _, prefix := range t.prefixes {
-		matched := base
-		if strings.Contains(prefix, "/") {
-			matched = name
-		}
-		if strings.HasPrefix(matched, prefix) {
-			return t.byName[prefix+"*"], true
-		}
-	}
-	return Model{}, false
 }

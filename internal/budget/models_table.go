@@ -48,11 +48,9 @@ var builtinModels = reasoning(priced(slices.Concat(
 	}),
 	family("anthropic", TokenizerHeuristic, claudeMargin, map[string]uint64{
 		"claude-*": 200_000, "claude-2.0*": 100_000, "claude-instant*": 100_000,
-		"anthropic.claude-*": 200_000, "us.anthropic.claude-*": 200_000, "eu.anthropic.claude-*": 200_000,
-		"apac.anthropic.claude-*": 200_000, "global.anthropic.claude-*": 200_000,
 	}),
 	family("anthropic", TokenizerHeuristic, claudeLaterMargin, map[string]uint64{
-		"claude-opus-4-7*": 200_000, "claude-opus-4.7*": 200_000, "claude-opus-4-8*": 1_000_000, "claude-opus-4.8*": 1_000_000,
+		"claude-opus-4-7*": 200_000, "claude-opus-4-8*": 1_000_000,
 		"claude-opus-5*": 1_000_000, "claude-sonnet-5*": 1_000_000, "claude-haiku-5*": 1_000_000,
 		"claude-fable-5*": 1_000_000, "claude-mythos-5*": 1_000_000,
 	}),
@@ -68,10 +66,11 @@ var builtinModels = reasoning(priced(slices.Concat(
 		"qwen3-max*": 262_144, "qwen3-next*": 262_144, "qwen-plus*": 131_072, "qwen-turbo*": 131_072,
 	}),
 	family("meta", TokenizerHeuristic, heuristicMargin, map[string]uint64{
-		"llama-3*": 8_192, "llama3*": 8_192, "meta-llama-3*": 8_192,
-		"llama-3.1*": 131_072, "llama3.1*": 131_072, "meta-llama-3.1*": 131_072,
-		"llama-3.2*": 131_072, "llama3.2*": 131_072,
-		"llama-3.3*": 131_072, "llama3.3*": 131_072, "llama-4*": 1_048_576, "llama4*": 1_048_576,
+		"llama-3*": 8_192, "llama3*": 8_192, "llama-v3*": 8_192,
+		"llama-3.1*": 131_072, "llama3.1*": 131_072, "llama-v3.1*": 131_072,
+		"llama-3.2*": 131_072, "llama3.2*": 131_072, "llama-v3.2*": 131_072,
+		"llama-3.3*": 131_072, "llama3.3*": 131_072, "llama-v3.3*": 131_072,
+		"llama-4*": 1_048_576, "llama4*": 1_048_576,
 	}),
 	family("mistral", TokenizerHeuristic, heuristicMargin, map[string]uint64{
 		"mistral-*": 32_768, "mistral-large*": 131_072, "mistral-medium*": 131_072, "mistral-small*": 32_768,

@@ -18,21 +18,20 @@ var priceTable = []struct {
 	prices                map[string]listPrice
 }{
 	{0.1, 1.25, map[string]listPrice{ // https://platform.claude.com/docs/en/about-claude/pricing
-		"claude-*": {0, 0, 1024}, "anthropic.claude-*": {0, 0, 1024}, "us.anthropic.claude-*": {0, 0, 1024},
-		"eu.anthropic.claude-*": {0, 0, 1024}, "apac.anthropic.claude-*": {0, 0, 1024}, "global.anthropic.claude-*": {0, 0, 1024},
+		"claude-*":          {0, 0, 1024},
 		"claude-3-5-haiku*": {0.8, 4, 2048}, "claude-3-7-sonnet*": {3, 15, 1024}, "claude-opus-4*": {15, 75, 1024},
-		"claude-opus-4-5*": {5, 25, 4096}, "claude-opus-4.5*": {5, 25, 4096}, "claude-opus-4-6*": {5, 25, 4096}, "claude-opus-4.6*": {5, 25, 4096},
-		"claude-opus-4-7*": {5, 25, 2048}, "claude-opus-4.7*": {5, 25, 2048}, "claude-opus-4-8*": {5, 25, 1024}, "claude-opus-4.8*": {5, 25, 1024},
+		"claude-opus-4-5*": {5, 25, 4096}, "claude-opus-4-6*": {5, 25, 4096},
+		"claude-opus-4-7*": {5, 25, 2048}, "claude-opus-4-8*": {5, 25, 1024},
 		"claude-opus-5*": {5, 25, 512}, "claude-sonnet-4*": {3, 15, 1024}, "claude-sonnet-5*": {2, 10, 1024},
-		"claude-haiku-4*": {1, 5, 4096}, "claude-haiku-5*": {0.1, 0.5, 4096}, "claude-haiku-5-5*": {0.1, 0.5, 512}, "claude-haiku-5.5*": {0.1, 0.5, 512},
+		"claude-haiku-4*": {1, 5, 4096}, "claude-haiku-5*": {0.1, 0.5, 4096}, "claude-haiku-5-5*": {0.1, 0.5, 512},
 		"claude-fable-5*": {10, 50, 512}, "claude-mythos-5*": {10, 50, 512},
 	}},
 	{0.05, 1.25, map[string]listPrice{
-		"claude-opus-5-5*": {4, 20, 512}, "claude-opus-5.5*": {4, 20, 512}, "claude-sonnet-5-5*": {2, 10, 512}, "claude-sonnet-5.5*": {2, 10, 512},
+		"claude-opus-5-5*": {4, 20, 512}, "claude-sonnet-5-5*": {2, 10, 512},
 	}},
 	{0.025, 1.25, map[string]listPrice{
-		"claude-fable-5-1*": {10, 50, 512}, "claude-fable-5.1*": {10, 50, 512}, "claude-mythos-5-1*": {10, 50, 512}, "claude-mythos-5.1*": {10, 50, 512},
-		"claude-fable-5-2*": {8, 40, 512}, "claude-fable-5.2*": {8, 40, 512},
+		"claude-fable-5-1*": {10, 50, 512}, "claude-mythos-5-1*": {10, 50, 512},
+		"claude-fable-5-2*": {8, 40, 512},
 	}},
 	{0.1, 1, map[string]listPrice{ // https://developers.openai.com/api/docs/pricing
 		"gpt-5*": {0, 0, 1024}, "gpt-5": {1.25, 10, 1024}, "gpt-5-mini*": {0.25, 2, 1024}, "gpt-5-nano*": {0.05, 0.4, 1024},

@@ -71,7 +71,7 @@ func (p Provider) Seals() Seals { return providers[p].seals }
 // cloud puts before the name, as in "us.anthropic.claude-sonnet-4-v1:0" or "openrouter/openai/o3". A name
 // with words of two providers, as that of a distilled model, gives Unknown.
 func Of(model string) Provider {
-	model = strings.ToLower(model)
+	model = strings.TrimPrefix(strings.ToLower(model), "ft:") // a model that was trained further
 	found := Unknown
 	for segment := range strings.SplitSeq(model, "/") {
 		for i, word := range strings.FieldsFunc(segment, separates) {

@@ -20,6 +20,7 @@ func TestOf(t *testing.T) {
 		"o3":                                    provider.OpenAI,
 		"openai/o4-mini-2025-04-16":             provider.OpenAI,
 		"openai.gpt-oss-120b-1:0":               provider.OpenAI,
+		"ft:o4-mini-2025-04-16:acme::abc":       provider.OpenAI,
 		"gemini-3-pro-preview":                  provider.Gemini,
 		"models/gemini-2.5-flash":               provider.Gemini,
 		"google/Gemini-2.5-Pro":                 provider.Gemini,
