@@ -1,6 +1,10 @@
 package render
 
-import eventlog "github.com/contextd/contextd/internal/log"
+import (
+	"encoding/json"
+
+	eventlog "github.com/contextd/contextd/internal/log"
+)
 
 // emptyFailure is the content of a failed result that has none: Anthropic wants to know
 // what went wrong.
@@ -16,6 +20,10 @@ func anthropicCall(c *content, i int, call eventlog.ToolCall) []byte {
 	c.beside.take(&o, providerAnthropic, "caller", func(caller string) bool {
 		id, ok := anthropicCaller(caller)
 		return ok && (id == "" || c.across[id])
+	})
+	c.beside.take(&o, providerAnthropic, "toolset_name", func(raw string) bool {
+		name := textIn(json.RawMessage(raw))
+		return name != "" && len(name) <= longestAnthropicName && allOf(name, wordByte)
 	})
 	return append(o.dst, '}')
 }

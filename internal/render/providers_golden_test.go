@@ -160,7 +160,7 @@ var conversations = []struct {
 	}},
 	{"members for the block after them", []render.Message{user(text("go")), by(claude,
 		native("anthropic", `{"phase":"x"}`), text("I look."), native("anthropic", `{"caller": {"type": "direct"}, "toolset_name":"browser"}`), run("a", `{}`),
-		native("openai", `{"namespace":"n"}`), run("b", `{}`), native("anthropic", `{"caller":{"type":"robot"}}`), run("c", `{}`), native("anthropic", `{"caller":{}}`),
+		native("openai", `{"namespace":"n"}`), run("b", `{}`), native("anthropic", `{"caller":{"type":"robot"},"toolset_name":" "}`), run("c", `{}`), native("anthropic", `{"caller":{}}`),
 	), result("a", "bash", text("ok")), result("b", "bash", text("ok")), result("c", "bash", text("ok"))}},
 	{"blocks out of place", []render.Message{user(run("a", `{}`), eventlog.ToolResult{CallID: "a"}, eventlog.Thinking{Text: "hm"}), by(claude, eventlog.ToolResult{CallID: "a"})}},
 	{"origins", func() []render.Message {

@@ -18,7 +18,7 @@ var anthropicShapes = map[string]shape{
 	"text":              {[]string{"text"}, []string{"cache_control", "citations"}, "system user assistant result error"},
 	"thinking":          {[]string{"thinking", "signature"}, nil, "assistant"},
 	"redacted_thinking": {[]string{"data"}, nil, "assistant"},
-	"tool_use":          {[]string{"id", "name", "input"}, []string{"cache_control", "caller"}, "assistant"},
+	"tool_use":          {[]string{"id", "name", "input"}, []string{"cache_control", "caller", "toolset_name"}, "assistant"},
 	"tool_result":       {[]string{"tool_use_id"}, []string{"content", "is_error", "cache_control"}, "user"},
 	"image":             {[]string{"source"}, []string{"cache_control", "transformations"}, "user result"},
 	"document":          {[]string{"source"}, []string{"cache_control", "citations", "context", "title"}, "user result"},
@@ -169,6 +169,9 @@ func (c *anthropicCheck) call(line int, where string, o object, t *anthropicTurn
 	c.ids[id] = true
 	if name := c.text(line, where, o["name"]); !anthropicName.MatchString(name) {
 		c.add(line, "name", "%s: %q", where, name)
+	}
+	if set := o["toolset_name"]; set != nil && !anthropicName.MatchString(c.text(line, where, set)) {
+		c.add(line, "name", "%s: toolset %s", where, set)
 	}
 	if len(o["input"]) == 0 || o["input"][0] != '{' {
 		c.add(line, "input", "%s: no object", where)
