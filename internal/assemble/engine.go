@@ -137,11 +137,12 @@ func (e *Engine) fingerprint(p Policy, b budget.Budget) string {
 	return records.Fingerprint(p.Projection, e.reduction(p, b), b)
 }
 
-// gauge counts the tokens of a budget: by its tokenizer, and by what its format puts around messages.
+// gauge counts the tokens of a budget: by its tokenizer, and by what its format puts around messages and sends of reasoning.
 func (e *Engine) gauge(b budget.Budget) (budget.Gauge, error) {
 	gauge, err := e.opts.Gauges(b.Tokenizer)
 	if f, ok := render.FormatNamed(b.Format); ok {
-		gauge = f.Gauge(gauge)
+		model, _ := e.opts.Models.Lookup(b.Model)
+		gauge = f.GaugeFor(gauge, model)
 	}
 	return gauge, err
 }

@@ -72,3 +72,32 @@ func TestReasoningIsReturned(t *testing.T) {
 		t.Errorf("the reasoning of at most %d turns was shown at once", old)
 	}
 }
+
+// TestReasoningOfAnotherProviderTakesNoRoom: after a change of the model a context is not reduced for sealed reasoning that is
+// not sent.
+func TestReasoningOfAnotherProviderTakesNoRoom(t *testing.T) {
+	store := memlog.New()
+	defer closeStore(t, store)
+	engine := newEngine(t, store)
+	for format, room := range map[string]bool{"anthropic": false, "openai_chat": true, "openai_responses": true, "gemini": true, "": false} {
+		session := "of " + format
+		push(t, store, session, opening()...)
+		for i := range 12 {
+			events := turn(i)
+			m := events[len(events)-2].Body.(*eventlog.Message)
+			m.Model = "claude-opus-4-8"
+			m.Blocks = append([]eventlog.Block{eventlog.Thinking{Text: "hm", Signature: strings.Repeat("c2ln", 2500)}}, m.Blocks...)
+			push(t, store, session, events...)
+		}
+		req := request()
+		req.SessionID = session
+		req.Budget = budget.Spec{MaxTokens: 16_000, Tokenizer: budget.TokenizerO200K, Format: format}
+		out := mustAssemble(t, engine, req)
+		if whole := out.Projection.After.CollapsedThrough == 0; whole != room {
+			t.Errorf("%q: nothing collapsed is %t, want %t: %+v", format, whole, room, out.Budget)
+		}
+		if out.Budget.Projected > out.Budget.Target {
+			t.Errorf("%q: over the budget: %+v", format, out.Budget)
+		}
+	}
+}

@@ -30,6 +30,39 @@ func (g Gauge) Framed(format string, f Framing) Gauge {
 	return g
 }
 
+// sending says what of reasoning is sent.
+type sending struct {
+	returned bool
+	of       func(t eventlog.Thinking, model string) (text, seal bool)
+}
+
+// Sending returns a gauge that counts of reasoning only what is sent. sent says for a block, in a message of a model, whether
+// its text and its seal may be: it must not miss what is sent. returned says that the API takes reasoning back as text; gauges
+// of one format with the same returned must have the same sent.
+func (g Gauge) Sending(returned bool, sent func(t eventlog.Thinking, model string) (text, seal bool)) Gauge {
+	g.sending = &sending{returned, sent}
+	return g
+}
+
+// Sent returns how many of the tokens of a block are sent, if it is in a message that a model wrote; model is empty if
+// it is not known.
+func (g Gauge) Sent(b eventlog.Block, model string, tokens uint64) uint64 {
+	t, ok := b.(eventlog.Thinking)
+	if !ok || g.sending == nil {
+		return tokens
+	}
+	switch text, seal := g.sending.of(t, model); {
+	case seal:
+		return tokens
+	case !text:
+		return 0
+	case t.Sealed():
+		return min(tokens, g.Text(t.Text))
+	default:
+		return tokens
+	}
+}
+
 // Format names the format that the gauge is framed for; empty if it is not.
 func (g Gauge) Format() string { return g.format }
 

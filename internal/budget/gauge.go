@@ -70,6 +70,8 @@ type Gauge struct {
 	// format is the name of framing's format; empty is contextd's own.
 	format  string
 	framing Framing
+	// sending says what of reasoning is sent; nil if all is.
+	sending *sending
 }
 
 // NewGauge returns a Gauge that counts text with a counter.
@@ -77,13 +79,17 @@ func NewGauge(counter Counter) Gauge {
 	return Gauge{counter: counter, framing: NoFraming}
 }
 
-// Name returns the tokenizer's name, followed by "+" and the format's name if the gauge is framed. Gauges with the
-// same name give the same counts.
+// Name returns the tokenizer's name, followed by "+" and the format's name if the gauge is framed, and by "+returned" if
+// reasoning is returned as text. Gauges with the same name give the same counts.
 func (g Gauge) Name() string {
-	if g.format == "" {
-		return g.counter.Name()
+	name := g.counter.Name()
+	if g.format != "" {
+		name += "+" + g.format
 	}
-	return g.counter.Name() + "+" + g.format
+	if g.sending != nil && g.sending.returned {
+		name += "+returned"
+	}
+	return name
 }
 
 // Text counts the tokens of text.

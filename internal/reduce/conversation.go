@@ -222,13 +222,20 @@ func (c *Conversation) appendAssistant(e eventlog.Event, m *eventlog.Message, bl
 	if !ok {
 		i = c.add(&Group{Kind: KindTurn, Turn: e.Turn, First: e.Seq}, m.GroupID)
 	}
+	at := slices.IndexFunc(c.groups[i].Messages, func(m Message) bool { return m.Role == eventlog.RoleAssistant })
+	model := m.Model
+	if at >= 0 {
+		model = c.groups[i].Messages[at].Model // the first event's is the message's
+	}
+	for b := range blocks {
+		blocks[b].Tokens = c.gauge.Sent(blocks[b].Block, model, blocks[b].Tokens)
+	}
 	c.replace(i, func(g *Group) {
 		g.Kind = KindTurn
 		g.Standing = ""
 		g.Last = e.Seq
 		g.Pinned = g.Pinned || m.Pinned
 		g.label(e.Labels)
-		at := slices.IndexFunc(g.Messages, func(m Message) bool { return m.Role == eventlog.RoleAssistant })
 		if at < 0 {
 			at = len(g.Messages)
 			g.insert(at, c.message(m.Role, blocks, e.Seq, m.Model))

@@ -101,6 +101,27 @@ func TestCountsAreKeptAcrossFramings(t *testing.T) {
 	}
 }
 
+// TestReasoningThatIsNotSent: a group's messages of the model are one, whose model is that of the first.
+func TestReasoningThatIsNotSent(t *testing.T) {
+	part := func(seq eventlog.Seq, model string) eventlog.Event {
+		return eventlog.Event{Seq: seq, Turn: 1, Body: &eventlog.Message{
+			Role: eventlog.RoleAssistant, Model: model, GroupID: "g", Blocks: []eventlog.Block{eventlog.Thinking{Text: "four", Signature: "eight by"}, eventlog.Text{Text: "four"}},
+		}}
+	}
+	ofA := gauge.Sending(false, func(_ eventlog.Thinking, model string) (text, seal bool) { return model == "a", model == "a" })
+	for _, c := range []struct {
+		first, second string
+		want          uint64
+	}{{"a", "a", 2 + 1 + 2 + 1}, {"a", "b", 2 + 1 + 2 + 1}, {"b", "a", 1 + 1}, {"", "a", 1 + 1}} {
+		conv := reduce.NewConversation(ofA)
+		conv.Append(part(1, c.first))
+		conv.Append(part(2, c.second))
+		if got := conv.Tokens() - budget.MessageOverhead; got != c.want {
+			t.Errorf("%q and %q: %d tokens, want %d", c.first, c.second, got, c.want)
+		}
+	}
+}
+
 const policiesMeet = `
 	user: Run it.
 	assistant: call c1 bash {} | call c2 bash {}

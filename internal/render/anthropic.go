@@ -16,6 +16,7 @@ var anthropic = Format{
 	// The tokens of the prompt for tools are the most that its page on tool use gives:
 	// those of a request that lets Claude 4 choose.
 	Framing:     budget.Framing{Call: 60, Result: 18, EstimatedCall: 60, EstimatedResult: 18, Tools: 346},
+	Reasoning:   anthropicReasoning,
 	Breakpoints: true, limits: &anthropicLimits, unanswered: anthropicUnanswered,
 }
 

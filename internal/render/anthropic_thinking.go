@@ -17,6 +17,19 @@ func anthropicReasons(maker string, blocks []eventlog.Block) bool {
 	})
 }
 
+func anthropicReasoning(t eventlog.Thinking, model string, returned bool) (text, seal bool) {
+	if returned {
+		return t.Text != "", t.Text != "" && t.Signature != "" && t.EncryptedContent == ""
+	}
+	sent := t.Sealed() && mayBeOf(provider.Anthropic, t, model)
+	return sent, sent
+}
+
+// mayBeOf reports whether a provider may have made reasoning in a message of a model, which is empty if it is not known.
+func mayBeOf(p provider.Provider, t eventlog.Thinking, model string) bool {
+	return model == "" || provider.OfBlock(t, model) == p
+}
+
 // anthropicSealed reports whether reasoning is signed or redacted as Anthropic does it.
 func anthropicSealed(maker string, t eventlog.Thinking) bool {
 	return provider.OfBlock(t, maker) == provider.Anthropic && t.EncryptedContent == "" &&

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/contextd/contextd/internal/budget"
+	eventlog "github.com/contextd/contextd/internal/log"
 )
 
 // Format is all that contextd knows of how a provider's API takes messages. What it makes
@@ -27,6 +28,9 @@ type Format struct {
 	OneByOne bool
 	// Framing is what the provider puts around messages, in tokens.
 	Framing budget.Framing
+	// Reasoning reports what of a block of reasoning may be sent, its text and its seal, in a message that a model wrote;
+	// model is empty if it is not known. returned is set where the API that is asked wants reasoning back. nil sends all.
+	Reasoning func(t eventlog.Thinking, model string, returned bool) (text, seal bool)
 	// Breakpoints is set where a request marks what the provider is to cache, and
 	// PromptCacheKey where it names the cache that it wants to hit.
 	Breakpoints, PromptCacheKey bool
@@ -55,6 +59,17 @@ func (f *Format) Described(fragments []Fragment) int {
 
 // Gauge is the gauge that counts what the format puts around messages.
 func (f *Format) Gauge(a budget.Gauge) budget.Gauge { return a.Framed(f.Name, f.Framing) }
+
+// GaugeFor is Gauge for a model that is asked, which also does not count reasoning that is not sent.
+func (f *Format) GaugeFor(a budget.Gauge, model budget.Model) budget.Gauge {
+	if f.Reasoning == nil {
+		return f.Gauge(a)
+	}
+	returned := model.ReturnReasoning
+	return f.Gauge(a).Sending(returned, func(t eventlog.Thinking, by string) (text, seal bool) {
+		return f.Reasoning(t, by, returned)
+	})
+}
 
 // Fragment is one message, or a part of one, in a provider's format.
 type Fragment struct {

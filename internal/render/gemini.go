@@ -12,6 +12,7 @@ import (
 var gemini = Format{
 	Name: "gemini", Fragments: geminiFragments, Join: geminiJoin, Tools: geminiTools,
 	Framing: budget.Framing{Call: 34, Result: 14, EstimatedCall: 34, EstimatedResult: 14}, limits: &geminiLimits,
+	Reasoning: geminiReasoning,
 }
 
 const (

@@ -93,6 +93,11 @@ func (t *modelTurn) think(i int, b eventlog.Thinking) {
 	}
 }
 
+func geminiReasoning(t eventlog.Thinking, model string, _ bool) (text, seal bool) {
+	sent := mayBeOf(provider.Gemini, t, model)
+	return sent, sent
+}
+
 func (t *modelTurn) call(i int, b eventlog.ToolCall) {
 	signature := t.take()
 	if signature == "" && t.calls == 0 {

@@ -12,7 +12,11 @@ import (
 // openAIChat is OpenAI's Chat Completions: each line is one of the request's messages.
 var openAIChat = Format{
 	Name: "openai_chat", Fragments: chatFragments, Join: chatJoin, Framing: openAIFraming,
-	PromptCacheKey: true, Tools: openAIChatTools, limits: &chatLimits,
+	Reasoning: chatReasoning, PromptCacheKey: true, Tools: openAIChatTools, limits: &chatLimits,
+}
+
+func chatReasoning(t eventlog.Thinking, _ string, returned bool) (text, seal bool) {
+	return returned && t.Text != "", false
 }
 
 // Speakers of fragments that Join moves or merges.

@@ -10,7 +10,7 @@ import (
 // openAIResponses is OpenAI's Responses: each line is one item of the request's input.
 var openAIResponses = Format{
 	Name: "openai_responses", Fragments: responsesFragments, Join: responsesJoin, Framing: openAIFraming,
-	PromptCacheKey: true, Tools: openAIResponsesTools, limits: &responsesLimits,
+	Reasoning: responsesReasoning, PromptCacheKey: true, Tools: openAIResponsesTools, limits: &responsesLimits,
 }
 
 func responsesFragments(m Message) []Fragment { return responsesLimits.noted(&m, responsesSaid(m)) }

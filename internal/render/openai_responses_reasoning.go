@@ -40,6 +40,14 @@ func reasoningItem(maker string, b eventlog.Thinking) (item []byte, id string, o
 	return append(o.dst, '}'), id, true
 }
 
+func responsesReasoning(t eventlog.Thinking, model string, returned bool) (text, seal bool) {
+	if returned {
+		return t.Text != "", false
+	}
+	sent := t.Sealed() && mayBeOf(provider.OpenAI, t, model)
+	return sent, sent
+}
+
 func appendSummary(dst []byte, text string) []byte {
 	o := object{dst: append(dst, '{')}
 	o.always("type", "summary_text")
