@@ -49,3 +49,27 @@ func TestOpenAIsOwnItemsOfTheirForm(t *testing.T) {
 		}
 	}
 }
+
+// TestOpenAIsIDsOnce: what has an id goes out once, in one turn as in several: reasoning is left out where it comes again, and
+// other items are described.
+func TestOpenAIsIDsOnce(t *testing.T) {
+	f, _ := render.FormatNamed("openai_responses")
+	thought := eventlog.Thinking{Text: "hm", Signature: "rs_1", EncryptedContent: "seal"}
+	refusal := ownBlock("openai", `{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"refusal","refusal":"no"}]}`)
+	said := by("gpt-5", thought, refusal)
+	for name, messages := range map[string][]render.Message{
+		"one message":    {user(text("go")), by("gpt-5", thought, refusal, thought, refusal)},
+		"joined":         {user(text("go")), said, said},
+		"two turns":      {user(text("go")), said, user(text("and?")), said},
+		"before a text":  {user(text("go")), said, by("gpt-5", thought, eventlog.Text{Text: "so"})},
+		"with its calls": {user(text("go")), by("gpt-5", thought, run("a", `{}`)), result("a", "bash", text("ok")), by("gpt-5", thought, run("b", `{}`)), result("b", "bash", text("ok"))},
+	} {
+		lines := linesOf(joined(f, messages))
+		for _, v := range rules.Of(f.Name)(lines) {
+			t.Errorf("%s: %v", name, v)
+		}
+		if n := bytes.Count(bytes.Join(lines, nil), []byte(`"rs_1"`)); n != 1 {
+			t.Errorf("%s: the reasoning is there %d times", name, n)
+		}
+	}
+}
