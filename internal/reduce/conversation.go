@@ -223,13 +223,7 @@ func (c *Conversation) appendAssistant(e eventlog.Event, m *eventlog.Message, bl
 		i = c.add(&Group{Kind: KindTurn, Turn: e.Turn, First: e.Seq}, m.GroupID)
 	}
 	at := slices.IndexFunc(c.groups[i].Messages, func(m Message) bool { return m.Role == eventlog.RoleAssistant })
-	model := m.Model
-	if at >= 0 {
-		model = c.groups[i].Messages[at].Model // the first event's is the message's
-	}
-	for b := range blocks {
-		blocks[b].Tokens = c.gauge.Sent(blocks[b].Block, model, blocks[b].Tokens)
-	}
+	c.countSent(blocks, i, at, m.Model)
 	c.replace(i, func(g *Group) {
 		g.Kind = KindTurn
 		g.Standing = ""

@@ -133,6 +133,17 @@ type Block struct {
 	Injected bool
 }
 
+// countSent reduces the sizes of blocks that a model wrote to what is sent of them. They join the message at an index of
+// group i, whose model is that of its first event; -1 is a new message.
+func (c *Conversation) countSent(blocks []Block, i, at int, model string) {
+	if at >= 0 {
+		model = c.groups[i].Messages[at].Model
+	}
+	for j, b := range blocks {
+		blocks[j].Tokens = c.gauge.Sent(b.Block, model, b.Tokens)
+	}
+}
+
 // Call is a tool call of a group, with the place of its result.
 type Call struct {
 	ID, Name, Arguments string
