@@ -26,6 +26,7 @@ const encoder = new TextEncoder();
 /** A text, or blocks. */
 export type Content = string | readonly BlockInit[];
 
+/** A text. Half of a surrogate pair, which UTF-8 cannot express, becomes U+FFFD. */
 export function text(value: string): BlockInit {
   return { kind: { case: "text", value: { text: value } } };
 }

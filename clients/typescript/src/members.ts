@@ -4,12 +4,11 @@ import type { CallOptions } from "@connectrpc/connect";
 
 /**
  * Throws a TypeError if a value has a member that its message does not have, or one of another
- * type. Otherwise it would be dropped, or sent as something else, silently. A message that was
- * created by the schema needs no check.
+ * type. Otherwise it would be dropped, or sent as something else, silently.
  */
 export function checkMembers(schema: DescMessage, value: object, path = ""): void {
-  if ("$typeName" in value) return;
   for (const [name, member] of Object.entries(value)) {
+    if (ofTheSchema.has(name)) continue;
     const found = schema.members.find((m) => m.localName === name);
     if (!found) throw new TypeError(`${path || schema.name} has no member ${name}`);
     if (member === undefined) continue;
@@ -23,19 +22,28 @@ export function checkMembers(schema: DescMessage, value: object, path = ""): voi
   }
 }
 
+/** Members of messages that were created by their schema. */
+const ofTheSchema = new Set(["$typeName", "$unknown"]);
+
+/** Fields that models, tools and people write. Half of a surrogate pair, which UTF-8 cannot express, is sent as U+FFFD in them. */
+const written = new Set(["body", "error", "instructions", "summary", "text"]);
+
 function checkField(field: DescField, value: unknown, path: string): void {
   if (field.fieldKind === "list") {
     if (!Array.isArray(value)) throw wrong(path, "a list", value);
     value.forEach((item, i) => checkItem(field, item, `${path}[${i}]`));
   } else if (field.fieldKind === "map") {
     if (!isObject(value)) throw wrong(path, "an object", value);
-    for (const [key, item] of Object.entries(value)) checkItem(field, item, `${path}[${JSON.stringify(key)}]`);
+    for (const [key, item] of Object.entries(value)) {
+      checkWhole(key, `a name in ${path}`);
+      checkItem(field, item, `${path}[${JSON.stringify(key)}]`);
+    }
   } else {
     checkItem(field, value, path);
   }
 }
 
-function checkItem({ message, scalar, enum: values }: DescField, value: unknown, path: string): void {
+function checkItem({ name, message, scalar, enum: values }: DescField, value: unknown, path: string): void {
   if (message) {
     if (!isObject(value)) throw wrong(path, "an object", value);
     checkMembers(message, value, path);
@@ -45,8 +53,14 @@ function checkItem({ message, scalar, enum: values }: DescField, value: unknown,
   if (bits && !fits(value, bits)) throw wrong(path, bits.least < 0n ? "an integer" : "an integer of 0 or more", value);
   if (scalar === ScalarType.DOUBLE && typeof value !== "number") throw wrong(path, "a number", value);
   if (scalar === ScalarType.STRING && typeof value !== "string") throw wrong(path, "a string", value);
+  if (typeof value === "string" && !written.has(name)) checkWhole(value, path);
   if (scalar === ScalarType.BOOL && typeof value !== "boolean") throw wrong(path, "true or false", value);
   if (scalar === ScalarType.BYTES && !(value instanceof Uint8Array)) throw wrong(path, "a Uint8Array", value);
+}
+
+/** Two names that differ only in halves of surrogate pairs would be the same in UTF-8. */
+function checkWhole(name: string, path: string): void {
+  if (!name.isWellFormed()) throw wrong(path, "a string without half of a surrogate pair", name);
 }
 
 interface Bits {

@@ -61,6 +61,17 @@ test("a compaction holds until it is undone", { skip }, async () => {
   assert.doesNotMatch(await shown(), /Six files were read\./);
 });
 
+test("half of a surrogate pair in texts becomes U+FFFD", { skip }, async () => {
+  const session = d.client.session("half");
+  await fill(session, 6);
+  const { receipts } = await session.append([user("It says \udcff."), assistant([toolCall("c\ud83d\ude00", "say", '{"a":"\udcff"}')])]);
+  assert.equal(await session.recall(`ctx:${receipts[0]!.seq}.0`), "It says \ufffd.");
+  assert.equal(await session.recall(`ctx:${receipts[1]!.seq}.0`), '{"a":"\ufffd"}');
+  assert.ok((await session.explain("says \udcff")).sightings.length > 0);
+  const done = await session.compact({ keepLastTurns: 1, summary: "Six files \udcff." });
+  assert.equal(done.summary?.text, "Six files \ufffd.");
+});
+
 test("what was recorded is explained, replayed and recalled", { skip }, async () => {
   const session = d.client.session("records");
   await fill(session, 6);

@@ -1,11 +1,12 @@
 // What a caller without types passes by mistake is a TypeError that names it, not something else that is done or sent.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { create } from "@bufbuild/protobuf";
 import { anthropic, events as claude, usage as claudeUsage } from "../src/anthropic/index.js";
 import { events as gemini, usage as geminiUsage } from "../src/gemini/index.js";
 import { assistant, Client, Context, hashOf, media, message, providerBlock, reminder, Session, startSidecar, system, toolCall, toolResult, user } from "../src/index.js";
 import { chatUsage, responsesUsage } from "../src/openai/index.js";
-import { Role } from "../src/proto.js";
+import { EventSchema, Role } from "../src/proto.js";
 import { daemon, noDaemon } from "./daemon.js";
 
 const d = daemon();
@@ -102,6 +103,18 @@ const wrong: Record<string, [RegExp, (client: Client) => unknown]> = {
     /^events\[0\]\.message\.blocks\[0\]\.toolCall\.argumentsJson must be a Uint8Array, not "\{\}"$/,
     (c) => c.session("s").append(assistant([{ kind: { case: "toolCall", value: { callId: "c", name: "x", argumentsJson: "{}" as never } } }])),
   ],
+  "half of a surrogate pair in a session's id": [/^sessionId must be a string without half of a surrogate pair, not "s\\udc80"$/, (c) => c.session("s\udc80").get()],
+  "half of a surrogate pair in an event's id": [/^events\[0\]\.eventId must be a string without half/, (c) => c.session("s").append(user("a", { eventId: "a\ud83d" }))],
+  "half of a surrogate pair in an event that was created": [
+    /^events\[0\]\.eventId must be a string without half/,
+    (c) => c.session("s").append(create(EventSchema, user("a", { eventId: "a\ud83d" }))),
+  ],
+  "half of a surrogate pair in a call's id": [
+    /^events\[0\]\.message\.blocks\[0\]\.toolResult\.callId must be a string without half/,
+    (c) => c.session("s").append(toolResult("\udc00", "a")),
+  ],
+  "half of a surrogate pair in a label's name": [/^a name in labels must be a string without half of a surrogate pair, not "\\ud83d"$/, (c) => c.createSession("s", { labels: { "\ud83d": "a" } })],
+  "half of a surrogate pair in a label": [/^labels\["a"\] must be a string without half/, (c) => c.createSession("s", { labels: { a: "\ud83d" } })],
   "one session where many are": [/^sessionIds must be a list, not "s"$/, (c) => c.watch({ sessionIds: "s" as never, signal: AbortSignal.timeout(5000) }).next()],
   "a list of numbers where texts are": [/^sessionIds\[1\] must be a string, not 5$/, (c) => c.watch({ sessionIds: ["s", 5 as never], signal: AbortSignal.timeout(5000) }).next()],
   "labels as numbers": [/^labels\["a"\] must be a string, not 5$/, (c) => c.createSession("s", { labels: { a: 5 as never } })],
