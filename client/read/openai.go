@@ -61,7 +61,7 @@ func chatAssistant(v value) []*contextdv1.Block {
 		out = append(out, thinking(&contextdv1.Thinking{Text: reasoning}))
 	}
 	out = append(out, openaiContent(v.get("content"))...)
-	out = append(out, plain(v.get("audio").get("transcript"))...)
+	out = append(out, chatAudio(v.get("audio"))...)
 	if refusal := v.get("refusal"); refusal.text() != "" {
 		out = append(out, own(ofOpenAI, value(`{"type":"refusal","refusal":`+string(refusal)+`}`)))
 	}
@@ -74,6 +74,14 @@ func chatAssistant(v value) []*contextdv1.Block {
 		out = append(out, call(c.get("id").text(), custom.get("name").text(), freeInput(custom.get("input"))))
 	}
 	return out
+}
+
+// chatAudio is what was said in a sound; without a transcript, the sound or its id.
+func chatAudio(v value) []*contextdv1.Block {
+	if said := plain(v.get("transcript")); said != nil || !v.isObject() {
+		return said
+	}
+	return []*contextdv1.Block{own(ofOpenAI, value(`{"type":"audio","audio":`+string(v)+`}`))}
 }
 
 // freeInput are the arguments of a call whose input is a text.

@@ -15,6 +15,7 @@ export function chatEvents(response: ChatCompletion): EventInit[] {
   if (reasoned && typeof reasoned === "string") blocks.push({ kind: { case: "thinking", value: { text: reasoned } } });
   if (message?.content) blocks.push(text(message.content));
   if (message?.audio?.transcript) blocks.push(text(message.audio.transcript));
+  else if (message?.audio) blocks.push(providerBlock("openai", { type: "audio", audio: message.audio }));
   if (message?.refusal) blocks.push(providerBlock("openai", { type: "refusal", refusal: message.refusal }));
   for (const call of message?.tool_calls ?? []) {
     if ("function" in call) blocks.push(toolCall(call.id, call.function.name, call.function.arguments ?? ""));

@@ -46,11 +46,20 @@ def _said(raw: Raw) -> list[Block]:
     reasoning = raw.string("reasoning_content") or raw.string("reasoning")
     blocks = [Block(thinking=Thinking(text=reasoning))] if reasoning else []
     blocks += openai_part.content(raw.get("content"))
-    blocks += openai_part.content(raw.get("audio").get("transcript"))
+    blocks += _audio(raw.get("audio"))
     if raw.string("refusal"):
         part = b'{"type":"refusal","refusal":%b}' % raw.get("refusal").data
         blocks.append(events.provider_block(openai_part.PROVIDER, part))
     return blocks + [_call(c) for c in raw.get("tool_calls").elements()]
+
+
+def _audio(raw: Raw) -> list[Block]:
+    """What was said in a sound; without a transcript, the sound or its id."""
+    said = raw.string("transcript")
+    if said:
+        return [events.text(said)]
+    part = b'{"type":"audio","audio":%b}' % raw.data
+    return [events.provider_block(openai_part.PROVIDER, part)] if raw.is_object else []
 
 
 def _call(raw: Raw) -> Block:
