@@ -2,7 +2,6 @@ package read
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -11,14 +10,11 @@ import (
 const ofAnthropic = "anthropic"
 
 func anthropicMessage(v value) ([]*contextdv1.Event, error) {
-	if prompt := v.get("system"); prompt != nil && v.get("role") == nil {
-		blocks, err := anthropicContent(prompt)
-		return []*contextdv1.Event{message(contextdv1.Role_ROLE_SYSTEM, blocks)}, errors.Join(withContent(v, "system"), err)
+	if v.get("system") != nil && v.get("role") == nil {
+		blocks, err := anthropicContent(v, "system")
+		return []*contextdv1.Event{message(contextdv1.Role_ROLE_SYSTEM, blocks)}, err
 	}
-	if err := withContent(v, "content"); err != nil {
-		return nil, err
-	}
-	blocks, err := anthropicContent(v.get("content"))
+	blocks, err := anthropicContent(v, "content")
 	if err != nil {
 		return nil, err
 	}
@@ -34,8 +30,12 @@ func anthropicMessage(v value) ([]*contextdv1.Event, error) {
 	}
 }
 
-// anthropicContent is a string or a list of blocks. Empty texts are left out.
-func anthropicContent(v value) ([]*contextdv1.Block, error) {
+// anthropicContent are the blocks of the member with the content: a string or a list of blocks. Empty texts are left out.
+func anthropicContent(of value, name string) ([]*contextdv1.Block, error) {
+	if err := withContent(of, name); err != nil {
+		return nil, err
+	}
+	v := of.get(name)
 	if !v.isList() {
 		return plain(v), nil
 	}
@@ -43,7 +43,7 @@ func anthropicContent(v value) ([]*contextdv1.Block, error) {
 	for i, item := range v.elements() {
 		b, err := anthropicBlock(item)
 		if err != nil {
-			return nil, fmt.Errorf("content[%d]: %w", i, err)
+			return nil, fmt.Errorf("%s[%d]: %w", name, i, err)
 		}
 		if b.GetText() != nil && b.GetText().GetText() == "" {
 			continue
@@ -76,12 +76,11 @@ func anthropicBlock(v value) (*contextdv1.Block, error) {
 	case "tool_use":
 		return call(v.get("id").text(), v.get("name").text(), v.get("input")), nil
 	case "tool_result":
+		var content []*contextdv1.Block
+		var err error
 		if v.get("content") != nil {
-			if err := withContent(v, "content"); err != nil {
-				return nil, err
-			}
+			content, err = anthropicContent(v, "content")
 		}
-		content, err := anthropicContent(v.get("content"))
 		return result(&contextdv1.ToolResult{
 			CallId: v.get("tool_use_id").text(), Content: content, IsError: v.get("is_error").isTrue(),
 		}), err
@@ -89,9 +88,6 @@ func anthropicBlock(v value) (*contextdv1.Block, error) {
 		if m := anthropicMedia(v); m != nil {
 			return media(m), nil
 		}
-	}
-	if !v.isObject() {
-		return nil, fmt.Errorf("must be an object")
 	}
 	return own(ofAnthropic, v), nil
 }

@@ -36,6 +36,9 @@ func geminiContent(v value) ([]*contextdv1.Event, error) {
 	if content, ok := v.members()["parts"]; !ok && len(v.members()) != 1 || ok && string(content) != "null" && content[0] != '[' {
 		return nil, errors.New("parts: must be a list")
 	}
+	if err := ofObjects(v.get("parts"), "parts"); err != nil {
+		return nil, err
+	}
 	blocks, err := geminiParts(v, func(name string) (string, error) {
 		return "", fmt.Errorf("functionCall.id: the call of %q has none; give it one first", name)
 	})

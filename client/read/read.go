@@ -45,7 +45,7 @@ func response(v value) (*contextdv1.Event, error) {
 	case outer["candidates"] != nil, outer["promptFeedback"] != nil:
 		return geminiResponse(v)
 	case v.get("type").text() == "message" && v.get("role").text() == "assistant":
-		blocks, err := anthropicContent(v.get("content"))
+		blocks, err := anthropicContent(v, "content")
 		return assistant(v.get("model").text(), v.get("id").text(), blocks), err
 	default:
 		return nil, errors.New("the response is none of Anthropic's, OpenAI's or Gemini's")
@@ -115,7 +115,7 @@ func noMessage(v value) error {
 	return nil
 }
 
-// withContent returns an error if a message's content is neither a string nor a list of parts, and so would be lost.
+// withContent returns an error if a message's content is neither a string nor a list of objects, and so would be lost.
 // Null is empty; so is a message with a role and nothing else.
 func withContent(v value, name string) error {
 	members := v.members()
@@ -125,11 +125,23 @@ func withContent(v value, name string) error {
 		return nil
 	case !ok:
 		return fmt.Errorf("%s: must be set", name)
-	case string(content) == "null" || content[0] == '"' || content[0] == '[':
+	case string(content) == "null" || content[0] == '"':
 		return nil
+	case content[0] == '[':
+		return ofObjects(value(content), name)
 	default:
 		return fmt.Errorf("%s: must be a string or a list", name)
 	}
+}
+
+// ofObjects returns an error if an element of a list is no object, and so no part of a message.
+func ofObjects(list value, name string) error {
+	for i, item := range list.elements() {
+		if !item.isObject() {
+			return fmt.Errorf("%s[%d]: must be an object", name, i)
+		}
+	}
+	return nil
 }
 
 var formats = map[contextdv1.Format]func(value) ([]*contextdv1.Event, error){

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -39,3 +41,19 @@ def golden(path: Path) -> list[Message]:
 def test_fixtures(path: Path) -> None:
     """Skipped in a source distribution, which has no fixtures."""
     assert read(path) == golden(path)
+
+
+def test_refused() -> None:
+    """What cannot be read is named by its place, as by the Go client."""
+    if not FIXTURES.is_dir():
+        pytest.skip("a source distribution has no fixtures")
+    for line in (FIXTURES / "refused.jsonl").read_text().splitlines():
+        case = json.loads(line)
+        wrong = re.escape(f"messages[{case['at']}]: {case['wrong']}")
+        with pytest.raises(ValueError, match=f"^{wrong}"):
+            contextd_client.message_events(case["messages"], case["format"])
+
+
+def test_no_json() -> None:
+    with pytest.raises(ValueError, match=r"^messages\[1\]: is no JSON: "):
+        contextd_client.message_events(['{"role":"user","content":"a"}', "{"], "anthropic")

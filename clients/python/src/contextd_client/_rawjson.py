@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,9 +76,9 @@ class Raw:
         return self.get(name).text()
 
     def require_content(self, name: str) -> None:
-        """Raises ValueError if a member is neither a string nor a list: it would be lost.
+        """Raises ValueError if a member is neither a string nor a list of objects.
 
-        Null counts as empty content, and so does a message that only has a role.
+        It would be lost. Null counts as empty content, and so does a message that only has a role.
         """
         members = self.members()
         if name not in members and set(members) != {"role"}:
@@ -85,6 +86,13 @@ class Raw:
         content = self.get(name).json
         if content != "null" and content[0] not in '"[':
             raise ValueError(f"{name}: must be a string or a list")
+        self.get(name).require_objects(name)
+
+    def require_objects(self, name: str) -> None:
+        """Raises ValueError if an element of a list is not an object."""
+        for number, item in enumerate(self.elements()):
+            if not item.is_object:
+                raise ValueError(f"{name}[{number}]: must be an object")
 
     def _pairs(self) -> Iterator[tuple[str, Raw]]:
         at = _skip(self.json, 1)
@@ -104,6 +112,15 @@ def read(text: str | bytes) -> Raw:
     raw = Raw(text.strip(_SPACE))
     _DECODER.decode(raw.json)
     return raw
+
+
+@contextmanager
+def at(place: str) -> Iterator[None]:
+    """Puts the place of what is read before the errors of its reader."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
 
 
 def mended(text: str) -> str:

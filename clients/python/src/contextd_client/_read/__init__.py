@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from contextd_client import _rawjson as rawjson
@@ -49,49 +49,53 @@ def message_events(messages: Any, format: FormatName, model: str = "") -> list[E
     """
     if not isinstance(model, str):
         raise TypeError(f"model: must be str, not {model!r:.60}")
-    events = [e for e in _message_events(messages, format) if e.message.blocks]
+    if format not in _READERS:
+        raise ValueError(f"format: {format!r} is none of {', '.join(_READERS)}")
+    events = [e for e in _message_events(messages, _READERS[format]) if e.message.blocks]
+    if format == "openai_responses":
+        events = openai_responses.joined(events)
     for event in events:
         if event.message.role == ROLE_ASSISTANT and not event.message.model:
             event.message.model = model
     return events
 
 
-def _message_events(messages: Any, format: FormatName) -> list[Event]:
-    if isinstance(messages, Mapping | str | bytes) or not isinstance(messages, Sequence):
-        messages = [messages]
-    raws = [raw for m in messages for raw in _each(to_raw(m, "messages"))]
+_READERS: dict[str, Callable[[Raw], list[Event]]] = {
+    "anthropic": anthropic.message,
+    "openai_chat": openai_chat.message,
+    "openai_responses": openai_responses.item,
+    "gemini": gemini.content,
+}
+
+
+def _message_events(messages: Any, read: Callable[[Raw], list[Event]]) -> list[Event]:
+    one = isinstance(messages, Mapping | str | bytes) or not isinstance(messages, Sequence)
+    raws: list[Raw] = []
+    for given in [messages] if one else messages:
+        raws += _each(to_raw(given, "messages" if one else f"messages[{len(raws)}]"))
     if not raws:
         raise ValueError("messages: must not be empty")
+    out: list[Event] = []
     for number, raw in enumerate(raws):
-        _require_message(raw, number)
-    if format == "openai_responses":
-        return openai_responses.items(raws)
-    if format == "anthropic":
-        return [e for raw in raws for e in anthropic.message(raw)]
-    if format == "openai_chat":
-        return [e for raw in raws for e in openai_chat.message(raw)]
-    if format == "gemini":
-        return [e for raw in raws for e in gemini.content(raw)]
-    raise ValueError(
-        f"format: {format!r} is none of anthropic, openai_chat, openai_responses, gemini"
-    )
+        with rawjson.at(f"messages[{number}]"):
+            _require_message(raw)
+            out += read(raw)
+    return out
 
 
 def _each(raw: Raw) -> list[Raw]:
     return raw.elements() if raw.is_list else [raw]
 
 
-def _require_message(raw: Raw, number: int) -> None:
+def _require_message(raw: Raw) -> None:
     """Raises ValueError for a whole request, and for anything that is not an object."""
     if not raw.is_object:
-        raise ValueError(f"messages[{number}]: must be an object")
+        raise ValueError("must be an object")
     if raw.get("role").present or raw.get("type").present:
         return
     for name in ("messages", "contents", "input"):
         if raw.get(name).is_list:
-            raise ValueError(
-                f"messages[{number}]: is a whole request; give the list in its {name!r} instead"
-            )
+            raise ValueError(f'is a whole request; give the list in its "{name}" instead')
 
 
 def to_raw(value: Any, name: str = "value") -> Raw:

@@ -14,17 +14,15 @@ PROVIDER = "anthropic"
 def message(raw: Raw) -> list[Event]:
     """The events of a message, or of a response, which is a message with an id."""
     if raw.get("system").present and not raw.get("role").present:
-        raw.require_content("system")
-        return [events.system(*content(raw.get("system")))]
-    raw.require_content("content")
+        return [events.system(*_content(raw, "system"))]
     role = raw.string("role")
-    blocks = content(raw.get("content"))
+    blocks = _content(raw, "content")
     if role == "assistant":
         return [events.assistant(*blocks, model=raw.string("model"), event_id=raw.string("id"))]
     if role == "system":
         return [events.system(*blocks)]
     if role != "user":
-        raise ValueError(f"role: {role!r} is unknown")
+        raise ValueError(f'role: "{role}" is unknown')
     # In this API a user's message has the results, before the user's own content.
     results = [b for b in blocks if b.HasField("tool_result")]
     said = [b for b in blocks if not b.HasField("tool_result")]
@@ -32,11 +30,19 @@ def message(raw: Raw) -> list[Event]:
     return out + ([events.user(*said)] if said else [])
 
 
-def content(raw: Raw) -> list[Block]:
-    """The blocks of a content: a string or a list."""
+def _content(of: Raw, name: str) -> list[Block]:
+    of.require_content(name)
+    return content(of.get(name), name)
+
+
+def content(raw: Raw, name: str = "content") -> list[Block]:
+    """The blocks of the member with a content: a string or a list."""
     if not raw.is_list:
         return [events.text(raw.text())] if raw.text() else []
-    found = [b for item in raw.elements() for b in (*_beside(item), _block(item))]
+    found: list[Block] = []
+    for number, item in enumerate(raw.elements()):
+        with rawjson.at(f"{name}[{number}]"):
+            found += [*_beside(item), _block(item)]
     return [b for b in found if not (b.HasField("text") and not b.text.text)]
 
 
@@ -47,8 +53,6 @@ def _beside(raw: Raw) -> list[Block]:
 
 
 def _block(raw: Raw) -> Block:
-    if not raw.is_object:
-        raise ValueError("content: must be a list of objects")
     kind = raw.string("type")
     if kind == "text" and not raw.get("citations").elements():
         return events.text(raw.string("text"))
@@ -62,12 +66,9 @@ def _block(raw: Raw) -> Block:
         written = given.data if given.present else b""
         return events.tool_call(raw.string("id"), raw.string("name"), written)
     if kind == "tool_result":
-        if raw.get("content").present:
-            raw.require_content("content")
+        said = _content(raw, "content") if raw.get("content").present else []
         failed = raw.get("is_error").value is True
-        return events.result_block(
-            raw.string("tool_use_id"), content(raw.get("content")), is_error=failed
-        )
+        return events.result_block(raw.string("tool_use_id"), said, is_error=failed)
     if kind in ("image", "document"):
         found = _media(raw)
         if found is not None:

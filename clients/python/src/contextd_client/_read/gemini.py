@@ -43,7 +43,7 @@ def content(raw: Raw) -> list[Event]:
     if role == "model":
         return [events.assistant(*blocks)]
     if role not in ("", "user"):
-        raise ValueError(f"role: {role!r} is unknown")
+        raise ValueError(f'role: "{role}" is unknown')
     results = [b for b in blocks if b.HasField("tool_result")]
     said = [b for b in blocks if not b.HasField("tool_result")]
     out = [events.message(Role.ROLE_TOOL, results)] if results else []
@@ -56,14 +56,19 @@ def _require_parts(raw: Raw) -> None:
     empty = raw.is_object and parts == rawjson.NULL and set(raw.members()) <= {"role", "parts"}
     if not parts.is_list and not empty:
         raise ValueError("parts: must be a list")
+    parts.require_objects("parts")
 
 
 def _no_id(name: str) -> str:
-    raise ValueError(f"functionCall.id: the call of {name!r} has none; give it one first")
+    raise ValueError(f'functionCall.id: the call of "{name}" has none; give it one first')
 
 
 def _parts(raw: Raw, new_id: Callable[[str], str] = _no_id) -> list[Block]:
-    return [b for part in raw.get("parts").elements() for b in _part(part, new_id)]
+    found: list[Block] = []
+    for number, part in enumerate(raw.get("parts").elements()):
+        with rawjson.at(f"parts[{number}]"):
+            found += _part(part, new_id)
+    return found
 
 
 def _part(raw: Raw, new_id: Callable[[str], str]) -> list[Block]:

@@ -31,7 +31,7 @@ def message(raw: Raw) -> list[Event]:
         call_id = raw.string("tool_call_id")
         return [events.tool_result(call_id, content, tool_name=raw.string("name"))]
     if role != "assistant":
-        raise ValueError(f"role: {role!r} is unknown")
+        raise ValueError(f'role: "{role}" is unknown')
     if raw.get("function_call").present:
         raise ValueError("function_call: is not read; give the call in tool_calls")
     blocks = _said(raw)

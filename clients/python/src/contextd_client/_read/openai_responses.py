@@ -28,17 +28,22 @@ def response(raw: Raw) -> list[Event]:
     return [events.assistant(*blocks, model=raw.string("model"), event_id=raw.string("id"))]
 
 
-def items(raws: Iterable[Raw]) -> list[Event]:
-    """The events of input items. Consecutive items of the model are one message."""
+def item(raw: Raw) -> list[Event]:
+    """The event of an input item."""
+    if not from_model(raw):
+        return [_input(raw)]
+    if raw.string("type") in ("", "message"):
+        raw.require_content("content")
+    return [events.assistant(*output(raw))]
+
+
+def joined(made: Iterable[Event]) -> list[Event]:
+    """The events of items. Consecutive items of the model are one message."""
     out: list[Event] = []
-    for raw in raws:
-        if from_model(raw):
-            blocks = output(raw)
-            if out and out[-1].message.role == events.ASSISTANT:
-                out[-1].message.blocks.extend(blocks)
-            elif blocks:
-                out.append(events.assistant(*blocks))
-        elif (event := _input(raw)).message.blocks:
+    for event in made:
+        if out and out[-1].message.role == event.message.role == events.ASSISTANT:
+            out[-1].message.blocks.extend(event.message.blocks)
+        else:
             out.append(event)
     return out
 
@@ -62,7 +67,7 @@ def _input(raw: Raw) -> Event:
     if role in ("system", "developer"):
         return events.system(*blocks)
     if role != "user":
-        raise ValueError(f"role: {role!r} is unknown")
+        raise ValueError(f'role: "{role}" is unknown')
     return events.user(*blocks)
 
 
