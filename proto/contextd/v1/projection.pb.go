@@ -38,9 +38,10 @@ type Projection struct {
 	PrefixHash string `protobuf:"bytes,4,opt,name=prefix_hash,json=prefixHash,proto3" json:"prefix_hash,omitempty"`
 	// The last event that it covers.
 	AsOfSeq uint64 `protobuf:"varint,5,opt,name=as_of_seq,json=asOfSeq,proto3" json:"as_of_seq,omitempty"`
-	// Messages and reminders of which at least a part is shown, in order.
+	// Messages and reminders of which at least a part is shown, in order; under the policy harness_view also
+	// the compaction whose summary is shown.
 	KeptSeqs []uint64 `protobuf:"varint,6,rep,packed,name=kept_seqs,json=keptSeqs,proto3" json:"kept_seqs,omitempty"`
-	// Messages and reminders of which nothing is shown, in order. Other events are in neither list.
+	// The same of which nothing is shown, in order. Other events are in neither list.
 	DroppedSeqs []uint64 `protobuf:"varint,7,rep,packed,name=dropped_seqs,json=droppedSeqs,proto3" json:"dropped_seqs,omitempty"`
 	// Kept events of which a body was replaced or cut, in order.
 	RedactedSeqs []uint64 `protobuf:"varint,8,rep,packed,name=redacted_seqs,json=redactedSeqs,proto3" json:"redacted_seqs,omitempty"`
