@@ -13,6 +13,7 @@ import contextd_client.aio
 from contextd_client import FormatName, Injection, IntegrityError, _assembly, events
 from contextd_client.errors import StreamError
 from contextd_client.v1.assembly_pb2 import (
+    AssembleContextRequest,
     AssembleContextResponse,
     ContextHeader,
     ContextTrailer,
@@ -135,7 +136,8 @@ class Tampered:
 
     def __init__(self, header: ContextHeader, lines: list[bytes]) -> None:
         messages = [RenderedMessage(index=i, json=line) for i, line in enumerate(lines)]
-        self._parts = [
+        self.held = 0
+        self.parts = [
             AssembleContextResponse(header=header),
             AssembleContextResponse(chunk=MessageChunk(messages=messages)),
             AssembleContextResponse(
@@ -145,18 +147,43 @@ class Tampered:
             ),
         ]
 
-    def AssembleContext(self, request: object, timeout: object) -> list[AssembleContextResponse]:
-        return self._parts
+    def AssembleContext(
+        self, request: AssembleContextRequest, timeout: object
+    ) -> list[AssembleContextResponse]:
+        self.held = request.have.message_count
+        return self.parts
+
+
+LINES = [b"{}", b'{"a":1}']
+
+
+def tampered(lines: list[bytes]) -> Tampered:
+    true_hash = contextd_client.hash_lines(LINES)
+    header = ContextHeader(
+        context_hash=true_hash, prefix_hash=true_hash, message_count=2, prefix_messages=2
+    )
+    return Tampered(header, lines)
 
 
 @pytest.mark.parametrize("lines", [[b"{}", b'{"a":2}'], [b"{}"], [b'{"a":1}', b"{}"]])
 def test_refuses_other_bytes(client: contextd_client.Client, lines: list[bytes]) -> None:
-    true_hash = contextd_client.hash_lines([b"{}", b'{"a":1}'])
-    header = ContextHeader(
-        context_hash=true_hash, prefix_hash=true_hash, message_count=2, prefix_messages=2
-    )
-    client.stub = Tampered(header, [b"{}", b'{"a":1}'])  # type: ignore[assignment]
+    client.stub = tampered(LINES)  # type: ignore[assignment]
     assert client.assemble("s", "contextd").sent == 2
-    client.stub = Tampered(header, lines)  # type: ignore[assignment]
+    client.stub = tampered(lines)  # type: ignore[assignment]
     with pytest.raises(IntegrityError):
         contextd_client.Client.assemble(client, "t", "contextd")
+
+
+def test_drops_what_a_wrong_answer_continues(client: contextd_client.Client) -> None:
+    """An answer of the wrong parts may be wrong because of what the client said that it holds."""
+    service = tampered(LINES)
+    client.stub = service  # type: ignore[assignment]
+    whole = service.parts
+    client.assemble("s", "contextd")
+    service.parts = whole[:1]
+    with pytest.raises(StreamError):
+        client.assemble("s", "contextd")
+    assert service.held == 2
+    service.parts = whole
+    assert client.assemble("s", "contextd").sent == 2
+    assert service.held == 0

@@ -13,14 +13,17 @@ export interface Received {
   sent: number;
 }
 
+const nothing = { messageCount: 0, prefixHash: "" };
+
 /**
  * Keeps the newest context between requests, so that the daemon sends only new messages. A new
- * context replaces it only if the answer is complete and its hash is right.
+ * context replaces it if its hash is right. If it is wrong, or parts of the answer are missing,
+ * nothing is kept, so that the next request asks for all messages. A stream that breaks changes nothing.
  */
 export class Delta {
   #lines: readonly Uint8Array[] = [];
   #system = false;
-  #have = { messageCount: 0, prefixHash: "" };
+  #have = nothing;
 
   /** The `have` of the next request. */
   have(): { messageCount: number; prefixHash: string } {
@@ -43,8 +46,10 @@ export class Delta {
         }
       }
     }
+    const held = this.#lines;
+    [this.#lines, this.#system, this.#have] = [[], false, nothing];
     if (!header || !trailer) throw new Error("the context was cut off");
-    const lines = [...this.#lines.slice(0, header.skippedMessages), ...fresh];
+    const lines = [...held.slice(0, header.skippedMessages), ...fresh];
     const hash = hashOf(lines);
     for (const { messageCount, contextHash } of [header, trailer]) {
       if (lines.length !== messageCount || hash !== contextHash) throw new HashMismatchError(contextHash, hash);

@@ -54,15 +54,28 @@ for (const [what, spoil] of [
   ["a byte that changed on the way", { flip: true }],
   ["a stream that ends before its trailer", { cut: true }],
 ] as const) {
-  test(`${what} is an error, and what was held stays`, async () => {
+  test(`${what} is an error, and the next answer has all messages`, async () => {
     const delta = new Delta();
     await delta.receive(answer({ lines: ['"a"'] }));
-    const before = delta.have();
     await assert.rejects(delta.receive(answer({ lines: ['"a"', '"aa"'], skipped: 1, ...spoil })), (err) =>
       "flip" in spoil ? err instanceof HashMismatchError : /cut off/.test(String(err)),
     );
-    assert.deepEqual(delta.have(), before);
-    const got = await delta.receive(answer({ lines: ['"a"', '"aa"'], skipped: 1 }));
-    assert.equal(got.lines.length, 2);
+    assert.deepEqual(delta.have(), { messageCount: 0, prefixHash: "" });
+    const got = await delta.receive(answer({ lines: ['"a"', '"aa"'] }));
+    assert.equal(got.sent, 2);
   });
 }
+
+test("a stream that breaks is an error, and what was held stays", async () => {
+  const delta = new Delta();
+  await delta.receive(answer({ lines: ['"a"'] }));
+  const before = delta.have();
+  const broken = async function* () {
+    yield* answer({ lines: ['"a"', '"aa"'], skipped: 1, cut: true });
+    throw new RangeError("broken");
+  };
+  await assert.rejects(delta.receive(broken()), RangeError);
+  assert.deepEqual(delta.have(), before);
+  const got = await delta.receive(answer({ lines: ['"a"', '"aa"'], skipped: 1 }));
+  assert.equal(got.lines.length, 2);
+});

@@ -119,11 +119,12 @@ class Assembly:
     def finish(self, parts: Sequence[AssembleContextResponse]) -> Context:
         """The context of an answer, which replaces the held one.
 
-        Raises IntegrityError if its hash is wrong; then the next assembly requests all messages.
+        Raises IntegrityError if its hash is wrong, and StreamError if its parts are; then the
+        next assembly requests all messages.
         """
         try:
             context = read(parts, self.request.session_id, self.format, self.held)
-        except IntegrityError:
+        except (IntegrityError, StreamError):
             self.store.forget(self.request.session_id, self.format)
             raise
         if not self.request.HasField("as_of_seq"):

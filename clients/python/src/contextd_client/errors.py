@@ -44,7 +44,10 @@ class IntegrityError(ContextdError):
 
 
 class StreamError(ContextdError):
-    """A stream ended before everything was sent, or its parts do not fit together."""
+    """A stream ended before everything was sent, or its parts do not fit together.
+
+    The client drops its held context, so the next assembly requests all of it.
+    """
 
 
 class HistoryDivergedError(ContextdError):
