@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -69,6 +70,40 @@ func TestReadStreams(t *testing.T) {
 		if _, err := harness.Read(half, want.Harness); !errors.Is(err, broken) {
 			t.Errorf("%s from a reader that fails gives %v", input, err)
 		}
+	}
+}
+
+// TestDamagedLine: a line with an escape that JSON does not have is lost with a warning that names it, and the lines
+// after it are read.
+func TestDamagedLine(t *testing.T) {
+	inputs, err := filepath.Glob("*/testdata/*.in.jsonl")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("no inputs: %v", err)
+	}
+	for _, input := range inputs {
+		data, err := os.ReadFile(input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bytes.SplitAfter(data, []byte("\n"))
+		at := slices.IndexFunc(lines[1:], func(line []byte) bool { return bytes.Contains(line, []byte(`":"`)) }) + 1
+		if at == 0 || at+1 == len(lines) {
+			continue
+		}
+		lines[at] = bytes.Replace(lines[at], []byte(`":"`), []byte(`":"\x`), 1)
+		tr, err := harness.Read(bytes.NewReader(bytes.Join(lines, nil)), filepath.Dir(filepath.Dir(input)))
+		if err != nil {
+			t.Fatal(input, err)
+		}
+		if !slices.ContainsFunc(tr.Warnings, func(w harness.Warning) bool {
+			return w.Line == at+1 && strings.HasPrefix(w.Message, "not JSON, ")
+		}) {
+			t.Errorf("%s: no warning names line %d: %v", input, at+1, tr.Warnings)
+		}
+	}
+	_, err = harness.Read(strings.NewReader("[{\"traj\":[\n{\"role\":\"user\",\"content\":\"\\x\"}]}]"), "chat")
+	if err == nil || !strings.Contains(err.Error(), "there is no conversation in it; see line 2") {
+		t.Errorf("a file that is lost as a whole is answered %v", err)
 	}
 }
 

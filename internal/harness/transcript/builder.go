@@ -85,7 +85,12 @@ func (b *Builder) Finish(err error) (Transcript, error) {
 		conversation = conversation || s.speaks
 	}
 	if !conversation {
-		return Transcript{}, &FormatError{Harness: b.t.Harness, Reason: "there is no conversation in it"}
+		reason := "there is no conversation in it"
+		// Servers log the error, so it does not quote the warning, which may hold content.
+		if len(b.t.Warnings) > 0 && b.t.Warnings[0].Line > 0 {
+			reason += fmt.Sprintf("; see line %d", b.t.Warnings[0].Line)
+		}
+		return Transcript{}, &FormatError{Harness: b.t.Harness, Reason: reason}
 	}
 	b.t.Sessions[0].Suffix = ""
 	if b.unwarned > 0 {

@@ -44,21 +44,52 @@ func (d *Document) Open() (byte, error) {
 }
 
 // Each calls value with the kind of each value, of which it has read as much as Open does, until value
-// returns false. Damage of the input is a warning.
+// returns false. Damage of the input is a warning. If values are lines, only the rest of the damaged line is lost.
 func (d *Document) Each(value func(kind byte) (bool, error)) error {
-	for {
+	lines := false // the value before began and ended in one line
+	for noise := 1; ; {
 		kind, err := d.Open()
 		if err == io.EOF { //nolint:errorlint // Open gives it as it is after the last value
 			return nil
 		}
-		more := true
+		begins, more := d.Line(), true
 		if err == nil {
 			more, err = value(kind)
 		}
-		if err != nil || !more {
+		switch {
+		case err == nil && !more:
+			return nil
+		case err == nil:
+			lines = d.Line() == begins
+		case !lines || !d.skipLine(begins, err):
 			return d.Settle(err)
+		case noise > maxNoise:
+			return &LimitError{What: "lines that are not JSON", Limit: maxNoise, Actual: uint64(noise)}
+		default:
+			noise++
 		}
 	}
+}
+
+// skipLine goes on at the line after a damaged value that is a line, if an object begins there. A value without its end
+// is damaged where the next one begins.
+func (d *Document) skipLine(line int, err error) bool {
+	if !malformed(err) {
+		return false
+	}
+	l, at := &d.lines, 0
+	if l.line == line {
+		at = l.next()
+	}
+	if l.line > line+1 || !bytes.HasPrefix(l.ahead[at:], []byte("{")) {
+		return false
+	}
+	l.at(l.off + int64(at))
+	l.in, l.ahead, l.off = io.MultiReader(bytes.NewReader(l.ahead), l.in), nil, 0
+	d.dec.Reset(l, lenient)
+	d.damaged = 0
+	d.warn(line, "not JSON, the rest of the line was not read: %v", err)
+	return true
 }
 
 // More reports whether the open object or list has another member. It is also false if the input is truncated or
@@ -166,6 +197,19 @@ func (l *lineIndex) at(off int64) int {
 	l.line = max(l.line, 1) + bytes.Count(l.ahead[:n], []byte("\n"))
 	l.ahead, l.off = l.ahead[n:], l.off+n
 	return l.line
+}
+
+// next returns where in ahead the next line begins, or its length if there is none.
+func (l *lineIndex) next() int {
+	var more [4096]byte
+	for err := error(nil); ; _, err = l.Read(more[:]) {
+		if at := bytes.IndexByte(l.ahead, '\n') + 1; at > 0 && at < len(l.ahead) {
+			return at
+		}
+		if err != nil {
+			return len(l.ahead)
+		}
+	}
 }
 
 // ReadObject reads a file that is one JSON object. It calls element with each element of the member called

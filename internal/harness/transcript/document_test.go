@@ -69,3 +69,53 @@ func TestReadObjectFails(t *testing.T) {
 		t.Errorf("got %v, want the reader's error", err)
 	}
 }
+
+// TestEach reads objects one after another. Damage of one that is a line of its own does not lose the next ones.
+func TestEach(t *testing.T) {
+	for _, tt := range []struct {
+		name, in string
+		want     []string // a warning's beginning
+	}{
+		{"lines", "{\"a\":1}\n\n{\"b\":\n2} {\"c\":3}", []string{"1 a=1", "4 b=2", "4 c=3"}},
+		{"an escape that JSON does not have", "{\"a\":1}\n{\"b\":2,\"c\":\"\\x\"}\n{\"d\":4}\n", []string{"1 a=1", "2 b=2", "2 warning: not JSON, the rest of the line was not read", "3 d=4"}},
+		{"half an escape, twice", "{\"a\":1}\n{\"b\":\"\\u12\"}\r\n{\"b\":\"\\u12\"}\n{\"d\":4}", []string{"1 a=1", "2 warning: not JSON, the rest", "3 warning: not JSON, the rest", "4 d=4"}},
+		{"a line that was cut in a string", "{\"a\":1}\n{\"b\":\"c\n{\"d\":4}\n", []string{"1 a=1", "2 warning: not JSON, the rest", "3 d=4"}},
+		{"a line that was cut between values", "{\"a\":1}\n{\"b\":2,\n{\"d\":4}\n", []string{"1 a=1", "2 b=2", "2 warning: not JSON, the rest", "3 d=4"}},
+		{"a line that is no JSON", "{\"a\":1}\noops\n{\"d\":4}\n", []string{"1 a=1", "2 warning: not JSON, the rest", "3 d=4"}},
+		{"a file of one value", "{\"a\":\"\\x\",\n\"b\":2}\n{\"d\":4}\n", []string{"1 warning: the rest is cut off"}},
+		{"no line that begins a value", "{\"a\":1}\n{\"b\":\"\\x\",\n\"c\":3}\n", []string{"1 a=1", "2 warning: the rest is cut off"}},
+		{"the last line", "{\"a\":1}\n{\"b\":\"\\x\"}", []string{"1 a=1", "2 warning: the rest is cut off"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, in := range []io.Reader{strings.NewReader(tt.in), iotest.OneByteReader(strings.NewReader(tt.in))} {
+				var got []string
+				doc := transcript.NewDocument(in, func(line int, format string, args ...any) {
+					got = append(got, fmt.Sprintf("%d warning: "+format, append([]any{line}, args...)...))
+				})
+				err := doc.Each(func(byte) (bool, error) {
+					for doc.More() {
+						name, err := doc.Key()
+						if err != nil {
+							return false, err
+						}
+						value, line, err := doc.Value()
+						if err != nil {
+							return false, err
+						}
+						got = append(got, fmt.Sprintf("%d %s=%s", line, name, value))
+					}
+					return true, doc.Close()
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range min(len(got), len(tt.want)) {
+					got[i] = got[i][:min(len(got[i]), len(tt.want[i]))]
+				}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
