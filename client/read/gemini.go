@@ -33,10 +33,7 @@ func geminiContent(v value) ([]*contextdv1.Event, error) {
 	if prompt != nil {
 		v = prompt
 	}
-	if content, ok := v.members()["parts"]; !ok && len(v.members()) != 1 || ok && string(content) != "null" && content[0] != '[' {
-		return nil, errors.New("parts: must be a list")
-	}
-	if err := ofObjects(v.get("parts"), "parts"); err != nil {
+	if err := withParts(v); err != nil {
 		return nil, err
 	}
 	blocks, err := geminiParts(v, func(name string) (string, error) {
@@ -54,6 +51,22 @@ func geminiContent(v value) ([]*contextdv1.Event, error) {
 	default:
 		return nil, fmt.Errorf("role: %q is unknown", role)
 	}
+}
+
+// withParts returns an error if a content's parts would be lost. Without them it has a role alone, or nothing.
+func withParts(v value) error {
+	members := v.members()
+	rest := len(members)
+	for _, name := range []string{"role", "parts"} {
+		if _, ok := members[name]; ok {
+			rest--
+		}
+	}
+	parts := v.get("parts")
+	if !parts.isList() && (parts != nil || rest > 0 || !v.isObject()) {
+		return errors.New("parts: must be a list")
+	}
+	return ofObjects(parts, "parts")
 }
 
 func geminiParts(content value, newID func(name string) (string, error)) ([]*contextdv1.Block, error) {

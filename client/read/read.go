@@ -37,8 +37,9 @@ func Response(body []byte) (*contextdv1.Event, error) {
 }
 
 func response(v value) (*contextdv1.Event, error) {
+	kind := v.get("object").text()
 	switch outer := v.members(); {
-	case outer["output"] != nil && (outer["object"] == nil || v.get("object").text() == "response"):
+	case outer["output"] != nil && (kind == "" || kind == "response"):
 		return openaiResponse(v)
 	case outer["choices"] != nil:
 		return chatResponse(v)

@@ -130,7 +130,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s is answered %v, %v, want %q", test.Messages, got, err, want)
 		}
 	}
-	for _, body := range []string{"", "no", `{}`, `[]`, `{"choices":[]}`, `{"candidates":[]}`, `{"type":"message","role":"assistant"}`} {
+	for _, body := range []string{"", "no", `{}`, `[]`, `{"choices":[]}`, `{"candidates":[]}`, `{"type":"message","role":"assistant"}`, `{"object":"response"}`} {
 		if e, err := read.Response([]byte(body)); err == nil {
 			t.Errorf("%q is read as %v", body, e)
 		}
@@ -143,7 +143,7 @@ func TestEmpty(t *testing.T) {
 		"anthropic":        `{"role":"user","content":""} {"role":"user","content":[]}`,
 		"openai_chat":      `{"role":"assistant","content":null} {"role":"assistant"}`,
 		"openai_responses": `{"type":"reasoning","summary":[]} {"role":"user","content":""}`,
-		"gemini":           `{"role":"model"} {"role":"model","parts":null} {"parts":[]}`,
+		"gemini":           `{"role":"model"} {"role":"model","parts":null} {"parts":[]} {} {"systemInstruction":{}}`,
 	} {
 		if got, err := read.Messages(formats[format], []byte("\xef\xbb\xbf"+data+"\r\n")); err != nil || len(got) > 0 {
 			t.Errorf("%s: %s is read as %v, %v", format, data, got, err)

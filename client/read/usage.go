@@ -16,7 +16,7 @@ func Usage(body []byte) (*contextdv1.RecordModelCallRequest, error) {
 	switch {
 	case outer == nil:
 		return nil, errors.New("the response is no JSON object")
-	case outer["candidates"] != nil, outer["usageMetadata"] != nil:
+	case outer["candidates"] != nil, outer["usageMetadata"] != nil, outer["promptFeedback"] != nil:
 		used = v.get("usageMetadata")
 		return &contextdv1.RecordModelCallRequest{
 			InputTokens: count(used, "promptTokenCount"), CacheReadTokens: count(used, "cachedContentTokenCount"),

@@ -19,6 +19,7 @@ from contextd_client import events
         ("hi", "response: is no JSON: "),
         ("{}", "response: is none of Anthropic's, OpenAI's or Gemini's"),
         ("[]", "response: is none of Anthropic's, OpenAI's or Gemini's"),
+        ({"object": "response"}, "response: is none of Anthropic's, OpenAI's or Gemini's"),
         ({"choices": []}, "choices: the response has none"),
         ({"candidates": []}, "candidates: the response has none"),
     ],
@@ -50,6 +51,13 @@ def test_usage_of_tools_of_servers() -> None:
     assert counted.input_tokens == 110
     assert counted.cache_read_tokens == 100
     assert counted.output_tokens == 9
+
+
+@pytest.mark.parametrize("count", [True, -1, 1.5, "7", 2**64, None])
+def test_usage_that_is_no_count(count: Any) -> None:
+    body = {"choices": [], "usage": {"prompt_tokens": count, "completion_tokens": 2}}
+    counted = contextd_client.usage_of(body)
+    assert (counted.input_tokens, counted.output_tokens) == (0, 2)
 
 
 # Calls of OpenAI's tools that the runtime runs, with the tool, its input and the result.

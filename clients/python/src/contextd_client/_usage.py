@@ -27,7 +27,7 @@ def usage_of(response: Any) -> Usage:
     raw = to_raw(response, "response")
     members = raw.members()
     used = raw.get("usage")
-    if "candidates" in members or "usageMetadata" in members:
+    if any(name in members for name in ("candidates", "usageMetadata", "promptFeedback")):
         return _gemini(raw)
     if "choices" in members:
         first = (raw.get("choices").elements() or [Raw("{}")])[0]
@@ -83,4 +83,4 @@ def _gemini(raw: Raw) -> Usage:
 
 def _count(raw: Raw, name: str) -> int:
     value = raw.get(name).value
-    return value if isinstance(value, int) and value > 0 else 0
+    return value if type(value) is int and 0 < value < 2**64 else 0

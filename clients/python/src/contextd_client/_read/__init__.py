@@ -30,7 +30,7 @@ def response_events(response: Any) -> list[Event]:
 
 def _response_events(raw: Raw) -> list[Event]:
     kind, outer = raw.string("object"), raw.members()
-    if kind == "response" or (not kind and "output" in outer):
+    if kind in ("", "response") and "output" in outer:
         return openai_responses.response(raw)
     if "choices" in outer:
         return openai_chat.response(raw)

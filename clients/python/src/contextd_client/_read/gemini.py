@@ -122,8 +122,10 @@ def _result(raw: Raw) -> Block:
         value = only if only.present else given
     failed = value is not given and "error" in members
     parts = raw.get("parts").elements()
-    said = value.text() if value.json.startswith('"') else value.json
-    if not members and (parts or not given.present):
+    said = value.json
+    if said.startswith('"'):
+        said = value.text()
+    elif not members and (parts or not given.present):
         said = ""
     blocks = [events.text(said)] if said else []
     blocks += [_file(part) for part in parts]
