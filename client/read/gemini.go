@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
@@ -82,34 +83,22 @@ func geminiParts(content value, newID func(name string) (string, error)) ([]*con
 }
 
 func geminiPart(v value, newID func(name string) (string, error)) ([]*contextdv1.Block, error) {
-	members := v.members()
+	kind, others := kindOf(v)
 	signature := v.get("thoughtSignature")
-	if v.get("thought").isTrue() {
-		return []*contextdv1.Block{thinking(&contextdv1.Thinking{Text: v.get("text").text(), Signature: signature.text()})}, nil
-	}
-	var kinds []string
-	for name, m := range members {
-		if name != "thought" && name != "thoughtSignature" && string(m) != "null" {
-			kinds = append(kinds, name)
+	if v.get("thought").isTrue() && (kind == "" || kind == "text") && len(others) == 0 {
+		t := &contextdv1.Thinking{Text: v.get("text").text(), Signature: signature.text()}
+		if t.Text == "" && t.Signature == "" {
+			return nil, nil
 		}
-	}
-	if len(kinds) != 1 {
-		return []*contextdv1.Block{own(ofGemini, v)}, nil
+		return []*contextdv1.Block{thinking(t)}, nil
 	}
 	// The signature of another part comes before it, as a block of its own.
 	var out []*contextdv1.Block
 	if signature.text() != "" {
 		out = append(out, own(ofGemini, value(`{"thoughtSignature":`+string(signature)+`}`)))
 	}
-	switch part := v.get(kinds[0]); kinds[0] {
-	case "inlineData":
-		if m := geminiMedia(part); m != nil {
-			return append(out, m), nil
-		}
-		return []*contextdv1.Block{own(ofGemini, v)}, nil
-	case "text":
-		return append(out, plain(part)...), nil
-	case "functionCall":
+	switch part := v.get(kind); {
+	case kind == "functionCall":
 		name, id := part.get("name").text(), part.get("id").text()
 		if id == "" {
 			var err error
@@ -121,12 +110,38 @@ func geminiPart(v value, newID func(name string) (string, error)) ([]*contextdv1
 		if !arguments.isObject() {
 			arguments = nil
 		}
-		return append(out, call(id, name, arguments)), nil
-	case "functionResponse":
-		return append(out, geminiResult(part)), nil
-	default:
-		return []*contextdv1.Block{own(ofGemini, v)}, nil
+		return append(append(beside(ofGemini, v, others...), out...), call(id, name, arguments)), nil
+	case kind == "functionResponse":
+		r := geminiResult(part)
+		r.Content = append(r.Content, beside(ofGemini, v, others...)...)
+		return append(out, result(r)), nil
+	case kind == "text" && len(others) == 0:
+		return append(out, plain(part)...), nil
+	case kind == "inlineData" && len(others) == 0 && !v.get("thought").isTrue():
+		if m := geminiMedia(part); m != nil {
+			return append(out, m), nil
+		}
 	}
+	return []*contextdv1.Block{own(ofGemini, v)}, nil
+}
+
+// kindOf is the member of a part that says what it is, and the other members: beside a call or a result, metadata.
+func kindOf(v value) (kind string, others []string) {
+	for name, m := range v.members() {
+		if name != "thought" && name != "thoughtSignature" && string(m) != "null" {
+			others = append(others, name)
+		}
+	}
+	slices.Sort(others)
+	at := slices.IndexFunc(others, func(name string) bool { return name == "functionCall" || name == "functionResponse" })
+	if at < 0 && len(others) == 1 {
+		at = 0
+	}
+	if at < 0 {
+		return "", others
+	}
+	kind = others[at]
+	return kind, slices.Delete(others, at, at+1)
 }
 
 // geminiMedia is what the log has as media: no texts, which Gemini alone takes as files.
@@ -146,7 +161,7 @@ func geminiMedia(v value) *contextdv1.Block {
 
 // geminiResult is what a function gave back: the value of output, result or error, where that is
 // the only member, or else all of it; then its files.
-func geminiResult(v value) *contextdv1.Block {
+func geminiResult(v value) *contextdv1.ToolResult {
 	r := &contextdv1.ToolResult{CallId: v.get("id").text(), ToolName: v.get("name").text()}
 	given := v.get("response")
 	members, parts := given.members(), v.get("parts").elements()
@@ -171,5 +186,5 @@ func geminiResult(v value) *contextdv1.Block {
 		}
 		r.Content = append(r.Content, block)
 	}
-	return result(r)
+	return r
 }

@@ -18,8 +18,8 @@ func chatResponse(v value) (*contextdv1.Event, error) {
 	if len(choices) == 0 {
 		return nil, errors.New("choices: the response has none")
 	}
-	blocks := chatAssistant(choices[0].get("message"))
-	return assistant(v.get("model").text(), v.get("id").text(), blocks), nil
+	blocks, err := chatAssistant(choices[0].get("message"))
+	return assistant(v.get("model").text(), v.get("id").text(), blocks), err
 }
 
 func chatMessage(v value) ([]*contextdv1.Event, error) {
@@ -40,12 +40,8 @@ func chatMessage(v value) ([]*contextdv1.Event, error) {
 			CallId: v.get("tool_call_id").text(), ToolName: v.get("name").text(), Content: content,
 		})})}, nil
 	case "assistant":
-		if v.get("function_call") != nil {
-			return nil, errors.New("function_call: is not read; give the call in tool_calls")
-		}
-		blocks := chatAssistant(v)
-		var err error
-		if len(blocks) == 0 {
+		blocks, err := chatAssistant(v)
+		if err == nil && len(blocks) == 0 {
 			err = withContent(v, "content")
 		}
 		return []*contextdv1.Event{assistant("", "", blocks)}, err
@@ -54,7 +50,10 @@ func chatMessage(v value) ([]*contextdv1.Event, error) {
 	}
 }
 
-func chatAssistant(v value) []*contextdv1.Block {
+func chatAssistant(v value) ([]*contextdv1.Block, error) {
+	if v.get("function_call") != nil {
+		return nil, errors.New("function_call: is not read; give the call in tool_calls")
+	}
 	var out []*contextdv1.Block
 	// Servers with this API name reasoning, which the API does not have, in one of these ways.
 	if reasoning := cmp.Or(v.get("reasoning_content").text(), v.get("reasoning").text()); reasoning != "" {
@@ -67,13 +66,21 @@ func chatAssistant(v value) []*contextdv1.Block {
 	}
 	for _, c := range v.get("tool_calls").elements() {
 		if f := c.get("function"); f.isObject() {
-			out = append(out, call(c.get("id").text(), f.get("name").text(), []byte(f.get("arguments").text())))
+			out = append(out, call(c.get("id").text(), f.get("name").text(), writtenArguments(f.get("arguments"))))
 			continue
 		}
 		custom := c.get("custom")
 		out = append(out, call(c.get("id").text(), custom.get("name").text(), freeInput(custom.get("input"))))
 	}
-	return out
+	return out, nil
+}
+
+// writtenArguments are those of a call. The APIs have them as a text; some servers send them as they are.
+func writtenArguments(v value) []byte {
+	if len(v) > 0 && v[0] == '"' {
+		return []byte(v.text())
+	}
+	return v
 }
 
 // chatAudio is what was said in a sound; without a transcript, the sound or its id.
@@ -187,7 +194,7 @@ func modelItem(v value) []*contextdv1.Block {
 		}
 		return out
 	case "function_call":
-		return append(besideCall(v), call(v.get("call_id").text(), v.get("name").text(), []byte(v.get("arguments").text())))
+		return append(besideCall(v), call(v.get("call_id").text(), v.get("name").text(), writtenArguments(v.get("arguments"))))
 	case "custom_tool_call":
 		return append(besideCall(v), call(v.get("call_id").text(), v.get("name").text(), freeInput(v.get("input"))))
 	case "reasoning":

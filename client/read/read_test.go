@@ -130,7 +130,9 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s is answered %v, %v, want %q", test.Messages, got, err, want)
 		}
 	}
-	for _, body := range []string{"", "no", `{}`, `[]`, `{"choices":[]}`, `{"candidates":[]}`, `{"type":"message","role":"assistant"}`, `{"object":"response"}`} {
+	for _, body := range []string{"", "no", `{}`, `[]`, `{"choices":[]}`, `{"candidates":[]}`, `{"type":"message","role":"assistant"}`, `{"object":"response"}`,
+		`{"choices":[{"message":{"content":null,"function_call":{"name":"f","arguments":"{}"}}}]}`,
+	} {
 		if e, err := read.Response([]byte(body)); err == nil {
 			t.Errorf("%q is read as %v", body, e)
 		}

@@ -22,6 +22,7 @@ from contextd_client import events
         ({"object": "response"}, "response: is none of Anthropic's, OpenAI's or Gemini's"),
         ({"choices": []}, "choices: the response has none"),
         ({"candidates": []}, "candidates: the response has none"),
+        ({"choices": [{"message": {"function_call": {"name": "f"}}}]}, "function_call: is not"),
     ],
 )
 def test_no_response(body: Any, wrong: str) -> None:

@@ -52,7 +52,8 @@ export function providerBlock(provider: string, block: object | string): BlockIn
 export function beside(provider: string, item: object, ...names: string[]): BlockInit[] {
   const kept = names.flatMap((name) => {
     const value = (item as Record<string, unknown>)[name];
-    return value && (value as { type?: unknown }).type !== "direct" ? [[name, value]] : [];
+    const absent = value === undefined || value === null || value === false;
+    return absent || (value as { type?: unknown }).type === "direct" ? [] : [[name, value]];
   });
   return kept.length > 0 ? [providerBlock(provider, Object.fromEntries(kept) as object)] : [];
 }
@@ -109,6 +110,12 @@ export function reminder(
 export function answered(id: string, model: string, said: BlockInit[]): EventInit[] {
   if (said.length > 0) return [assistant(said, { eventId: id, model })];
   return [{ eventId: id, kind: { case: "custom", value: { type: "empty_response", json: jsonBytes({ id, model }) } } }];
+}
+
+/** The blocks of a content: a text or a list of parts. Empty texts are omitted. */
+export function contentOf<Part>(content: string | readonly Part[] | null | undefined, block: (part: Part) => BlockInit[]): BlockInit[] {
+  if (typeof content === "string") return content === "" ? [] : [text(content)];
+  return (content ?? []).flatMap(block);
 }
 
 /** Throws if the value is not a response of an API, which has this member: callers may have no types. */

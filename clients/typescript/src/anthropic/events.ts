@@ -1,5 +1,5 @@
 import type { ContentBlock, Message } from "@anthropic-ai/sdk/resources/messages";
-import { answered, type BlockInit, beside, checkResponse, type EventInit, providerBlock, text, toolCall } from "../events.js";
+import { answered, type BlockInit, beside, checkResponse, contentOf, type EventInit, providerBlock, text, toolCall } from "../events.js";
 import type { ModelCall } from "../session.js";
 
 const api = "Anthropic's Messages";
@@ -11,16 +11,16 @@ const api = "Anthropic's Messages";
  */
 export function events(response: Message): EventInit[] {
   checkResponse(api, response, "content");
-  return answered(response.id, response.model, response.content.flatMap(block));
+  return answered(response.id, response.model, contentOf(response.content, block));
 }
 
 function block(b: ContentBlock): BlockInit[] {
   switch (b.type) {
     case "text":
       if (b.citations?.length) return [providerBlock("anthropic", b)];
-      return b.text === "" ? [] : [text(b.text)];
+      return b.text ? [text(b.text)] : [];
     case "thinking":
-      return [{ kind: { case: "thinking", value: { text: b.thinking, signature: b.signature } } }];
+      return [{ kind: { case: "thinking", value: { text: b.thinking ?? "", signature: b.signature ?? "" } } }];
     case "redacted_thinking":
       return [{ kind: { case: "thinking", value: { redactedData: new TextEncoder().encode(b.data) } } }];
     case "tool_use":
@@ -33,7 +33,7 @@ function block(b: ContentBlock): BlockInit[] {
 /** The provider's token counts, for Session.recordModelCall. */
 export function usage(response: Message): ModelCall {
   checkResponse(api, response, "usage", "content");
-  const { model, stop_reason } = response;
+  const { stop_reason } = response;
   const usage: Partial<typeof response.usage> = response.usage ?? {};
   // Where Anthropic's servers ran tools, it adds up the prompts of the model's calls, of which the first was sent.
   const { iterations } = usage as { iterations?: (Partial<typeof usage> & { type: string })[] | null };
@@ -41,7 +41,7 @@ export function usage(response: Message): ModelCall {
   const read = prompt.cache_read_input_tokens ?? 0;
   const written = prompt.cache_creation_input_tokens ?? 0;
   return {
-    model,
+    model: response.model ?? "",
     inputTokens: (prompt.input_tokens ?? 0) + read + written,
     cacheReadTokens: read,
     cacheWriteTokens: written,

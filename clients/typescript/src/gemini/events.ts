@@ -1,5 +1,5 @@
 import type { Blob, GenerateContentResponse, Part } from "@google/genai";
-import { answered, type BlockInit, checkResponse, type EventInit, media, providerBlock, text, toolCall } from "../events.js";
+import { answered, type BlockInit, beside, checkResponse, type EventInit, media, providerBlock, text, toolCall } from "../events.js";
 import type { ModelCall } from "../session.js";
 
 /** Throws if it is not a response. A response that was blocked has no candidates. */
@@ -28,15 +28,20 @@ export function callIds(response: GenerateContentResponse): string[] {
 }
 
 function part(p: Part, nextId: () => string): BlockInit[] {
-  if (p.thought) {
-    if (!p.text && !p.thoughtSignature) return [];
-    return [{ kind: { case: "thinking", value: { text: p.text ?? "", signature: p.thoughtSignature ?? "" } } }];
+  const { thought, thoughtSignature, ...rest } = p;
+  const names = Object.keys(rest).filter((name) => rest[name as keyof typeof rest] != null);
+  if (thought && names.every((name) => name === "text")) {
+    if (!p.text && !thoughtSignature) return [];
+    return [{ kind: { case: "thinking", value: { text: p.text ?? "", signature: thoughtSignature ?? "" } } }];
   }
   // A signature goes before the part that it belongs to.
-  const before = p.thoughtSignature ? [providerBlock("google", { thoughtSignature: p.thoughtSignature })] : [];
-  if (p.functionCall) return [...before, toolCall(nextId(), p.functionCall.name ?? "", p.functionCall.args ?? "")];
-  if (p.text !== undefined) return p.text === "" ? before : [...before, text(p.text)];
-  const file = p.inlineData && fileOf(p.inlineData);
+  const before = thoughtSignature ? [providerBlock("google", { thoughtSignature })] : [];
+  if (p.functionCall) {
+    const others = names.filter((name) => name !== "functionCall").sort(); // metadata
+    return [...beside("google", p, ...others), ...before, toolCall(nextId(), p.functionCall.name ?? "", p.functionCall.args ?? "")];
+  }
+  if (names.length === 1 && typeof p.text === "string") return p.text === "" ? before : [...before, text(p.text)];
+  const file = names.length === 1 && !thought && p.inlineData ? fileOf(p.inlineData) : undefined;
   return file ? [...before, file] : [providerBlock("google", p)];
 }
 

@@ -1,11 +1,11 @@
 import type {
   Response,
   ResponseOutputItem,
-  ResponseOutputMessage,
   ResponseReasoningItem,
 } from "openai/resources/responses/responses";
-import { answered, type BlockInit, beside, checkResponse, type EventInit, providerBlock, text, toolCall } from "../events.js";
+import { answered, type BlockInit, beside, checkResponse, type EventInit, providerBlock, toolCall } from "../events.js";
 import type { ModelCall } from "../session.js";
+import { freeInput, said } from "./content.js";
 
 const api = "OpenAI's Responses";
 
@@ -20,39 +20,41 @@ export function responsesEvents(response: Response): EventInit[] {
 
 function item(i: ResponseOutputItem): BlockInit[] {
   switch (i.type) {
-    case "message":
-      return said(i);
+    case "message": {
+      const phase = beside("openai", i, "phase");
+      return said(i.content).flatMap((block) => [...phase, block]);
+    }
     case "reasoning":
       return reasoning(i);
     case "function_call":
       return [...besideCall(i), toolCall(i.call_id, i.name, i.arguments ?? "")];
     case "custom_tool_call":
-      return [...besideCall(i), toolCall(i.call_id, i.name, { input: i.input })];
+      return [...besideCall(i), toolCall(i.call_id, i.name, freeInput(i.input))];
     case "local_shell_call":
-      return [toolCall(i.call_id ?? i.id, "local_shell", i.action)];
+      return [runHere(i, "local_shell", "action")];
     case "apply_patch_call":
-      return [toolCall(i.call_id, "apply_patch", i.operation)];
+      return [runHere(i, "apply_patch", "operation")];
     case "computer_call":
-      return [toolCall(i.call_id, "computer", i.action ?? { actions: i.actions })];
+      return [runHere(i, "computer", "action", "actions")];
     case "shell_call": // in a container it is OpenAI's to run
-      if (i.environment?.type.startsWith("container")) return [providerBlock("openai", i)];
-      return [toolCall(i.call_id, "shell", i.action)];
+      if (i.environment?.type?.startsWith("container")) return [providerBlock("openai", i)];
+      return [runHere(i, "shell", "action")];
     default:
       return [providerBlock("openai", i)];
   }
 }
 
-function besideCall(call: object): BlockInit[] {
-  return beside("openai", call, "namespace", "caller", "async");
+/** A call of a tool of OpenAI's that the runtime runs. Its input is in one of the members; old items have no call_id. */
+function runHere(call: { call_id?: string | null; id?: string }, name: string, ...members: string[]): BlockInit {
+  const given = call as Record<string, unknown>;
+  const member = members.find((one) => given[one] !== undefined && given[one] !== null);
+  const input = member === undefined ? "" : given[member];
+  const isInput = member === undefined || (typeof input === "object" && !Array.isArray(input));
+  return toolCall(call.call_id || (call.id ?? ""), name, isInput ? (input as object | string) : { [member]: input });
 }
 
-function said(m: ResponseOutputMessage): BlockInit[] {
-  const phase = beside("openai", m, "phase");
-  return m.content.flatMap((part) => {
-    const { parsed: _, ...own } = part as typeof part & { parsed?: unknown }; // the SDK's, not the API's
-    if (own.type === "refusal" || own.annotations?.length) return [...phase, providerBlock("openai", own)];
-    return own.text === "" ? [] : [...phase, text(own.text)];
-  });
+function besideCall(call: object): BlockInit[] {
+  return beside("openai", call, "namespace", "caller", "async");
 }
 
 const sealed = ["type", "id", "summary", "content", "encrypted_content", "status"] as const;
@@ -77,7 +79,7 @@ function reasoning(r: ResponseReasoningItem): BlockInit[] {
 export function responsesUsage(response: Response): ModelCall {
   checkResponse(api, response, "output");
   return {
-    model: response.model,
+    model: response.model ?? "",
     inputTokens: response.usage?.input_tokens ?? 0,
     cacheReadTokens: response.usage?.input_tokens_details?.cached_tokens ?? 0,
     cacheWriteTokens: response.usage?.input_tokens_details?.cache_write_tokens ?? 0,

@@ -8,10 +8,12 @@ from collections.abc import Callable
 from contextd_client import _rawjson as rawjson
 from contextd_client import events
 from contextd_client._rawjson import Raw
+from contextd_client._read.beside import beside
 from contextd_client.v1.event_pb2 import Block, Event, Role, Thinking
 
 PROVIDER = "google"
 _MEDIA = ("image/", "audio/", "video/")
+_SAID_BESIDE = ("thought", "thoughtSignature")
 _BARE = '{"thoughtSignature":%s}'
 
 
@@ -72,25 +74,40 @@ def _parts(raw: Raw, new_id: Callable[[str], str] = _no_id) -> list[Block]:
 
 
 def _part(raw: Raw, new_id: Callable[[str], str]) -> list[Block]:
-    members = {name: value for name, value in raw.members().items() if value.json != "null"}
-    signature = members.pop("thoughtSignature", None)
-    if members.pop("thought", None) == Raw("true"):
-        sealed = signature.text() if signature is not None else ""
-        return [Block(thinking=Thinking(text=raw.string("text"), signature=sealed))]
+    kind, others = _kind(raw)
+    signature = raw.get("thoughtSignature")
+    is_thought = raw.get("thought") == Raw("true")
+    if is_thought and kind in ("", "text") and not others:
+        made = Thinking(text=raw.string("text"), signature=signature.text())
+        return [Block(thinking=made)] if made.text or made.signature else []
     # The signature of a part that is not reasoning is a separate block before it.
     before: list[Block] = []
-    if signature is not None and signature.text():
+    if signature.text():
         before = [events.provider_block(PROVIDER, (_BARE % signature.json).encode())]
-    if set(members) == {"text"}:
-        said = members["text"].text()
-        return [*before, events.text(said)] if said else before
-    if set(members) == {"functionCall"}:
-        return [*before, _call(members["functionCall"], new_id)]
-    if set(members) == {"functionResponse"}:
-        return [*before, _result(members["functionResponse"])]
-    if set(members) == {"inlineData"} and (media := _media(members["inlineData"])):
+    part = raw.get(kind)
+    if kind == "functionCall":
+        return [*beside(PROVIDER, raw, *others), *before, _call(part, new_id)]
+    if kind == "functionResponse":
+        result = _result(part)
+        result.tool_result.content.extend(beside(PROVIDER, raw, *others))
+        return [*before, result]
+    if kind == "text" and not others:
+        return [*before, events.text(part.text())] if part.text() else before
+    if kind == "inlineData" and not others and not is_thought and (media := _media(part)):
         return [*before, media]
     return [events.provider_block(PROVIDER, raw.data)]
+
+
+def _kind(raw: Raw) -> tuple[str, list[str]]:
+    """The member of a part that says what it is, and the other members.
+
+    Beside a call or a result they are metadata.
+    """
+    members = raw.members()
+    others = sorted(name for name in members if members[name].present and name not in _SAID_BESIDE)
+    kinds = [name for name in others if name in ("functionCall", "functionResponse")]
+    kind = kinds[0] if kinds else others[0] if len(others) == 1 else ""
+    return kind, [name for name in others if name != kind]
 
 
 def _call(raw: Raw, new_id: Callable[[str], str]) -> Block:

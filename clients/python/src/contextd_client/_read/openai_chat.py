@@ -32,8 +32,6 @@ def message(raw: Raw) -> list[Event]:
         return [events.tool_result(call_id, content, tool_name=raw.string("name"))]
     if role != "assistant":
         raise ValueError(f'role: "{role}" is unknown')
-    if raw.get("function_call").present:
-        raise ValueError("function_call: is not read; give the call in tool_calls")
     blocks = _said(raw)
     if not blocks:
         raw.require_content("content")
@@ -42,6 +40,8 @@ def message(raw: Raw) -> list[Event]:
 
 def _said(raw: Raw) -> list[Block]:
     """The blocks of a message of the model."""
+    if raw.get("function_call").present:
+        raise ValueError("function_call: is not read; give the call in tool_calls")
     # Servers with this API name reasoning, which the API does not have, in one of these ways.
     reasoning = raw.string("reasoning_content") or raw.string("reasoning")
     blocks = [Block(thinking=Thinking(text=reasoning))] if reasoning else []
@@ -65,7 +65,7 @@ def _audio(raw: Raw) -> list[Block]:
 def _call(raw: Raw) -> Block:
     function = raw.get("function")
     if function.is_object:
-        arguments = function.string("arguments").encode()
+        arguments = openai_part.written(function.get("arguments"))
         return events.tool_call(raw.string("id"), function.string("name"), arguments)
     custom = raw.get("custom")
     arguments = openai_part.free_input(custom.get("input"))

@@ -78,7 +78,7 @@ def output(raw: Raw) -> list[Block]:
         phase = beside(openai_part.PROVIDER, raw, "phase")
         return [b for said in openai_part.content(raw.get("content")) for b in (*phase, said)]
     if kind in ("function_call", "custom_tool_call"):
-        arguments = raw.string("arguments").encode()
+        arguments = openai_part.written(raw.get("arguments"))
         if kind == "custom_tool_call":
             arguments = openai_part.free_input(raw.get("input"))
         call = events.tool_call(raw.string("call_id"), raw.string("name"), arguments)
