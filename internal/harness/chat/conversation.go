@@ -262,6 +262,7 @@ func (c *conversation) assistant(entry transcript.Entry, m *message) error {
 	for i, thought := range m.thinking() {
 		blocks = slices.Insert(blocks, i, eventlog.Block(thought))
 	}
+	blocks = append(blocks, m.outside()...)
 	calls := m.ToolCalls
 	if m.FunctionCall != nil && m.FunctionCall.Name != "" {
 		calls = append(calls, toolCall{Function: m.FunctionCall})

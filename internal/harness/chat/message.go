@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -36,7 +37,9 @@ type message struct {
 	// Synthetic is why Grok wrote a message in the user's name.
 	Synthetic transcript.Word `json:"synthetic_reason"`
 
-	ReasoningContent string `json:"reasoning_content"`
+	Refusal          transcript.Word `json:"refusal"`
+	Audio            jsontext.Value  `json:"audio"`
+	ReasoningContent string          `json:"reasoning_content"`
 	// Reasoning is a text in some dialects and an object in others.
 	Reasoning transcript.Word `json:"reasoning"`
 	// Details are OpenRouter's form of reasoning, in which Roo Code keeps it.
@@ -140,6 +143,27 @@ type metrics struct {
 	Output     transcript.Count `json:"outputTokens"`
 	CacheRead  transcript.Count `json:"cacheReadTokens"`
 	CacheWrite transcript.Count `json:"cacheWriteTokens"`
+}
+
+// outside is what OpenAI's form has of the model's words outside of the content: of a sound without a transcript,
+// the sound or its id.
+func (m *message) outside() (blocks []eventlog.Block) {
+	if len(m.Audio) > 0 && m.Audio[0] == '{' {
+		value, _ := transcript.MemberOf(m.Audio, "transcript")
+		if said, _ := transcript.Text(value); said != "" {
+			blocks = append(blocks, eventlog.Text{Text: said})
+		} else {
+			blocks = append(blocks, ofOpenAI("audio", jsontext.Value(transcript.Compact(m.Audio))))
+		}
+	}
+	if m.Refusal != "" {
+		blocks = append(blocks, ofOpenAI("refusal", string(m.Refusal)))
+	}
+	return blocks
+}
+
+func ofOpenAI(kind string, value any) eventlog.Block {
+	return eventlog.ProviderBlock{Provider: content.OpenAI, JSON: string(transcript.Object("type", kind, kind, value))}
 }
 
 // usageLabels are the labels of what a reply took.
