@@ -80,6 +80,16 @@ def test_returned_reasoning(
         assert sent["content"][0] == {"type": "thinking", "thinking": "hm", "signature": ""}
 
 
+def test_beside_the_content(client: contextd_client.Client, session_id: str) -> None:
+    """What OpenAI's models say beside the content is kept."""
+    refused = AIMessage("", additional_kwargs={"refusal": "No."})
+    sound = AIMessage("", additional_kwargs={"audio": {"id": "a", "transcript": "It."}})
+    messages = [HumanMessage("Go."), refused, HumanMessage("Say it."), sound]
+    given = ContextdMessages(client, ROOMY, format="openai_chat").for_model(session_id, messages)
+    assert given[1].additional_kwargs["refusal"] == "No."
+    assert given[3].content == "It."
+
+
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
 SHOWN = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
 CARRIED: list[tuple[dict[str, Any], dict[str, Any]]] = [

@@ -20,7 +20,7 @@ from langchain_core.messages import (
 )
 
 from contextd_client import _rawjson, events
-from contextd_client._read import anthropic, openai_part, openai_responses
+from contextd_client._read import anthropic, openai_chat, openai_part, openai_responses
 from contextd_client.context import Context
 from contextd_client.v1.event_pb2 import Block, Event, Role, Thinking
 
@@ -141,6 +141,8 @@ def _assistant(message: AIMessage, call_ids: Sequence[str]) -> list[Block]:
     reasoning = message.additional_kwargs.get("reasoning_content")
     if isinstance(reasoning, str) and reasoning:
         blocks.insert(0, Block(thinking=Thinking(text=reasoning)))
+    beside = {name: message.additional_kwargs.get(name) for name in ("audio", "refusal")}
+    blocks += openai_chat.outside(_rawjson.read(_rawjson.dumps(beside)))
     # The arguments of an invalid call are not JSON: args has what the model wrote.
     for call_id, call in zip(
         call_ids, [*message.tool_calls, *message.invalid_tool_calls], strict=True

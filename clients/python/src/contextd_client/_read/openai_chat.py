@@ -46,20 +46,25 @@ def _said(raw: Raw) -> list[Block]:
     reasoning = raw.string("reasoning_content") or raw.string("reasoning")
     blocks = [Block(thinking=Thinking(text=reasoning))] if reasoning else []
     blocks += openai_part.content(raw.get("content"))
-    blocks += _audio(raw.get("audio"))
-    if raw.string("refusal"):
-        part = b'{"type":"refusal","refusal":%b}' % raw.get("refusal").data
-        blocks.append(events.provider_block(openai_part.PROVIDER, part))
+    blocks += outside(raw)
     return blocks + [_call(c) for c in raw.get("tool_calls").elements()]
 
 
-def _audio(raw: Raw) -> list[Block]:
-    """What was said in a sound; without a transcript, the sound or its id."""
-    said = raw.string("transcript")
-    if said:
-        return [events.text(said)]
-    part = b'{"type":"audio","audio":%b}' % raw.data
-    return [events.provider_block(openai_part.PROVIDER, part)] if raw.is_object else []
+def outside(raw: Raw) -> list[Block]:
+    """What a model said outside of the content: of a sound without a transcript, the sound."""
+    audio = raw.get("audio")
+    said = audio.string("transcript")
+    blocks = [events.text(said)] if said else []
+    if audio.is_object and not said:
+        blocks.append(_own("audio", audio))
+    if raw.string("refusal"):
+        blocks.append(_own("refusal", raw.get("refusal")))
+    return blocks
+
+
+def _own(kind: str, raw: Raw) -> Block:
+    part = f'{{"type":"{kind}","{kind}":{raw.json}}}'
+    return events.provider_block(openai_part.PROVIDER, part.encode())
 
 
 def _call(raw: Raw) -> Block:
