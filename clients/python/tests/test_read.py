@@ -57,3 +57,8 @@ def test_refused() -> None:
 def test_no_json() -> None:
     with pytest.raises(ValueError, match=r"^messages\[1\]: is no JSON: "):
         contextd_client.message_events(['{"role":"user","content":"a"}', "{"], "anthropic")
+
+
+def test_nested_too_deeply() -> None:
+    with pytest.raises(ValueError, match=r"^messages: is nested too deeply$"):
+        contextd_client.message_events("[" * 100_000, "anthropic")

@@ -5,7 +5,7 @@ import { create } from "@bufbuild/protobuf";
 import { anthropic, events as claude, usage as claudeUsage } from "../src/anthropic/index.js";
 import { events as gemini, usage as geminiUsage } from "../src/gemini/index.js";
 import { assistant, Client, Context, hashOf, media, message, providerBlock, reminder, Session, startSidecar, system, toolCall, toolResult, user } from "../src/index.js";
-import { chatUsage, responsesUsage } from "../src/openai/index.js";
+import { chatEvents, chatUsage, responsesUsage } from "../src/openai/index.js";
 import { EventSchema, Role } from "../src/proto.js";
 import { daemon, noDaemon } from "./daemon.js";
 
@@ -170,6 +170,7 @@ const wrong: Record<string, [RegExp, (client: Client) => unknown]> = {
   "flags as a text": [/^args must be a list of flags, not "--store memory"$/, () => startSidecar({ args: "--store memory" as never })],
   "no response of Gemini": [/^the response is none of Gemini's: \{ foo: 1 \}$/, () => gemini({ foo: 1 } as never)],
   "no usage of Anthropic": [/^the response is none of Anthropic's Messages: undefined$/, () => claudeUsage(never)],
+  "a call of a chat in its old form": [/^function_call: is not read; give the call in tool_calls$/, () => chatEvents({ choices: [{ message: { function_call: { name: "f", arguments: "{}" } } }] } as never)],
   "no usage of a chat": [/^the response is none of OpenAI's Chat Completions: 5$/, () => chatUsage(5 as never)],
   "no usage of Responses": [/^the response is none of OpenAI's Responses: \{\}$/, () => responsesUsage({} as never)],
   "no usage of Gemini": [/^the response is none of Gemini's: null$/, () => geminiUsage(null as never)],

@@ -149,7 +149,10 @@ def dumps(value: Any, default: Callable[[Any], Any] | None = None) -> str:
 
 
 def _value(text: str, at: int) -> tuple[Raw, int]:
-    _, end = _DECODER.raw_decode(text, at)
+    try:
+        _, end = _DECODER.raw_decode(text, at)
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
     return Raw(text[at:end]), end
 
 

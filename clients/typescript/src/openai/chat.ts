@@ -9,7 +9,7 @@ const api = "OpenAI's Chat Completions";
 export function chatEvents(response: ChatCompletion): EventInit[] {
   checkResponse(api, response, "choices");
   const message = response.choices[0]?.message;
-  if (message?.function_call) throw new TypeError("function_call is not read; give the call in tool_calls");
+  if (message?.function_call) throw new TypeError("function_call: is not read; give the call in tool_calls");
   const blocks: BlockInit[] = [];
   // Servers with this API name reasoning, which the API does not have, in one of these ways.
   const named = (message ?? {}) as { reasoning_content?: unknown; reasoning?: unknown };

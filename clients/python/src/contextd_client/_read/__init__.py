@@ -108,6 +108,8 @@ def to_raw(value: Any, name: str = "value") -> Raw:
         return rawjson.read(rawjson.dumps(value, _plain))
     except ValueError as error:
         raise ValueError(f"{name}: is no JSON: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{name}: is nested too deeply") from None
     except TypeError as error:
         raise TypeError(f"{name}: {error}") from None
 
