@@ -47,10 +47,11 @@ var builtinModels = reasoning(priced(slices.Concat(
 		"gpt-3.5-turbo*": 16_385, "gpt-3.5-turbo-instruct*": 4_096, "gpt-35-turbo*": 16_385,
 	}),
 	family("anthropic", TokenizerHeuristic, claudeMargin, map[string]uint64{
-		"claude-*": 200_000, "claude-2.0*": 100_000, "claude-instant*": 100_000,
+		"claude-2*": 200_000, "claude-2.0*": 100_000, "claude-instant*": 100_000, "claude-3*": 200_000,
+		"claude-opus-4*": 200_000, "claude-sonnet-4*": 200_000, "claude-haiku-4*": 200_000,
 	}),
 	family("anthropic", TokenizerHeuristic, claudeLaterMargin, map[string]uint64{
-		"claude-opus-4-7*": 200_000, "claude-opus-4-8*": 1_000_000,
+		"claude-*": 200_000, "claude-opus-4-7*": 200_000, "claude-opus-4-8*": 1_000_000,
 		"claude-opus-5*": 1_000_000, "claude-sonnet-5*": 1_000_000, "claude-haiku-5*": 1_000_000,
 		"claude-fable-5*": 1_000_000, "claude-mythos-5*": 1_000_000,
 	}),

@@ -32,7 +32,8 @@ func TestLookupBuiltin(t *testing.T) {
 		"gpt-4-0613":                        {"gpt-4-*", TokenizerCL100K, 8_192},
 		"gpt-4-32k-0613":                    {"gpt-4-32k*", TokenizerCL100K, 32_768},
 		"gpt-3.5-turbo-0125":                {"gpt-3.5-turbo*", TokenizerCL100K, 16_385},
-		"claude-3-5-sonnet-20241022":        {"claude-*", TokenizerHeuristic, 200_000},
+		"claude-3-5-sonnet-20241022":        {"claude-3*", TokenizerHeuristic, 200_000},
+		"claude-opus-6":                     {"claude-*", TokenizerHeuristic, 200_000},
 		"anthropic/claude-opus-4.1":         {"claude-opus-4*", TokenizerHeuristic, 200_000},
 		"claude-opus-4-7":                   {"claude-opus-4-7*", TokenizerHeuristic, 200_000},
 		"claude-opus-4-8":                   {"claude-opus-4-8*", TokenizerHeuristic, 1_000_000},
@@ -158,6 +159,20 @@ func TestReturnedReasoning(t *testing.T) {
 	}
 }
 
+// TestMarginsOfClaude: a model that the table does not know has the tokenizer of the later ones.
+func TestMarginsOfClaude(t *testing.T) {
+	models := newModels(t)
+	for name, want := range map[string]float64{
+		"claude-2.1": claudeMargin, "claude-3-7-sonnet-latest": claudeMargin, "claude-opus-4-6": claudeMargin,
+		"claude-4-5-sonnet": claudeMargin, "claude-haiku-4-5@20251001": claudeMargin,
+		"claude-opus-4-7": claudeLaterMargin, "claude-opus-6": claudeLaterMargin, "us.anthropic.claude-next-v1:0": claudeLaterMargin,
+	} {
+		if m, _ := models.Lookup(name); m.Margin != want {
+			t.Errorf("%s: %s with a margin of %v, want %v", name, m.Name, m.Margin, want)
+		}
+	}
+}
+
 func TestOverridesWin(t *testing.T) {
 	none, half, long := 0.0, 0.5, uint64(4096)
 	yes, no := true, false
@@ -185,9 +200,9 @@ func TestOverridesWin(t *testing.T) {
 		"local/llama3":                        {"local/*", "", 16_000, TokenizerCL100K, exactMargin, DefaultPrices(), false},
 		"claude-opus-4":                       {"claude-opus-*", "anthropic", 200_000, TokenizerO200K, exactMargin, claude, false},
 		"us.anthropic.claude-sonnet-4-5":      {"claude-sonnet-4.5", "anthropic", 900_000, TokenizerHeuristic, claudeMargin, sonnet, false},
-		"eu.anthropic.claude-sonnet-4-6-v1:0": {"eu.anthropic.claude-sonnet-*", "anthropic", 150_000, TokenizerHeuristic, claudeMargin, claude, false},
+		"eu.anthropic.claude-sonnet-4-6-v1:0": {"eu.anthropic.claude-sonnet-*", "anthropic", 150_000, TokenizerHeuristic, claudeLaterMargin, claude, false},
 		// An override goes before a longer built-in prefix.
-		"claude-2.0": {"claude-*", "anthropic", 1_000_000, TokenizerHeuristic, claudeMargin, claude, false},
+		"claude-2.0": {"claude-*", "anthropic", 1_000_000, TokenizerHeuristic, claudeLaterMargin, claude, false},
 		"x/gpt-4o":   {"gpt-4o*", "openai", 64_000, TokenizerO200K, exactMargin, gpt4o, false},
 		"default":    {"default", "", 32_000, TokenizerHeuristic, heuristicMargin, DefaultPrices(), false},
 		// Prices that are not given stay.

@@ -18,7 +18,7 @@ var priceTable = []struct {
 	prices                map[string]listPrice
 }{
 	{0.1, 1.25, map[string]listPrice{ // https://platform.claude.com/docs/en/about-claude/pricing
-		"claude-*":          {0, 0, 1024},
+		"claude-*": {0, 0, 1024}, "claude-2*": {0, 0, 1024}, "claude-3*": {0, 0, 1024},
 		"claude-3-5-haiku*": {0.8, 4, 2048}, "claude-3-7-sonnet*": {3, 15, 1024}, "claude-opus-4*": {15, 75, 1024},
 		"claude-opus-4-5*": {5, 25, 4096}, "claude-opus-4-6*": {5, 25, 4096},
 		"claude-opus-4-7*": {5, 25, 2048}, "claude-opus-4-8*": {5, 25, 1024},
