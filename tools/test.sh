@@ -46,19 +46,29 @@ done < <(go list -f '{{.Dir}}{{"\t"}}{{.ImportPath}}' "$@" | sort)
 [ -d ../shared/corpus ] || echo "SKIPPED: tests over recorded sessions: there are none beside the repository"
 
 failed=""
+# run AT_ONCE PACKAGES FLAG...
 run() {
-  local of=$1
-  shift
+  local at_once=$1 of=$2
+  shift 2
   # Without packages go would test the current folder.
   # shellcheck disable=SC2086 # one word a package
-  [ -z "$of" ] || go test -vet=off -tags "${GOTAGS:-}" -p "$at_once" -timeout "$timeout" $of "$@" || failed=1
+  [ -z "$of" ] || go test -vet=off -tags "${GOTAGS:-}" -p "$at_once" -timeout "$timeout" $of "$@"
 }
-# step PACKAGES FLAG...: only packages with property tests know the flag of the seed.
+# step PACKAGES FLAG...: only packages with property tests know the flag of the seed. Those and the others are tested side by
+# side, because the longest package would else run alone at the end.
 step() {
-  local of=$1
+  local of=$1 half=$(((at_once + 1) / 2)) race="" properties
   shift
-  run "$(comm -12 <(sort -u <<<"$of") <(echo "$with_properties"))" "$@" -rapid.seed=1
-  run "$(comm -23 <(sort -u <<<"$of") <(echo "$with_properties") | sed '/^$/d')" "$@"
+  [ "${1:-}" != -race ] || race=$1
+  [ -n "$of" ] || return 0
+  # All are compiled first, so that the two do not compile the same packages.
+  # shellcheck disable=SC2086
+  go list -export -test -deps -tags "${GOTAGS:-}" -p "$at_once" $race $of >/dev/null || failed=1
+  run "$half" "$(comm -12 <(sort -u <<<"$of") <(echo "$with_properties"))" "$@" -rapid.seed=1 &
+  properties=$!
+  [ "$at_once" -gt 1 ] || { wait "$properties" || failed=1; properties=""; }
+  run "$half" "$(comm -23 <(sort -u <<<"$of") <(echo "$with_properties") | sed '/^$/d')" "$@" || failed=1
+  [ -z "$properties" ] || wait "$properties" || failed=1
 }
 step "$single"
 step "$with_plain" -run "$plain"
