@@ -141,8 +141,7 @@ func (e *Engine) fingerprint(p Policy, b budget.Budget) string {
 func (e *Engine) gauge(b budget.Budget) (budget.Gauge, error) {
 	gauge, err := e.opts.Gauges(b.Tokenizer)
 	if f, ok := render.FormatNamed(b.Format); ok {
-		model, _ := e.opts.Models.Lookup(b.Model)
-		gauge = f.GaugeFor(gauge, model)
+		gauge = f.GaugeFor(gauge, b.Reasoning)
 	}
 	return gauge, err
 }

@@ -89,8 +89,10 @@ type Budget struct {
 	OverheadTokens uint64
 	Tokenizer      string
 	// Format names how the messages are encoded; the tokens counted around them depend on it.
-	Format          string
-	Model           string
+	Format string
+	Model  string
+	// Reasoning says what of reasoning is counted.
+	Reasoning       CountedReasoning
 	YellowAt, RedAt float64
 	// Calibration is the ratio of real to estimated tokens, learnt from model calls; see Calibrated. It is 1 if
 	// nothing was learnt, and 0 in records of builds without calibration.
@@ -117,9 +119,13 @@ func (s Spec) Resolve(models Models) (Budget, error) {
 		Tokenizer:        s.Tokenizer,
 		Format:           s.Format,
 		Model:            s.Model,
+		Reasoning:        SentReasoning,
 		Calibration:      1,
 		YellowAt:         orDefault(s.YellowAt, DefaultYellowAt),
 		RedAt:            orDefault(s.RedAt, DefaultRedAt),
+	}
+	if model.ReturnReasoning {
+		b.Reasoning = ReturnedReasoning
 	}
 	if b.MaxTokens == 0 {
 		b.MaxTokens = model.Window

@@ -29,7 +29,7 @@ func known(t testing.TB) Models {
 
 func TestResolve(t *testing.T) {
 	with := func(change func(*Budget)) Budget {
-		b := Budget{Target: 1000, MaxTokens: 1000, Tokenizer: TokenizerO200K, Model: "exact", YellowAt: 0.7, RedAt: 0.9, Calibration: 1}
+		b := Budget{Target: 1000, MaxTokens: 1000, Tokenizer: TokenizerO200K, Model: "exact", Reasoning: SentReasoning, YellowAt: 0.7, RedAt: 0.9, Calibration: 1}
 		change(&b)
 		return b
 	}
@@ -62,7 +62,10 @@ func TestResolve(t *testing.T) {
 		"margin of what left": {Spec{Model: "exact", OutputReserve: 500, SafetyMargin: fraction(0.1)}, with(func(b *Budget) { b.Target = 450 })},
 		"thresholds":          {Spec{Model: "exact", YellowAt: 0.5, RedAt: 0.5}, with(func(b *Budget) { b.YellowAt, b.RedAt = 0.5, 0.5 })},
 		"only at the end":     {Spec{Model: "exact", YellowAt: 1, RedAt: 1}, with(func(b *Budget) { b.YellowAt, b.RedAt = 1, 1 })},
-		"no caps":             {Spec{Model: "exact", TierCaps: map[Tier]float64{}}, with(func(*Budget) {})},
+		"returned reasoning": {Spec{Model: "deepseek-v4-pro", MaxTokens: 100, SafetyMargin: fraction(0)}, with(func(b *Budget) {
+			b.Target, b.MaxTokens, b.Tokenizer, b.Model, b.Reasoning = 100, 100, TokenizerHeuristic, "deepseek-v4-pro", ReturnedReasoning
+		})},
+		"no caps": {Spec{Model: "exact", TierCaps: map[Tier]float64{}}, with(func(*Budget) {})},
 		"caps of the target": {Spec{Model: "exact", OutputReserve: 500, TierCaps: map[Tier]float64{TierSystem: 1, TierSummary: 0.25, TierToolResults: 0.333, TierDialogue: 0.0001}}, with(func(b *Budget) {
 			b.Target = 500
 			b.Caps = map[Tier]uint64{TierSystem: 500, TierSummary: 125, TierToolResults: 166, TierDialogue: 0}

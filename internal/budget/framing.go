@@ -30,17 +30,28 @@ func (g Gauge) Framed(format string, f Framing) Gauge {
 	return g
 }
 
+// CountedReasoning is what of reasoning is counted.
+type CountedReasoning uint8
+
+// All reasoning, as in records of builds that counted all; what the format sends; and what it sends to an API that wants
+// reasoning back as text.
+const (
+	AllReasoning CountedReasoning = iota
+	SentReasoning
+	ReturnedReasoning
+)
+
 // sending says what of reasoning is sent.
 type sending struct {
-	returned bool
-	of       func(t eventlog.Thinking, model string) (text, seal bool)
+	counted CountedReasoning
+	of      func(t eventlog.Thinking, model string) (text, seal bool)
 }
 
 // Sending returns a gauge that counts of reasoning only what is sent. sent says for a block, in a message of a model, whether
-// its text and its seal may be: it must not miss what is sent. returned says that the API takes reasoning back as text; gauges
-// of one format with the same returned must have the same sent.
-func (g Gauge) Sending(returned bool, sent func(t eventlog.Thinking, model string) (text, seal bool)) Gauge {
-	g.sending = &sending{returned, sent}
+// its text and its seal may be: it must not miss what is sent. Gauges of one format with the same counted must have the same
+// sent.
+func (g Gauge) Sending(counted CountedReasoning, sent func(t eventlog.Thinking, model string) (text, seal bool)) Gauge {
+	g.sending = &sending{counted, sent}
 	return g
 }
 

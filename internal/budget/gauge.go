@@ -79,17 +79,21 @@ func NewGauge(counter Counter) Gauge {
 	return Gauge{counter: counter, framing: NoFraming}
 }
 
-// Name returns the tokenizer's name, followed by "+" and the format's name if the gauge is framed, and by "+returned" if
-// reasoning is returned as text. Gauges with the same name give the same counts.
+// Name returns the tokenizer's name, followed by "+" and the format's name if the gauge is framed, and by "+sent" or
+// "+returned" if it does not count all reasoning. Gauges with the same name give the same counts.
 func (g Gauge) Name() string {
 	name := g.counter.Name()
 	if g.format != "" {
 		name += "+" + g.format
 	}
-	if g.sending != nil && g.sending.returned {
-		name += "+returned"
+	switch {
+	case g.sending == nil:
+		return name
+	case g.sending.counted == ReturnedReasoning:
+		return name + "+returned"
+	default:
+		return name + "+sent"
 	}
-	return name
 }
 
 // Text counts the tokens of text.

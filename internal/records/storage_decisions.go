@@ -148,6 +148,7 @@ func storeBudget(b budget.Budget) *storagev1.Budget {
 	out := &storagev1.Budget{
 		Target: b.Target, MaxTokens: b.MaxTokens, InjectionReserve: b.InjectionReserve, OverheadTokens: b.OverheadTokens,
 		Tokenizer: b.Tokenizer, Format: b.Format, Model: b.Model, YellowAt: b.YellowAt, RedAt: b.RedAt, Calibration: b.Calibration,
+		Reasoning: storagev1.CountedReasoning(b.Reasoning),
 	}
 	for _, tier := range slices.Sorted(maps.Keys(b.Caps)) {
 		out.Caps = append(out.Caps, &storagev1.TierCap{Tier: string(tier), Tokens: b.Caps[tier], Fraction: b.CapFractions[tier]})
@@ -159,6 +160,7 @@ func readBudget(m *storagev1.Budget) budget.Budget {
 	out := budget.Budget{
 		Target: m.GetTarget(), MaxTokens: m.GetMaxTokens(), InjectionReserve: m.GetInjectionReserve(), OverheadTokens: m.GetOverheadTokens(),
 		Tokenizer: m.GetTokenizer(), Format: m.GetFormat(), Model: m.GetModel(), YellowAt: m.GetYellowAt(), RedAt: m.GetRedAt(), Calibration: m.GetCalibration(),
+		Reasoning: budget.CountedReasoning(m.GetReasoning()),
 	}
 	for _, c := range m.GetCaps() {
 		if out.Caps == nil {

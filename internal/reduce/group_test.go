@@ -108,7 +108,7 @@ func TestReasoningThatIsNotSent(t *testing.T) {
 			Role: eventlog.RoleAssistant, Model: model, GroupID: "g", Blocks: []eventlog.Block{eventlog.Thinking{Text: "four", Signature: "eight by"}, eventlog.Text{Text: "four"}},
 		}}
 	}
-	ofA := gauge.Sending(false, func(_ eventlog.Thinking, model string) (text, seal bool) { return model == "a", model == "a" })
+	ofA := gauge.Sending(budget.SentReasoning, func(_ eventlog.Thinking, model string) (text, seal bool) { return model == "a", model == "a" })
 	for _, c := range []struct {
 		first, second string
 		want          uint64

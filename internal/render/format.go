@@ -60,14 +60,13 @@ func (f *Format) Described(fragments []Fragment) int {
 // Gauge is the gauge that counts what the format puts around messages.
 func (f *Format) Gauge(a budget.Gauge) budget.Gauge { return a.Framed(f.Name, f.Framing) }
 
-// GaugeFor is Gauge for a model that is asked, which also does not count reasoning that is not sent.
-func (f *Format) GaugeFor(a budget.Gauge, model budget.Model) budget.Gauge {
-	if f.Reasoning == nil {
+// GaugeFor is Gauge, but counts no more than counted of reasoning.
+func (f *Format) GaugeFor(a budget.Gauge, counted budget.CountedReasoning) budget.Gauge {
+	if f.Reasoning == nil || counted == budget.AllReasoning {
 		return f.Gauge(a)
 	}
-	returned := model.ReturnReasoning
-	return f.Gauge(a).Sending(returned, func(t eventlog.Thinking, by string) (text, seal bool) {
-		return f.Reasoning(t, by, returned)
+	return f.Gauge(a).Sending(counted, func(t eventlog.Thinking, by string) (text, seal bool) {
+		return f.Reasoning(t, by, counted == budget.ReturnedReasoning)
 	})
 }
 

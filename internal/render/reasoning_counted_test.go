@@ -18,7 +18,7 @@ func TestReasoningThatIsSentIsCounted(t *testing.T) {
 	sent, omitted := 0, 0
 	for _, f := range render.Formats() {
 		for _, returned := range []bool{false, true} {
-			gauge := f.GaugeFor(budget.NewGauge(budget.Heuristic{}), budget.Model{ReturnReasoning: returned})
+			gauge := f.GaugeFor(budget.NewGauge(budget.Heuristic{}), counted(returned))
 			for _, model := range []string{"", "gpt-5", "claude-opus-4-8", "gemini-3-pro", "grok-4", "qwen3-claude-gpt-distill"} {
 				for i := range 32 {
 					b := eventlog.Thinking{
@@ -87,7 +87,7 @@ func TestReasoningOfOthers(t *testing.T) {
 		{"gemini", "claude-opus-5", false, signed, 0},
 	} {
 		f, _ := render.FormatNamed(c.format)
-		gauge := f.GaugeFor(budget.NewGauge(budget.Heuristic{}), budget.Model{ReturnReasoning: c.returned})
+		gauge := f.GaugeFor(budget.NewGauge(budget.Heuristic{}), counted(c.returned))
 		if got := gauge.Sent(c.block, c.model, gauge.Block(c.block)); got != c.want {
 			t.Errorf("%q, %s, returned %t: %d tokens, want %d", c.format, c.model, c.returned, got, c.want)
 		}
@@ -95,4 +95,11 @@ func TestReasoningOfOthers(t *testing.T) {
 			t.Errorf("a gauge is named %q", gauge.Name())
 		}
 	}
+}
+
+func counted(returned bool) budget.CountedReasoning {
+	if returned {
+		return budget.ReturnedReasoning
+	}
+	return budget.SentReasoning
 }

@@ -21,6 +21,59 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// What of reasoning is counted.
+type CountedReasoning int32
+
+const (
+	// All.
+	CountedReasoning_COUNTED_REASONING_UNSPECIFIED CountedReasoning = 0
+	// What the format sends.
+	CountedReasoning_COUNTED_REASONING_SENT CountedReasoning = 1
+	// What the format sends to an API that wants reasoning back as text.
+	CountedReasoning_COUNTED_REASONING_RETURNED CountedReasoning = 2
+)
+
+// Enum value maps for CountedReasoning.
+var (
+	CountedReasoning_name = map[int32]string{
+		0: "COUNTED_REASONING_UNSPECIFIED",
+		1: "COUNTED_REASONING_SENT",
+		2: "COUNTED_REASONING_RETURNED",
+	}
+	CountedReasoning_value = map[string]int32{
+		"COUNTED_REASONING_UNSPECIFIED": 0,
+		"COUNTED_REASONING_SENT":        1,
+		"COUNTED_REASONING_RETURNED":    2,
+	}
+)
+
+func (x CountedReasoning) Enum() *CountedReasoning {
+	p := new(CountedReasoning)
+	*p = x
+	return p
+}
+
+func (x CountedReasoning) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CountedReasoning) Descriptor() protoreflect.EnumDescriptor {
+	return file_contextd_storage_v1_projection_proto_enumTypes[0].Descriptor()
+}
+
+func (CountedReasoning) Type() protoreflect.EnumType {
+	return &file_contextd_storage_v1_projection_proto_enumTypes[0]
+}
+
+func (x CountedReasoning) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CountedReasoning.Descriptor instead.
+func (CountedReasoning) EnumDescriptor() ([]byte, []int) {
+	return file_contextd_storage_v1_projection_proto_rawDescGZIP(), []int{0}
+}
+
 // A projection as it was decided: what the model saw, and everything that is needed to compute it
 // again from the log. The key has its id and the event at which it was made.
 type Projection struct {
@@ -929,7 +982,9 @@ type Budget struct {
 	// Real by estimated tokens. 0: not known.
 	Calibration float64 `protobuf:"fixed64,10,opt,name=calibration,proto3" json:"calibration,omitempty"`
 	// The ceilings of single tiers, in the order of their names.
-	Caps          []*TierCap `protobuf:"bytes,11,rep,name=caps,proto3" json:"caps,omitempty"`
+	Caps []*TierCap `protobuf:"bytes,11,rep,name=caps,proto3" json:"caps,omitempty"`
+	// What of reasoning is counted.
+	Reasoning     CountedReasoning `protobuf:"varint,12,opt,name=reasoning,proto3,enum=contextd.storage.v1.CountedReasoning" json:"reasoning,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1039,6 +1094,13 @@ func (x *Budget) GetCaps() []*TierCap {
 		return x.Caps
 	}
 	return nil
+}
+
+func (x *Budget) GetReasoning() CountedReasoning {
+	if x != nil {
+		return x.Reasoning
+	}
+	return CountedReasoning_COUNTED_REASONING_UNSPECIFIED
 }
 
 // The ceiling of a tier.
@@ -2049,7 +2111,7 @@ const file_contextd_storage_v1_projection_proto_rawDesc = "" +
 	"\rtokens_before\x18\x02 \x01(\x04R\ftokensBefore\x12!\n" +
 	"\ftokens_after\x18\x03 \x01(\x04R\vtokensAfter\x12\x18\n" +
 	"\atouched\x18\x04 \x01(\rR\atouched\x12\x12\n" +
-	"\x04note\x18\x05 \x01(\tR\x04note\"\xe9\x02\n" +
+	"\x04note\x18\x05 \x01(\tR\x04note\"\xae\x03\n" +
 	"\x06Budget\x12\x16\n" +
 	"\x06target\x18\x01 \x01(\x04R\x06target\x12\x1d\n" +
 	"\n" +
@@ -2063,7 +2125,8 @@ const file_contextd_storage_v1_projection_proto_rawDesc = "" +
 	"\x06red_at\x18\t \x01(\x01R\x05redAt\x12 \n" +
 	"\vcalibration\x18\n" +
 	" \x01(\x01R\vcalibration\x120\n" +
-	"\x04caps\x18\v \x03(\v2\x1c.contextd.storage.v1.TierCapR\x04caps\"Q\n" +
+	"\x04caps\x18\v \x03(\v2\x1c.contextd.storage.v1.TierCapR\x04caps\x12C\n" +
+	"\treasoning\x18\f \x01(\x0e2%.contextd.storage.v1.CountedReasoningR\treasoning\"Q\n" +
 	"\aTierCap\x12\x12\n" +
 	"\x04tier\x18\x01 \x01(\tR\x04tier\x12\x16\n" +
 	"\x06tokens\x18\x02 \x01(\x04R\x06tokens\x12\x1a\n" +
@@ -2164,7 +2227,11 @@ const file_contextd_storage_v1_projection_proto_rawDesc = "" +
 	"\rstable_tokens\x18\x05 \x01(\x04R\fstableTokens\x12\x1b\n" +
 	"\tbroken_by\x18\x06 \x01(\tR\bbrokenBy\x12\x1f\n" +
 	"\vover_budget\x18\a \x01(\bR\n" +
-	"overBudgetBBZ@github.com/contextd/contextd/proto/contextd/storage/v1;storagev1b\x06proto3"
+	"overBudget*q\n" +
+	"\x10CountedReasoning\x12!\n" +
+	"\x1dCOUNTED_REASONING_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16COUNTED_REASONING_SENT\x10\x01\x12\x1e\n" +
+	"\x1aCOUNTED_REASONING_RETURNED\x10\x02BBZ@github.com/contextd/contextd/proto/contextd/storage/v1;storagev1b\x06proto3"
 
 var (
 	file_contextd_storage_v1_projection_proto_rawDescOnce sync.Once
@@ -2178,52 +2245,55 @@ func file_contextd_storage_v1_projection_proto_rawDescGZIP() []byte {
 	return file_contextd_storage_v1_projection_proto_rawDescData
 }
 
+var file_contextd_storage_v1_projection_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_contextd_storage_v1_projection_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_contextd_storage_v1_projection_proto_goTypes = []any{
-	(*Projection)(nil),        // 0: contextd.storage.v1.Projection
-	(*SharedPrefix)(nil),      // 1: contextd.storage.v1.SharedPrefix
-	(*Decisions)(nil),         // 2: contextd.storage.v1.Decisions
-	(*ProjectionEntry)(nil),   // 3: contextd.storage.v1.ProjectionEntry
-	(*Fingerprinted)(nil),     // 4: contextd.storage.v1.Fingerprinted
-	(*FingerprintedCap)(nil),  // 5: contextd.storage.v1.FingerprintedCap
-	(*Edit)(nil),              // 6: contextd.storage.v1.Edit
-	(*Step)(nil),              // 7: contextd.storage.v1.Step
-	(*Budget)(nil),            // 8: contextd.storage.v1.Budget
-	(*TierCap)(nil),           // 9: contextd.storage.v1.TierCap
-	(*ProjectionOptions)(nil), // 10: contextd.storage.v1.ProjectionOptions
-	(*CallerTexts)(nil),       // 11: contextd.storage.v1.CallerTexts
-	(*ProjectionState)(nil),   // 12: contextd.storage.v1.ProjectionState
-	(*Digest)(nil),            // 13: contextd.storage.v1.Digest
-	(*Checkpoint)(nil),        // 14: contextd.storage.v1.Checkpoint
-	(*Names)(nil),             // 15: contextd.storage.v1.Names
-	(*Shadow)(nil),            // 16: contextd.storage.v1.Shadow
-	(*ReductionState)(nil),    // 17: contextd.storage.v1.ReductionState
-	(*ReductionPolicy)(nil),   // 18: contextd.storage.v1.ReductionPolicy
-	(*Ask)(nil),               // 19: contextd.storage.v1.Ask
+	(CountedReasoning)(0),     // 0: contextd.storage.v1.CountedReasoning
+	(*Projection)(nil),        // 1: contextd.storage.v1.Projection
+	(*SharedPrefix)(nil),      // 2: contextd.storage.v1.SharedPrefix
+	(*Decisions)(nil),         // 3: contextd.storage.v1.Decisions
+	(*ProjectionEntry)(nil),   // 4: contextd.storage.v1.ProjectionEntry
+	(*Fingerprinted)(nil),     // 5: contextd.storage.v1.Fingerprinted
+	(*FingerprintedCap)(nil),  // 6: contextd.storage.v1.FingerprintedCap
+	(*Edit)(nil),              // 7: contextd.storage.v1.Edit
+	(*Step)(nil),              // 8: contextd.storage.v1.Step
+	(*Budget)(nil),            // 9: contextd.storage.v1.Budget
+	(*TierCap)(nil),           // 10: contextd.storage.v1.TierCap
+	(*ProjectionOptions)(nil), // 11: contextd.storage.v1.ProjectionOptions
+	(*CallerTexts)(nil),       // 12: contextd.storage.v1.CallerTexts
+	(*ProjectionState)(nil),   // 13: contextd.storage.v1.ProjectionState
+	(*Digest)(nil),            // 14: contextd.storage.v1.Digest
+	(*Checkpoint)(nil),        // 15: contextd.storage.v1.Checkpoint
+	(*Names)(nil),             // 16: contextd.storage.v1.Names
+	(*Shadow)(nil),            // 17: contextd.storage.v1.Shadow
+	(*ReductionState)(nil),    // 18: contextd.storage.v1.ReductionState
+	(*ReductionPolicy)(nil),   // 19: contextd.storage.v1.ReductionPolicy
+	(*Ask)(nil),               // 20: contextd.storage.v1.Ask
 }
 var file_contextd_storage_v1_projection_proto_depIdxs = []int32{
-	6,  // 0: contextd.storage.v1.Projection.edits:type_name -> contextd.storage.v1.Edit
-	7,  // 1: contextd.storage.v1.Projection.steps:type_name -> contextd.storage.v1.Step
-	17, // 2: contextd.storage.v1.Projection.before:type_name -> contextd.storage.v1.ReductionState
-	17, // 3: contextd.storage.v1.Projection.after:type_name -> contextd.storage.v1.ReductionState
-	18, // 4: contextd.storage.v1.Projection.reduction:type_name -> contextd.storage.v1.ReductionPolicy
-	8,  // 5: contextd.storage.v1.Projection.budget:type_name -> contextd.storage.v1.Budget
-	19, // 6: contextd.storage.v1.Projection.ask:type_name -> contextd.storage.v1.Ask
-	10, // 7: contextd.storage.v1.Projection.projection:type_name -> contextd.storage.v1.ProjectionOptions
-	12, // 8: contextd.storage.v1.Projection.shown_before:type_name -> contextd.storage.v1.ProjectionState
-	12, // 9: contextd.storage.v1.Projection.shown_after:type_name -> contextd.storage.v1.ProjectionState
-	1,  // 10: contextd.storage.v1.Projection.shared:type_name -> contextd.storage.v1.SharedPrefix
-	17, // 11: contextd.storage.v1.Decisions.reduction:type_name -> contextd.storage.v1.ReductionState
-	12, // 12: contextd.storage.v1.Decisions.projection:type_name -> contextd.storage.v1.ProjectionState
-	18, // 13: contextd.storage.v1.Fingerprinted.reduction:type_name -> contextd.storage.v1.ReductionPolicy
-	10, // 14: contextd.storage.v1.Fingerprinted.projection:type_name -> contextd.storage.v1.ProjectionOptions
-	5,  // 15: contextd.storage.v1.Fingerprinted.caps:type_name -> contextd.storage.v1.FingerprintedCap
-	9,  // 16: contextd.storage.v1.Budget.caps:type_name -> contextd.storage.v1.TierCap
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	7,  // 0: contextd.storage.v1.Projection.edits:type_name -> contextd.storage.v1.Edit
+	8,  // 1: contextd.storage.v1.Projection.steps:type_name -> contextd.storage.v1.Step
+	18, // 2: contextd.storage.v1.Projection.before:type_name -> contextd.storage.v1.ReductionState
+	18, // 3: contextd.storage.v1.Projection.after:type_name -> contextd.storage.v1.ReductionState
+	19, // 4: contextd.storage.v1.Projection.reduction:type_name -> contextd.storage.v1.ReductionPolicy
+	9,  // 5: contextd.storage.v1.Projection.budget:type_name -> contextd.storage.v1.Budget
+	20, // 6: contextd.storage.v1.Projection.ask:type_name -> contextd.storage.v1.Ask
+	11, // 7: contextd.storage.v1.Projection.projection:type_name -> contextd.storage.v1.ProjectionOptions
+	13, // 8: contextd.storage.v1.Projection.shown_before:type_name -> contextd.storage.v1.ProjectionState
+	13, // 9: contextd.storage.v1.Projection.shown_after:type_name -> contextd.storage.v1.ProjectionState
+	2,  // 10: contextd.storage.v1.Projection.shared:type_name -> contextd.storage.v1.SharedPrefix
+	18, // 11: contextd.storage.v1.Decisions.reduction:type_name -> contextd.storage.v1.ReductionState
+	13, // 12: contextd.storage.v1.Decisions.projection:type_name -> contextd.storage.v1.ProjectionState
+	19, // 13: contextd.storage.v1.Fingerprinted.reduction:type_name -> contextd.storage.v1.ReductionPolicy
+	11, // 14: contextd.storage.v1.Fingerprinted.projection:type_name -> contextd.storage.v1.ProjectionOptions
+	6,  // 15: contextd.storage.v1.Fingerprinted.caps:type_name -> contextd.storage.v1.FingerprintedCap
+	10, // 16: contextd.storage.v1.Budget.caps:type_name -> contextd.storage.v1.TierCap
+	0,  // 17: contextd.storage.v1.Budget.reasoning:type_name -> contextd.storage.v1.CountedReasoning
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_contextd_storage_v1_projection_proto_init() }
@@ -2239,13 +2309,14 @@ func file_contextd_storage_v1_projection_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_contextd_storage_v1_projection_proto_rawDesc), len(file_contextd_storage_v1_projection_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_contextd_storage_v1_projection_proto_goTypes,
 		DependencyIndexes: file_contextd_storage_v1_projection_proto_depIdxs,
+		EnumInfos:         file_contextd_storage_v1_projection_proto_enumTypes,
 		MessageInfos:      file_contextd_storage_v1_projection_proto_msgTypes,
 	}.Build()
 	File_contextd_storage_v1_projection_proto = out.File
