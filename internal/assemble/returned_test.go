@@ -18,6 +18,12 @@ func TestReasoningIsReturned(t *testing.T) {
 	store := memlog.New()
 	defer closeStore(t, store)
 	engine := newEngine(t, store)
+	no := false
+	models, err := budget.NewModels(budget.Override{Name: "deepseek-*", ReturnReasoning: &no})
+	if err != nil {
+		t.Fatal(err)
+	}
+	otherwise := assemble.New(store, assemble.Options{Models: models, CacheSessions: 8, Clock: epoch, Gauges: gauges})
 	push(t, store, "s", opening()...)
 	chat := func(model string) *assemble.Context {
 		req := request()
@@ -43,8 +49,11 @@ func TestReasoningIsReturned(t *testing.T) {
 				t.Fatalf("%s: the call of turn %d is shown: %t, its reasoning: %t", model, i, called, thought)
 			}
 		}
-		if replay, err := engine.Replay(t.Context(), "s", out.Projection.ID); err != nil || !replay.Same {
-			t.Fatalf("%s: a replay differs: %s, %v", model, replay.Difference, err)
+		// A record is of the models that it was made with.
+		for _, e := range []*assemble.Engine{engine, otherwise} {
+			if replay, err := e.Replay(t.Context(), "s", out.Projection.ID); err != nil || !replay.Same {
+				t.Fatalf("%s: a replay differs: %s, %v", model, replay.Difference, err)
+			}
 		}
 		again := mustAssemble(t, newEngine(t, store), req)
 		if again.PrefixHash != out.PrefixHash {
