@@ -2,7 +2,8 @@
 # usage: test.sh TIMEOUT AT_ONCE PACKAGE...
 # Runs the tests of the packages, with the race detector where it may find something. It makes tests
 # many times slower, so it is off
-#   - for packages that neither start goroutines nor guard anything against them;
+#   - for packages that neither start goroutines nor guard anything against them, and for the program's package, whose
+#     tests run it as a process of its own;
 #   - for tests that count allocations, over recorded sessions, and attacks on a daemon that is a process of its own;
 #   - for other long tests without concurrency, and for programs that scripts start hundreds of times.
 # With RACE=all, as in make nightly, it is on for all packages and tests.
@@ -22,12 +23,14 @@ shift 2
 plain='Costs|Corpus|Attack|Fault|HostileCalls|ImportsWithinMemory'
 if [ "${RACE:-}" != all ]; then
   plain+='|Scripts|Documented|Matrix|Mutations|MalformedArguments|ChainedCompactions|ExplainTells|CompactionsHold|LookupsAgree|TiersStay'
-  plain+='|EveryRequestField|PageBytes|LargestEvent|BundledSession|ChecksSee|DigestsOfTheDemo|Readme|Convert|DeltaInEveryFormat'
+  plain+='|EveryRequestField|ListProjectionsPageBytes|LargestEvent|BundledSession|ChecksSee|DigestsOfTheDemo|Readme|Convert|DeltaInEveryFormat'
   plain+='|BadInput|BoundReasoning|ColdReads|InjectionsNever|RequestSizes|Unpacking|DenseRequests|ViolationsAreBounded'
   plain+='|AColdShadow|AShadow|InjectionsChange|NothingDepends|ReplaysRead|ContextsKeep|TextThatLooks|EventsAreSeen|RepeatedStarts|ValuesThatHold'
   plain+='|CleanToolRepair|Custom\b|Raw|PoliciesSpare|SquashFailed|SummaryPrefix|Reachability|\w+Accepts|EveryTokenIs|LongRuns|VocabulariesAs'
-  plain+='|Conformance(ThroughPooler|Without|Encrypted|Small)|\w*PowerFailure|\w*Interrupted|FirstOpening|ModelEncrypted'
-  plain+='|Crash|FailedListing|FailedChange|FullDisk|DamagedSessionIsDeleted|Model\b|Flipped|LostFiles|DeletedIsGone|Repair'
+  plain+='|Conformance(ThroughPooler|Without|Encrypted|Small|OfSeveral)|PostgresLostAnswers|\w*PowerFailure|\w*Interrupted|FirstOpening|ModelEncrypted'
+  plain+='|Crash|FailedListing|FailedChange|FullDisk|DamagedSessionIsDeleted|Model\b|Flipped|LostFiles|DeletedIsGone|Repair|HeadsAreSmall'
+  plain+='|SetBackBetween|BackupAmongDeletions|LeaveOneOut|FrugalPolicy|HarnessViewGrows|ASessionIsBounded|ReadingIsWork|CompactionReads'
+  plain+='|ALongFirstText|RepeatedMembers'
 fi
 plain="^Test($plain)"
 
@@ -35,7 +38,8 @@ packages=$(go list "$@" | sort)
 with_properties=$(tools/property-packages.sh "$@")
 single="" with_plain=""
 while IFS=$'\t' read -r folder package; do
-  if [ "${RACE:-}" != all ] && ! grep -Eqs '^\s*go |\.Go\(|"sync(/atomic)?"|logtest\.Run' "$folder"/*.go; then
+  if [ "${RACE:-}" != all ] && { [ "$folder" = "$PWD/cmd/contextd" ] ||
+    ! grep -Eqs '^\s*go |\.Go\(|"sync(/atomic)?"|logtest\.Run' "$folder"/*.go; }; then
     single+=$package$'\n'
   elif grep -Eqs "^func ${plain#^}" "$folder"/*_test.go; then
     with_plain+=$package$'\n'

@@ -63,7 +63,7 @@ var memoryAttacks = []memoryAttack{
 // TestAttack checks that the real program stays within its pod's memory during each attack, and serves others
 // afterwards.
 func TestAttack(t *testing.T) {
-	size := attackSize{clients: 16, bytes: 15 << 20, session: 6 << 20}
+	size := attackSize{clients: 10, bytes: 15 << 20, session: 4 << 20}
 	if inFull() {
 		size = attackSize{clients: 100, bytes: 15 << 20, session: 27 << 20}
 	} else if testing.Short() {
