@@ -1,7 +1,6 @@
 package read
 
 import (
-	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -54,17 +53,16 @@ func chatAssistant(v value) ([]*contextdv1.Block, error) {
 	if v.get("function_call") != nil {
 		return nil, errors.New("function_call: is not read; give the call in tool_calls")
 	}
-	var out []*contextdv1.Block
-	// Servers with this API name reasoning, which the API does not have, in one of these ways.
-	if reasoning := cmp.Or(v.get("reasoning_content").text(), v.get("reasoning").text()); reasoning != "" {
-		out = append(out, thinking(&contextdv1.Thinking{Text: reasoning}))
+	out := append(chatReasoning(v), openaiContent(v.get("content"))...)
+	if images := v.get("images"); images.isList() { // of OpenRouter's
+		out = append(out, openaiContent(images)...)
 	}
-	out = append(out, openaiContent(v.get("content"))...)
 	out = append(out, chatAudio(v.get("audio"))...)
 	if refusal := v.get("refusal"); refusal.text() != "" {
 		out = append(out, own(ofOpenAI, value(`{"type":"refusal","refusal":`+string(refusal)+`}`)))
 	}
 	for _, c := range v.get("tool_calls").elements() {
+		out = append(out, besideChatCall(c)...)
 		if f := c.get("function"); f.isObject() {
 			out = append(out, call(c.get("id").text(), f.get("name").text(), writtenArguments(f.get("arguments"))))
 			continue

@@ -42,6 +42,9 @@ func (s *session) encode(p decide.Projected, f *render.Format) encoding {
 	if v.ReturnsReasoning() {
 		key += "\nreturning"
 	}
+	if f.ByModel {
+		key += "\n" + v.Asked()
+	}
 	l, ok := s.encoded.get(key)
 	if !ok || !l.grows(v) {
 		s.layouts++

@@ -67,7 +67,7 @@ type kept struct {
 	indexed bool
 
 	convs   recent[*reduce.Conversation] // by tokenizer, and how the log is read
-	encoded recent[*layout]              // by format and recall tool
+	encoded recent[*layout]              // by format, recall tool and what matters of the model
 	last    recent[lastProjection]       // by stream
 	// digests are those stored last, by fingerprint; zero where none is stored.
 	digests recent[reduce.Written]

@@ -106,7 +106,7 @@ func (in Inputs) pipeline() (*reduce.Pipeline, reduce.Ask) {
 	for i, s := range in.Summaries {
 		quoted[i] = in.quotable(s)
 	}
-	pipeline := reduce.NewPipeline(in.Reduction, in.Conversation, quoted...).Until(in.Ctx)
+	pipeline := reduce.NewPipeline(in.Reduction, in.Conversation, quoted...).Until(in.Ctx).Asks(in.Budget.Model)
 	pipeline.Offer(in.Written)
 	if p, ok := in.Policy.(projection.Rooted); ok {
 		pipeline.Protect(p.Named)

@@ -81,7 +81,7 @@ func (s *sentBytes) gone(at eventlog.Place, b eventlog.Block) bool {
 // unreadable are the members that hold no text for a model: names of kinds, and sealed or binary data.
 var unreadable = map[string]bool{
 	"type": true, "role": true, "status": true,
-	"signature": true, "encrypted_content": true, "redacted_data": true, "data": true, "thoughtSignature": true, "thought_signature": true,
+	"signature": true, "encrypted_content": true, "redacted_data": true, "data": true, "thoughtSignature": true, "thought_signature": true, "thought_signatures": true,
 	"file_data": true,
 }
 

@@ -19,6 +19,8 @@ const (
 	Anthropic
 	OpenAI
 	Gemini
+	// Host serves models of several makers by OpenAI's Chat Completions, and seals what they sealed in lists of its own.
+	Host
 )
 
 // Allowed says what may be done to an assistant message with sealed reasoning and to the results of its
@@ -59,6 +61,8 @@ var providers = [...]struct {
 	}},
 	// Every call of the current turn must be sent back with its signature.
 	Gemini: {"gemini", []string{"gemini"}, Seals{InLoop: Allowed{Results: true}, Before: Allowed{Whole: true, Results: true}}},
+	// The rules are those of the model's maker, to whom a host passes the seal.
+	Host: {name: "host"},
 }
 
 // String is the provider's name in lower case.
@@ -86,6 +90,26 @@ func Of(model string) Provider {
 		}
 	}
 	return found
+}
+
+// OtherMaker reports whether the names of two models, as a host of many makers has them, are of two makers. It is false
+// where a name does not show it, such as an alias.
+func OtherMaker(one, other string) bool {
+	if a, b := Of(one), Of(other); a != Unknown && b != Unknown {
+		return a != b
+	}
+	a, b := vendor(one), vendor(other)
+	return a != "" && b != "" && a != b
+}
+
+// vendor is the segment of a name before the model, as x-ai in "openrouter/x-ai/grok-4"; "" if there is none, or a host's that
+// chooses among makers.
+func vendor(model string) string {
+	segments := strings.Split(strings.ToLower(model), "/")
+	if n := len(segments); n > 1 && segments[n-2] != "openrouter" {
+		return segments[n-2]
+	}
+	return ""
 }
 
 func separates(r rune) bool {
@@ -137,12 +161,17 @@ func isNumber(word string) bool {
 	return len(word) <= 2 && strings.Trim(word, "0123456789") == ""
 }
 
+// hosted are what signatures begin with that are members of an assistant's message in Chat Completions.
+var hosted = []string{`{"reasoning_details":`, `{"thinking_blocks":`}
+
 // OfBlock returns who sealed a block of reasoning in a model's message: the model's provider, or without a
-// model's name the only provider that seals in this way. It is Unknown if the model's provider does not seal
-// in this way, or if the block is not sealed and the model is unknown.
+// model's name the only provider that seals in this way; Host for lists of a host's. It is Unknown if the model's
+// provider does not seal in this way, or if the block is not sealed and the model is unknown.
 func OfBlock(t eventlog.Thinking, model string) Provider {
 	by := Of(model)
 	switch {
+	case slices.ContainsFunc(hosted, func(s string) bool { return strings.HasPrefix(t.Signature, s) }):
+		return Host
 	case t.EncryptedContent != "":
 		return agree(by, model, OpenAI)
 	case t.RedactedData != "":
@@ -172,10 +201,11 @@ func Maker(model string, blocks []eventlog.Block) string {
 	found := Unknown
 	for _, block := range blocks {
 		t, ok := block.(eventlog.Thinking)
-		if !ok || OfBlock(t, "") == Unknown {
+		by := OfBlock(t, "")
+		if !ok || by == Unknown || by == Host {
 			continue
 		}
-		if by := OfBlock(t, ""); found == Unknown || by == found {
+		if found == Unknown || by == found {
 			found = by
 		} else {
 			return Unknown.String()
@@ -187,8 +217,8 @@ func Maker(model string, blocks []eventlog.Block) string {
 	return found.String()
 }
 
-// longestMembers is how many bytes a block with members may have.
-const longestMembers = 4 << 10
+// longestMembers is how many bytes a block with members may have. Signatures of calls have some thousand.
+const longestMembers = 256 << 10
 
 // Members are the members that a block of Anthropic's or OpenAI's holds for the block after it in the message, such as
 // the phase of a text or the caller of a call; false for any other block, which has a type.
@@ -202,6 +232,11 @@ func Members(b eventlog.ProviderBlock) (map[string]json.RawMessage, bool) {
 	}
 	_, typed := members["type"]
 	return members, !typed && len(members) > 0
+}
+
+// SealedMembers reports whether members of a call have Google's signature of it, as hosts of Chat Completions give it.
+func SealedMembers(members map[string]json.RawMessage) bool {
+	return members["extra_content"] != nil || members["provider_specific_fields"] != nil
 }
 
 var standardAlphabet = strings.NewReplacer("-", "+", "_", "/")

@@ -39,6 +39,27 @@ func TestOf(t *testing.T) {
 	}
 }
 
+func TestOtherMaker(t *testing.T) {
+	for _, c := range []struct {
+		one, other string
+		want       bool
+	}{
+		{"google/gemini-3-pro", "google/gemini-3-flash", false},
+		{"google/gemini-3-pro", "anthropic/claude-opus-5", true},
+		{"gemini-3-pro", "openai/gpt-5", true},
+		{"openrouter/x-ai/grok-4", "x-ai/grok-4-0709", false},
+		{"x-ai/grok-4", "openai/gpt-5", true},
+		{"x-ai/grok-4", "qwen/qwen3-max", true},
+		{"openrouter/auto", "openai/gpt-5", false},
+		{"smart", "google/gemini-3-pro", false},
+		{"", "google/gemini-3-pro", false},
+	} {
+		if got := provider.OtherMaker(c.one, c.other); got != c.want || provider.OtherMaker(c.other, c.one) != c.want {
+			t.Errorf("%q and %q: %t", c.one, c.other, got)
+		}
+	}
+}
+
 func TestBinds(t *testing.T) {
 	for model, want := range map[string]bool{
 		"claude-fable-5-1":                            true,
@@ -86,6 +107,8 @@ func TestOfBlock(t *testing.T) {
 		{"encrypted by o3", encrypted, "o3", provider.OpenAI},
 		{"encrypted by a gateway to claude", encrypted, "claude-sonnet-4", provider.Unknown},
 		{"encrypted by another", encrypted, "grok-4", provider.Unknown},
+		{"by a host, of claude", eventlog.Thinking{Text: "hm", Signature: `{"reasoning_details":[]}`}, "anthropic/claude-opus-4", provider.Host},
+		{"by a host, of nobody known", eventlog.Thinking{Signature: `{"thinking_blocks":[]}`, EncryptedContent: "e"}, "", provider.Host},
 		{"both", eventlog.Thinking{Signature: "s", EncryptedContent: "e"}, "gemini-3-pro", provider.Unknown},
 		{"open", eventlog.Thinking{Text: "hm"}, "claude-opus-4", provider.Anthropic},
 	} {
@@ -111,6 +134,8 @@ func TestMaker(t *testing.T) {
 		{"nothing", "", nil, provider.Unknown, false},
 		{"signed and redacted", "", []eventlog.Block{signed, eventlog.Text{Text: "x"}, redacted}, provider.Anthropic, true},
 		{"encrypted and signed", "", []eventlog.Block{encrypted, signed, encrypted}, provider.OpenAI, true},
+		{"by a host", "", []eventlog.Block{eventlog.Thinking{Signature: `{"thinking_blocks":[]}`}}, provider.Unknown, false},
+		{"by a host, and encrypted", "", []eventlog.Block{eventlog.Thinking{Signature: `{"thinking_blocks":[]}`}, encrypted}, provider.OpenAI, true},
 		{"redacted and encrypted", "", []eventlog.Block{redacted, encrypted, redacted}, provider.Unknown, true},
 	} {
 		got := provider.Maker(c.model, c.blocks)
@@ -133,7 +158,7 @@ func TestMembers(t *testing.T) {
 		{"openai", `null`, false},
 		{"openai", `["phase"]`, false},
 		{"openai", `{"phase":`, false},
-		{"openai", `{"namespace":"` + strings.Repeat("n", 4<<10) + `"}`, false},
+		{"openai", `{"namespace":"` + strings.Repeat("n", 256<<10) + `"}`, false},
 		{"google", `{"thoughtSignature":"c2ln"}`, false}, // a seal
 		{"", `{"phase":"commentary"}`, false},
 	} {

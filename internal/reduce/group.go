@@ -221,6 +221,9 @@ func (g *Group) SealedBy() provider.Provider {
 				continue
 			}
 			one := provider.OfBlock(t, g.Messages[m].Model)
+			if one == provider.Host { // which passes on what the model's maker requires
+				one = provider.Of(g.Messages[m].Model)
+			}
 			if found && one != by {
 				return provider.Unknown
 			}

@@ -30,7 +30,7 @@ type Pipeline struct {
 func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipeline {
 	// With Whole only callers' compactions reduce the log, so the rules by age must evict nothing.
 	policy.ToolResults.Strict = policy.ToolResults.Strict && !policy.Whole
-	p := &Pipeline{policy: policy, asked: &asked{policy.Recall, policy.Thinking.Return}, conv: conv}
+	p := &Pipeline{policy: policy, asked: &asked{"", policy.Recall, policy.Thinking.Return}, conv: conv}
 	conv.cached.tried = nil
 	p.digests = &digestWriter{
 		conv: conv, groups: conv.lend(), reminders: conv.reminders, gauge: conv.gauge, policy: policy.Collapse, recall: policy.Recall,
@@ -45,6 +45,12 @@ func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipel
 	p.clipping = clipping{policy.Clipping, texts}
 	p.digests.protection = p.retention.protection
 	p.window = window{policy: policy.Window, collapse: policy.Collapse, digests: p.digests, retention: p.retention}
+	return p
+}
+
+// Asks names the model that gets the reduced views.
+func (p *Pipeline) Asks(model string) *Pipeline {
+	p.asked.model = model
 	return p
 }
 

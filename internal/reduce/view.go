@@ -36,10 +36,19 @@ func (v View) Until(ctx context.Context) View {
 	return v
 }
 
-// asked is what a policy says of the model that is asked.
+// asked is what is known of the model that is asked. model is empty if its name is not known.
 type asked struct {
+	model           string
 	recall          Recall
 	returnReasoning bool
+}
+
+// Asked names the model that is asked; "" if that is not known.
+func (v View) Asked() string {
+	if v.asked == nil {
+		return ""
+	}
+	return v.asked.model
 }
 
 // Recall returns the tool with which the model can get back what the view does not show.

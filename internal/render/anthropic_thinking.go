@@ -19,7 +19,7 @@ func anthropicReasons(maker string, blocks []eventlog.Block) bool {
 
 func anthropicReasoning(t eventlog.Thinking, model string, returned bool) (text, seal bool) {
 	if returned {
-		return t.Text != "", t.Text != "" && t.Signature != "" && t.EncryptedContent == ""
+		return t.Text != "", t.Text != "" && t.Signature != "" && signsText(t)
 	}
 	sent := t.Sealed() && mayBeOf(provider.Anthropic, t, model)
 	return sent, sent
@@ -27,7 +27,13 @@ func anthropicReasoning(t eventlog.Thinking, model string, returned bool) (text,
 
 // mayBeOf reports whether a provider may have made reasoning in a message of a model, which is empty if it is not known.
 func mayBeOf(p provider.Provider, t eventlog.Thinking, model string) bool {
-	return model == "" || provider.OfBlock(t, model) == p
+	by := provider.OfBlock(t, model)
+	return by == p || model == "" && by != provider.Host
+}
+
+// signsText reports whether a block's signature is one of its text, and not the id of an item of OpenAI's or a host's lists.
+func signsText(t eventlog.Thinking) bool {
+	return t.EncryptedContent == "" && provider.OfBlock(t, "") != provider.Host
 }
 
 // anthropicSealed reports whether reasoning is signed or redacted as Anthropic does it.
@@ -41,8 +47,8 @@ func anthropicSealed(maker string, t eventlog.Thinking) bool {
 func anthropicThinking(c *content, i int, t eventlog.Thinking, whole bool) {
 	switch {
 	case isReturned(c.message, t):
-		if t.EncryptedContent != "" {
-			t.Signature = "" // the id of an item of OpenAI's
+		if !signsText(t) {
+			t.Signature = ""
 		}
 		c.add(thought, i, anthropicThought(t.Text, t.Signature))
 	case c.message.ReturnReasoning || !whole || !anthropicSealed(c.maker, t):

@@ -170,6 +170,8 @@ func reasoningOf(t eventlog.Thinking, model string) string {
 		return "reasoning without a seal"
 	case by == provider.Unknown:
 		return "reasoning of an unknown model"
+	case by == provider.Host:
+		return "reasoning that a host of models sealed"
 	default:
 		return "reasoning of " + by.String()
 	}

@@ -31,6 +31,8 @@ type Format struct {
 	// Reasoning reports what of a block of reasoning may be sent, its text and its seal, in a message that a model wrote;
 	// model is empty if it is not known. returned is set where the API that is asked wants reasoning back. nil sends all.
 	Reasoning func(t eventlog.Thinking, model string, returned bool) (text, seal bool)
+	// ByModel is set if what is sent of a message depends on the model that is asked.
+	ByModel bool
 	// Breakpoints is set where a request marks what the provider is to cache, and
 	// PromptCacheKey where it names the cache that it wants to hit.
 	Breakpoints, PromptCacheKey bool

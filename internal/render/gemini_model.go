@@ -1,6 +1,8 @@
 package render
 
 import (
+	"cmp"
+
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/provider"
 )
@@ -99,7 +101,7 @@ func geminiReasoning(t eventlog.Thinking, model string, _ bool) (text, seal bool
 }
 
 func (t *modelTurn) call(i int, b eventlog.ToolCall) {
-	signature := t.take()
+	signature := cmp.Or(t.take(), t.beside.google())
 	if signature == "" && t.calls == 0 {
 		signature = unsigned
 	}

@@ -40,7 +40,7 @@ func GroupMessages(v reduce.View, i int) []Message {
 	for m := range g.Messages {
 		msg := &g.Messages[m]
 		r := Message{
-			Role: msg.Role, Origin: Verbatim, Seqs: msg.Seqs, Tokens: msg.Tokens, Model: msg.Model, Recall: v.Recall(), ReturnReasoning: v.ReturnsReasoning(),
+			Role: msg.Role, Origin: Verbatim, Seqs: msg.Seqs, Tokens: msg.Tokens, Model: msg.Model, Asked: v.Asked(), Recall: v.Recall(), ReturnReasoning: v.ReturnsReasoning(),
 			Blocks: make([]eventlog.Block, 0, len(msg.Blocks)), Places: make([]eventlog.Place, 0, len(msg.Blocks)),
 		}
 		for b, block := range msg.Blocks {

@@ -34,6 +34,8 @@ type Message struct {
 	// Seqs are the events it renders, ascending; empty for what contextd wrote.
 	Seqs   []eventlog.Seq
 	Tokens uint64
+	// Asked is the model that is asked, as far as it is known.
+	Asked string
 	// ReturnReasoning is set where the model that is asked wants reasoning back as text.
 	ReturnReasoning bool
 	// Unreasoned is set where a reducer left out reasoning.

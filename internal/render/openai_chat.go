@@ -7,16 +7,21 @@ import (
 	"unicode/utf8"
 
 	eventlog "github.com/contextd/contextd/internal/log"
+	"github.com/contextd/contextd/internal/provider"
 )
 
 // openAIChat is OpenAI's Chat Completions: each line is one of the request's messages.
 var openAIChat = Format{
 	Name: "openai_chat", Fragments: chatFragments, Join: chatJoin, Framing: openAIFraming,
-	Reasoning: chatReasoning, PromptCacheKey: true, Tools: openAIChatTools, limits: &chatLimits,
+	Reasoning: chatReasoning, ByModel: true, PromptCacheKey: true, Tools: openAIChatTools, limits: &chatLimits,
 }
 
-func chatReasoning(t eventlog.Thinking, _ string, returned bool) (text, seal bool) {
-	return returned && t.Text != "", false
+func chatReasoning(t eventlog.Thinking, model string, returned bool) (text, seal bool) {
+	if returned {
+		return t.Text != "", false
+	}
+	sent := provider.OfBlock(t, model) == provider.Host
+	return sent, sent
 }
 
 // Speakers of fragments that Join moves or merges.
@@ -113,7 +118,8 @@ func chatAssistant(m Message) []Fragment {
 	var refusal string
 	var calls [][]byte // as many as one message may have
 	count, of := 0, make([]int, len(m.Blocks))
-	var held beside // the API has no place for such members
+	seal := sealOf(&m)
+	var held beside
 	for i, block := range m.Blocks {
 		if held.hold(i, block, p.note) {
 			continue
@@ -129,9 +135,9 @@ func chatAssistant(m Message) []Fragment {
 			if len(*last) > 0 {
 				*last = append(*last, ',')
 			}
-			*last = chatCall(*last, p, i, b)
+			*last = chatCall(*last, p, i, b, &held)
 		case eventlog.Thinking:
-			if !isReturned(&m, b) {
+			if !isReturned(&m, b) && i != seal.block {
 				p.note(i, LeftOut, reasoningOf(b, m.Model))
 			}
 		case eventlog.ToolResult:
@@ -151,13 +157,16 @@ func chatAssistant(m Message) []Fragment {
 	}
 	held.leave(p.note)
 	if p.count == 0 && len(calls) == 0 && refusal == "" {
+		if seal.block >= 0 {
+			p.note(seal.block, LeftOut, "reasoning that nothing follows")
+		}
 		return nothing(m, p.conversions)
 	}
 	var first []byte
 	if len(calls) > 0 {
 		first = calls[0]
 	}
-	o := object{dst: make([]byte, 1, len(p.dst)+len(first)+96)}
+	o := object{dst: make([]byte, 1, len(p.dst)+len(first)+len(seal.members)+96)}
 	o.dst[0] = '{'
 	o.always("role", "assistant")
 	o.name("content")
@@ -169,6 +178,7 @@ func chatAssistant(m Message) []Fragment {
 	if m.ReturnReasoning {
 		o.always("reasoning_content", returned(&m))
 	}
+	o.dst = append(o.dst, seal.members...)
 	o.str("refusal", refusal)
 	if len(first) > 0 {
 		o.name("tool_calls")
@@ -188,7 +198,7 @@ func chatAssistant(m Message) []Fragment {
 }
 
 // chatCall appends a call. Its arguments are the string that the model wrote.
-func chatCall(dst []byte, p *openAIParts, i int, b eventlog.ToolCall) []byte {
+func chatCall(dst []byte, p *openAIParts, i int, b eventlog.ToolCall, held *beside) []byte {
 	id, name := openAICall(p, i, b)
 	o := object{dst: append(dst, '{')}
 	o.always("id", id)
@@ -197,7 +207,11 @@ func chatCall(dst []byte, p *openAIParts, i int, b eventlog.ToolCall) []byte {
 	f := object{dst: append(o.dst, '{')}
 	f.always("name", name)
 	f.always("arguments", p.arguments(i, b.Arguments))
-	return append(f.dst, '}', '}')
+	o.dst = append(f.dst, '}')
+	for _, name := range []string{"extra_content", "provider_specific_fields"} {
+		held.take(&o, providerOpenAI, name, func(value string) bool { return chatCallMember(p.message, value) })
+	}
+	return append(o.dst, '}')
 }
 
 // openAICall gives a call's id and name as OpenAI takes them.

@@ -34,6 +34,7 @@ var (
 		`{"executableCode":{"language":"PYTHON","code":"1"}}`, `{"codeExecutionResult":{"outcome":"OUTCOME_OK"}}`,
 		`no JSON`, ``, `[]`, `null`, `7`, "{\"type\":\"text\",\"text\":\"\xff\"}",
 		`{"TYPE":"text","text":"t"}`, `{"type":"text","text":"t","more":1}`, `{"type":"text","text":"t","citations":[{"type":"page_location"}]}`, `{"type":"image"}`,
+		`{"extra_content":{"google":{"thought_signature":"c2ln"}}}`, `{"extra_content":{"google":{"thought_signature":"no base64"}}}`, `{"extra_content":"s","provider_specific_fields":{"thought_signature":"s"}}`,
 		`{"type":"server_tool_use","id":"srvtoolu_3","name":"advisor","input":{}}`, `{"type":"advisor_tool_result","tool_use_id":"srvtoolu_3","content":{}}`,
 		`{"type":"web_fetch_tool_result","tool_use_id":"srvtoolu_1","content":[]}`, `{"type":"search_result","source":"s","title":"t","content":[],"cache_control":{"type":"ephemeral"}}`,
 		`{"type":"document","source":{"type":"file","file_id":"f"},"citations":{"enabled":true}}`, `{"type":"document","source":{"type":"file","file_id":"f"},"citations":{"enabled":false}}`,
@@ -43,6 +44,8 @@ var (
 	someThinking = []eventlog.Thinking{
 		{}, {Text: "open"}, {Text: "signed", Signature: "c2ln"}, {Signature: "b25seQ=="}, {Text: "sealed", Signature: "no base64"}, {RedactedData: "cmVk"}, {RedactedData: "\x00\xff"},
 		{EncryptedContent: "gA"}, {Text: "t", Signature: "cw==", RedactedData: "r", EncryptedContent: "e"}, {Text: "t", RedactedData: "r"},
+		{Text: "hosted", Signature: `{"reasoning_details":[{"type":"reasoning.encrypted","data":"d","id":"c1"}]}`}, {Signature: `{"thinking_blocks": [{"type":"thinking","thinking":"t","signature":"s"}]}`},
+		{Text: "hosted", Signature: `{"reasoning_details":[{"type":"thinking"}]}`}, {Signature: `{"thinking_blocks":[]}`}, {Signature: `{"thinking_blocks":`},
 	}
 )
 

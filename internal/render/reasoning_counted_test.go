@@ -14,18 +14,22 @@ import (
 func TestReasoningThatIsSentIsCounted(t *testing.T) {
 	const text, signature, redacted, encrypted = "AaaA", "BbbBBbbB", "CccCCccC", "DddDDddD"
 	whole := `{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"` + text + `"}],"encrypted_content":"` + encrypted + `"}`
+	hosted := `{"reasoning_details":[{"type":"reasoning.text","text":"` + text + `","signature":"` + signature + `"}]}`
 	besides := [][]eventlog.Block{nil, {eventlog.Thinking{EncryptedContent: "e"}}, {eventlog.Thinking{RedactedData: "r"}}, {eventlog.Thinking{Signature: "s"}}}
 	sent, omitted := 0, 0
 	for _, f := range render.Formats() {
 		for _, returned := range []bool{false, true} {
 			gauge := f.GaugeFor(budget.NewGauge(budget.Heuristic{}), counted(returned))
-			for _, model := range []string{"", "gpt-5", "claude-opus-4-8", "gemini-3-pro", "grok-4", "qwen3-claude-gpt-distill"} {
-				for i := range 32 {
+			for _, model := range []string{"", "anthropic/claude-opus-4-8", "gpt-5", "claude-opus-4-8", "gemini-3-pro", "grok-4", "qwen3-claude-gpt-distill"} {
+				for i := range 48 {
 					b := eventlog.Thinking{
 						Text: pick(i&1, text), Signature: pick(i>>1&1, signature), RedactedData: pick(i>>2&1, redacted), EncryptedContent: pick(i>>3&1, encrypted),
 					}
-					if i>>4 == 1 {
+					switch i >> 4 {
+					case 1:
 						b.Signature = whole
+					case 2:
+						b.Signature = hosted
 					}
 					for _, beside := range besides {
 						m := by(model, append(append([]eventlog.Block{b}, beside...), eventlog.Text{Text: "so"})...)
@@ -62,6 +66,7 @@ func pick(i int, s string) string { return strings.Repeat(s, i) }
 func TestReasoningOfOthers(t *testing.T) {
 	signed := eventlog.Thinking{Text: "hm", Signature: strings.Repeat("s", 1000)}
 	encrypted := eventlog.Thinking{Text: "hm", EncryptedContent: strings.Repeat("e", 1000)}
+	hosted := eventlog.Thinking{Text: "hm", Signature: `{"reasoning_details":[{"type":"reasoning.encrypted","data":"` + strings.Repeat("e", 935) + `"}]}`}
 	for _, c := range []struct {
 		format, model string
 		returned      bool
@@ -79,6 +84,14 @@ func TestReasoningOfOthers(t *testing.T) {
 		{"openai_chat", "gpt-5", false, encrypted, 0},
 		{"openai_chat", "gpt-5", true, encrypted, 1},
 		{"openai_chat", "", false, signed, 0},
+		{"openai_chat", "anthropic/claude-opus-5", false, hosted, 200},
+		{"openai_chat", "", false, hosted, 200},
+		{"openai_chat", "moonshotai/kimi-k2", true, hosted, 1},
+		{"anthropic", "claude-opus-5", false, hosted, 0},
+		{"anthropic", "", false, hosted, 0},
+		{"anthropic", "deepseek-flash", true, hosted, 1},
+		{"openai_responses", "", false, hosted, 0},
+		{"gemini", "google/gemini-3-pro", false, hosted, 0},
 		{"openai_responses", "gpt-5", false, encrypted, 200},
 		{"openai_responses", "claude-opus-5", false, signed, 0},
 		{"openai_responses", "claude-opus-5", true, signed, 1},

@@ -59,8 +59,8 @@ func sealed(b eventlog.Block) bool {
 	case eventlog.Thinking:
 		return b.Sealed()
 	case eventlog.ProviderBlock:
-		_, members := provider.Members(b)
-		return !members
+		members, ok := provider.Members(b)
+		return !ok || provider.SealedMembers(members)
 	}
 	return false
 }

@@ -3,6 +3,7 @@ package rules
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 )
 
 // checkChat holds lines to the rules of the messages of Chat Completions.
@@ -106,7 +107,9 @@ func (c *chat) assistant(line int, raw []byte) {
 	if c.returning {
 		required = append(required, "reasoning_content")
 	}
-	o := c.object(line, "message", raw, required, []string{"content", "refusal", "tool_calls", "name"})
+	o := c.object(line, "message", raw, required, []string{"content", "refusal", "tool_calls", "name", "reasoning_details", "thinking_blocks"})
+	c.hosted(line, "reasoning_details", o["reasoning_details"], hostedDetail)
+	c.hosted(line, "thinking_blocks", o["thinking_blocks"], hostedBlock)
 	if c.returning && c.text(line, "reasoning_content", o["reasoning_content"]) == "" {
 		c.add(line, "thinking", "reasoning_content: empty")
 	}
@@ -139,12 +142,43 @@ func (c *chat) assistant(line int, raw []byte) {
 }
 
 func (c *chat) call(line int, where string, raw json.RawMessage) {
-	o := c.object(line, where, raw, []string{"id", "type", "function"}, nil)
+	o := c.object(line, where, raw, []string{"id", "type", "function"}, []string{"extra_content", "provider_specific_fields"})
+	for _, name := range []string{"extra_content", "provider_specific_fields"} {
+		if raw := o[name]; raw != nil {
+			c.open(line, where+"."+name, raw)
+		}
+	}
 	c.choice(line, where+".type", o["type"], "function")
 	function := c.object(line, where+".function", o["function"], []string{"name", "arguments"}, nil)
 	c.toolName(line, where+".function.name", function["name"])
 	c.arguments(line, where+".function.arguments", function["arguments"])
 	c.calls.call(c.report, line, c.text(line, where+".id", o["id"]), longestChatCallID)
+}
+
+// The types of what is in a host's lists.
+var (
+	hostedDetail = regexp.MustCompile(`^reasoning\.[a-z_]+$`)
+	hostedBlock  = regexp.MustCompile(`^(redacted_)?thinking$`)
+)
+
+// hosted holds a list of sealed reasoning of a host of models, if there is one.
+func (c *chat) hosted(line int, name string, raw json.RawMessage, types *regexp.Regexp) {
+	if raw == nil {
+		return
+	}
+	list := c.list(line, name, raw)
+	if len(list) == 0 {
+		c.add(line, "empty", "%s: nothing", name)
+	}
+	for i, e := range list {
+		where := fmt.Sprintf("%s[%d]", name, i)
+		if kind := c.kind(line, where, e); !types.MatchString(kind) {
+			c.add(line, "value", "%s.type: %q", where, kind)
+		}
+		if c.returning {
+			c.add(line, "thinking", "%s: a seal beside a text", where)
+		}
+	}
 }
 
 // quoted is a string as JSON.
