@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextd_client import events
 from contextd_client._rawjson import Raw
 from contextd_client._read import openai_part
+from contextd_client._read.beside import beside
 from contextd_client.v1.event_pb2 import Block, Event, Thinking
 
 
@@ -42,12 +43,56 @@ def _said(raw: Raw) -> list[Block]:
     """The blocks of a message of the model."""
     if raw.get("function_call").present:
         raise ValueError("function_call: is not read; give the call in tool_calls")
-    # Servers with this API name reasoning, which the API does not have, in one of these ways.
-    reasoning = raw.string("reasoning_content") or raw.string("reasoning")
-    blocks = [Block(thinking=Thinking(text=reasoning))] if reasoning else []
-    blocks += openai_part.content(raw.get("content"))
+    blocks = reasoning(raw) + openai_part.content(raw.get("content"))
+    if raw.get("images").is_list:  # of OpenRouter's
+        blocks += openai_part.content(raw.get("images"))
     blocks += outside(raw)
-    return blocks + [_call(c) for c in raw.get("tool_calls").elements()]
+    for call in raw.get("tool_calls").elements():
+        blocks += [*beside_call(call), _call(call)]
+    return blocks
+
+
+# The members of a message in which hosts of this API give the reasoning that a model's maker
+# sealed, as lists: OpenRouter and LiteLLM.
+SEALED = ("reasoning_details", "thinking_blocks")
+
+
+def reasoning(raw: Raw) -> list[Block]:
+    """A message's reasoning.
+
+    Servers with this API name its text, which the API does not have, in one of two ways. A seal
+    holds for the whole list, which must come back as it was, so the lists are the signature.
+    """
+    text = raw.string("reasoning_content") or raw.string("reasoning")
+    texts: list[str] = []
+    sealed = []
+    for name in SEALED:
+        details = raw.get(name).elements()
+        texts = texts or [said for detail in details if (said := _detail(detail))]
+        if any(detail.string("signature") or detail.string("data") for detail in details):
+            sealed.append(f'"{name}":{raw.get(name).json}')
+    text = text or "\n\n".join(texts)
+    signature = f"{{{','.join(sealed)}}}" if sealed else ""
+    return [Block(thinking=Thinking(text=text, signature=signature))] if text or sealed else []
+
+
+def _detail(raw: Raw) -> str:
+    return raw.string("text") or raw.string("summary") or raw.string("thinking")
+
+
+def beside_call(raw: Raw) -> list[Block]:
+    """The members in which hosts give Google's signature of a call.
+
+    They are Google itself, or LiteLLM, which may have them in the function.
+    """
+    if raw.get("extra_content").present:
+        return beside(openai_part.PROVIDER, raw, "extra_content")
+    for of in (raw, raw.get("function")):
+        fields = of.get("provider_specific_fields")
+        names = ("thought_signature", "thought_signatures")
+        if any(fields.get(name).present for name in names):
+            return beside(openai_part.PROVIDER, of, "provider_specific_fields")
+    return []
 
 
 def outside(raw: Raw) -> list[Block]:
