@@ -52,6 +52,24 @@ const wrapped = (mock: MockLanguageModelV3, options: MiddlewareOptions) =>
 
 const size = (prompt: LanguageModelV3Prompt) => JSON.stringify(prompt).length;
 
+test("the list in which OpenRouter seals reasoning is its seal, and stays with it", () => {
+  const of = (details: Record<string, string>[]): LanguageModelV3Prompt[number] => ({
+    role: "assistant",
+    content: [{ type: "reasoning", text: "hm", providerOptions: { openrouter: { reasoning_details: details } } }],
+  });
+  const block = (m: LanguageModelV3Prompt[number]) => {
+    const { kind } = toEvent(m, "m");
+    assert.equal(kind?.case, "message");
+    return kind?.case === "message" ? kind.value.blocks![0]!.kind : undefined;
+  };
+  const sealed = [{ type: "reasoning.text", text: "hm" }, { type: "reasoning.encrypted", data: "ZA==" }];
+  assert.deepEqual(block(of(sealed)), {
+    case: "thinking",
+    value: { text: "hm", signature: JSON.stringify({ reasoning_details: sealed }), encryptedContent: "" },
+  });
+  assert.deepEqual(block(of([sealed[0]!])), { case: "thinking", value: { text: "hm", signature: "", encryptedContent: "" } });
+});
+
 test("an agent's prompts are the session's context", { skip: noDaemon }, async () => {
   const session = d.client.session("ai/agent");
   const mock = model(24);

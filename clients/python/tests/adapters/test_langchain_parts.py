@@ -80,6 +80,24 @@ def test_returned_reasoning(
         assert sent["content"][0] == {"type": "thinking", "thinking": "hm", "signature": ""}
 
 
+def test_sealed_by_a_host(client: contextd_client.Client, session_id: str) -> None:
+    """Reasoning that OpenRouter seals comes back as it was, also of a streamed answer."""
+    details: list[dict[str, Any]] = [
+        {"type": "reasoning.text", "text": "hm", "format": "google-gemini-v1", "index": 0},
+        {"type": "reasoning.encrypted", "data": "ZA==", "id": "a", "index": 1},
+    ]
+    said = AIMessage(
+        "",
+        additional_kwargs={"reasoning_content": "hm", "reasoning_details": details},
+        tool_calls=[{"id": "a", "name": "read", "args": {}}],
+        response_metadata={"model_name": "google/gemini-3-pro"},
+    )
+    messages = [HumanMessage("Go."), said, ToolMessage("read", tool_call_id="a")]
+    given = ContextdMessages(client, ROOMY, format="openai_chat").for_model(session_id, messages)
+    assert given[1].additional_kwargs["reasoning_details"] == details
+    assert "reasoning_content" not in given[1].additional_kwargs
+
+
 def test_beside_the_content(client: contextd_client.Client, session_id: str) -> None:
     """What OpenAI's models say beside the content is kept."""
     refused = AIMessage("", additional_kwargs={"refusal": "No."})

@@ -71,12 +71,19 @@ function reasoning(p: LanguageModelV3ReasoningPart): BlockInit[] {
   const redacted = anyOption(options, "redactedData");
   const value = {
     text: p.text,
-    signature: anyOption(options, "signature") ?? anyOption(options, "thoughtSignature") ?? "",
+    signature: anyOption(options, "signature") ?? anyOption(options, "thoughtSignature") ?? hosted(options) ?? "",
     encryptedContent: anyOption(options, "reasoningEncryptedContent") ?? "",
     ...(redacted ? { redactedData: new TextEncoder().encode(redacted) } : {}),
   };
   if (!value.text && !value.signature && !value.encryptedContent && !redacted) return options ? [opaque(p)] : [];
   return [{ kind: { case: "thinking", value } }, ...beside("reasoning", refOf(p.text), of(p))];
+}
+
+/** The seal in the list that OpenRouter's provider keeps. */
+function hosted(options: LanguageModelV3ReasoningPart["providerOptions"]): string | undefined {
+  const list = options?.["openrouter"]?.["reasoning_details"];
+  const sealed = Array.isArray(list) && list.some((d) => typeof d === "object" && d !== null && !Array.isArray(d) && (d["signature"] || d["data"]));
+  return sealed ? JSON.stringify({ reasoning_details: list }) : undefined;
 }
 
 function call(p: LanguageModelV3ToolCallPart, written: string | undefined): BlockInit[] {

@@ -138,11 +138,10 @@ def content(message: BaseMessage) -> list[Block]:
 
 def _assistant(message: AIMessage, call_ids: Sequence[str]) -> list[Block]:
     blocks = content(message)
-    reasoning = message.additional_kwargs.get("reasoning_content")
-    if isinstance(reasoning, str) and reasoning:
-        blocks.insert(0, Block(thinking=Thinking(text=reasoning)))
-    beside = {name: message.additional_kwargs.get(name) for name in ("audio", "refusal")}
-    blocks += openai_chat.outside(_rawjson.read(_rawjson.dumps(beside)))
+    names = ("reasoning_content", *openai_chat.SEALED, "audio", "refusal")
+    beside = {name: message.additional_kwargs.get(name) for name in names}
+    outside = _rawjson.read(_rawjson.dumps(beside))
+    blocks = openai_chat.reasoning(outside) + blocks + openai_chat.outside(outside)
     # The arguments of an invalid call are not JSON: args has what the model wrote.
     for call_id, call in zip(
         call_ids, [*message.tool_calls, *message.invalid_tool_calls], strict=True
