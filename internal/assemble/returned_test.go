@@ -110,3 +110,34 @@ func TestReasoningOfAnotherProviderTakesNoRoom(t *testing.T) {
 		}
 	}
 }
+
+// TestSealOfAHost: a host's seals are shown to models of the maker that made them alone, however a session changes between
+// models, and replays and other engines give the same bytes.
+func TestSealOfAHost(t *testing.T) {
+	store := memlog.New()
+	defer closeStore(t, store)
+	engine := newEngine(t, store)
+	push(t, store, "s", opening()...)
+	for i := range 12 {
+		events := turn(i)
+		m := events[len(events)-2].Body.(*eventlog.Message)
+		m.Model = "google/gemini-3-pro"
+		m.Blocks = append([]eventlog.Block{eventlog.Thinking{Text: "hm", Signature: `{"reasoning_details":[{"type":"reasoning.encrypted","data":"ZA=="}]}`}}, m.Blocks...)
+		push(t, store, "s", events...)
+		for model, sealed := range map[string]bool{"google/gemini-3-flash": true, "openai/gpt-5": false, "": true} {
+			req := request()
+			req.Budget = budget.Spec{Model: model, MaxTokens: 12_000, Tokenizer: budget.TokenizerO200K, Format: "openai_chat"}
+			out := mustAssemble(t, engine, req)
+			shown := lines(out.Messages)
+			if calls, seals := strings.Count(shown, `"tool_calls":`), strings.Count(shown, `"reasoning_details":`); calls == 0 || sealed && seals != calls || !sealed && seals > 0 {
+				t.Fatalf("turn %d, %q: %d of %d messages with calls have their seal", i, model, seals, calls)
+			}
+			if replay, err := engine.Replay(t.Context(), "s", out.Projection.ID); err != nil || !replay.Same {
+				t.Fatalf("turn %d, %q: a replay differs: %s, %v", i, model, replay.Difference, err)
+			}
+			if again := mustAssemble(t, newEngine(t, store), req); again.PrefixHash != out.PrefixHash {
+				t.Fatalf("turn %d, %q: an engine that knows nothing of the session gives other bytes", i, model)
+			}
+		}
+	}
+}

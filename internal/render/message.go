@@ -22,26 +22,24 @@ const (
 // Message is one message as the model will see it, before a format encodes it.
 type Message struct {
 	Role   eventlog.Role
-	Blocks []eventlog.Block
-	// Places are where the blocks are in the log, one for each block; nil for what is
-	// not from the log, and zero for a block that is not.
-	Places []eventlog.Place
-	// Model is the model that wrote an assistant message, as far as it is known.
-	Model string
-	// Repeats is how often the log used a block's call id before, one for each block; nil if no id was used before.
-	Repeats []uint32
-	Origin  Origin
-	// Seqs are the events it renders, ascending; empty for what contextd wrote.
-	Seqs   []eventlog.Seq
-	Tokens uint64
-	// Asked is the model that is asked, as far as it is known.
-	Asked string
+	Origin Origin
 	// ReturnReasoning is set where the model that is asked wants reasoning back as text.
 	ReturnReasoning bool
 	// Unreasoned is set where a reducer left out reasoning.
 	Unreasoned bool
 	// Digest is set on what replaces the dropped run.
 	Digest bool
+	// Model is the model that wrote an assistant message, and Asked the one that gets the context, as far as they are known.
+	Model, Asked string
+	Blocks       []eventlog.Block
+	// Places are where the blocks are in the log, one for each block; nil for what is
+	// not from the log, and zero for a block that is not.
+	Places []eventlog.Place
+	// Repeats is how often the log used a block's call id before, one for each block; nil if no id was used before.
+	Repeats []uint32
+	// Seqs are the events it renders, ascending; empty for what contextd wrote.
+	Seqs   []eventlog.Seq
+	Tokens uint64
 	// Cause is the reducer that last changed the message, for reports.
 	Cause string
 	// Recall is the tool with which the model can read what the format cannot carry.
