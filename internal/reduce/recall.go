@@ -77,3 +77,29 @@ func (c *Call) pointer() string {
 	}
 	return Pointer(c.Seq, c.Block)
 }
+
+// asked is what is known of the model that is asked. model is empty if its name is not known.
+type asked struct {
+	model           string
+	recall          Recall
+	returnReasoning bool
+}
+
+// Asked names the model that is asked; "" if that is not known.
+func (v View) Asked() string {
+	if v.asked == nil {
+		return ""
+	}
+	return v.asked.model
+}
+
+// Recall returns the tool with which the model can get back what the view does not show.
+func (v View) Recall() Recall {
+	if v.asked == nil {
+		return ""
+	}
+	return v.asked.recall
+}
+
+// ReturnsReasoning reports whether the model that is asked wants reasoning back as text.
+func (v View) ReturnsReasoning() bool { return v.asked != nil && v.asked.returnReasoning }

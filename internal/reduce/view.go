@@ -36,32 +36,6 @@ func (v View) Until(ctx context.Context) View {
 	return v
 }
 
-// asked is what is known of the model that is asked. model is empty if its name is not known.
-type asked struct {
-	model           string
-	recall          Recall
-	returnReasoning bool
-}
-
-// Asked names the model that is asked; "" if that is not known.
-func (v View) Asked() string {
-	if v.asked == nil {
-		return ""
-	}
-	return v.asked.model
-}
-
-// Recall returns the tool with which the model can get back what the view does not show.
-func (v View) Recall() Recall {
-	if v.asked == nil {
-		return ""
-	}
-	return v.asked.recall
-}
-
-// ReturnsReasoning reports whether the model that is asked wants reasoning back as text.
-func (v View) ReturnsReasoning() bool { return v.asked != nil && v.asked.returnReasoning }
-
 // Ended returns why computations on the view should stop; nil if they should go on. If it returns an error, results
 // computed on the view may be incomplete and must be discarded.
 func (v View) Ended() error {

@@ -207,7 +207,8 @@ func chatCall(dst []byte, p *openAIParts, i int, b eventlog.ToolCall, held *besi
 	f := object{dst: append(o.dst, '{')}
 	f.always("name", name)
 	f.always("arguments", p.arguments(i, b.Arguments))
-	o.dst = append(f.dst, '}')
+	f.dst = append(f.dst, '}')
+	o.dst = f.dst
 	for _, name := range []string{"extra_content", "provider_specific_fields"} {
 		held.take(&o, providerOpenAI, name, func(value string) bool { return chatCallMember(p.message, value) })
 	}

@@ -59,7 +59,7 @@ func (s *sessionWriter) speakable(m *eventlog.Message) []eventlog.Block {
 		switch c := b.(type) {
 		case eventlog.Thinking:
 			// The API refuses thinking without its own signature.
-			if !strings.Contains(m.Model, "claude") || (c.Signature == "" && c.RedactedData == "") {
+			if !strings.Contains(m.Model, "claude") || (c.Signature == "" && c.RedactedData == "") || provider.OfBlock(c, m.Model) == provider.Host {
 				s.lost["thinking that Anthropic did not sign"]++
 				continue
 			}

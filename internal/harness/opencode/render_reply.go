@@ -178,6 +178,11 @@ func sealOf(t eventlog.Thinking, model string) jsontext.Value {
 		by = "openai"
 	case provider.Gemini:
 		by = "google"
+	case provider.Host:
+		if list := jsontext.Value(t.Signature); list.IsValid() {
+			return transcript.Object("openrouter", list)
+		}
+		return nil
 	case provider.Anthropic, provider.Unknown:
 	}
 	signature, id := t.Signature, ""

@@ -619,7 +619,8 @@ type Thinking struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The reasoning in the clear. Empty: the provider does not disclose it.
 	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
-	// The provider's signature of text (Anthropic, Gemini). Empty: unsigned.
+	// The provider's signature of text (Anthropic, Gemini); an object with the lists of a message of
+	// Chat Completions that hold the seal ("reasoning_details", "thinking_blocks"). Empty: unsigned.
 	Signature string `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"`
 	// Reasoning that the provider redacted, as raw bytes. Empty: not redacted.
 	RedactedData []byte `protobuf:"bytes,3,opt,name=redacted_data,json=redactedData,proto3" json:"redacted_data,omitempty"`
