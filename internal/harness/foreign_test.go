@@ -2,6 +2,7 @@ package harness_test
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +51,33 @@ func foreign() transcript.Transcript {
 	add("event/10", &eventlog.Compaction{Trigger: eventlog.TriggerManual, Summary: "Nothing was found."}, nil)
 	say("event/11", a, "g11", eventlog.Text{Text: "Done."})
 	return transcript.Transcript{Sessions: []transcript.Session{{Events: events}}, Compactions: 2}
+}
+
+// TestHostedReasoning: what a host of models sealed is no signature of their maker's to a harness.
+func TestHostedReasoning(t *testing.T) {
+	const list = `"reasoning_details":[{"type":"reasoning.text","text":"hm","signature":"c2ln"}]`
+	m := &eventlog.Message{Role: eventlog.RoleAssistant, Model: "anthropic/claude-opus-5", Blocks: []eventlog.Block{
+		eventlog.Thinking{Text: "hm", Signature: "{" + list + "}"}, eventlog.Text{Text: "I look."},
+	}}
+	at := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+	events := []eventlog.Event{
+		{ID: "1", Time: at, Body: &eventlog.Message{Role: eventlog.RoleUser, Blocks: []eventlog.Block{eventlog.Text{Text: "Go."}}}},
+		{ID: "2", Time: at, Body: m},
+	}
+	wanted := map[string]string{"claude": "", "opencode": `"metadata":{"openrouter":{` + list + `}}`}
+	for _, h := range harness.All() {
+		want, ok := wanted[h.Name]
+		if !ok {
+			continue
+		}
+		var file bytes.Buffer
+		if _, err := h.Write(&file, transcript.Transcript{Sessions: []transcript.Session{{Events: events}}}, transcript.WriteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(file.String(), want) || want == "" && strings.Contains(file.String(), "c2ln") {
+			t.Errorf("%s: %s", h.Name, file.String())
+		}
+	}
 }
 
 // TestForeign: a session that no harness wrote becomes a file of each harness. Read again it is the same
