@@ -190,6 +190,7 @@ func TestWhatContextsShow(t *testing.T) {
 		"sealed reasoning":       {say(eventlog.RoleAssistant, signed, said), 0},
 		"a provider's block":     {say(eventlog.RoleAssistant, eventlog.ProviderBlock{JSON: "{}"}, said), 0},
 		"members of a block":     {say(eventlog.RoleAssistant, eventlog.ProviderBlock{Provider: "openai", JSON: `{"phase":"commentary"}`}, said), 2},
+		"signature of a call":    {say(eventlog.RoleAssistant, eventlog.ProviderBlock{Provider: "openai", JSON: `{"extra_content":{"google":{"thought_signature":"c2ln"}}}`}, said), 0},
 		"one in a user's words":  {say(eventlog.RoleUser, eventlog.ProviderBlock{JSON: "{}"}, said), 2},
 		"a reminder":             {&eventlog.Reminder{Body: key}, 1},
 		"a summary":              {&eventlog.Compaction{Summary: key, NativeJSON: `["` + key + `"]`}, 2},
