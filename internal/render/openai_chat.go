@@ -16,11 +16,11 @@ var openAIChat = Format{
 	Reasoning: chatReasoning, ByModel: true, PromptCacheKey: true, Tools: openAIChatTools, limits: &chatLimits,
 }
 
-func chatReasoning(t eventlog.Thinking, model string, returned bool) (text, seal bool) {
+func chatReasoning(t eventlog.Thinking, _ string, returned bool) (text, seal bool) {
 	if returned {
 		return t.Text != "", false
 	}
-	sent := provider.OfBlock(t, model) == provider.Host
+	sent := provider.OfBlock(t, "") == provider.Host
 	return sent, sent
 }
 

@@ -19,17 +19,14 @@ type chatSeal struct {
 // refuses it, nor where the message has several, which no response had together.
 func sealOf(m *Message) chatSeal {
 	none := chatSeal{block: -1}
-	if m.Unreasoned || m.ReturnReasoning || provider.OtherMaker(m.Asked, m.Model) {
-		return none
-	}
 	found := none
 	for i, block := range m.Blocks {
 		t, ok := block.(eventlog.Thinking)
-		if !ok || provider.OfBlock(t, m.Model) != provider.Host {
+		if !ok || provider.OfBlock(t, "") != provider.Host {
 			continue
 		}
 		members, ok := hostedLists(t.Signature)
-		if !ok || found.block >= 0 {
+		if !ok || found.block >= 0 || m.Unreasoned || m.ReturnReasoning || provider.OtherMaker(m.Asked, m.Model) {
 			return none
 		}
 		found = chatSeal{i, renamedIn(m, members)}
