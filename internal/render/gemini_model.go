@@ -1,8 +1,6 @@
 package render
 
 import (
-	"cmp"
-
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/provider"
 )
@@ -101,7 +99,10 @@ func geminiReasoning(t eventlog.Thinking, model string, _ bool) (text, seal bool
 }
 
 func (t *modelTurn) call(i int, b eventlog.ToolCall) {
-	signature := cmp.Or(t.take(), t.beside.google())
+	signature := t.take()
+	if signature == "" {
+		signature = t.beside.google()
+	}
 	if signature == "" && t.calls == 0 {
 		signature = unsigned
 	}
