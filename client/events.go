@@ -3,6 +3,7 @@ package client
 import (
 	"strings"
 
+	"github.com/contextd/contextd/client/read"
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
@@ -24,9 +25,10 @@ func Assistant(model string, blocks ...*contextdv1.Block) *contextdv1.Event {
 	return e
 }
 
-// Result returns an event with the result of one call. An empty text is a result without content.
+// Result returns an event with the result of one call. An empty text is a result without content. Of the call's
+// id it takes what read.CallID does.
 func Result(callID, text string, isError bool) *contextdv1.Event {
-	r := &contextdv1.ToolResult{CallId: callID, IsError: isError}
+	r := &contextdv1.ToolResult{CallId: read.CallID(callID), IsError: isError}
 	if text != "" {
 		r.Content = []*contextdv1.Block{Text(text)}
 	}
@@ -43,9 +45,10 @@ func Text(text string) *contextdv1.Block {
 	return &contextdv1.Block{Kind: &contextdv1.Block_Text{Text: &contextdv1.Text{Text: strings.ToValidUTF8(text, "\uFFFD")}}}
 }
 
-// Call returns a block with a tool call. The arguments are the bytes that the model wrote, JSON or not.
+// Call returns a block with a tool call. The arguments are the bytes that the model wrote, JSON or not. Of the
+// id it takes what read.CallID does.
 func Call(callID, name string, arguments []byte) *contextdv1.Block {
 	return &contextdv1.Block{Kind: &contextdv1.Block_ToolCall{ToolCall: &contextdv1.ToolCall{
-		CallId: callID, Name: name, ArgumentsJson: arguments,
+		CallId: read.CallID(callID), Name: name, ArgumentsJson: arguments,
 	}}}
 }

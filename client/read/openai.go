@@ -36,7 +36,7 @@ func chatMessage(v value) ([]*contextdv1.Event, error) {
 		return []*contextdv1.Event{message(contextdv1.Role_ROLE_USER, content)}, nil
 	case "tool":
 		return []*contextdv1.Event{message(contextdv1.Role_ROLE_TOOL, []*contextdv1.Block{result(&contextdv1.ToolResult{
-			CallId: v.get("tool_call_id").text(), ToolName: v.get("name").text(), Content: content,
+			CallId: CallID(v.get("tool_call_id").text()), ToolName: v.get("name").text(), Content: content,
 		})})}, nil
 	case "assistant":
 		blocks, err := chatAssistant(v)
@@ -63,12 +63,13 @@ func chatAssistant(v value) ([]*contextdv1.Block, error) {
 	}
 	for _, c := range v.get("tool_calls").elements() {
 		out = append(out, besideChatCall(c)...)
+		id := CallID(c.get("id").text())
 		if f := c.get("function"); f.isObject() {
-			out = append(out, call(c.get("id").text(), f.get("name").text(), writtenArguments(f.get("arguments"))))
+			out = append(out, call(id, f.get("name").text(), writtenArguments(f.get("arguments"))))
 			continue
 		}
 		custom := c.get("custom")
-		out = append(out, call(c.get("id").text(), custom.get("name").text(), freeInput(custom.get("input"))))
+		out = append(out, call(id, custom.get("name").text(), freeInput(custom.get("input"))))
 	}
 	return out, nil
 }

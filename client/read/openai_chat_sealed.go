@@ -2,6 +2,7 @@ package read
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -60,5 +61,24 @@ func besideChatCall(call value) []*contextdv1.Block {
 			return beside(ofOpenAI, from, "provider_specific_fields")
 		}
 	}
+	if _, signature := splitCallID(call.get("id").text()); signature != "" {
+		return []*contextdv1.Block{own(ofOpenAI, value(`{"provider_specific_fields":{"thought_signature":"`+signature+`"}}`))}
+	}
 	return nil
+}
+
+// CallID is a call's id without Google's signature of the call, which proxies such as LiteLLM append to it so that it comes
+// back through clients that know no other member for it. A call's id is at most 512 characters, and the signature is longer.
+func CallID(id string) string {
+	id, _ = splitCallID(id)
+	return id
+}
+
+var signedID = regexp.MustCompile(`(?s)^(.+?)__thought__([A-Za-z0-9+/=_-]+)$`)
+
+func splitCallID(given string) (id, signature string) {
+	if parts := signedID.FindStringSubmatch(given); parts != nil {
+		return parts[1], parts[2]
+	}
+	return given, ""
 }

@@ -37,7 +37,16 @@ export function text(value: string): BlockInit {
  */
 export function toolCall(callId: string, name: string, args: string | Uint8Array | object): BlockInit {
   const argumentsJson = args instanceof Uint8Array ? args : textOrJson("args", args);
-  return { kind: { case: "toolCall", value: { callId, name, argumentsJson } } };
+  return { kind: { case: "toolCall", value: { callId: splitCallId(callId)[0], name, argumentsJson } } };
+}
+
+/**
+ * A call's id, and Google's signature of the call. Proxies such as LiteLLM append the signature to the id so that it comes
+ * back through clients that know no other member for it. An id is at most 512 characters, and the signature is longer.
+ */
+export function splitCallId(callId: string): [id: string, signature: string] {
+  const [, id, signature] = /^(.+?)__thought__([\w+/=-]+)$/s.exec(callId) ?? [];
+  return id && signature ? [id, signature] : [callId, ""];
 }
 
 /** A block of `anthropic`, `openai` or `google`. Only that provider gets it, unchanged. */
@@ -92,7 +101,7 @@ export function toolResult(
   const { isError = false, toolName = "", ...rest } = checkOptions(options);
   return message(
     Role.TOOL,
-    [{ kind: { case: "toolResult", value: { callId, toolName, isError, content: blocks(content) } } }],
+    [{ kind: { case: "toolResult", value: { callId: splitCallId(callId)[0], toolName, isError, content: blocks(content) } } }],
     rest,
   );
 }

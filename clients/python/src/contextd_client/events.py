@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -109,13 +110,26 @@ def text(value: str) -> Block:
     return Block(text=Text(text=mended(value)))
 
 
+def split_call_id(call_id: str) -> tuple[str, str]:
+    """A call's id, and Google's signature of the call.
+
+    Proxies such as LiteLLM append the signature to the id so that it comes back through clients
+    that know no other member for it. An id is at most 512 characters, and the signature is longer.
+    """
+    parts = _SIGNED_ID.fullmatch(call_id) if isinstance(call_id, str) else None
+    return (parts[1], parts[2]) if parts else (call_id, "")
+
+
+_SIGNED_ID = re.compile(r"(.+?)__thought__([A-Za-z0-9+/=_-]+)", re.DOTALL)
+
+
 def tool_call(call_id: str, name: str, arguments: bytes | str | Mapping[str, Any]) -> Block:
     """A call. arguments: what the model wrote, JSON or not, or a value to encode as JSON."""
     if isinstance(arguments, str):
         arguments = mended(arguments).encode()
     elif not isinstance(arguments, bytes):
         arguments = _json("arguments", arguments)
-    call = checked(ToolCall, call_id=call_id, name=name, arguments_json=arguments)
+    call = checked(ToolCall, call_id=split_call_id(call_id)[0], name=name, arguments_json=arguments)
     return Block(tool_call=call)
 
 
@@ -125,7 +139,7 @@ def result_block(
     """The result of a call as a block; a tool's message may have several."""
     result = checked(
         ToolResult,
-        call_id=call_id,
+        call_id=split_call_id(call_id)[0],
         content=_blocks(content),
         is_error=is_error,
         tool_name=tool_name,

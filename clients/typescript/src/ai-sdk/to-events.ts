@@ -7,7 +7,7 @@ import type {
   LanguageModelV3ToolResultOutput,
   LanguageModelV3ToolResultPart,
 } from "@ai-sdk/provider";
-import { assistant, type BlockInit, type EventInit, media, message, providerBlock, system, text, toolCall, user } from "../events.js";
+import { assistant, type BlockInit, type EventInit, media, message, providerBlock, splitCallId, system, text, toolCall, user } from "../events.js";
 import { Role } from "../gen/contextd/v1/event_pb.js";
 import { anyOption, beside, provider } from "./options.js";
 
@@ -113,7 +113,7 @@ function result(p: LanguageModelV3ToolResultPart): BlockInit {
   return {
     kind: {
       case: "toolResult",
-      value: { callId: p.toolCallId, toolName: p.toolName, isError, content: output(p.output) },
+      value: { callId: splitCallId(p.toolCallId)[0], toolName: p.toolName, isError, content: output(p.output) },
     },
   };
 }

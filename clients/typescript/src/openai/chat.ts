@@ -1,5 +1,5 @@
 import type { ChatCompletion } from "openai/resources/chat/completions";
-import { answered, type BlockInit, beside, checkResponse, type EventInit, media, providerBlock, text, toolCall } from "../events.js";
+import { answered, type BlockInit, beside, checkResponse, type EventInit, media, providerBlock, splitCallId, text, toolCall } from "../events.js";
 import type { ModelCall } from "../session.js";
 import { freeInput, said } from "./content.js";
 
@@ -73,7 +73,8 @@ function besideCall(call: object): BlockInit[] {
     const { provider_specific_fields: fields } = of as { provider_specific_fields?: Record<string, unknown> | null };
     if ((fields?.["thought_signature"] ?? fields?.["thought_signatures"]) != null) return beside("openai", of, "provider_specific_fields");
   }
-  return [];
+  const [, signature] = splitCallId((call as { id: string }).id);
+  return signature ? [providerBlock("openai", { provider_specific_fields: { thought_signature: signature } })] : [];
 }
 
 /** The provider's token counts, for Session.recordModelCall. */

@@ -92,6 +92,10 @@ def beside_call(raw: Raw) -> list[Block]:
         names = ("thought_signature", "thought_signatures")
         if any(fields.get(name).present for name in names):
             return beside(openai_part.PROVIDER, of, "provider_specific_fields")
+    _, signature = events.split_call_id(raw.string("id"))
+    if signature:
+        written = f'{{"provider_specific_fields":{{"thought_signature":"{signature}"}}}}'
+        return [events.provider_block(openai_part.PROVIDER, written.encode())]
     return []
 
 
