@@ -92,7 +92,7 @@ func (l *layout) layOut(f *render.Format, v reduce.View) bool {
 func (l *layout) add(fragments []render.Fragment) {
 	l.fragments = append(l.fragments, fragments...)
 	for i := range fragments {
-		l.bytes += len(fragments[i].JSON) + len(fragments[i].Elsewhere) + 2*messageOverhead
+		l.bytes += fragments[i].Bytes() + 2*messageOverhead
 	}
 }
 

@@ -39,7 +39,11 @@ func anthropicCited(m Message, decided citing) []Fragment {
 		return anthropicSystem(c)
 	case eventlog.RoleAssistant:
 		anthropicAssistant(c)
-		return c.fragments(speakerAssistant)
+		out := c.fragments(speakerAssistant)
+		if t := readServerTools(c); t != nil && len(out) > 0 {
+			out[0].notes = &notes{serverTools: t}
+		}
+		return out
 	default:
 		for i, b := range m.Blocks {
 			anthropicInput(c, i, b)
@@ -54,7 +58,7 @@ func anthropicJoin(fragments []Fragment) []Encoded {
 	for i := range out {
 		out[i].System = true
 	}
-	distinctUses(rest)
+	rest = distinctUses(rest)
 	alikeCited(rest)
 	across := answerAcross(rest)
 	if last := len(rest) - 1; last >= 0 {

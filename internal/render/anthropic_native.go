@@ -3,7 +3,6 @@ package render
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -125,66 +124,6 @@ func anthropicBlocks(blocks []eventlog.Block) []anthropicBlock {
 			out[asked.at].paired, out[i].paired = true, true
 		}
 	}
-	return out
-}
-
-// distinctUses renders again the messages with uses of server tools whose ids an earlier message uses, and describes these
-// uses: an id may be used once in a request.
-func distinctUses(fragments []Fragment) {
-	var using []int
-	for i := range fragments {
-		if fragments[i].Speaker == speakerAssistant && slices.ContainsFunc(fragments[i].Blocks, mayUse) {
-			using = append(using, i)
-		}
-	}
-	if len(using) < 2 {
-		return
-	}
-	taken := map[string]bool{}
-	for _, i := range using {
-		f := &fragments[i]
-		var repeated []int
-		read := anthropicBlocks(f.Blocks)
-		for at, block := range f.Blocks {
-			if mayUse(block) && taken[read[at].ID] {
-				repeated = append(repeated, at)
-			}
-		}
-		if len(repeated) > 0 {
-			*f = f.withoutUses(repeated)
-			read = anthropicBlocks(f.Blocks)
-		}
-		waiting := anthropicWaiting(f.Blocks)
-		for at, block := range f.Blocks {
-			if !mayUse(block) {
-				continue
-			}
-			id := read[at].ID
-			if _, waits := waiting[id]; waits || read[at].paired {
-				taken[id] = true
-			}
-		}
-	}
-}
-
-// mayUse reports whether a block may be the use of a server tool.
-func mayUse(block eventlog.Block) bool {
-	b, ok := block.(eventlog.ProviderBlock)
-	return ok && b.Provider == providerAnthropic && strings.Contains(b.JSON, "_tool_use")
-}
-
-// withoutUses renders a fragment's message again with some uses of server tools described.
-func (f *Fragment) withoutUses(at []int) Fragment {
-	m := f.Message
-	m.Blocks = slices.Clone(m.Blocks)
-	var now []Conversion
-	for _, i := range at {
-		what := nativeKind(m.Blocks[i].(eventlog.ProviderBlock))
-		now = append(now, m.conversion(i, Described, what))
-		m.Blocks[i] = eventlog.Text{Text: description(what, m.place(i), m.Recall)}
-	}
-	out := anthropicFragments(m)[0]
-	out.Conversions = besides(f.Conversions, append(now, out.Conversions...))
 	return out
 }
 

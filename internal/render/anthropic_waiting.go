@@ -1,6 +1,7 @@
 package render
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,11 +11,10 @@ import (
 
 // anthropicWaiting are the ids of the uses of server tools at the end of a message, next to its calls, with the types of
 // their results. The API answers them at the beginning of the next message: after a pause, or once the calls have their
-// results. Code is among them if one of the calls names it.
-func anthropicWaiting(blocks []eventlog.Block) map[string]string {
+// results. Code is among them if one of the calls names it. Uses of one id cannot go out together, so none of them is.
+func anthropicWaiting(blocks []eventlog.Block, read []anthropicBlock, callers map[string]bool) map[string]string {
 	var waiting map[string]string
-	callers := anthropicCallers(blocks)
-	for _, block := range slices.Backward(blocks) {
+	for i, block := range slices.Backward(blocks) {
 		if _, ok := block.(eventlog.ToolCall); ok {
 			continue
 		}
@@ -25,40 +25,32 @@ func anthropicWaiting(blocks []eventlog.Block) map[string]string {
 		if _, ok := provider.Members(b); ok {
 			continue
 		}
-		head := readAnthropic(b.JSON)
-		result, ok := head.resultType()
-		if !ok || ofCode(result) && !callers[head.ID] || !anthropicSound(head.Type, b.JSON) {
+		result, ok := read[i].resultType()
+		if !ok || ofCode(result) && !callers[read[i].ID] || !read[i].sound {
 			break
 		}
 		if waiting == nil {
 			waiting = map[string]string{}
 		}
-		waiting[head.ID] = result
+		waiting[read[i].ID] = result
 	}
-	leaveRepeated(waiting, blocks)
-	return waiting
-}
-
-// leaveRepeated removes the ids that several uses of server tools in a message have: such uses cannot go out together.
-func leaveRepeated(waiting map[string]string, blocks []eventlog.Block) {
 	if len(waiting) == 0 {
-		return
+		return nil
 	}
 	seen := map[string]bool{}
-	for _, block := range blocks {
-		b, ok := block.(eventlog.ProviderBlock)
-		if !ok || b.Provider != providerAnthropic {
+	for i, block := range blocks {
+		if b, ok := block.(eventlog.ProviderBlock); !ok || b.Provider != providerAnthropic {
 			continue
 		}
-		head := readAnthropic(b.JSON)
-		if _, ok := head.resultType(); !ok {
+		if _, ok := read[i].resultType(); !ok {
 			continue
 		}
-		if seen[head.ID] {
-			delete(waiting, head.ID)
+		if seen[read[i].ID] {
+			delete(waiting, read[i].ID)
 		}
-		seen[head.ID] = true
+		seen[read[i].ID] = true
 	}
+	return waiting
 }
 
 // ofCode reports whether a type of results is that of code, which may call the runtime's tools.
@@ -86,93 +78,69 @@ func anthropicCallers(blocks []eventlog.Block) map[string]bool {
 	return ids
 }
 
+// unansweredUses are uses of server tools of a message whose result did not come yet: those that wait, and the messages of the
+// assistant through which they do.
+type unansweredUses struct {
+	waiting map[string]string
+	through []int
+}
+
+// goOut adds the uses to what goes out from each message; with answered, the last one has their results.
+func (u unansweredUses) goOut(across map[int]map[string]bool, answered bool) {
+	for n, at := range u.through {
+		if across[at] == nil {
+			across[at] = make(map[string]bool, len(u.waiting))
+		}
+		ended := answered && n+1 == len(u.through)
+		for id, result := range u.waiting {
+			across[at][id] = across[at][id] || ofCode(result) && !ended
+		}
+	}
+}
+
 // anthropicAcross are the uses of server tools whose result is not in their message but may go out: by fragment, the ids
 // that go out from it, true for code that waits for calls of the message. They are answered by the next message of the
 // assistant, in which code may call again instead, or wait for the API at the end of the request, where nothing but the
-// results of the message's calls comes after them. unanswered counts the others.
+// results of the message's calls comes after them. unanswered counts the others. No two messages use the same id.
 func anthropicAcross(fragments []Fragment) (across map[int]map[string]bool, unanswered int) {
 	across = map[int]map[string]bool{}
+	var open []unansweredUses
 	for i := range fragments {
 		f := &fragments[i]
-		if f.Speaker != speakerAssistant || f.JSON == nil {
+		if f.Role == eventlog.RoleTool || f.JSON == nil {
 			continue
 		}
-		waiting := anthropicWaiting(f.Blocks)
-		if len(waiting) == 0 {
+		if f.Speaker != speakerAssistant {
+			unanswered += len(open)
+			open = nil
 			continue
 		}
-		through, answered, ok := anthropicThrough(fragments, i, waiting)
-		if !ok {
-			unanswered++
-			continue
-		}
-		for n, at := range through {
-			if across[at] == nil {
-				across[at] = make(map[string]bool, len(waiting))
+		t := f.serverTools()
+		still := open[:0]
+		for _, u := range open {
+			u.through = append(u.through, i)
+			switch all, none := t.answers(u.waiting); {
+			case all:
+				u.goOut(across, true)
+			case none && t.callFor(u.waiting):
+				still = append(still, u)
+			default:
+				unanswered++
 			}
-			ended := answered && n+1 == len(through)
-			for id, result := range waiting {
-				across[at][id] = across[at][id] || ofCode(result) && !ended
-			}
 		}
+		open = still
+		if t != nil && len(t.waiting) > 0 {
+			open = append(open, unansweredUses{t.waiting, []int{i}})
+		}
+	}
+	for _, u := range open {
+		u.goOut(across, false)
 	}
 	return across, unanswered
 }
 
-// anthropicThrough are the messages of the assistant from the one at i, which uses server tools, to the one that has
-// their results, if answered, or to the end of the request; not ok if the results do not come.
-func anthropicThrough(fragments []Fragment, i int, waiting map[string]string) (through []int, answered, ok bool) {
-	for {
-		through = append(through, i)
-		i++
-		for i < len(fragments) && (fragments[i].Role == eventlog.RoleTool || fragments[i].JSON == nil) {
-			i++
-		}
-		switch {
-		case i == len(fragments):
-			return through, false, true
-		case fragments[i].Speaker != speakerAssistant:
-			return nil, false, false
-		}
-		switch all, none := answers(fragments[i].Blocks, waiting); {
-		case all:
-			return append(through, i), true, true
-		case !none:
-			return nil, false, false
-		}
-		callers := anthropicCallers(fragments[i].Blocks)
-		for id, result := range waiting {
-			if !ofCode(result) || !callers[id] {
-				return nil, false, false
-			}
-		}
-	}
-}
-
-// answers reports whether a message has one result of each of these uses, which are given with the types of these, or
-// none of any.
-func answers(blocks []eventlog.Block, uses map[string]string) (all, none bool) {
-	found := map[string]bool{}
-	for _, block := range blocks {
-		b, ok := block.(eventlog.ProviderBlock)
-		if !ok || b.Provider != providerAnthropic {
-			continue
-		}
-		head := readAnthropic(b.JSON)
-		result, asked := uses[head.ToolUseID]
-		if !asked {
-			continue
-		}
-		if found[head.ToolUseID] || head.Type != result || !anthropicSound(head.Type, b.JSON) {
-			return false, false
-		}
-		found[head.ToolUseID] = true
-	}
-	return len(found) == len(uses), len(found) == 0
-}
-
 func anthropicUnanswered(fragments []Fragment) int {
-	_, n := anthropicAcross(fragments)
+	_, n := anthropicAcross(distinctUses(fragments))
 	return n
 }
 
@@ -182,16 +150,20 @@ func answerAcross(fragments []Fragment) map[int]map[string]bool {
 	across, _ := anthropicAcross(fragments)
 	for i, ids := range across {
 		f := &fragments[i]
-		c := &content{message: &f.Message, across: ids}
-		anthropicAssistant(c)
-		f.JSON = c.json()
-		alone := &content{message: &f.Message, read: c.read}
-		anthropicAssistant(alone)
+		t := f.serverTools()
+		made := t.across.Load()
+		if made == nil || !maps.Equal(made.ids, ids) {
+			c := &content{message: &f.Message, across: ids}
+			anthropicAssistant(c)
+			made = &renderedAcross{ids, c.json(), c.conversions}
+			t.across.Store(made)
+		}
 		before := map[Conversion]bool{}
-		for _, x := range alone.conversions {
+		for _, x := range t.told {
 			before[x] = true
 		}
-		f.Conversions = besides(slices.DeleteFunc(slices.Clone(f.Conversions), func(x Conversion) bool { return before[x] }), c.conversions)
+		f.JSON = made.json
+		f.Conversions = besides(slices.DeleteFunc(slices.Clone(f.Conversions), func(x Conversion) bool { return before[x] }), made.conversions)
 	}
 	return across
 }

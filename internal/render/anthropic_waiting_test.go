@@ -3,6 +3,7 @@ package render_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -130,5 +131,37 @@ func TestManyUsesWait(t *testing.T) {
 	got := joined(f, []render.Message{user(text("go")), by(claude, blocks...)})
 	if n := bytes.Count(got[1].JSON, []byte(`"server_tool_use"`)); n != len(blocks) || len(got[1].Conversions) > 0 {
 		t.Errorf("%d of %d uses are carried, with %d conversions", n, len(blocks), len(got[1].Conversions))
+	}
+}
+
+// TestUseOfAnIDThatWaits: where a message uses an id that an earlier one waits for, Described counts what becomes of its
+// other uses, as it must grow when earlier messages change.
+func TestUseOfAnIDThatWaits(t *testing.T) {
+	f, _ := render.FormatNamed("anthropic")
+	code := func(id string) eventlog.Block {
+		return native("anthropic", `{"type":"server_tool_use","id":"srvtoolu_`+id+`","name":"code_execution","input":{}}`)
+	}
+	called := func(id string) []eventlog.Block {
+		return blocks(native("anthropic", `{"caller":{"type":"code_execution_20260120","tool_id":"srvtoolu_`+id+`"}}`), run("c"+id, `{}`))
+	}
+	done := native("anthropic", `{"type":"code_execution_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"code_execution_tool_result_error","error_code":"unavailable"}}`)
+	var fragments []render.Fragment
+	var before []render.Encoded
+	described := 0
+	for i, m := range []render.Message{
+		user(text("go")),
+		by(claude, append(blocks(code("1")), called("1")...)...),
+		by(claude, slices.Concat(blocks(code("1"), code("2")), called("1"), called("2"))...),
+		by(claude, append(blocks(done), called("2")...)...),
+		by(claude, text("so")),
+	} {
+		fragments = slices.Concat(fragments, f.Fragments(m), f.Fragments(result("c", "bash", text("ok"))))
+		n, now := f.Described(fragments), f.Join(fragments)
+		for j := range max(0, len(before)-1) {
+			if n == described && !bytes.Equal(before[j].JSON, now[j].JSON) {
+				t.Errorf("step %d changed message %d, and Described is still %d", i, j, n)
+			}
+		}
+		before, described = now, n
 	}
 }

@@ -90,8 +90,25 @@ type Fragment struct {
 	ID string
 	// Conversions say what could not be carried as it was.
 	Conversions []Conversion
-	// media are what of its message is sent as media; nil if nothing is.
-	media *[]medium
+	// notes are what its format knows of its message, on the first of the message's fragments; nil if there is nothing.
+	notes *notes
+}
+
+// notes are what a format knows of a message beside its fragments.
+type notes struct {
+	// media are what of the message is sent as media.
+	media       []medium
+	serverTools *serverTools
+}
+
+// Bytes is about how much memory a fragment takes beside its message, with what Join may keep of it.
+func (f *Fragment) Bytes() int {
+	n := len(f.JSON) + len(f.Elsewhere)
+	if t := f.serverTools(); t != nil {
+		const entry = 128 // of a map, or a conversion
+		n += len(f.JSON) + entry*(len(t.uses)+len(t.results)+len(t.told))
+	}
+	return n
 }
 
 // Encoded is one message as the provider takes it.

@@ -53,8 +53,8 @@ func mediumOf(b eventlog.Media) medium {
 	return m
 }
 
-// of are the media of a message, in their order; nil where it has none.
-func (l *mediaLimits) of(m *Message) *[]medium {
+// of are the media of a message, in their order.
+func (l *mediaLimits) of(m *Message) []medium {
 	var out []medium
 	add := func(at mediaPlace, b eventlog.Block, block, inner int) {
 		switch b.(type) {
@@ -75,17 +75,20 @@ func (l *mediaLimits) of(m *Message) *[]medium {
 			add(mediaPlace{m.Role, true, r.IsError}, inner, i, j)
 		}
 	}
-	if out == nil {
-		return nil
-	}
-	all := out
-	return &all
+	return out
 }
 
 // noted sets the message's media on the first of its fragments.
 func (l *mediaLimits) noted(m *Message, fragments []Fragment) []Fragment {
-	if len(fragments) > 0 {
-		fragments[0].media = l.of(m)
+	if len(fragments) == 0 {
+		return fragments
+	}
+	if media := l.of(m); media != nil {
+		first := &fragments[0]
+		if first.notes == nil {
+			first.notes = &notes{}
+		}
+		first.notes.media = media
 	}
 	return fragments
 }
@@ -164,10 +167,10 @@ func (l *mediaLimits) within(fragments []Fragment, render func(Message) []Fragme
 
 // shown are the media of the fragment's message.
 func (f *Fragment) shown() []medium {
-	if f.media == nil {
+	if f.notes == nil {
 		return nil
 	}
-	return *f.media
+	return f.notes.media
 }
 
 // describing renders a fragment's message again, with its first n media described.

@@ -42,6 +42,13 @@ var pieces = []struct {
 			by(claude, repeated(n, func(i int) []eventlog.Block { return blocks(searched(i)) })...), user(text("on")),
 		}
 	}},
+	{"server tools that use an id again", func(n int) []render.Message {
+		out := []render.Message{user(text("go"))}
+		for range n {
+			out = append(out, by(claude, searching(1), searched(1)))
+		}
+		return out
+	}},
 	{"code that calls", func(n int) []render.Message {
 		return []render.Message{
 			user(text("go")), by(claude, repeated(n, func(i int) []eventlog.Block {
@@ -53,6 +60,18 @@ var pieces = []struct {
 				return blocks(eventlog.ToolResult{CallID: fmt.Sprint("c", i), ToolName: "bash", Content: blocks(text("ok"))})
 			})...)),
 		}
+	}},
+	{"code that each later message calls", func(n int) []render.Message {
+		out := []render.Message{user(text("go"))}
+		for calls, code := 0, 0; calls < n; code++ {
+			made := blocks(native("anthropic", fmt.Sprintf(`{"type":"server_tool_use","id":"srvtoolu_%d","name":"code_execution","input":{}}`, code)))
+			for i := range code + 1 {
+				made = append(made, native("anthropic", fmt.Sprintf(`{"caller":{"type":"code_execution_20250825","tool_id":"srvtoolu_%d"}}`, i)), run(fmt.Sprint("c", calls), `{}`))
+				calls++
+			}
+			out = append(out, by(claude, made...))
+		}
+		return out
 	}},
 	{"items of OpenAI", func(n int) []render.Message {
 		return []render.Message{user(text("go")), by("gpt-5", repeated(n, func(i int) []eventlog.Block {
@@ -122,9 +141,13 @@ func whole(f *render.Format, messages []render.Message) {
 
 // allocated is how many bytes the rendering of a context allocates.
 func allocated(f *render.Format, messages []render.Message) uint64 {
+	return allocatedBy(func() { whole(f, messages) })
+}
+
+func allocatedBy(do func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	whole(f, messages)
+	do()
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
 }
@@ -165,8 +188,8 @@ func TestPiecesCostAlike(t *testing.T) {
 // of its own: more would be a sign that blocks are parsed again and again.
 func TestBlocksAreReadOnce(t *testing.T) {
 	most := map[string]uint64{
-		"server tools": 7_000, "server tools that wait": 14_000, "server tools answered in the next message": 31_000,
-		"code that calls": 33_000, "documents": 11_000,
+		"server tools": 7_000, "server tools that wait": 7_500, "server tools answered in the next message": 17_000,
+		"code that calls": 20_000, "documents": 11_000,
 	}
 	f, _ := render.FormatNamed("anthropic")
 	const n = 500
@@ -175,6 +198,31 @@ func TestBlocksAreReadOnce(t *testing.T) {
 			if got := allocated(f, p.of(n)) / n; got > budget {
 				t.Errorf("%s: %d bytes a piece, and the budget is %d", p.name, got, budget)
 			}
+		}
+	}
+}
+
+// TestJoiningAgainReadsNothing holds how many bytes Anthropic's format allocates for a piece of a message that it joined
+// before: it parses and renders no message again.
+func TestJoiningAgainReadsNothing(t *testing.T) {
+	f, _ := render.FormatNamed("anthropic")
+	const n = 500
+	for _, p := range pieces {
+		most, ok := map[string]uint64{
+			"server tools": 400, "server tools that wait": 700, "server tools answered in the next message": 1_500,
+			"code that calls": 1_900, "code that each later message calls": 1_200, "server tools that use an id again": 2_300,
+		}[p.name]
+		if !ok {
+			continue
+		}
+		var fragments []render.Fragment
+		for _, m := range p.of(n) {
+			fragments = append(fragments, f.Fragments(m)...)
+		}
+		join := func() { f.Described(fragments); f.Join(fragments) }
+		join()
+		if got := allocatedBy(join) / n; got > most {
+			t.Errorf("%s: %d bytes a piece, and the budget is %d", p.name, got, most)
 		}
 	}
 }
