@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -98,13 +99,19 @@ func alikeCited(fragments []Fragment) {
 	var c citing
 	for i := range fragments {
 		f := &fragments[i]
-		if c.decide(f.JSON) {
+		if !mayBeCitable(f.JSON) || c.decide(f.JSON) {
 			continue
 		}
 		if made := anthropicCited(f.Message, c); len(made) == 1 {
 			f.JSON, f.Conversions = made[0].JSON, besides(f.Conversions, made[0].Conversions)
 		}
 	}
+}
+
+// mayBeCitable reports whether a content may have documents or search results, without parsing it.
+func mayBeCitable(content []byte) bool {
+	return bytes.Contains(content, []byte(`document"`)) || bytes.Contains(content, []byte(`search_result"`)) ||
+		bytes.Contains(content, []byte(`\u`)) // a type may be written with escapes
 }
 
 // mayCite reports whether a block may be one that has citations.

@@ -89,6 +89,10 @@ var pieces = []struct {
 			return blocks(native("anthropic", `{"type":"document","source":{"type":"text","media_type":"text/plain","data":"a"},"citations":{"enabled":`+cites+`}}`))
 		})...)}
 	}},
+	{"texts after a document", func(n int) []render.Message {
+		document := native("anthropic", `{"type":"document","source":{"type":"text","media_type":"text/plain","data":"a"},"citations":{"enabled":true}}`)
+		return []render.Message{user(document), by(claude, repeated(n, func(i int) []eventlog.Block { return blocks(text(fmt.Sprint("I look at ", i))) })...)}
+	}},
 	{"members of arguments", func(n int) []render.Message {
 		return []render.Message{user(text("go")), by(claude, run("c", `{"x":0`+strings.Join(texts(n), "")+`}`)), result("c", "bash", text("ok"))}
 	}},
@@ -211,6 +215,7 @@ func TestJoiningAgainReadsNothing(t *testing.T) {
 		most, ok := map[string]uint64{
 			"server tools": 400, "server tools that wait": 700, "server tools answered in the next message": 1_500,
 			"code that calls": 1_900, "code that each later message calls": 1_200, "server tools that use an id again": 2_300,
+			"texts after a document": 100,
 		}[p.name]
 		if !ok {
 			continue
