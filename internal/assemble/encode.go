@@ -54,7 +54,11 @@ func (s *session) encode(p decide.Projected, f *render.Format) encoding {
 		s.encoded.keep(0)          // drop it: layOut stopped halfway
 		return encoding{format: f} // the caller checks its context's error
 	}
-	if n := f.Described(l.fragments); n != l.described {
+	n := f.Described(l.fragments, v.Ended)
+	if v.Ended() != nil {
+		return encoding{format: f}
+	}
+	if n != l.described {
 		s.layouts++
 		l.rewritten(s.layouts, n)
 	}

@@ -152,7 +152,7 @@ func (l *layout) encoding(f *render.Format, reminders []reduce.Reminder) encodin
 	} else {
 		out.messages = f.Join(out.fragments)
 	}
-	if f.Described(out.fragments) != l.described { // the reminders change which media are described
+	if f.Described(out.fragments, l.view.Ended) != l.described { // the reminders change which media are described
 		out.hash, out.layout, out.body = hashOf(out.messages), 0, 0
 		return out
 	}

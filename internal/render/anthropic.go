@@ -58,7 +58,7 @@ func anthropicJoin(fragments []Fragment) []Encoded {
 	for i := range out {
 		out[i].System = true
 	}
-	rest = distinctUses(rest)
+	rest = distinctUses(rest, nil)
 	alikeCited(rest)
 	across := answerAcross(rest)
 	if last := len(rest) - 1; last >= 0 {

@@ -17,8 +17,8 @@ type serverTools struct {
 	results map[string]toolOutcome
 	// callers are the ids of the uses that the message's calls name.
 	callers map[string]bool
-	// told are the conversions of the message by itself.
-	told []Conversion
+	// alone are the conversions of the message by itself.
+	alone []Conversion
 
 	distinct atomic.Pointer[renderedDistinct]
 	across   atomic.Pointer[renderedAcross]
@@ -57,7 +57,7 @@ func readServerTools(c *content) *serverTools {
 		return nil
 	}
 	blocks := c.message.Blocks
-	t := &serverTools{callers: anthropicCallers(blocks), told: c.conversions}
+	t := &serverTools{callers: anthropicCallers(blocks), alone: c.conversions}
 	t.waiting = anthropicWaiting(blocks, c.read, t.callers)
 	for i, block := range blocks {
 		if b, ok := block.(eventlog.ProviderBlock); !ok || b.Provider != providerAnthropic {
@@ -122,8 +122,9 @@ func (t *serverTools) callFor(uses map[string]string) bool {
 }
 
 // distinctUses renders again the messages with uses of server tools whose ids an earlier message uses, and describes these
-// uses: an id may be used once in a request. It does not change the fragments that it is given.
-func distinctUses(fragments []Fragment) []Fragment {
+// uses: an id may be used once in a request. It does not change the fragments that it is given, and stops when ended, which may
+// be nil, returns an error.
+func distinctUses(fragments []Fragment, ended func() error) []Fragment {
 	using := 0
 	for i := range fragments {
 		if t := fragments[i].serverTools(); t != nil && len(t.uses) > 0 {
@@ -146,6 +147,9 @@ func distinctUses(fragments []Fragment) []Fragment {
 			}
 		}
 		if len(repeated) > 0 {
+			if ended != nil && ended() != nil {
+				return fragments
+			}
 			if !cloned {
 				fragments, cloned = slices.Clone(fragments), true
 			}

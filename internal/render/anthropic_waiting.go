@@ -139,9 +139,29 @@ func anthropicAcross(fragments []Fragment) (across map[int]map[string]bool, unan
 	return across, unanswered
 }
 
-func anthropicUnanswered(fragments []Fragment) int {
-	_, n := anthropicAcross(distinctUses(fragments))
+func anthropicUnanswered(fragments []Fragment, ended func() error) int {
+	fragments = distinctUses(fragments, ended)
+	across, n := anthropicAcross(fragments)
+	for i, ids := range across {
+		if ended != nil && ended() != nil {
+			break
+		}
+		fragments[i].withAcross(ids)
+	}
 	return n
+}
+
+// withAcross renders a fragment's message again with uses of server tools that go out across messages.
+func (f *Fragment) withAcross(ids map[string]bool) *renderedAcross {
+	t := f.serverTools()
+	made := t.across.Load()
+	if made == nil || !maps.Equal(made.ids, ids) {
+		c := &content{message: &f.Message, across: ids}
+		anthropicAssistant(c)
+		made = &renderedAcross{ids, c.json(), c.conversions}
+		t.across.Store(made)
+	}
+	return made
 }
 
 // answerAcross renders again the messages with such uses and with their results, and returns the ids that go out, by
@@ -150,16 +170,9 @@ func answerAcross(fragments []Fragment) map[int]map[string]bool {
 	across, _ := anthropicAcross(fragments)
 	for i, ids := range across {
 		f := &fragments[i]
-		t := f.serverTools()
-		made := t.across.Load()
-		if made == nil || !maps.Equal(made.ids, ids) {
-			c := &content{message: &f.Message, across: ids}
-			anthropicAssistant(c)
-			made = &renderedAcross{ids, c.json(), c.conversions}
-			t.across.Store(made)
-		}
+		made := f.withAcross(ids)
 		before := map[Conversion]bool{}
-		for _, x := range t.told {
+		for _, x := range f.serverTools().alone {
 			before[x] = true
 		}
 		f.JSON = made.json

@@ -118,7 +118,7 @@ func described(f *render.Format, messages []render.Message) int {
 	for _, m := range messages {
 		fragments = append(fragments, f.Fragments(m)...)
 	}
-	return f.Described(fragments)
+	return f.Described(fragments, nil)
 }
 
 // TestManyUsesWait has a message with so many uses that each must not be looked for among all others.
@@ -156,7 +156,7 @@ func TestUseOfAnIDThatWaits(t *testing.T) {
 		by(claude, text("so")),
 	} {
 		fragments = slices.Concat(fragments, f.Fragments(m), f.Fragments(result("c", "bash", text("ok"))))
-		n, now := f.Described(fragments), f.Join(fragments)
+		n, now := f.Described(fragments, nil), f.Join(fragments)
 		for j := range max(0, len(before)-1) {
 			if n == described && !bytes.Equal(before[j].JSON, now[j].JSON) {
 				t.Errorf("step %d changed message %d, and Described is still %d", i, j, n)

@@ -38,8 +38,9 @@ type Format struct {
 	Breakpoints, PromptCacheKey bool
 	// limits are how much media a request may have; nil for contextd's own format.
 	limits *mediaLimits
-	// unanswered counts what earlier messages waited for in vain; nil where nothing waits.
-	unanswered func(fragments []Fragment) int
+	// unanswered counts what earlier messages waited for in vain, and renders ahead what Join renders again; nil where
+	// nothing waits.
+	unanswered func(fragments []Fragment, ended func() error) int
 	// Tools are tools as a request carries them in its member tools: a JSON array; nil for
 	// contextd's own format.
 	Tools func(tools []Tool) []byte
@@ -47,14 +48,15 @@ type Format struct {
 
 // Described is how many of a context's first media are replaced by descriptions, because one request cannot have them
 // all, and how many uses of server tools are, because they were not answered. It grows in steps, and each step changes
-// earlier messages.
-func (f *Format) Described(fragments []Fragment) int {
+// earlier messages. It also renders ahead what Join renders again, until ended returns an error; the result is of no use then.
+// ended may be nil.
+func (f *Format) Described(fragments []Fragment, ended func() error) int {
 	n := 0
 	if f.limits != nil {
 		n = f.limits.described(fragments)
 	}
 	if f.unanswered != nil {
-		n += f.unanswered(fragments)
+		n += f.unanswered(fragments, ended)
 	}
 	return n
 }
@@ -106,7 +108,7 @@ func (f *Fragment) Bytes() int {
 	n := len(f.JSON) + len(f.Elsewhere)
 	if t := f.serverTools(); t != nil {
 		const entry = 128 // of a map, or a conversion
-		n += len(f.JSON) + entry*(len(t.uses)+len(t.results)+len(t.told))
+		n += len(f.JSON) + entry*(len(t.uses)+len(t.results)+len(t.alone))
 	}
 	return n
 }

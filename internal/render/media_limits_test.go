@@ -80,7 +80,7 @@ func TestMediaLimits(t *testing.T) {
 				if step := slices.Index(c.at, i+1); step >= 0 {
 					want = c.steps[step]
 				}
-				if got := f.Described(fragments); got != want {
+				if got := f.Described(fragments, nil); got != want {
 					t.Fatalf("%d of %d are described, not %d", got, i+1, want)
 				}
 				large := len(fragments[len(fragments)-2].JSON) > 1<<20

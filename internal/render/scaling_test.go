@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"strings"
@@ -139,7 +140,7 @@ func whole(f *render.Format, messages []render.Message) {
 	for _, m := range messages {
 		fragments = append(fragments, f.Fragments(m)...)
 	}
-	f.Described(fragments)
+	f.Described(fragments, nil)
 	f.Join(fragments)
 }
 
@@ -224,10 +225,41 @@ func TestJoiningAgainReadsNothing(t *testing.T) {
 		for _, m := range p.of(n) {
 			fragments = append(fragments, f.Fragments(m)...)
 		}
-		join := func() { f.Described(fragments); f.Join(fragments) }
+		join := func() { f.Described(fragments, nil); f.Join(fragments) }
 		join()
 		if got := allocatedBy(join) / n; got > most {
 			t.Errorf("%s: %d bytes a piece, and the budget is %d", p.name, got, most)
+		}
+	}
+}
+
+// TestDescribedEnds: a call that ended stops at the message at which it is.
+func TestDescribedEnds(t *testing.T) {
+	f, _ := render.FormatNamed("anthropic")
+	const n = 50
+	for _, p := range []struct {
+		name string
+		uses func(i int) int
+	}{{"ids of their own", func(i int) int { return i }}, {"one id", func(int) int { return 0 }}} {
+		messages := []render.Message{user(text("go"))}
+		for i := range n {
+			messages = append(messages, by(claude, searching(p.uses(i))), by(claude, searched(p.uses(i))), user(text("on")))
+		}
+		for _, most := range []int{3, 1000} {
+			var fragments []render.Fragment
+			for _, m := range messages {
+				fragments = append(fragments, f.Fragments(m)...)
+			}
+			asked := 0
+			f.Described(fragments, func() error {
+				if asked++; asked < most {
+					return nil
+				}
+				return context.Canceled
+			})
+			if most > n && asked < n-1 || most < n && asked > 2*most {
+				t.Errorf("%s: asked %d times whether the call ended, where it does at %d", p.name, asked, most)
+			}
 		}
 	}
 }
