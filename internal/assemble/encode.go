@@ -54,7 +54,7 @@ func (s *session) encode(p decide.Projected, f *render.Format) encoding {
 		s.encoded.keep(0)          // drop it: layOut stopped halfway
 		return encoding{format: f} // the caller checks its context's error
 	}
-	n := f.Described(l.fragments, v.Ended)
+	n := f.Described(l.fragments, l.ended)
 	if v.Ended() != nil {
 		return encoding{format: f}
 	}

@@ -89,6 +89,9 @@ func (l *layout) layOut(f *render.Format, v reduce.View) bool {
 	return true
 }
 
+// ended is why the computation on the newest view should stop; nil if it should go on.
+func (l *layout) ended() error { return l.view.Ended() }
+
 func (l *layout) add(fragments []render.Fragment) {
 	l.fragments = append(l.fragments, fragments...)
 	for i := range fragments {
@@ -152,7 +155,7 @@ func (l *layout) encoding(f *render.Format, reminders []reduce.Reminder) encodin
 	} else {
 		out.messages = f.Join(out.fragments)
 	}
-	if f.Described(out.fragments, l.view.Ended) != l.described { // the reminders change which media are described
+	if f.Described(out.fragments, l.ended) != l.described { // the reminders change which media are described
 		out.hash, out.layout, out.body = hashOf(out.messages), 0, 0
 		return out
 	}
