@@ -64,7 +64,7 @@ func readServerTools(c *content) *serverTools {
 			continue
 		}
 		read := &c.read[i]
-		if mayUse(block) {
+		if strings.HasSuffix(read.Type, "_tool_use") {
 			_, waits := t.waiting[read.ID]
 			t.uses = append(t.uses, serverUse{i, read.ID, waits || read.paired})
 		}
@@ -165,12 +165,6 @@ func distinctUses(fragments []Fragment, ended func() error) []Fragment {
 		}
 	}
 	return fragments
-}
-
-// mayUse reports whether a block may be the use of a server tool.
-func mayUse(block eventlog.Block) bool {
-	b, ok := block.(eventlog.ProviderBlock)
-	return ok && b.Provider == providerAnthropic && strings.Contains(b.JSON, "_tool_use")
 }
 
 // withoutUses renders a fragment's message again with some uses of server tools described.

@@ -17,6 +17,7 @@ func TestServerToolsAcrossMessages(t *testing.T) {
 	const (
 		use, gave   = `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}`, `{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[]}`
 		again       = `{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"again"}}`
+		escaped     = `{"type":"server_tool\u005fuse","id":"srvtoolu_1","name":"web_search","input":{"query":"again"}}`
 		failed      = `{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"web_search_tool_result_error","error_code":"unavailable"}}`
 		more        = `{"type":"server_tool_use","id":"srvtoolu_2","name":"web_search","input":{}}`
 		code, coded = `{"type":"server_tool_use","id":"srvtoolu_1","name":"code_execution","input":{}}`, `{"type":"code_execution_tool_result","tool_use_id":"srvtoolu_1","content":{"type":"code_execution_tool_result_error","error_code":"unavailable"}}`
@@ -59,6 +60,7 @@ func TestServerToolsAcrossMessages(t *testing.T) {
 		{"an id answered and used again", []render.Message{go1, said(own(use, gave, again))}, []string{use, gave}, []string{again}},
 		{"an id in two joined messages", []render.Message{go1, said(own(use, gave), text("so")), said(own(again, failed), text("so")), user(text("and?"))}, []string{use, gave}, []string{again, failed}},
 		{"an id in two turns", []render.Message{go1, said(own(use, gave), text("so")), user(text("and?")), said(own(again, failed), text("so"))}, []string{use, gave}, []string{again, failed}},
+		{"an id in two turns, its type written with an escape", []render.Message{go1, said(own(use, gave), text("so")), user(text("and?")), said(own(escaped, failed), text("so"))}, []string{use, gave}, []string{escaped, failed}},
 		{"an id answered and used again at the end", []render.Message{go1, said(own(use, gave), text("so")), user(text("and?")), said(own(again))}, []string{use, gave}, []string{again}},
 		{"an id used again, answered later", []render.Message{go1, said(own(use, gave), text("so")), user(text("and?")), said(own(again), run("a", `{}`)), ok, said(own(failed), text("so"))}, []string{use, gave}, []string{again, failed}},
 		{"an id used again where it is answered", []render.Message{go1, said(own(use), run("a", `{}`)), ok, said(own(gave, again, failed), text("so"))}, nil, []string{use, gave, again, failed}},
