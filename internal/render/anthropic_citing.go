@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -110,15 +109,14 @@ func alikeCited(fragments []Fragment) {
 
 // mayBeCitable reports whether a content may have documents or search results, without parsing it.
 func mayBeCitable(content []byte) bool {
-	return bytes.Contains(content, []byte(`document"`)) || bytes.Contains(content, []byte(`search_result"`)) ||
-		bytes.Contains(content, []byte(`\u`)) // a type may be written with escapes
+	return bytes.Contains(content, []byte(`document"`)) || bytes.Contains(content, []byte(`search_result"`)) || bytes.Contains(content, []byte(anyEscape))
 }
 
 // mayCite reports whether a block may be one that has citations.
 func mayCite(block eventlog.Block) bool {
 	switch b := block.(type) {
 	case eventlog.ProviderBlock:
-		return b.Provider == providerAnthropic && strings.Contains(b.JSON, `"citations"`) && strings.Contains(b.JSON, `"enabled"`)
+		return b.Provider == providerAnthropic && mayName(b.JSON, `"citations"`) && mayName(b.JSON, `"enabled"`)
 	case eventlog.ToolResult:
 		return slices.ContainsFunc(b.Content, mayCite)
 	}

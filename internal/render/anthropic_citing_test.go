@@ -15,6 +15,7 @@ import (
 func TestCitationsOfAllOrNone(t *testing.T) {
 	const (
 		with    = `,"citations":{"enabled":true}`
+		escaped = `,"cit\u0061tions":{"en\u0061bled":true}`
 		without = `,"citations":{"enabled":false}`
 	)
 	document := func(citations string) eventlog.Block {
@@ -33,6 +34,8 @@ func TestCitationsOfAllOrNone(t *testing.T) {
 		{"all", []eventlog.Block{document(with), document(with), search(with)}, 2, 1},
 		{"documents and no results", []eventlog.Block{document(with), search(""), search(without)}, 1, 0},
 		{"the first has", []eventlog.Block{document(with), pdf, document(without), document(""), search(with), search("")}, 4, 2},
+		{"the first has, written with escapes", []eventlog.Block{document(escaped), pdf, document(without), search("")}, 2, 0}, // and itself
+		{"one has, written with escapes", []eventlog.Block{pdf, document(escaped), search(without)}, 0, 0},
 		{"the first has none", []eventlog.Block{pdf, document(with), search(without), search(with)}, 0, 0},
 	} {
 		for split := range len(c.blocks) + 1 {

@@ -63,7 +63,7 @@ func geminiCarries(at mediaPlace, block eventlog.Block) (medium, bool) {
 	case eventlog.Media:
 		return mediumOf(b), geminiTakes(b, mediaType(b))
 	case eventlog.ProviderBlock:
-		if at.result || !strings.Contains(b.JSON, `"inlineData"`) && !strings.Contains(b.JSON, `"fileData"`) {
+		if at.result || !mayName(b.JSON, `"inlineData"`) && !mayName(b.JSON, `"fileData"`) {
 			return medium{}, false
 		}
 		speaker := speakerUser

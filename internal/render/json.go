@@ -1,8 +1,17 @@
 package render
 
 import (
+	"strings"
 	"unicode/utf8"
 )
+
+// anyEscape is in each JSON text that writes a letter of a name in another way.
+const anyEscape = `\u`
+
+// mayName reports whether a JSON text may have a name, given in quotes, as a member or a string, without parsing it.
+func mayName(json, quoted string) bool {
+	return strings.Contains(json, quoted) || strings.Contains(json, anyEscape)
+}
 
 // appendString appends s as a JSON string, escaped minimally: the quotation mark,
 // the reverse solidus and control characters, with the short form where JSON has
