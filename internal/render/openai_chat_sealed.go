@@ -61,14 +61,37 @@ func hostedLists(signature string) ([]byte, bool) {
 // renamedIn gives the ids of calls that are renamed their new names in a host's lists, by which it finds the call that a
 // detail belongs to. What is sealed has no such id.
 func renamedIn(m *Message, lists []byte) []byte {
+	var names map[string]string // as JSON
 	for i, block := range m.Blocks {
 		call, ok := block.(eventlog.ToolCall)
-		if id := m.callID(i, call.CallID); ok && id != call.CallID {
-			member := func(id string) string { return string(appendString([]byte(`"id":`), id)) }
-			lists = []byte(strings.ReplaceAll(string(lists), member(call.CallID), member(id)))
+		if !ok {
+			continue
+		}
+		if id := m.callID(i, call.CallID); id != call.CallID {
+			if names == nil {
+				names = map[string]string{}
+			}
+			names[string(appendString(nil, call.CallID))] = string(appendString(nil, id))
 		}
 	}
-	return lists
+	if names == nil {
+		return lists
+	}
+	const member = `"id":"` // which no string contains, as its quotes would have escapes
+	out, rest := make([]byte, 0, len(lists)), string(lists)
+	for {
+		at := strings.Index(rest, member)
+		if at < 0 {
+			return append(out, rest...)
+		}
+		at += len(member) - 1
+		end := stringEnd(rest, at)
+		id := rest[at:end]
+		if name, ok := names[id]; ok {
+			id = name
+		}
+		out, rest = append(append(out, rest[:at]...), id...), rest[end:]
+	}
 }
 
 // google takes the signature of a call that Google's own endpoint of Chat Completions gave; "" if none is held.

@@ -31,6 +31,16 @@ var pieces = []struct {
 			return blocks(eventlog.Thinking{Text: "hm", Signature: fmt.Sprint("rs_", i), EncryptedContent: "x"}, text("so"))
 		})...)}
 	}},
+	{"calls with long ids that a host's list names", func(n int) []render.Message {
+		var details []string
+		calls := repeated(n, func(i int) []eventlog.Block {
+			id := fmt.Sprintf("call_%d_%s", i, strings.Repeat("x", 60))
+			details = append(details, `{"type":"reasoning.encrypted","data":"eA==","id":"`+id+`"}`)
+			return blocks(run(id, `{}`))
+		})
+		seal := eventlog.Thinking{Signature: `{"reasoning_details":[` + strings.Join(details, ",") + `]}`}
+		return []render.Message{user(text("go")), by("google/gemini-3-pro", append(blocks(seal), calls...)...)}
+	}},
 	{"server tools", func(n int) []render.Message {
 		return []render.Message{user(text("go")), by(claude, repeated(n, func(i int) []eventlog.Block { return blocks(searching(i), searched(i)) })...), user(text("on"))}
 	}},
