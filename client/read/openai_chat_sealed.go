@@ -74,11 +74,11 @@ func CallID(id string) string {
 	return id
 }
 
-var signedID = regexp.MustCompile(`(?s)^(.+?)__thought__([A-Za-z0-9+/=_-]+)$`)
+var base64Text = regexp.MustCompile(`^[A-Za-z0-9+/=_-]+$`)
 
 func splitCallID(given string) (id, signature string) {
-	if parts := signedID.FindStringSubmatch(given); parts != nil {
-		return parts[1], parts[2]
+	if id, signature, _ = strings.Cut(given, "__thought__"); id != "" && base64Text.MatchString(signature) {
+		return id, signature
 	}
 	return given, ""
 }

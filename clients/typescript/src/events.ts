@@ -45,8 +45,10 @@ export function toolCall(callId: string, name: string, args: string | Uint8Array
  * back through clients that know no other member for it. An id is at most 512 characters, and the signature is longer.
  */
 export function splitCallId(callId: string): [id: string, signature: string] {
-  const [, id, signature] = /^(.+?)__thought__([\w+/=-]+)$/s.exec(callId) ?? [];
-  return id && signature ? [id, signature] : [callId, ""];
+  const mark = "__thought__";
+  const at = String(callId).indexOf(mark);
+  const signature = at > 0 ? callId.slice(at + mark.length) : "";
+  return /^[\w+/=-]+$/.test(signature) ? [callId.slice(0, at), signature] : [callId, ""];
 }
 
 /** A block of `anthropic`, `openai` or `google`. Only that provider gets it, unchanged. */

@@ -116,11 +116,11 @@ def split_call_id(call_id: str) -> tuple[str, str]:
     Proxies such as LiteLLM append the signature to the id so that it comes back through clients
     that know no other member for it. An id is at most 512 characters, and the signature is longer.
     """
-    parts = _SIGNED_ID.fullmatch(call_id) if isinstance(call_id, str) else None
-    return (parts[1], parts[2]) if parts else (call_id, "")
-
-
-_SIGNED_ID = re.compile(r"(.+?)__thought__([A-Za-z0-9+/=_-]+)", re.DOTALL)
+    if isinstance(call_id, str):
+        of, _, signature = call_id.partition("__thought__")
+        if of and re.fullmatch(r"[A-Za-z0-9+/=_-]+", signature):
+            return of, signature
+    return call_id, ""
 
 
 def tool_call(call_id: str, name: str, arguments: bytes | str | Mapping[str, Any]) -> Block:
