@@ -59,7 +59,7 @@ run() {
   [ -z "$of" ] || go test -vet=off -tags "${GOTAGS:-}" -p "$at_once" -timeout "$timeout" $of "$@"
 }
 # step PACKAGES FLAG...: only packages with property tests know the flag of the seed. Those and the others are tested side by
-# side, because the longest package would else run alone at the end.
+# side, because the longest package would else run alone at the end. Those with properties take longer.
 step() {
   local of=$1 half=$(((at_once + 1) / 2)) race="" properties
   shift
@@ -68,7 +68,7 @@ step() {
   # All are compiled first, so that the two do not compile the same packages.
   # shellcheck disable=SC2086
   go list -export -test -deps -tags "${GOTAGS:-}" -p "$at_once" $race $of >/dev/null || failed=1
-  run "$half" "$(comm -12 <(sort -u <<<"$of") <(echo "$with_properties"))" "$@" -rapid.seed=1 &
+  run "$at_once" "$(comm -12 <(sort -u <<<"$of") <(echo "$with_properties"))" "$@" -rapid.seed=1 &
   properties=$!
   [ "$at_once" -gt 1 ] || { wait "$properties" || failed=1; properties=""; }
   run "$half" "$(comm -23 <(sort -u <<<"$of") <(echo "$with_properties") | sed '/^$/d')" "$@" || failed=1
