@@ -31,6 +31,8 @@ type layout struct {
 	hashed   int
 	// described is the format's Described count when the messages were made: a change rewrites messages.
 	described int
+	// ended is why the computation on the newest view should stop; nil if it should go on.
+	ended func() error
 	// old is the layout before this one: fragments of groups that did not change are copied from it.
 	old *layout
 }
@@ -47,7 +49,9 @@ func (l *layout) renewed(v reduce.View, id int) *layout {
 	if l != nil {
 		l.old = nil
 	}
-	return &layout{id: id, digest: digest, at: at, hash: records.NewHasher(), tiers: map[budget.Tier]uint64{budget.TierSummary: digest.Tokens}, old: l}
+	next := &layout{id: id, digest: digest, at: at, hash: records.NewHasher(), tiers: map[budget.Tier]uint64{budget.TierSummary: digest.Tokens}, old: l}
+	next.ended = func() error { return next.view.Ended() }
+	return next
 }
 
 // layOut lays out the groups that the view has and the layout has not. It returns false if the view's
@@ -88,9 +92,6 @@ func (l *layout) layOut(f *render.Format, v reduce.View) bool {
 	l.view, l.old = v, nil
 	return true
 }
-
-// ended is why the computation on the newest view should stop; nil if it should go on.
-func (l *layout) ended() error { return l.view.Ended() }
 
 func (l *layout) add(fragments []render.Fragment) {
 	l.fragments = append(l.fragments, fragments...)

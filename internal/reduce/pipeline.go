@@ -12,7 +12,7 @@ import (
 // Pipeline runs the reducers of a policy from cheap to expensive.
 type Pipeline struct {
 	policy  Policy
-	asked   *asked
+	model   string // the model that is asked; "" if it is not known
 	conv    *Conversation
 	digests *digestWriter
 	// The reducers that are asked for tokens. The method stages lists all reducers.
@@ -30,7 +30,7 @@ type Pipeline struct {
 func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipeline {
 	// With Whole only callers' compactions reduce the log, so the rules by age must evict nothing.
 	policy.ToolResults.Strict = policy.ToolResults.Strict && !policy.Whole
-	p := &Pipeline{policy: policy, asked: &asked{"", policy.Recall, policy.Thinking.Return}, conv: conv}
+	p := &Pipeline{policy: policy, conv: conv}
 	conv.cached.tried = nil
 	p.digests = &digestWriter{
 		conv: conv, groups: conv.lend(), reminders: conv.reminders, gauge: conv.gauge, policy: policy.Collapse, recall: policy.Recall,
@@ -50,7 +50,7 @@ func NewPipeline(policy Policy, conv *Conversation, summaries ...Summary) *Pipel
 
 // Asks names the model that gets the reduced views.
 func (p *Pipeline) Asks(model string) *Pipeline {
-	p.asked.model = model
+	p.model = model
 	return p
 }
 
@@ -121,7 +121,7 @@ const (
 // Resume returns the view in which the run of s is collapsed and every other group is in full.
 func (p *Pipeline) Resume(s State) View {
 	v := p.digests.resume(s)
-	v.ended, v.protection, v.asked = p.err, p.retention.protection(s), p.asked
+	v.ended, v.protection, v.asked = p.err, p.retention.protection(s), p.asked()
 	return v
 }
 

@@ -85,6 +85,16 @@ type asked struct {
 	returnReasoning bool
 }
 
+// asked is that of the pipeline's views. Pipelines of a session share it while nothing of it changes.
+func (p *Pipeline) asked() *asked {
+	now := asked{p.model, p.policy.Recall, p.policy.Thinking.Return}
+	if last := p.conv.cached.asked; last == nil || *last != now {
+		made := now
+		p.conv.cached.asked = &made
+	}
+	return p.conv.cached.asked
+}
+
 // Asked names the model that is asked; "" if that is not known.
 func (v View) Asked() string {
 	if v.asked == nil {

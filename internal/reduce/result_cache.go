@@ -25,6 +25,7 @@ type resultCache struct {
 	kept []*cachedResult // newest last
 	// tried are the results of the current reduction. At its end only the one that it returns is kept.
 	tried []*cachedResult
+	asked *asked // of the newest pipeline
 }
 
 const (
@@ -94,7 +95,7 @@ func (r *cachedResult) grow(p *Pipeline, of State) bool {
 		return true
 	}
 	tail := NewView(p.conv.gauge, fresh)
-	tail.ended, tail.asked = p.err, p.asked
+	tail.ended, tail.asked = p.err, p.asked()
 	steps := slices.Clone(r.result.Steps)
 	for i, stage := range p.stages() {
 		var more Step

@@ -52,7 +52,7 @@ func TestResumeAgreesWithCollapse(t *testing.T) {
 			got := p.Resume(State{CollapsedThrough: g.First, CollapsedFor: target})
 			digest, _ := got.Digest()
 			want := NewView(conv.Gauge(), conv.Groups())
-			want.asked = p.asked
+			want.asked = p.asked()
 			if e := want.Editor(); e.Collapse(g.First, keptUsers(conv.Groups(), g.First, target), digest.Text) {
 				want = e.View()
 			}
