@@ -33,7 +33,7 @@ func TestReasoningThatAHostSealed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		appendTo(t, c, "s", said, client.Result(fmt.Sprint("tool_read_", i), strings.Repeat(fmt.Sprintf("line of file %d\n", i), 60), false))
+		appendTo(t, c, "s", said, client.Result(fmt.Sprintf("tool_read_%d__thought__c2ln", i), strings.Repeat(fmt.Sprintf("line of file %d\n", i), 60), false))
 	}
 	for _, test := range []struct {
 		name   string
