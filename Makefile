@@ -27,21 +27,22 @@ TEST_P       ?= 2
 TEST_TIMEOUT ?= 20m
 PKG          ?= ./...
 
+# Tools, tests and programs are built as the release is, so that no package is compiled in two ways: without C, without
+# machine paths, and with two tags. Without grpcnotrace gRPC links html/template, which looks methods up by name: the
+# linker would then keep every exported method of every type. Without nopgxregisterdefaulttypes pgx links arrays and
+# ranges of every type that PostgreSQL has.
+export CGO_ENABLED := 0
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath -tags=grpcnotrace,nopgxregisterdefaulttypes)
+
 .PHONY: help
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # ---------------------------------------------------------------- program
 
-# Without grpcnotrace gRPC links html/template, which looks methods up by name: the linker would
-# then keep every exported method of every type. Without nopgxregisterdefaulttypes pgx links arrays
-# and ranges of every type that PostgreSQL has.
-GOTAGS := grpcnotrace,nopgxregisterdefaulttypes
-export GOTAGS
-
 .PHONY: build
 build: ## Build the daemon into PROGRAM=bin/contextd, static
-	CGO_ENABLED=0 go build -tags '$(GOTAGS)' -trimpath -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(COMMIT_DATE)' -o '$(PROGRAM)' $(MAIN)
+	go build -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(COMMIT_DATE)' -o '$(PROGRAM)' $(MAIN)
 
 .PHONY: sbom
 sbom: build ## List what is linked into the daemon, with licences, as CycloneDX in bin/contextd.cdx.json

@@ -16,7 +16,7 @@ hostile() { make hostile CALLS=200000 SEED="$seed"; }
 # Attacks on the memory of a pod.
 attack() { make attack; }
 # The disk store against the model, and after crashes and damage.
-store() { go test -count=1 -race -run 'Crash|Model|Flipped|LostFiles' -timeout 60m ./internal/log/disklog -rapid.checks=1000; }
+store() { CGO_ENABLED=1 go test -count=1 -race -run 'Crash|Model|Flipped|LostFiles' -timeout 60m ./internal/log/disklog -rapid.checks=1000; }
 # Adapters with the oldest versions of their frameworks.
 adapters() { make test-python ADAPTERS='oldest adk-oldest'; }
 fuzz() { make fuzz FUZZTIME="$FUZZTIME" PKG="$PKG"; }
@@ -24,7 +24,7 @@ fuzz() { make fuzz FUZZTIME="$FUZZTIME" PKG="$PKG"; }
 faults() { make faults SEED="$seed" SOAK="$SOAK"; }
 # What make test runs without the race detector, and properties with new seeds.
 race() { RACE=all tools/test.sh 60m "$TEST_P" $PKG; }
-properties() { go test -count=1 -race -skip '^Test(Corpus|Costs)' -timeout 120m $(tools/property-packages.sh ./internal/... ./cmd/...) -rapid.checks="$CHECKS"; }
+properties() { CGO_ENABLED=1 go test -count=1 -race -skip '^Test(Corpus|Costs)' -timeout 120m $(tools/property-packages.sh ./internal/... ./cmd/...) -rapid.checks="$CHECKS"; }
 # Allocations and instructions of operations.
 costs() { make costs; }
 

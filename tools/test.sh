@@ -9,8 +9,7 @@
 # With RACE=all, as in make nightly, it is on for all packages and tests.
 #
 # Property tests have a fixed seed, so that whether a change passes depends on the change alone;
-# make nightly draws new ones. go vet is off, since make lint vets the same code. GOTAGS are the build
-# tags of the released program.
+# make nightly draws new ones. go vet is off, since make lint vets the same code.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -56,7 +55,7 @@ run() {
   shift 2
   # Without packages go would test the current folder.
   # shellcheck disable=SC2086 # one word a package
-  [ -z "$of" ] || go test -vet=off -tags "${GOTAGS:-}" -p "$at_once" -timeout "$timeout" $of "$@"
+  [ -z "$of" ] || go test -vet=off -p "$at_once" -timeout "$timeout" $of "$@"
 }
 # step PACKAGES FLAG...: only packages with property tests know the flag of the seed. Those and the others are tested side by
 # side, because the longest package would else run alone at the end. Those with properties take longer.
@@ -67,7 +66,7 @@ step() {
   [ -n "$of" ] || return 0
   # All are compiled first, so that the two do not compile the same packages.
   # shellcheck disable=SC2086
-  go list -export -test -deps -tags "${GOTAGS:-}" -p "$at_once" $race $of >/dev/null || failed=1
+  go list -export -test -deps -p "$at_once" $race $of >/dev/null || failed=1
   run "$at_once" "$(comm -12 <(sort -u <<<"$of") <(echo "$with_properties"))" "$@" -rapid.seed=1 &
   properties=$!
   [ "$at_once" -gt 1 ] || { wait "$properties" || failed=1; properties=""; }

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	databaseWriters  = 64
+	databaseWriters  = 16
 	databaseSessions = 16
 	// databaseTimeout bounds each statement of the daemons under test.
 	databaseTimeout = 3 * time.Second
