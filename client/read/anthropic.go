@@ -41,17 +41,18 @@ func anthropicContent(of value, name string) ([]*contextdv1.Block, error) {
 	}
 	var out []*contextdv1.Block
 	for i, item := range v.elements() {
+		if item.get("type").text() == "tool_use" {
+			members := beside(ofAnthropic, item, "caller", "toolset_name")
+			out = append(out, call(members, item.get("id").text(), item.get("name").text(), writtenArguments(item.get("input")))...)
+			continue
+		}
 		b, err := anthropicBlock(item)
 		if err != nil {
 			return nil, fmt.Errorf("%s[%d]: %w", name, i, err)
 		}
-		if b.GetText() != nil && b.GetText().GetText() == "" {
-			continue
+		if b.GetText() == nil || b.GetText().GetText() != "" {
+			out = append(out, b)
 		}
-		if b.GetToolCall() != nil {
-			out = append(out, beside(ofAnthropic, item, "caller", "toolset_name")...)
-		}
-		out = append(out, b)
 	}
 	return out, nil
 }
@@ -73,8 +74,6 @@ func anthropicBlock(v value) (*contextdv1.Block, error) {
 		return thinking(&contextdv1.Thinking{Text: v.get("thinking").text(), Signature: v.get("signature").text()}), nil
 	case "redacted_thinking":
 		return thinking(&contextdv1.Thinking{RedactedData: []byte(v.get("data").text())}), nil
-	case "tool_use":
-		return call(v.get("id").text(), v.get("name").text(), v.get("input")), nil
 	case "tool_result":
 		var content []*contextdv1.Block
 		var err error

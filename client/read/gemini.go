@@ -106,11 +106,7 @@ func geminiPart(v value, newID func(name string) (string, error)) ([]*contextdv1
 				return nil, err
 			}
 		}
-		arguments := part.get("args")
-		if !arguments.isObject() {
-			arguments = nil
-		}
-		return append(append(beside(ofGemini, v, others...), out...), call(id, name, arguments)), nil
+		return call(append(beside(ofGemini, v, others...), out...), id, name, writtenArguments(part.get("args"))), nil
 	case kind == "functionResponse":
 		r := geminiResult(part)
 		r.Content = append(r.Content, beside(ofGemini, v, others...)...)
@@ -147,8 +143,8 @@ func kindOf(v value) (kind string, others []string) {
 // geminiMedia is what the log has as media: no texts, which Gemini alone takes as files.
 func geminiMedia(v value) *contextdv1.Block {
 	mime := v.get("mimeType").text()
-	kind, _, _ := strings.Cut(strings.ToLower(mime), "/")
-	if kind != "image" && kind != "audio" && kind != "video" && !strings.EqualFold(mime, "application/pdf") {
+	kind, _, typed := strings.Cut(strings.ToLower(mime), "/")
+	if !typed || kind != "image" && kind != "audio" && kind != "video" && !strings.EqualFold(mime, "application/pdf") {
 		return nil
 	}
 	// Google's SDKs write base64 of either alphabet.

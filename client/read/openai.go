@@ -36,7 +36,7 @@ func chatMessage(v value) ([]*contextdv1.Event, error) {
 		return []*contextdv1.Event{message(contextdv1.Role_ROLE_USER, content)}, nil
 	case "tool":
 		return []*contextdv1.Event{message(contextdv1.Role_ROLE_TOOL, []*contextdv1.Block{result(&contextdv1.ToolResult{
-			CallId: CallID(v.get("tool_call_id").text()), ToolName: v.get("name").text(), Content: content,
+			CallId: v.get("tool_call_id").text(), ToolName: v.get("name").text(), Content: content,
 		})})}, nil
 	case "assistant":
 		blocks, err := chatAssistant(v)
@@ -62,24 +62,15 @@ func chatAssistant(v value) ([]*contextdv1.Block, error) {
 		out = append(out, own(ofOpenAI, value(`{"type":"refusal","refusal":`+string(refusal)+`}`)))
 	}
 	for _, c := range v.get("tool_calls").elements() {
-		out = append(out, besideChatCall(c)...)
-		id := CallID(c.get("id").text())
-		if f := c.get("function"); f.isObject() {
-			out = append(out, call(id, f.get("name").text(), writtenArguments(f.get("arguments"))))
-			continue
+		id, of := c.get("id").text(), c.get("function")
+		arguments := writtenArguments(of.get("arguments"))
+		if !of.isObject() {
+			of = c.get("custom")
+			arguments = freeInput(of.get("input"))
 		}
-		custom := c.get("custom")
-		out = append(out, call(id, custom.get("name").text(), freeInput(custom.get("input"))))
+		out = append(out, call(besideChatCall(c), id, of.get("name").text(), arguments)...)
 	}
 	return out, nil
-}
-
-// writtenArguments are those of a call. The APIs have them as a text; some servers send them as they are.
-func writtenArguments(v value) []byte {
-	if len(v) > 0 && v[0] == '"' {
-		return []byte(v.text())
-	}
-	return v
 }
 
 // chatAudio is what was said in a sound; without a transcript, the sound or its id.
@@ -185,22 +176,26 @@ func responsesItem(v value) ([]*contextdv1.Event, error) {
 
 // modelItem are the blocks of an item that the model wrote.
 func modelItem(v value) []*contextdv1.Block {
-	switch v.get("type").text() {
-	case "", "message":
+	kind := v.get("type").text()
+	if kind == "" && (v.get("role") != nil || v.get("content") != nil) {
+		kind = "message" // whose type may be left out
+	}
+	switch kind {
+	case "message":
 		var out []*contextdv1.Block
 		for _, b := range openaiContent(v.get("content")) {
 			out = append(append(out, beside(ofOpenAI, v, "phase")...), b)
 		}
 		return out
 	case "function_call":
-		return append(besideCall(v), call(v.get("call_id").text(), v.get("name").text(), writtenArguments(v.get("arguments"))))
+		return call(besideCall(v), v.get("call_id").text(), v.get("name").text(), writtenArguments(v.get("arguments")))
 	case "custom_tool_call":
-		return append(besideCall(v), call(v.get("call_id").text(), v.get("name").text(), freeInput(v.get("input"))))
+		return call(besideCall(v), v.get("call_id").text(), v.get("name").text(), freeInput(v.get("input")))
 	case "reasoning":
 		return reasoning(v)
 	default:
-		if tool, ok := runtimeCalls[v.get("type").text()]; ok && !strings.HasPrefix(v.get("environment").get("type").text(), "container") {
-			return []*contextdv1.Block{call(callOf(v), tool.name, tool.input(v))}
+		if tool, ok := runtimeCalls[kind]; ok && !strings.HasPrefix(v.get("environment").get("type").text(), "container") {
+			return call(nil, callOf(v), tool.name, tool.input(v))
 		}
 		return []*contextdv1.Block{own(ofOpenAI, v)}
 	}

@@ -61,9 +61,6 @@ func besideChatCall(call value) []*contextdv1.Block {
 			return beside(ofOpenAI, from, "provider_specific_fields")
 		}
 	}
-	if _, signature := splitCallID(call.get("id").text()); signature != "" {
-		return []*contextdv1.Block{own(ofOpenAI, value(`{"provider_specific_fields":{"thought_signature":"`+signature+`"}}`))}
-	}
 	return nil
 }
 

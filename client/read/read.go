@@ -25,12 +25,14 @@ func Response(body []byte) (*contextdv1.Event, error) {
 		return nil, err
 	}
 	if m := said.GetMessage(); len(m.GetBlocks()) == 0 {
-		about, err := json.Marshal(map[string]string{"id": said.GetEventId(), "model": m.GetModel()})
-		if err != nil {
+		var about bytes.Buffer
+		encoder := json.NewEncoder(&about)
+		encoder.SetEscapeHTML(false) // the clients in other languages write the same bytes
+		if err := encoder.Encode(map[string]string{"id": said.GetEventId(), "model": m.GetModel()}); err != nil {
 			return nil, err
 		}
 		said = &contextdv1.Event{EventId: said.GetEventId(), Kind: &contextdv1.Event_Custom{
-			Custom: &contextdv1.CustomEvent{Type: "empty_response", Json: about},
+			Custom: &contextdv1.CustomEvent{Type: "empty_response", Json: bytes.TrimSpace(about.Bytes())},
 		}}
 	}
 	return said, nil

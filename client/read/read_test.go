@@ -139,6 +139,28 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestNoJSON: what some parsers take for JSON is refused; the clients in other languages read the same file.
+func TestNoJSON(t *testing.T) {
+	file, err := os.ReadFile("testdata/no_json.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(file) {
+		var data string
+		if err := json.Unmarshal(line, &data); err != nil {
+			t.Fatal(err)
+		}
+		for name, format := range formats {
+			if got, err := read.Messages(format, []byte(data)); err == nil || !strings.HasPrefix(err.Error(), "message 0: ") {
+				t.Errorf("%s: %s is read as %v, %v", name, data, got, err)
+			}
+		}
+		if got, err := read.Response([]byte(data)); err == nil || err.Error() != "the response is no JSON" {
+			t.Errorf("%s is read as %v, %v", data, got, err)
+		}
+	}
+}
+
 // What says nothing has no event, and a mark of the byte order before the first message says nothing.
 func TestEmpty(t *testing.T) {
 	for format, data := range map[string]string{

@@ -61,13 +61,29 @@ func thinking(t *contextdv1.Thinking) *contextdv1.Block {
 	return &contextdv1.Block{Kind: &contextdv1.Block_Thinking{Thinking: t}}
 }
 
-func call(id, name string, arguments []byte) *contextdv1.Block {
-	return &contextdv1.Block{Kind: &contextdv1.Block_ToolCall{ToolCall: &contextdv1.ToolCall{
+// call is a call after the members of its item. A signature that a proxy appended to its id is one of these, unless the item
+// has others.
+func call(members []*contextdv1.Block, id, name string, arguments []byte) []*contextdv1.Block {
+	id, signature := splitCallID(id)
+	if signature != "" && len(members) == 0 {
+		members = []*contextdv1.Block{own(ofOpenAI, value(`{"provider_specific_fields":{"thought_signature":"`+signature+`"}}`))}
+	}
+	return append(members, &contextdv1.Block{Kind: &contextdv1.Block_ToolCall{ToolCall: &contextdv1.ToolCall{
 		CallId: id, Name: name, ArgumentsJson: arguments,
-	}}}
+	}}})
+}
+
+// writtenArguments are those of a call. Some APIs have them as a text, others as they are, and servers do not always do as
+// the API that they follow.
+func writtenArguments(v value) []byte {
+	if len(v) > 0 && v[0] == '"' {
+		return []byte(v.text())
+	}
+	return v
 }
 
 func result(r *contextdv1.ToolResult) *contextdv1.Block {
+	r.CallId = CallID(r.CallId)
 	return &contextdv1.Block{Kind: &contextdv1.Block_ToolResult{ToolResult: r}}
 }
 

@@ -54,6 +54,20 @@ def test_refused() -> None:
             contextd_client.message_events(case["messages"], case["format"])
 
 
+def test_no_json_of_the_go_client() -> None:
+    """What some parsers take for JSON is refused."""
+    if not FIXTURES.is_dir():
+        pytest.skip("a source distribution has no fixtures")
+    for line in (FIXTURES / "no_json.jsonl").read_text().splitlines():
+        body = json.loads(line)
+        with pytest.raises(ValueError, match=r"^messages: is no JSON: "):
+            contextd_client.message_events(body, "anthropic")
+        with pytest.raises(ValueError, match=r"^response: is no JSON: "):
+            contextd_client.response_events(body)
+    with pytest.raises(ValueError, match=r"^response: is no JSON: it has NaN$"):
+        contextd_client.response_events({"output": [float("nan")]})
+
+
 def test_no_json() -> None:
     with pytest.raises(ValueError, match=r"^messages\[1\]: is no JSON: "):
         contextd_client.message_events(['{"role":"user","content":"a"}', "{"], "anthropic")

@@ -69,6 +69,40 @@ export function beside(provider: string, item: object, ...names: string[]): Bloc
   return kept.length > 0 ? [providerBlock(provider, Object.fromEntries(kept) as object)] : [];
 }
 
+/** A call that a model made, after the members of its item. A signature that a proxy appended to its id is one of these, unless the item has others. */
+export function called(members: BlockInit[], callId: unknown, name: unknown, args: unknown): BlockInit[] {
+  const [, signature] = splitCallId(asText(callId));
+  const own = signature && members.length === 0 ? [providerBlock("openai", { provider_specific_fields: { thought_signature: signature } })] : members;
+  return [...own, toolCall(asText(callId), asText(name), written(args))];
+}
+
+/** Arguments as the model wrote them. Some APIs have them as a text, others as they are, and servers do not always do as the API that they follow. */
+function written(args: unknown): string {
+  return typeof args === "string" ? args : args === undefined || args === null ? "" : JSON.stringify(args);
+}
+
+/** A member that is a text, in which half of a surrogate pair is U+FFFD; empty if it is not one. */
+export function asText(member: unknown): string {
+  return typeof member === "string" ? member.toWellFormed() : "";
+}
+
+/** A member that is a number of tokens; 0 if it is not one. */
+export function asCount(member: unknown): number {
+  return Number.isSafeInteger(member) && (member as number) >= 0 ? (member as number) : 0;
+}
+
+/** The bytes of a text in base64, which may have line ends; undefined if it is no base64 or empty. */
+export function bytesOf(encoded: string): Uint8Array<ArrayBuffer> | undefined {
+  const text = encoded.replace(/[\r\n]/g, "");
+  const whole = text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text);
+  return whole ? Uint8Array.from(Buffer.from(text, "base64")) : undefined;
+}
+
+/** The elements of a member that is a list; none if it is not one. */
+export function elements<T>(member: readonly T[] | null | undefined): readonly T[] {
+  return Array.isArray(member) ? (member as readonly T[]) : [];
+}
+
 /** An image, a sound or a document: its bytes, or its URL. */
 export function media(mimeType: string, source: Uint8Array | URL): BlockInit {
   if (!(source instanceof URL || source instanceof Uint8Array)) throw wrong("source", "a Uint8Array or a URL", source);
@@ -118,7 +152,8 @@ export function reminder(
 }
 
 /** The events of a model's response. A response without content becomes a custom event instead of a message. */
-export function answered(id: string, model: string, said: BlockInit[]): EventInit[] {
+export function answered(givenId: unknown, givenModel: unknown, said: BlockInit[]): EventInit[] {
+  const [id, model] = [asText(givenId), asText(givenModel)];
   if (said.length > 0) return [assistant(said, { eventId: id, model })];
   return [{ eventId: id, kind: { case: "custom", value: { type: "empty_response", json: jsonBytes({ id, model }) } } }];
 }
@@ -126,7 +161,7 @@ export function answered(id: string, model: string, said: BlockInit[]): EventIni
 /** The blocks of a content: a text or a list of parts. Empty texts are omitted. */
 export function contentOf<Part>(content: string | readonly Part[] | null | undefined, block: (part: Part) => BlockInit[]): BlockInit[] {
   if (typeof content === "string") return content === "" ? [] : [text(content)];
-  return (content ?? []).flatMap(block);
+  return elements(content).flatMap(block);
 }
 
 /** Throws if the value is not a response of an API, which has this member: callers may have no types. */

@@ -6,9 +6,10 @@ import { test } from "node:test";
 import { create, toJsonString } from "@bufbuild/protobuf";
 import * as claude from "../src/anthropic/index.js";
 import * as google from "../src/gemini/index.js";
-import type { EventInit, ModelCall } from "../src/index.js";
+import { splitCallId } from "../src/events.js";
+import { type EventInit, type ModelCall, toolCall, toolResult } from "../src/index.js";
 import { chatEvents, chatUsage, responsesEvents, responsesUsage } from "../src/openai/index.js";
-import { EventSchema } from "../src/proto.js";
+import { BlockSchema, EventSchema } from "../src/proto.js";
 
 const fixtures = resolve(import.meta.dirname, "../../../../client/read/testdata");
 
@@ -48,3 +49,28 @@ for (const file of files) {
     assert.deepEqual(Object.fromEntries(reported.map(([name, value]) => [name, String(value)])), counted);
   });
 }
+
+/** Ids of calls, and what each is without Google's signature, and with what signature. */
+const callIds: [given: string, id: string, signature: string][] = [
+  ["call_1__thought__c2ln", "call_1", "c2ln"],
+  ["call_1__thought__-_+/8==", "call_1", "-_+/8=="],
+  ["call_1__thought__a__thought__b", "call_1", "a__thought__b"],
+  ["call_1", "call_1", ""],
+  ["", "", ""],
+  ["call_1__thought__", "call_1__thought__", ""],
+  ["__thought__c2ln", "__thought__c2ln", ""],
+  ["call_1__thought__c2 ln", "call_1__thought__c2 ln", ""],
+  ["call_1__thought__c2ln\n", "call_1__thought__c2ln\n", ""],
+  ["call_1__thought__c2l\u00f1", "call_1__thought__c2l\u00f1", ""],
+];
+
+test("a call and its result have the same id, without a signature", () => {
+  for (const [given, id, signature] of callIds) {
+    assert.deepEqual(splitCallId(given), [id, signature]);
+    const call = create(BlockSchema, toolCall(given, "read", "{}"));
+    assert.equal(call.kind.case === "toolCall" && call.kind.value.callId, id);
+    const { kind } = create(EventSchema, toolResult(given, "ok"));
+    const [block] = kind.case === "message" ? kind.value.blocks : [];
+    assert.equal(block?.kind.case === "toolResult" && block.kind.value.callId, id);
+  }
+});

@@ -76,7 +76,7 @@ const empty: Record<string, () => EventInit[]> = {
   anthropic: () => claude.events({ ...said, content: [] } as never),
   "OpenAI's chat": () => chatEvents({ id: "msg_1", model: "claude-test", choices: [{ message: { role: "assistant", content: null } }] } as never),
   "OpenAI's responses": () => responsesEvents({ id: "msg_1", model: "claude-test", output: [] } as never),
-  gemini: () => google.events(Object.assign(new GenerateContentResponse(), { responseId: "msg_1", modelVersion: "claude-test", candidates: [] })),
+  gemini: () => google.events(Object.assign(new GenerateContentResponse(), { responseId: "msg_1", modelVersion: "claude-test", promptFeedback: {} })),
 };
 
 for (const [api, answer] of Object.entries(empty)) {

@@ -9,7 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-_DECODER = json.JSONDecoder(strict=False)
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"it has {name}")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
 _SPACE = " \t\n\r"
 
 
@@ -22,7 +27,7 @@ class Raw:
     @property
     def value(self) -> Any:
         """The value."""
-        return json.loads(self.json, strict=False)
+        return json.loads(self.json)
 
     @property
     def data(self) -> bytes:

@@ -1,5 +1,5 @@
 import type { ContentBlock, Message } from "@anthropic-ai/sdk/resources/messages";
-import { answered, type BlockInit, beside, checkResponse, contentOf, type EventInit, providerBlock, text, toolCall } from "../events.js";
+import { answered, asCount, asText, type BlockInit, beside, called, checkResponse, contentOf, elements, type EventInit, providerBlock } from "../events.js";
 import type { ModelCall } from "../session.js";
 
 const api = "Anthropic's Messages";
@@ -18,13 +18,13 @@ function block(b: ContentBlock): BlockInit[] {
   switch (b.type) {
     case "text":
       if (b.citations?.length) return [providerBlock("anthropic", b)];
-      return b.text ? [text(b.text)] : [];
+      return contentOf(asText(b.text), block);
     case "thinking":
-      return [{ kind: { case: "thinking", value: { text: b.thinking ?? "", signature: b.signature ?? "" } } }];
+      return [{ kind: { case: "thinking", value: { text: asText(b.thinking), signature: asText(b.signature) } } }];
     case "redacted_thinking":
-      return [{ kind: { case: "thinking", value: { redactedData: new TextEncoder().encode(b.data) } } }];
+      return [{ kind: { case: "thinking", value: { redactedData: new TextEncoder().encode(asText(b.data)) } } }];
     case "tool_use":
-      return [...beside("anthropic", b, "caller", "toolset_name"), toolCall(b.id, b.name, (b.input ?? "") as object)];
+      return called(beside("anthropic", b, "caller", "toolset_name"), b.id, b.name, b.input);
     default:
       return [providerBlock("anthropic", b)];
   }
@@ -37,15 +37,15 @@ export function usage(response: Message): ModelCall {
   const usage: Partial<typeof response.usage> = response.usage ?? {};
   // Where Anthropic's servers ran tools, it adds up the prompts of the model's calls, of which the first was sent.
   const { iterations } = usage as { iterations?: (Partial<typeof usage> & { type: string })[] | null };
-  const prompt = iterations?.find(({ type }) => type === "message") ?? usage;
-  const read = prompt.cache_read_input_tokens ?? 0;
-  const written = prompt.cache_creation_input_tokens ?? 0;
+  const prompt = elements(iterations).find(({ type }) => type === "message") ?? usage;
+  const read = asCount(prompt.cache_read_input_tokens);
+  const written = asCount(prompt.cache_creation_input_tokens);
   return {
-    model: response.model ?? "",
-    inputTokens: (prompt.input_tokens ?? 0) + read + written,
+    model: asText(response.model),
+    inputTokens: asCount(prompt.input_tokens) + read + written,
     cacheReadTokens: read,
     cacheWriteTokens: written,
-    outputTokens: usage.output_tokens ?? 0,
-    stopReason: stop_reason ?? "",
+    outputTokens: asCount(usage.output_tokens),
+    stopReason: asText(stop_reason),
   };
 }

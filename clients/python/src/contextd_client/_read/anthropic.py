@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextd_client import _rawjson as rawjson
 from contextd_client import events
 from contextd_client._rawjson import Raw
-from contextd_client._read.beside import beside
+from contextd_client._read.beside import beside, call, written
 from contextd_client.v1.event_pb2 import Block, Event, Role, Thinking
 
 PROVIDER = "anthropic"
@@ -42,14 +42,13 @@ def content(raw: Raw, name: str = "content") -> list[Block]:
     found: list[Block] = []
     for number, item in enumerate(raw.elements()):
         with rawjson.at(f"{name}[{number}]"):
-            found += [*_beside(item), _block(item)]
+            found += _call(item) if item.string("type") == "tool_use" else [_block(item)]
     return [b for b in found if not (b.HasField("text") and not b.text.text)]
 
 
-def _beside(raw: Raw) -> list[Block]:
-    if raw.string("type") != "tool_use":
-        return []
-    return beside(PROVIDER, raw, "caller", "toolset_name")
+def _call(raw: Raw) -> list[Block]:
+    members = beside(PROVIDER, raw, "caller", "toolset_name")
+    return call(members, raw.string("id"), raw.string("name"), written(raw.get("input")))
 
 
 def _block(raw: Raw) -> Block:
@@ -61,10 +60,6 @@ def _block(raw: Raw) -> Block:
         return Block(thinking=thinking)
     if kind == "redacted_thinking":
         return Block(thinking=Thinking(redacted_data=raw.string("data").encode()))
-    if kind == "tool_use":
-        given = raw.get("input")
-        written = given.data if given.present else b""
-        return events.tool_call(raw.string("id"), raw.string("name"), written)
     if kind == "tool_result":
         said = _content(raw, "content") if raw.get("content").present else []
         failed = raw.get("is_error").value is True

@@ -1,4 +1,4 @@
-"""Members of a model's block or item that an event has no field for."""
+"""Calls of models, and members of a block or item that an event has no field for."""
 
 from __future__ import annotations
 
@@ -20,3 +20,26 @@ def beside(provider: str, raw: Raw, *names: str) -> list[Block]:
         and given.json != "false"
     ]
     return [events.provider_block(provider, f"{{{','.join(kept)}}}".encode())] if kept else []
+
+
+def call(members: list[Block], call_id: str, name: str, arguments: bytes) -> list[Block]:
+    """A call after the members of its item.
+
+    A signature that a proxy appended to its id is one of these, unless the item has others.
+    """
+    _, signature = events.split_call_id(call_id)
+    if signature and not members:
+        own = f'{{"provider_specific_fields":{{"thought_signature":"{signature}"}}}}'
+        members = [events.provider_block("openai", own.encode())]
+    return [*members, events.tool_call(call_id, name, arguments)]
+
+
+def written(raw: Raw) -> bytes:
+    """The arguments of a call.
+
+    Some APIs have them as a text, others as they are, and servers do not always do as the API
+    that they follow.
+    """
+    if raw.json.startswith('"'):
+        return raw.text().encode()
+    return raw.data if raw.present else b""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextd_client import _rawjson as rawjson
 from contextd_client import events
 from contextd_client._rawjson import Raw
-from contextd_client._read.beside import beside
+from contextd_client._read.beside import beside, call, written
 from contextd_client.v1.event_pb2 import Block, Event, Role, Thinking
 
 PROVIDER = "google"
@@ -86,7 +86,10 @@ def _part(raw: Raw, new_id: Callable[[str], str]) -> list[Block]:
         before = [events.provider_block(PROVIDER, (_BARE % signature.json).encode())]
     part = raw.get(kind)
     if kind == "functionCall":
-        return [*beside(PROVIDER, raw, *others), *before, _call(part, new_id)]
+        name = part.string("name")
+        call_id = part.string("id") or new_id(name)
+        members = [*beside(PROVIDER, raw, *others), *before]
+        return call(members, call_id, name, written(part.get("args")))
     if kind == "functionResponse":
         result = _result(part)
         result.tool_result.content.extend(beside(PROVIDER, raw, *others))
@@ -108,13 +111,6 @@ def _kind(raw: Raw) -> tuple[str, list[str]]:
     kinds = [name for name in others if name in ("functionCall", "functionResponse")]
     kind = kinds[0] if kinds else others[0] if len(others) == 1 else ""
     return kind, [name for name in others if name != kind]
-
-
-def _call(raw: Raw, new_id: Callable[[str], str]) -> Block:
-    name = raw.string("name")
-    call_id = raw.string("id") or new_id(name)
-    arguments = raw.get("args")
-    return events.tool_call(call_id, name, arguments.data if arguments.is_object else b"")
 
 
 def _media(raw: Raw) -> Block | None:

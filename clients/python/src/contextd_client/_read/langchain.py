@@ -155,9 +155,9 @@ def _part(part: dict[str, Any], message: BaseMessage) -> list[Block]:
     provider = _provider(message)
     part = _as_the_provider_has_it(part, provider)
     kind = part.get("type")
-    raw = _rawjson.read(_rawjson.dumps(part))
     if kind in _CALLS:
         return []
+    raw = _rawjson.read(_rawjson.dumps(part))
     if kind == "text" and not part.get("citations") and not part.get("annotations"):
         return [events.text(part["text"])] if part.get("text") else []
     if kind in _ANTHROPIC or (kind == "image" and "source" in part):

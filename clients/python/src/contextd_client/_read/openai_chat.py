@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextd_client import events
 from contextd_client._rawjson import Raw
 from contextd_client._read import openai_part
-from contextd_client._read.beside import beside
+from contextd_client._read.beside import beside, call, written
 from contextd_client.v1.event_pb2 import Block, Event, Thinking
 
 
@@ -47,8 +47,8 @@ def _said(raw: Raw) -> list[Block]:
     if raw.get("images").is_list:  # of OpenRouter's
         blocks += openai_part.content(raw.get("images"))
     blocks += outside(raw)
-    for call in raw.get("tool_calls").elements():
-        blocks += [*beside_call(call), _call(call)]
+    for item in raw.get("tool_calls").elements():
+        blocks += _call(item)
     return blocks
 
 
@@ -85,17 +85,13 @@ def beside_call(raw: Raw) -> list[Block]:
 
     They are Google itself, or LiteLLM, which may have them in the function.
     """
-    if raw.get("extra_content").present:
-        return beside(openai_part.PROVIDER, raw, "extra_content")
+    if members := beside(openai_part.PROVIDER, raw, "extra_content"):
+        return members
     for of in (raw, raw.get("function")):
         fields = of.get("provider_specific_fields")
         names = ("thought_signature", "thought_signatures")
         if any(fields.get(name).present for name in names):
             return beside(openai_part.PROVIDER, of, "provider_specific_fields")
-    _, signature = events.split_call_id(raw.string("id"))
-    if signature:
-        written = f'{{"provider_specific_fields":{{"thought_signature":"{signature}"}}}}'
-        return [events.provider_block(openai_part.PROVIDER, written.encode())]
     return []
 
 
@@ -116,11 +112,10 @@ def _own(kind: str, raw: Raw) -> Block:
     return events.provider_block(openai_part.PROVIDER, part.encode())
 
 
-def _call(raw: Raw) -> Block:
-    function = raw.get("function")
-    if function.is_object:
-        arguments = openai_part.written(function.get("arguments"))
-        return events.tool_call(raw.string("id"), function.string("name"), arguments)
-    custom = raw.get("custom")
-    arguments = openai_part.free_input(custom.get("input"))
-    return events.tool_call(raw.string("id"), custom.string("name"), arguments)
+def _call(raw: Raw) -> list[Block]:
+    of = raw.get("function")
+    arguments = written(of.get("arguments"))
+    if not of.is_object:
+        of = raw.get("custom")
+        arguments = openai_part.free_input(of.get("input"))
+    return call(beside_call(raw), raw.string("id"), of.string("name"), arguments)

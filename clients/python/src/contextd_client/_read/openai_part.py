@@ -32,16 +32,6 @@ def _part(raw: Raw) -> Block:
     return events.provider_block(PROVIDER, raw.data)
 
 
-def written(raw: Raw) -> bytes:
-    """The arguments of a call.
-
-    The APIs have them as a text; some servers send them as they are.
-    """
-    if raw.json.startswith('"'):
-        return raw.text().encode()
-    return raw.data if raw.present else b""
-
-
 def free_input(raw: Raw) -> bytes:
     """The arguments of a call whose input is a text."""
     return b'{"input":%b}' % (raw.data if raw.present else b'""')

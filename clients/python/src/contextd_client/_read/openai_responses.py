@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextd_client import events
 from contextd_client._rawjson import Raw
 from contextd_client._read import openai_part
-from contextd_client._read.beside import beside
+from contextd_client._read.beside import beside, call, written
 from contextd_client.v1.event_pb2 import Block, Event, Thinking
 
 # The items with calls of OpenAI's tools that the runtime runs: the tool's name, and the members of
@@ -74,21 +74,23 @@ def _input(raw: Raw) -> Event:
 def output(raw: Raw) -> list[Block]:
     """The blocks of an item that the model wrote."""
     kind = raw.string("type")
-    if kind in ("", "message"):
+    if not kind and (raw.get("role").present or raw.get("content").present):
+        kind = "message"  # whose type may be left out
+    if kind == "message":
         phase = beside(openai_part.PROVIDER, raw, "phase")
         return [b for said in openai_part.content(raw.get("content")) for b in (*phase, said)]
     if kind in ("function_call", "custom_tool_call"):
-        arguments = openai_part.written(raw.get("arguments"))
+        arguments = written(raw.get("arguments"))
         if kind == "custom_tool_call":
             arguments = openai_part.free_input(raw.get("input"))
-        call = events.tool_call(raw.string("call_id"), raw.string("name"), arguments)
-        return [*beside(openai_part.PROVIDER, raw, "namespace", "caller", "async"), call]
+        members = beside(openai_part.PROVIDER, raw, "namespace", "caller", "async")
+        return call(members, raw.string("call_id"), raw.string("name"), arguments)
     if kind == "reasoning":
         thinking = _reasoning(raw)
         return [] if thinking is None else [Block(thinking=thinking)]
     if kind in _RUN_HERE and not raw.get("environment").string("type").startswith("container"):
-        name, members = _RUN_HERE[kind]
-        return [events.tool_call(_call_id(raw), name, _arguments(raw, members))]
+        name, wanted = _RUN_HERE[kind]
+        return call([], _call_id(raw), name, _arguments(raw, wanted))
     return [events.provider_block(openai_part.PROVIDER, raw.data)]
 
 
