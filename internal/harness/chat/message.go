@@ -43,7 +43,7 @@ type message struct {
 	// Reasoning is a text in some dialects and an object in others.
 	Reasoning transcript.Word `json:"reasoning"`
 	// Details are OpenRouter's form of reasoning, in which Roo Code keeps it.
-	Details transcript.Maybe[[]detail] `json:"reasoning_details"`
+	Details jsontext.Value `json:"reasoning_details"`
 	// Blocks are LiteLLM's form, which SWE-agent and mini-swe-agent keep.
 	Blocks jsontext.Value `json:"thinking_blocks"`
 	// apart is reasoning that Continue moved out of the content.

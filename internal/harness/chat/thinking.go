@@ -14,13 +14,8 @@ import (
 
 // detail is a part of a reasoning in OpenRouter's form.
 type detail struct {
-	Type      transcript.Word `json:"type"`
-	ID        transcript.Word `json:"id"`
-	Format    transcript.Word `json:"format"`
-	Text      transcript.Word `json:"text"`
-	Summary   transcript.Word `json:"summary"`
-	Signature transcript.Word `json:"signature"`
-	Data      transcript.Word `json:"data"`
+	Text    transcript.Word `json:"text"`
+	Summary transcript.Word `json:"summary"`
 }
 
 // thinking is what the model thought before it wrote the message, in whatever form that is there.
@@ -28,23 +23,41 @@ func (m *message) thinking() []eventlog.Thinking {
 	if signed := m.signed(); len(signed) > 0 {
 		return signed
 	}
-	if thought := cmp.Or(m.ReasoningContent, string(m.Reasoning)); thought != "" || m.Seal != "" || len(m.Encrypted.Value) > 0 {
+	thought := cmp.Or(m.ReasoningContent, string(m.Reasoning))
+	if seal := content.HostSeal(m.Details, nil); seal != "" {
+		return []eventlog.Thinking{{Text: cmp.Or(thought, textOf(m.thoughts), textOf(m.detailed())), Signature: seal}}
+	}
+	if thought != "" || m.Seal != "" || len(m.Encrypted.Value) > 0 {
 		return m.vibe.thinking(thought)
 	}
 	if len(m.thoughts) > 0 {
 		return m.thoughts
 	}
-	var out []eventlog.Thinking
-	for _, d := range m.Details.Value {
-		t := eventlog.Thinking{Text: cmp.Or(string(d.Text), string(d.Summary)), Signature: string(d.Signature)}
-		if d.Type == "reasoning.encrypted" && strings.HasPrefix(string(d.Format), content.OpenAI) {
-			t = content.OpenAIReasoning("", string(d.Data), string(d.ID))
-		}
-		if t != (eventlog.Thinking{}) {
-			out = append(out, t)
+	return m.detailed()
+}
+
+// detailed are the texts in OpenRouter's form.
+func (m *message) detailed() (out []eventlog.Thinking) {
+	var details transcript.Maybe[[]transcript.Maybe[detail]]
+	if len(m.Details) == 0 || transcript.Decode(m.Details, &details) != nil {
+		return nil
+	}
+	for _, d := range details.Value {
+		if text := cmp.Or(d.Value.Text, d.Value.Summary); text != "" {
+			out = append(out, eventlog.Thinking{Text: string(text)})
 		}
 	}
 	return out
+}
+
+func textOf(thoughts []eventlog.Thinking) string {
+	var texts []string
+	for _, t := range thoughts {
+		if t.Text != "" {
+			texts = append(texts, t.Text)
+		}
+	}
+	return strings.Join(texts, "\n\n")
 }
 
 // thought is the thinking in a part of a content.

@@ -379,6 +379,30 @@ func OpenAIReasoning(text, encrypted, id string) eventlog.Thinking {
 	return t
 }
 
+// HostSeal is the signature of reasoning that a host of Chat Completions sealed: its lists as they came, or "" where nothing in
+// them is sealed. A list may be absent.
+func HostSeal(details, blocks jsontext.Value) string {
+	type element struct {
+		Signature transcript.Word `json:"signature"`
+		Data      transcript.Word `json:"data"`
+	}
+	members := []any{"reasoning_details", nil, "thinking_blocks", nil}
+	sealed := false
+	for i, list := range []jsontext.Value{details, blocks} {
+		var elements []transcript.Maybe[element]
+		if transcript.Decode(list, &elements) != nil || !slices.ContainsFunc(elements, func(e transcript.Maybe[element]) bool {
+			return e.Value.Signature != "" || e.Value.Data != ""
+		}) {
+			continue
+		}
+		members[2*i+1], sealed = list, true
+	}
+	if !sealed {
+		return ""
+	}
+	return transcript.Compact(transcript.Object(members...))
+}
+
 // MadeUpReasoningID derives an id from encrypted content whose own id is unknown. The same content always
 // gives the same id, by which a reader recognises it as made up.
 func MadeUpReasoningID(encrypted string) string {

@@ -227,6 +227,9 @@ type partMetadata struct {
 	ItemID           string `json:"itemId"` // OpenAI's id of encrypted reasoning
 	EncryptedContent string `json:"reasoningEncryptedContent"`
 	RedactedData     string `json:"redactedData"`
+	// Of a host of models.
+	Details jsontext.Value `json:"reasoning_details"`
+	Blocks  jsontext.Value `json:"thinking_blocks"`
 	// Of contextd's own: the role of a message that it wrote in a part that no model sees, and the fields of
 	// a compaction that the harness has no place for.
 	Role       string              `json:"role"`
@@ -316,7 +319,7 @@ func (p *part) thinking() eventlog.Thinking {
 	t := eventlog.Thinking{Text: p.Text}
 	for _, one := range p.Metadata {
 		m := one.Value
-		t.Signature = max(t.Signature, m.Signature)
+		t.Signature = max(t.Signature, m.Signature, content.HostSeal(m.Details, m.Blocks))
 		t.EncryptedContent = max(t.EncryptedContent, m.EncryptedContent)
 		t.RedactedData = max(t.RedactedData, m.RedactedData)
 		if m.EncryptedContent != "" && content.IsReasoningID(m.ItemID) && m.ItemID != content.MadeUpReasoningID(m.EncryptedContent) {

@@ -184,6 +184,10 @@ func (r *renderer) content(blocks []eventlog.Block) jsontext.Value {
 		case eventlog.Text:
 			items = append(items, transcript.Object("type", "text", "text", b.Text))
 		case eventlog.Thinking:
+			if provider.OfBlock(b, "") == provider.Host {
+				r.warn("the seal of a host of models on reasoning, which pi cannot hold, is left out")
+				b.Signature = ""
+			}
 			items = append(items, thinkingOf(b))
 		case eventlog.ToolCall:
 			items = append(items, transcript.Object("type", "toolCall", "id", b.CallID, "name", b.Name,
