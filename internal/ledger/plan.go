@@ -16,7 +16,8 @@ import (
 type Plan struct {
 	gauge   budget.Gauge
 	steps   []planStep
-	pointer string // of the newest call that changed it
+	at      map[string]int // the index of the first step of each id; nil until needed
+	pointer string         // of the newest call that changed it
 }
 
 type planStep struct{ id, text, status string }
@@ -35,7 +36,7 @@ func (p *Plan) Add(tool, arguments, body, pointer string) {
 		return
 	}
 	if steps := wholePlan(members); steps != nil {
-		p.steps, p.pointer = steps, pointer
+		p.steps, p.at, p.pointer = steps, nil, pointer
 	} else if p.change(members, body) {
 		p.pointer = pointer
 	}
@@ -93,14 +94,13 @@ func (p *Plan) change(members map[string]json.RawMessage, body string) bool {
 		if found == nil || textIn(item, "subject", "title") == "" {
 			return false
 		}
-		p.steps = append(slices.Clone(p.steps), planStep{found[1], stepText(item), "pending"})
+		p.add(planStep{found[1], stepText(item), "pending"})
 		return true
 	}
-	at := slices.IndexFunc(p.steps, func(s planStep) bool { return s.id == id })
-	if at < 0 {
+	at, ok := p.find(id)
+	if !ok {
 		return false
 	}
-	p.steps = slices.Clone(p.steps)
 	if text := textIn(item, "subject", "title"); text != "" {
 		p.steps[at].text = text
 	}
@@ -108,6 +108,25 @@ func (p *Plan) change(members map[string]json.RawMessage, body string) bool {
 		p.steps[at].status = status
 	}
 	return true
+}
+
+func (p *Plan) add(step planStep) {
+	if _, ok := p.find(step.id); !ok {
+		p.at[step.id] = len(p.steps)
+	}
+	p.steps = append(p.steps, step)
+}
+
+// find returns the index of the first step of an id.
+func (p *Plan) find(id string) (at int, ok bool) {
+	if p.at == nil {
+		p.at = make(map[string]int, len(p.steps))
+		for i := range slices.Backward(p.steps) {
+			p.at[p.steps[i].id] = i
+		}
+	}
+	at, ok = p.at[id]
+	return at, ok
 }
 
 // shown returns the status as written: "done" (also for cancelled steps), "open", or the tool's own word.

@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/contextd/contextd/internal/budget"
@@ -68,5 +69,27 @@ func TestPlan(t *testing.T) {
 				t.Errorf("got\n%swant\n%s", got, c.want)
 			}
 		})
+	}
+}
+
+// TestStepsCostAlike holds what a plan allocates for a call that adds or changes one step: about as much in a long plan
+// as in a short one.
+func TestStepsCostAlike(t *testing.T) {
+	const few, times = 300, 8
+	allocated := func(n int) uint64 {
+		p := ledger.NewPlan(budget.NewGauge(perBytes(1)))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for i := range n {
+			p.Add("TaskCreate", `{"subject":"Look"}`, fmt.Sprintf("Task #%d created", i), "ctx:1.0")
+		}
+		for i := range n {
+			p.Add("TaskUpdate", fmt.Sprintf(`{"taskId":"%d","status":"completed"}`, i), "ok", "ctx:2.0")
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if small, large := allocated(few), allocated(few*times); large > small*times*2 {
+		t.Errorf("%d bytes a step of %d, and %d of %d", small/few, few, large/few/times, few*times)
 	}
 }
