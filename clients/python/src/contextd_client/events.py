@@ -110,6 +110,14 @@ def text(value: str) -> Block:
     return Block(text=Text(text=mended(value)))
 
 
+_SIGNED = "__thought__"
+
+
+def signed_call_id(call_id: str, signature: str) -> str:
+    """The reverse of split_call_id."""
+    return f"{call_id}{_SIGNED}{signature}" if signature else call_id
+
+
 def split_call_id(call_id: str) -> tuple[str, str]:
     """A call's id, and Google's signature of the call.
 
@@ -117,7 +125,7 @@ def split_call_id(call_id: str) -> tuple[str, str]:
     that know no other member for it. An id is at most 512 characters, and the signature is longer.
     """
     if isinstance(call_id, str):
-        of, _, signature = call_id.partition("__thought__")
+        of, _, signature = call_id.partition(_SIGNED)
         if of and re.fullmatch(r"[A-Za-z0-9+/=_-]+", signature):
             return of, signature
     return call_id, ""

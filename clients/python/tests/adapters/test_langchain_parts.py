@@ -52,6 +52,42 @@ def test_anthropic(client: contextd_client.Client, session_id: str, content: lis
     assert given[1].content == NATIVE
 
 
+def test_signature_of_a_call(client: contextd_client.Client, session_id: str) -> None:
+    """A proxy gets the signature of a call back in its id, and its result names the call.
+
+    Other members with signatures are in the log; LangChain sends none.
+    """
+    google = {"google": {"thought_signature": "c2ln"}}
+    said = AIMessage(
+        "",
+        additional_kwargs={"tool_calls": [{"id": "b", "extra_content": google}]},
+        tool_calls=[
+            {"id": "a__thought__c2ln", "name": "read", "args": {}},
+            {"id": "b", "name": "read", "args": {}},
+        ],
+        response_metadata={"model_name": "gemini-3-pro"},
+    )
+    results = [
+        ToolMessage("1", tool_call_id="a__thought__c2ln"),
+        ToolMessage("2", tool_call_id="b"),
+    ]
+    messages = [HumanMessage("Go."), said, *results]
+    given = ContextdMessages(client, ROOMY, format="openai_chat").for_model(session_id, messages)
+    assert isinstance(given[1], AIMessage)
+    assert [c["id"] for c in given[1].tool_calls] == ["a__thought__c2ln", "b"]
+    assert [m.tool_call_id for m in given[2:] if isinstance(m, ToolMessage)] == [
+        "a__thought__c2ln",
+        "b",
+    ]
+    logged = [e for e in client.read_events(session_id) if e.HasField("message")][1].message
+    assert [b.tool_call.call_id or b.provider.json for b in logged.blocks] == [
+        b'{"provider_specific_fields":{"thought_signature":"c2ln"}}',
+        "a",
+        b'{"extra_content":{"google":{"thought_signature":"c2ln"}}}',
+        "b",
+    ]
+
+
 @pytest.mark.parametrize("format", ["openai_chat", "anthropic"])
 def test_returned_reasoning(
     client: contextd_client.Client, session_id: str, format: Literal["openai_chat", "anthropic"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from contextd_client import events
 from contextd_client._rawjson import Raw
 from contextd_client.v1.event_pb2 import Block
@@ -22,7 +25,9 @@ def beside(provider: str, raw: Raw, *names: str) -> list[Block]:
     return [events.provider_block(provider, f"{{{','.join(kept)}}}".encode())] if kept else []
 
 
-def call(members: list[Block], call_id: str, name: str, arguments: bytes) -> list[Block]:
+def call(
+    members: list[Block], call_id: str, name: str, arguments: bytes | str | Mapping[str, Any]
+) -> list[Block]:
     """A call after the members of its item.
 
     A signature that a proxy appended to its id is one of these, unless the item has others.

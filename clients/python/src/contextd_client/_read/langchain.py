@@ -21,6 +21,7 @@ from langchain_core.messages import (
 
 from contextd_client import _rawjson, events
 from contextd_client._read import anthropic, openai_chat, openai_part, openai_responses
+from contextd_client._read.beside import call
 from contextd_client.context import Context
 from contextd_client.v1.event_pb2 import Block, Event, Role, Thinking
 
@@ -138,16 +139,18 @@ def content(message: BaseMessage) -> list[Block]:
 
 def _assistant(message: AIMessage, call_ids: Sequence[str]) -> list[Block]:
     blocks = content(message)
-    names = ("reasoning_content", *openai_chat.SEALED, "audio", "refusal")
+    names = ("reasoning_content", *openai_chat.SEALED, "audio", "refusal", "tool_calls")
     beside = {name: message.additional_kwargs.get(name) for name in names}
     outside = _rawjson.read(_rawjson.dumps(beside))
     blocks = openai_chat.reasoning(outside) + blocks + openai_chat.outside(outside)
+    sealed = {c.string("id"): c for c in outside.get("tool_calls").elements()}
     # The arguments of an invalid call are not JSON: args has what the model wrote.
-    for call_id, call in zip(
+    for call_id, made in zip(
         call_ids, [*message.tool_calls, *message.invalid_tool_calls], strict=True
     ):
-        written = "" if call["args"] is None else call["args"]
-        blocks.append(events.tool_call(call_id, call["name"] or _NO_NAME, written))
+        written = "" if made["args"] is None else made["args"]
+        members = openai_chat.beside_call(sealed.get(made["id"] or "", _rawjson.NULL))
+        blocks += call(members, call_id, made["name"] or _NO_NAME, written)
     return blocks
 
 
@@ -214,7 +217,7 @@ def _provider(message: BaseMessage) -> str:
 def messages(context: Context) -> list[BaseMessage]:
     """A context as LangChain's messages, the system prompt first."""
     if context.format == "openai_chat":
-        return [_chat(m) for m in context.messages()]
+        return [_chat(m) for m in _with_signatures(context.messages())]
     out: list[BaseMessage] = []
     if context.system is not None:
         out.append(SystemMessage(content=context.system))
@@ -226,19 +229,35 @@ def messages(context: Context) -> list[BaseMessage]:
     return out
 
 
+def _with_signatures(given: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A signature that a proxy appended to the id of a call is there again.
+
+    LangChain sends no other member of a call.
+    """
+    ids: dict[str, str] = {}
+    for message in given:
+        for made in message.get("tool_calls", ()):
+            signature = made.get("provider_specific_fields", {}).get("thought_signature")
+            ids[made["id"]] = events.signed_call_id(made["id"], signature or "")
+            made["id"] = ids[made["id"]]
+        if message["role"] == "tool":
+            message["tool_call_id"] = ids.get(message["tool_call_id"], message["tool_call_id"])
+    return given
+
+
 def _chat(message: dict[str, Any]) -> BaseMessage:
     """The message. Calls whose arguments are not an object are invalid calls, sent unchanged."""
     valid: list[Any] = []
     invalid: list[InvalidToolCall] = []
-    for call in message.get("tool_calls", ()):
-        function = call["function"]
+    for made in message.get("tool_calls", ()):
+        function = made["function"]
         if _is_object(function["arguments"]):
-            valid.append(call)
+            valid.append(made)
             continue
         invalid.append(
             InvalidToolCall(
                 type="invalid_tool_call",
-                id=call["id"],
+                id=made["id"],
                 name=function["name"],
                 args=function["arguments"],
                 error=None,
@@ -247,10 +266,10 @@ def _chat(message: dict[str, Any]) -> BaseMessage:
     if not invalid:
         return convert_to_messages([message])[0]
     plain = {name: value for name, value in message.items() if name != "tool_calls"}
-    (made,) = convert_to_messages([{**plain, "tool_calls": valid} if valid else plain])
-    assert isinstance(made, AIMessage)
-    made.invalid_tool_calls = invalid
-    return made
+    (said,) = convert_to_messages([{**plain, "tool_calls": valid} if valid else plain])
+    assert isinstance(said, AIMessage)
+    said.invalid_tool_calls = invalid
+    return said
 
 
 def _is_object(arguments: str) -> bool:
