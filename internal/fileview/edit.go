@@ -14,6 +14,22 @@ const maxReplaced = 100
 // mostLaid bounds the bytes of regions and windows that the edits of one call search, counted once for each place.
 const mostLaid = 64 << 20
 
+// The edits of all calls together may read and write workOf bytes of lines for each byte of the calls' texts, and mostWork
+// more. Where they did, the edits of a call are unknown changes, until the texts of calls allow more again.
+const workOf, mostWork = 1_024, 64 << 20
+
+// allow begins to count for a call what its edits do.
+func (v *Views) allow(c Call) {
+	bytes := len(c.Body)
+	for i := range c.Operations {
+		bytes += len(c.Operations[i].Old) + len(c.Operations[i].New)
+	}
+	v.work, v.laid = max(0, v.work-workOf*bytes), 0
+	if v.work > mostWork {
+		v.laid = mostLaid + 1
+	}
+}
+
 // replace applies an edit to the known lines. If its old text is not among them, the new text becomes a region without
 // a place, and the other lines may lack this edit. If it is not certain at which place an edit of one is, the file counts
 // as changed in an unknown way.
@@ -30,6 +46,7 @@ func (v *Views) replace(f *file, op fileop.Operation, body string) {
 	default:
 		w := e.wanted()
 		at, places := v.spot(f, w, op)
+		v.work += int(w.read)
 		if places == 1 && op.Trim && op.New == "" && at.column > 0 && f.ends(w, at) { // the next line goes on in this one
 			e.old += "\n"
 			if w = e.wanted(); at.line+len(w.lines) > len(f.regions[at.region].lines) {
@@ -69,6 +86,7 @@ func (v *Views) replace(f *file, op fileop.Operation, body string) {
 func (v *Views) replaceAll(f *file, e *edit) (done bool) {
 	var at place
 	w := e.wanted()
+	defer func() { v.work += int(w.read) }()
 	moves := strings.Count(e.old, "\n") != strings.Count(e.new, "\n") || e.cut && e.new == ""
 	apart := len(f.regions) > 1 || len(f.regions) == 1 && f.regions[0].from != 1
 	last := !e.ends && strings.HasSuffix(e.old, "\n") // the text may be the file's last line, too
@@ -242,7 +260,9 @@ func (v *Views) substitute(f *file, op fileop.Operation) {
 	}
 	var at place
 	places := 0
-	for w := e.wanted(); e.old != "" && places <= maxReplaced; places++ {
+	w := e.wanted()
+	defer func() { v.work += int(w.read) }()
+	for ; e.old != "" && places <= maxReplaced; places++ {
 		var ok bool
 		if at, ok = v.layEdit(f, &e, w, at, before); !ok {
 			break
@@ -299,6 +319,10 @@ func (v *Views) put(f *file, e *edit, w *wanted, at place) place {
 		v.lack(f) // what has a place may have changed, or moved
 	}
 	removed := last - at.line + 1
+	v.work += bytesOf(put)
+	if len(put) != removed {
+		v.work += len(r.lines) - last
+	}
 	f.sieve.splice(at.base+at.line, removed, put)
 	r.replace(at.line, last+1, put)
 	f.shift(at.region, len(put)-removed)

@@ -17,6 +17,7 @@ func (f *file) next(at place) place {
 type wanted struct {
 	lines        []string
 	begins, ends bool
+	read         uint32   // how many bytes of lines find read, with a few for each line
 	probe        int      // index of the longest line
 	grams        []uint32 // of the longest line
 }
@@ -68,7 +69,7 @@ func (w *wanted) in(lines []*line, i, from int) (column int, ok bool) {
 // find returns the first place of a text at or after at, in the regions before number before. It ends early
 // when may refuses a region.
 func (f *file) find(w *wanted, at place, before int, may func(*region) bool) (place, bool) {
-	s := f.sifted()
+	s := f.sifted(w)
 	var here struct{ chunk, first, missing int } // the current chunk of the sieve, its first line, and the gram that was missing last
 	known := -1                                  // the chunk that holds is about
 	holds := false
@@ -91,6 +92,7 @@ func (f *file) find(w *wanted, at place, before int, may func(*region) bool) (pl
 					continue
 				}
 			}
+			w.read += uint32(len(r.lines[line].text) + lineWork)
 			from := 0
 			if line-w.probe == at.line {
 				from = at.column
@@ -102,6 +104,9 @@ func (f *file) find(w *wanted, at place, before int, may func(*region) bool) (pl
 	}
 	return at, false
 }
+
+// lineWork is how many bytes a line counts for that is read, beyond its text.
+const lineWork = 8
 
 // after is the place so many bytes after the beginning of a line, if its region goes so far.
 func (f *file) after(at place, bytes int) place {

@@ -200,14 +200,15 @@ func (v *Views) add(f *file, op fileop.Operation) {
 }
 
 // seek returns the line number of lines whose place is not known, if they occur exactly once in the known
-// lines; else 0. stale is set if they may be elsewhere now.
-func (f *file) seek(lines []*line) (from int, stale bool) {
-	if len(lines) == 0 {
+// lines; else 0. stale is set if they may be elsewhere now. Lines are not looked for where edits would be unknown changes.
+func (v *Views) seek(f *file, lines []*line) (from int, stale bool) {
+	if len(lines) == 0 || v.laid > mostLaid {
 		return 0, false
 	}
 	text := region{lines: lines}
 	e := edit{old: text.text(), begins: true, ends: true}
 	w, placed, all := e.wanted(), f.placed(), func(*region) bool { return true }
+	defer func() { v.work += int(w.read) }()
 	at, ok := f.find(w, place{}, placed, all)
 	if !ok {
 		return 0, false

@@ -179,6 +179,7 @@ func (v *Views) rewrite(f *file, all []hunk) bool {
 		if !f.agrees(region{from: h.from, lines: v.fresh(h.old, false)}) {
 			v.doubt(f)
 		}
+		v.work += f.bytes()
 		if v.laid += f.bytes(); v.laid > mostLaid {
 			v.miss(f)
 			break

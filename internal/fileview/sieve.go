@@ -32,8 +32,8 @@ const (
 	spliceBytes = 64
 )
 
-// sifted is the sieve of a file, rebuilt if it is worn; nil for a file of few lines.
-func (f *file) sifted() *sieve {
+// sifted is the sieve of a file, rebuilt for a search if it is worn; nil for a file of few lines.
+func (f *file) sifted(w *wanted) *sieve {
 	if s := f.sieve; s != nil && !s.worn && s.added <= 2*s.bytes {
 		return s
 	}
@@ -46,6 +46,7 @@ func (f *file) sifted() *sieve {
 		f.sieve.chunks = appendChunks(f.sieve.chunks, f.regions[i].lines)
 		f.sieve.bytes += f.regions[i].bytes
 	}
+	w.read += uint32(f.sieve.bytes)
 	return f.sieve
 }
 

@@ -37,6 +37,7 @@ type Views struct {
 	lines    int
 	scans    int // how often the newest call scanned all names
 	laid     int // how many bytes the edits of the newest call searched
+	work     int // how many bytes edits read and wrote beyond what the texts of calls allow; see allow
 	edited   struct {
 		file *file // in which the newest edit of the newest call was put; nil where that is not known
 		line int   // the number of the line after it
@@ -121,7 +122,8 @@ func (v *Views) Add(c Call) {
 	if long {
 		c.Body = ""
 	}
-	v.scans, v.laid, v.edited.file = 0, 0, nil
+	v.scans, v.edited.file = 0, nil
+	v.allow(c)
 	ops := c.Operations
 	var texts []string
 	if all := len(ops) > 0 && !slices.ContainsFunc(ops, func(op fileop.Operation) bool { return !op.Listed }); all {
@@ -237,7 +239,7 @@ func (v *Views) readPart(f *file, from int, text string) (first region, one bool
 	for i, run := range runs {
 		known := regionOf(run.from, v.fresh(run.lines, false))
 		if known.from == 0 {
-			at, stale := f.seek(known.lines)
+			at, stale := v.seek(f, known.lines)
 			if stale {
 				v.cut(f, at, len(known.lines), 0) // they may be elsewhere
 			} else {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -85,6 +86,33 @@ func TestEditsAreBounded(t *testing.T) {
 	v.Add(Call{Operations: []fileop.Operation{{Kind: fileop.Window, Path: "b.go", Old: "two", New: strings.Repeat("one\n", 10_000)}}, Body: "[File: /b.go (20000 lines total)]\n" + window.String()})
 	if f := v.known("", "/b.go"); len(f.missed) == 0 || v.laid < mostLaid || v.laid > mostLaid+1<<20 {
 		t.Errorf("%d bytes of a window were searched, and not followed: %v", v.laid, f.missed)
+	}
+}
+
+// TestSmallEditsAreBounded: many small calls that each change all of a file take bounded memory, and those beyond that
+// count as unknown changes until a call shows enough of the file.
+func TestSmallEditsAreBounded(t *testing.T) {
+	v := NewViews()
+	text := strings.Repeat("ab", 100<<10)
+	write := Call{Operations: []fileop.Operation{{Kind: fileop.Write, Path: "a.go", New: text}}}
+	v.Add(write)
+	f := v.known("", "a.go")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for i := range 300 {
+		old := []string{"a", "c"}[i%2]
+		v.Add(Call{Operations: []fileop.Operation{{Kind: fileop.Replace, Path: "a.go", Old: old, New: "ca"[i%2 : i%2+1], All: true}}})
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 4*mostWork || len(f.missed) == 0 {
+		t.Errorf("%d bytes, and not followed: %v", took, f.missed)
+	}
+	for range 2*mostWork/workOf/len(text) + 1 {
+		v.Add(write)
+	}
+	v.Add(Call{Operations: []fileop.Operation{{Kind: fileop.Replace, Path: "a.go", Old: "abab", New: "one", All: true}}})
+	if !strings.HasPrefix(f.regions[0].text(), "oneone") {
+		t.Errorf("an edit after these is not followed: %.20q", f.regions[0].text())
 	}
 }
 

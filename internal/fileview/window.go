@@ -241,6 +241,7 @@ func (v *Views) replaceInWindow(f *file, op fileop.Operation, window shown) {
 			return
 		}
 		v.laid += len(op.New)
+		v.work += len(op.New)
 		if n := window.from + i; i+len(after) <= len(window.lines) && strings.Contains(strings.Join(window.lines[i:i+len(after)], "\n"), op.New) && f.has(n, before) {
 			if place > 0 {
 				v.doubt(f)
