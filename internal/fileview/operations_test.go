@@ -63,6 +63,21 @@ func TestOperationsOfNamesThatAreAlike(t *testing.T) {
 	}
 }
 
+// TestOperationsAreBounded: a command that changes many files in many ways has about as many operations as words.
+func TestOperationsAreBounded(t *testing.T) {
+	for _, n := range []int{20, 400} {
+		command := "sed -i" + strings.Repeat(" -e s/a/b/", n) + strings.Repeat(" a.go", n)
+		got := Operations("bash", `{"command":"`+command+`"}`)
+		want, kind := n*n, fileop.Substitute
+		if n > 20 {
+			want, kind = n, fileop.Change
+		}
+		if len(got) != want || got[0].Kind != kind {
+			t.Errorf("%d scripts for %d files: %d operations, the first of kind %d", n, n, len(got), got[0].Kind)
+		}
+	}
+}
+
 // nameless reports whether the kind of an operation needs no name of a file.
 func nameless(op fileop.Operation) bool {
 	return op.Kind == fileop.Search || op.Kind == fileop.Print || op.Kind == fileop.Window || op.Kind == fileop.Splice

@@ -51,11 +51,15 @@ func scripted(words []string) (files, scripts []string) {
 	return files, scripts
 }
 
-// inPlaceEdits returns what sed or perl does to files: substitutions if its scripts are nothing else, or unknown
+// mostEdits bounds the substitutions of one command, each counted for each of its files.
+const mostEdits = 1_000
+
+// inPlaceEdits returns what sed or perl does to files: substitutions if its scripts are nothing else and few, or unknown
 // changes.
 func inPlaceEdits(words []string) []fileop.Operation {
 	files, scripts := scripted(words)
 	edits, ok := substitutions(words, scripts)
+	ok = ok && len(edits)*len(files) <= mostEdits
 	var out []fileop.Operation
 	for _, file := range files {
 		name, folder := matching(file)
