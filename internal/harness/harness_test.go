@@ -73,8 +73,8 @@ func TestReadStreams(t *testing.T) {
 	}
 }
 
-// TestDamagedLine: a line with an escape that JSON does not have is lost with a warning that names it, and the lines
-// after it are read.
+// TestDamagedLine: a line with an escape that JSON does not have is lost or mended, with a warning that names it, and the
+// lines after it are read.
 func TestDamagedLine(t *testing.T) {
 	inputs, err := filepath.Glob("*/testdata/*.in.jsonl")
 	if err != nil || len(inputs) == 0 {
@@ -96,12 +96,12 @@ func TestDamagedLine(t *testing.T) {
 			t.Fatal(input, err)
 		}
 		if !slices.ContainsFunc(tr.Warnings, func(w harness.Warning) bool {
-			return w.Line == at+1 && strings.HasPrefix(w.Message, "not JSON, ")
+			return w.Line == at+1 && (strings.HasPrefix(w.Message, "not JSON, ") || strings.HasPrefix(w.Message, "an escape that JSON does not have"))
 		}) {
 			t.Errorf("%s: no warning names line %d: %v", input, at+1, tr.Warnings)
 		}
 	}
-	_, err = harness.Read(strings.NewReader("[{\"traj\":[\n{\"role\":\"user\",\"content\":\"\\x\"}]}]"), "chat")
+	_, err = harness.Read(strings.NewReader("[{\"traj\":[\n{\"role\":\"user\",\"content\":x}]}]"), "chat")
 	if err == nil || !strings.Contains(err.Error(), "there is no conversation in it; see line 2") {
 		t.Errorf("a file that is lost as a whole is answered %v", err)
 	}

@@ -12,16 +12,18 @@ import (
 // Document reads JSON values from a stream and knows the lines in which they begin. Unlike with ReadLines, a
 // value may span several lines.
 type Document struct {
-	dec   *jsontext.Decoder
-	lines lineIndex
-	warn  Warn
+	dec    *jsontext.Decoder
+	lines  lineIndex
+	mended escapes
+	warn   Warn
 	// damaged is the offset at which the input is no longer JSON.
 	damaged int64
 }
 
 // NewDocument reads from r.
 func NewDocument(r io.Reader, warn Warn) *Document {
-	d := &Document{lines: lineIndex{in: r, account: accountOf(r)}, warn: warn}
+	d := &Document{mended: escapes{in: r, line: 1}, warn: warn}
+	d.lines = lineIndex{in: &d.mended, account: accountOf(r)}
 	d.dec = jsontext.NewDecoder(&d.lines, lenient)
 	return d
 }
@@ -29,7 +31,7 @@ func NewDocument(r io.Reader, warn Warn) *Document {
 // StartingAt sets the number of the first line, for a value that was cut out of a file. It must be called
 // before anything is read.
 func (d *Document) StartingAt(line int) *Document {
-	d.lines.line = line
+	d.lines.line, d.mended.line = line, line
 	return d
 }
 
@@ -50,7 +52,7 @@ func (d *Document) Each(value func(kind byte) (bool, error)) error {
 	for noise := 1; ; {
 		kind, err := d.Open()
 		if err == io.EOF { //nolint:errorlint // Open gives it as it is after the last value
-			return nil
+			return d.Settle(nil)
 		}
 		begins, more := d.Line(), true
 		if err == nil {
@@ -58,7 +60,7 @@ func (d *Document) Each(value func(kind byte) (bool, error)) error {
 		}
 		switch {
 		case err == nil && !more:
-			return nil
+			return d.Settle(nil)
 		case err == nil:
 			lines = d.Line() == begins
 		case !lines || !d.skipLine(begins, err):
@@ -119,7 +121,7 @@ func (d *Document) Value() (jsontext.Value, int, error) {
 		return nil, d.Line(), d.failed(err)
 	}
 	line := d.lines.at(d.dec.InputOffset() - int64(len(value)))
-	d.lines.at(d.dec.InputOffset())
+	d.mended.warnBefore(d.lines.at(d.dec.InputOffset()), d.warn)
 	if err = d.lines.account.record(value); err == nil {
 		err = d.lines.account.Retain(recordCost + uint64(len(value)))
 	}
@@ -153,10 +155,12 @@ func (d *Document) failed(err error) error {
 func (d *Document) Settle(err error) error {
 	switch {
 	case err == nil:
+		d.mended.warnBefore(d.Line()+1, d.warn)
 		return nil
 	case d.lines.err != nil:
 		return fmt.Errorf("read transcript: %w", d.lines.err)
 	case malformed(err), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		d.mended.warnBefore(d.Line(), d.warn)
 		d.warn(d.Line(), "the rest is cut off or not JSON and was not read: %v", err)
 		return nil
 	}

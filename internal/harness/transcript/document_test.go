@@ -39,6 +39,14 @@ func TestReadObject(t *testing.T) {
 		{"cut off between elements", `{"list": [1`, []string{"1 element 1", "1 warning: the rest is cut off"}},
 		{"cut off in a member", `{"a": 1, "b`, []string{"1 a=1", "1 warning: the rest is cut off"}},
 		{"damaged", "{\"list\": [1,\n oops]}", []string{"1 element 1", "2 warning: the rest is cut off or not JSON"}},
+		{
+			"escapes that JSON does not have", "{\"list\": [\"a\\q\\\\q\\n\",\n \"\\x1b[0m\\u12\\u00e9\", 3],\n \"b\": \"\\u\"}",
+			[]string{
+				`1 element "a\\q\\q\n"`, "1 warning: an escape that JSON does not have", `2 element "\\x1b[0m\\u12\u00e9"`,
+				"2 element 3", "2 warning: an escape that JSON does not have", `3 b="\\u"`, "3 warning: an escape that JSON does not have",
+			},
+		},
+		{"cut off in an escape", `{"a": 1, "b": "\u00`, []string{"1 a=1", "1 warning: the rest is cut off"}},
 		{"another value for the list", `{"list": {"a": 1}, "b": 2}`, []string{"1 warning: a list was expected", "1 b=2"}},
 		{"no list", `{"list": null}`, nil},
 		{"no object", `[1]`, []string{"1 warning: the file does not hold an object"}},
@@ -77,14 +85,16 @@ func TestEach(t *testing.T) {
 		want     []string // a warning's beginning
 	}{
 		{"lines", "{\"a\":1}\n\n{\"b\":\n2} {\"c\":3}", []string{"1 a=1", "4 b=2", "4 c=3"}},
-		{"an escape that JSON does not have", "{\"a\":1}\n{\"b\":2,\"c\":\"\\x\"}\n{\"d\":4}\n", []string{"1 a=1", "2 b=2", "2 warning: not JSON, the rest of the line was not read", "3 d=4"}},
-		{"half an escape, twice", "{\"a\":1}\n{\"b\":\"\\u12\"}\r\n{\"b\":\"\\u12\"}\n{\"d\":4}", []string{"1 a=1", "2 warning: not JSON, the rest", "3 warning: not JSON, the rest", "4 d=4"}},
+		{"an escape that JSON does not have", "{\"a\":1}\n{\"b\":2,\"c\":\"\\x\"}\n{\"d\":4}\n", []string{"1 a=1", "2 b=2", `2 c="\\x"`, "2 warning: an escape that JSON does not have", "3 d=4"}},
+		{"half an escape, twice", "{\"a\":1}\n{\"b\":\"\\u12\"}\r\n{\"b\":\"\\u12\"}\n{\"d\":4}", []string{"1 a=1", `2 b="\\u12"`, "2 warning: an escape", `3 b="\\u12"`, "3 warning: an escape", "4 d=4"}},
+		{"a word that is no value", "{\"a\":1}\n{\"b\":2,\"c\":x}\n{\"d\":4}\n", []string{"1 a=1", "2 b=2", "2 warning: not JSON, the rest of the line was not read", "3 d=4"}},
+		{"two of them", "{\"a\":1}\n{\"b\":x}\r\n{\"b\":x}\n{\"d\":4}", []string{"1 a=1", "2 warning: not JSON, the rest", "3 warning: not JSON, the rest", "4 d=4"}},
 		{"a line that was cut in a string", "{\"a\":1}\n{\"b\":\"c\n{\"d\":4}\n", []string{"1 a=1", "2 warning: not JSON, the rest", "3 d=4"}},
 		{"a line that was cut between values", "{\"a\":1}\n{\"b\":2,\n{\"d\":4}\n", []string{"1 a=1", "2 b=2", "2 warning: not JSON, the rest", "3 d=4"}},
 		{"a line that is no JSON", "{\"a\":1}\noops\n{\"d\":4}\n", []string{"1 a=1", "2 warning: not JSON, the rest", "3 d=4"}},
-		{"a file of one value", "{\"a\":\"\\x\",\n\"b\":2}\n{\"d\":4}\n", []string{"1 warning: the rest is cut off"}},
-		{"no line that begins a value", "{\"a\":1}\n{\"b\":\"\\x\",\n\"c\":3}\n", []string{"1 a=1", "2 warning: the rest is cut off"}},
-		{"the last line", "{\"a\":1}\n{\"b\":\"\\x\"}", []string{"1 a=1", "2 warning: the rest is cut off"}},
+		{"a file of one value", "{\"a\":x,\n\"b\":2}\n{\"d\":4}\n", []string{"1 warning: the rest is cut off"}},
+		{"no line that begins a value", "{\"a\":1}\n{\"b\":x,\n\"c\":3}\n", []string{"1 a=1", "2 warning: the rest is cut off"}},
+		{"the last line", "{\"a\":1}\n{\"b\":x}", []string{"1 a=1", "2 warning: the rest is cut off"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, in := range []io.Reader{strings.NewReader(tt.in), iotest.OneByteReader(strings.NewReader(tt.in))} {

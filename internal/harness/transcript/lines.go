@@ -86,7 +86,7 @@ func ReadRecords(r io.Reader, name string, warn Warn, record func(Record)) error
 		}
 	}
 	if err == io.EOF { //nolint:errorlint // Value gives it as it is after the last value
-		return nil
+		err = nil
 	}
 	return doc.Settle(err)
 }
