@@ -51,8 +51,10 @@ func (c *Conversation) Settle() bool {
 		switch {
 		case g.Anchor || g.Pinned:
 			m.front = append(m.front, g)
-		case slices.Contains(b.Stay, g.First) && !g.isUnread():
-			m.stay = append(m.stay, g)
+		case !g.isUnread():
+			if _, stays := slices.BinarySearch(b.Stay, g.First); stays {
+				m.stay = append(m.stay, g)
+			}
 		}
 	}
 	b.settled = len(m.front)+len(m.stay) == b.Before

@@ -111,7 +111,8 @@ func (c *Conversation) Checkpoint(v View) (cp Checkpoint, ok bool) {
 		}
 	}
 	cp.Shown, cp.ShownSum = eventlog.RangesOf(seqs), sumOf(shown)
-	gone := slices.DeleteFunc(slices.Clone(c.groups[:m.next]), func(g *Group) bool { return g.Anchor || g.Pinned || slices.Contains(m.stay, g) })
+	stays := among(m.stay)
+	gone := slices.DeleteFunc(slices.Clone(c.groups[:m.next]), func(g *Group) bool { return g.Anchor || g.Pinned || stays(g) })
 	cp.Dropped, cp.OpenCalls, cp.Names = droppedGroups(gone), c.openCallsOf(gone), c.namesAfterStretches()
 	return cp, len(cp.OpenCalls) <= mostOpen && len(gone) > 0
 }

@@ -142,10 +142,8 @@ func (d *decider) runsFrom(first eventlog.Seq) []eventlog.Seq {
 // run stay depends on the size of its record.
 func (d *decider) sparesIn(v View) bool {
 	spared := d.spared()
-	here := v.Groups()
-	return !slices.ContainsFunc(d.start.View.items, func(it item) bool {
-		return it.group.First > spared && !slices.Contains(here, it.group)
-	})
+	here := among(v.Groups())
+	return !slices.ContainsFunc(d.start.View.items, func(it item) bool { return it.group.First > spared && !here(it.group) })
 }
 
 // spareTurns returns how many of the newest turns a compaction spares; spares says it in words.

@@ -222,7 +222,7 @@ func (c *Conversation) appendAssistant(e eventlog.Event, m *eventlog.Message, bl
 	if !ok {
 		i = c.add(&Group{Kind: KindTurn, Turn: e.Turn, First: e.Seq}, m.GroupID)
 	}
-	at := slices.IndexFunc(c.groups[i].Messages, func(m Message) bool { return m.Role == eventlog.RoleAssistant })
+	at := int(c.groups[i].assistant) - 1
 	c.countSent(blocks, i, at, m.Model)
 	c.replace(i, func(g *Group) {
 		g.Kind = KindTurn
@@ -233,6 +233,7 @@ func (c *Conversation) appendAssistant(e eventlog.Event, m *eventlog.Message, bl
 		if at < 0 {
 			at = len(g.Messages)
 			g.insert(at, c.message(m.Role, blocks, e.Seq, m.Model))
+			g.assistant = uint32(len(g.Messages))
 		} else {
 			more := g.Messages[at]
 			more.add(blocks, e.Seq)

@@ -142,8 +142,9 @@ func (d *digestWriter) keepForResults(m *digestMemo, by *protection, lateAfter e
 		return nil
 	}
 	var out []*Group
+	stays := among(m.stay)
 	for _, g := range d.groups[:m.next] {
-		if late := lateAfter > 0 && g.late > lateAfter; !g.Anchor && !g.Pinned && (late || by.in(g)) && !slices.Contains(m.stay, g) {
+		if late := lateAfter > 0 && g.late > lateAfter; !g.Anchor && !g.Pinned && (late || by.in(g)) && !stays(g) {
 			out = append(out, g)
 		}
 	}
@@ -191,6 +192,17 @@ func inOrder(a, b []*Group) []*Group {
 	all := slices.Concat(a, b)
 	slices.SortFunc(all, func(a, b *Group) int { return cmp.Compare(a.First, b.First) })
 	return all
+}
+
+// among returns a function that reports whether a group is one of some. Its calls must come in the order of the log.
+func among(some []*Group) func(*Group) bool {
+	some = inOrder(some, nil)
+	return func(g *Group) bool {
+		for len(some) > 0 && some[0].First < g.First {
+			some = some[1:]
+		}
+		return len(some) > 0 && some[0] == g
+	}
 }
 
 // sizeFor returns the target whose shares limit a digest with a summary of prose tokens: the budget's target, or less
@@ -286,9 +298,9 @@ func (d *digestWriter) callsBeside(m *digestMemo) *ledger.Calls {
 	if !slices.ContainsFunc(m.stay, func(g *Group) bool { return len(g.Calls) > 0 }) {
 		return m.calls
 	}
-	calls := ledger.NewCalls(d.gauge)
+	calls, stays := ledger.NewCalls(d.gauge), among(m.stay)
 	for _, g := range d.groups[:m.next] {
-		if !g.Anchor && !g.Pinned && !slices.Contains(m.stay, g) {
+		if !g.Anchor && !g.Pinned && !stays(g) {
 			g.list(calls, m.sorted)
 		}
 	}

@@ -36,6 +36,8 @@ type Group struct {
 	Anchor bool
 	// Opens is set if the group has the first message with the user's role, whoever wrote it.
 	Opens bool
+	// assistant is the number, from 1, of the assistant's message; 0 if there is none.
+	assistant uint32
 	// Human is the group's newest event with a human's message; 0 if there is none.
 	Human eventlog.Seq
 	// Standing is the name of a standing group: it holds until a newer one of that name comes. It is empty for all
