@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/contextd/contextd/internal/artifact"
@@ -39,21 +38,12 @@ type Journal struct {
 	store Store
 	bus   *Bus
 	clock func() time.Time
-
-	mu sync.Mutex
-	// writers has the writers of the sessions whose events are being written.
-	writers map[string]*writer
-}
-
-// writer is a session's lock for writing events, so that they are announced in order.
-type writer struct {
-	sync.Mutex
-	users int
+	turns turns // of writers, so that a session's events are announced in order
 }
 
 // NewJournal returns a journal that stores events with the time of a clock, and announces them on a bus.
 func NewJournal(store Store, bus *Bus, clock func() time.Time) *Journal {
-	return &Journal{store: store, bus: bus, clock: clock, writers: map[string]*writer{}}
+	return &Journal{store: store, bus: bus, clock: clock}
 }
 
 // Announce notifies watchers of an event that belongs to no session. It is not stored.
@@ -103,7 +93,11 @@ func (j *Journal) write(ctx context.Context, e Entry, put func(context.Context, 
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	defer j.enter(e.SessionID)()
+	leave, err := j.turns.enter(ctx, e.SessionID)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	events, stored, err := j.storeNumbered(ctx, e, put)
 	if !stored || err != nil {
 		return err
@@ -160,27 +154,6 @@ func (j *Journal) number(ctx context.Context, e Entry) (events []Event, all []ev
 	return events, all, nil
 }
 
-// enter locks a session's writer and returns the function that unlocks it.
-func (j *Journal) enter(sessionID string) (leave func()) {
-	j.mu.Lock()
-	w := j.writers[sessionID]
-	if w == nil {
-		w = &writer{}
-		j.writers[sessionID] = w
-	}
-	w.users++
-	j.mu.Unlock()
-	w.Lock()
-	return func() {
-		w.Unlock()
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		if w.users--; w.users == 0 {
-			delete(j.writers, sessionID)
-		}
-	}
-}
-
 // newest returns the number of the newest event of a session; 0 if it has none.
 func (j *Journal) newest(ctx context.Context, sessionID string) (uint64, error) {
 	// From excludes the artifacts that a fork shares, which are at events of the log.
@@ -216,7 +189,7 @@ func (j *Journal) timeOf(ctx context.Context, session eventlog.Session, number u
 		return time.Time{}, nil
 	}
 	page, err := j.after(ctx, session, number-1, 1)
-	if err != nil && !isGone(err) {
+	if err != nil && !eventlog.IsMissing(err) {
 		return time.Time{}, err
 	}
 	if len(page) == 0 || page[0].Number != number {
@@ -228,15 +201,10 @@ func (j *Journal) timeOf(ctx context.Context, session eventlog.Session, number u
 // session returns a session; zero if it does not exist.
 func (j *Journal) session(ctx context.Context, sessionID string) (eventlog.Session, error) {
 	session, err := j.store.Session(ctx, sessionID)
-	if isGone(err) {
+	if eventlog.IsMissing(err) {
 		return eventlog.Session{}, nil
 	}
 	return session, err
-}
-
-func isGone(err error) bool {
-	_, ok := errors.AsType[*eventlog.NotFoundError](err)
-	return ok
 }
 
 // key returns the artifact key under which the event is stored; the put fails if it is taken.

@@ -121,7 +121,7 @@ func (j *Journal) end(ctx context.Context, sessionID string) (session eventlog.S
 	if session, err = j.session(ctx, sessionID); session.Incarnation == 0 || err != nil {
 		return eventlog.Session{}, 0, err
 	}
-	if newest, err = j.newest(ctx, sessionID); isGone(err) {
+	if newest, err = j.newest(ctx, sessionID); eventlog.IsMissing(err) {
 		return eventlog.Session{}, 0, nil
 	}
 	return session, newest, err
@@ -192,7 +192,7 @@ func (w *Watch) page(ctx context.Context, sessionID string) (page []Event, more 
 		from-- // the event that was read last must still be there
 	}
 	page, err = w.journal.after(ctx, session, from, pageEvents)
-	if err != nil && !isGone(err) {
+	if err != nil && !eventlog.IsMissing(err) {
 		return nil, false, err
 	}
 	// The page counts only if the session is still the same.

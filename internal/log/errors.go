@@ -3,6 +3,7 @@ package log
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -23,6 +24,13 @@ func (e *NotFoundError) Error() string {
 		text += "; " + e.There
 	}
 	return text
+}
+
+// IsMissing reports whether an error says that something does not exist that is of one of these kinds, or of any kind
+// if none is given.
+func IsMissing(err error, kinds ...string) bool {
+	missing, ok := errors.AsType[*NotFoundError](err)
+	return ok && (len(kinds) == 0 || slices.Contains(kinds, missing.Kind))
 }
 
 // EventsThere returns a text for NotFoundError.There: which events a log has.

@@ -76,7 +76,7 @@ func inForce(ctx context.Context, store eventlog.Artifacts, sessionID string, r 
 	}
 	// The record does not have the version.
 	s, err := summarize.Get(ctx, store, sessionID, in.SummaryID)
-	if missing, ok := errors.AsType[*eventlog.NotFoundError](err); ok && missing.Kind == "summary" {
+	if eventlog.IsMissing(err, "summary") {
 		return in, nil
 	}
 	in.SummaryVersion = s.Version
@@ -207,7 +207,7 @@ func GetCall(ctx context.Context, store eventlog.Artifacts, sessionID string, nu
 		return ModelCall{}, err
 	}
 	a, err := store.Artifact(ctx, sessionID, callKind, at, callID(number))
-	if missing, ok := errors.AsType[*eventlog.NotFoundError](err); ok && missing.Kind == "artifact" {
+	if eventlog.IsMissing(err, "artifact") {
 		return ModelCall{}, none
 	}
 	if err != nil {

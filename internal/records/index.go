@@ -3,7 +3,6 @@ package records
 import (
 	"bytes"
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
@@ -131,7 +130,7 @@ func indexKind(ctx context.Context, store eventlog.Artifacts, sessionID string, 
 	}
 	last := entries[len(entries)-1]
 	found, err := store.Artifact(ctx, sessionID, last.Kind, last.Seq, last.ID)
-	if missing, ok := errors.AsType[*eventlog.NotFoundError](err); err != nil && (!ok || missing.Kind != "artifact") || bytes.Equal(found.Value, last.Value) {
+	if err != nil && !eventlog.IsMissing(err, "artifact") || bytes.Equal(found.Value, last.Value) {
 		return err
 	}
 	type key struct {

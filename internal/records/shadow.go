@@ -2,7 +2,6 @@ package records
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"strings"
 
@@ -56,7 +55,7 @@ func ShadowArtifact(asOf eventlog.Seq, projectionID string, s Shadow) (eventlog.
 // *eventlog.CorruptError.
 func ShadowOf(ctx context.Context, store eventlog.Artifacts, sessionID string, asOf eventlog.Seq, projectionID string) (*Shadow, error) {
 	a, err := store.Artifact(ctx, sessionID, shadowKind, asOf, projectionID)
-	if missing, ok := errors.AsType[*eventlog.NotFoundError](err); ok && missing.Kind == "artifact" {
+	if eventlog.IsMissing(err, "artifact") {
 		return nil, nil
 	}
 	if err != nil {

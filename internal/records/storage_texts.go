@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 
 	"google.golang.org/protobuf/proto"
 
@@ -49,7 +48,7 @@ func putTexts(ctx context.Context, store eventlog.Artifacts, sessionID string, o
 	}
 	id := hex.EncodeToString(texts.hash)
 	_, err := store.Artifact(ctx, sessionID, textsKind, 0, id)
-	if missing, ok := errors.AsType[*eventlog.NotFoundError](err); !ok || missing.Kind != "artifact" {
+	if !eventlog.IsMissing(err, "artifact") {
 		return err
 	}
 	return artifact.Put(ctx, store, sessionID, eventlog.Artifact{Kind: textsKind, ID: id, Of: of}, texts.message)

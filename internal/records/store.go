@@ -3,7 +3,6 @@ package records
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -38,7 +37,7 @@ func Get(ctx context.Context, store eventlog.Artifacts, sessionID, projectionID 
 		return Projection{}, &eventlog.NotFoundError{Kind: "projection", Name: projectionID}
 	}
 	a, err := store.Artifact(ctx, sessionID, projectionKind, asOf, projectionID)
-	if missing, ok := errors.AsType[*eventlog.NotFoundError](err); ok && missing.Kind == "artifact" {
+	if eventlog.IsMissing(err, "artifact") {
 		return Projection{}, &eventlog.NotFoundError{Kind: "projection", Name: projectionID}
 	}
 	if err != nil {

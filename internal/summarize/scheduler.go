@@ -205,7 +205,7 @@ func (s *Scheduler) Resume(ctx context.Context) error {
 
 // logger returns the logger for an error in a session. It logs nothing if the session was deleted.
 func (s *Scheduler) logger(err error) *slog.Logger {
-	if _, deleted := errors.AsType[*eventlog.NotFoundError](err); deleted {
+	if eventlog.IsMissing(err) {
 		return slog.New(slog.DiscardHandler)
 	}
 	return s.o.Logger

@@ -32,7 +32,7 @@ func (c *copier) adopt(ctx context.Context, group []lineage) error {
 		}
 		if err == nil {
 			_, err = c.to.Session(ctx, f.id)
-			if errors.As(err, new(*eventlog.NotFoundError)) {
+			if eventlog.IsMissing(err) {
 				missing = append(missing, s)
 				continue
 			}

@@ -3,7 +3,6 @@ package logcopy
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -127,7 +126,7 @@ func inOrder(forks map[string]lineage) []lineage {
 // was made after the fork is another one.
 func (c *copier) hasParent(ctx context.Context, f lineage) (bool, error) {
 	parent, err := c.from.Session(ctx, f.parent)
-	if errors.As(err, new(*eventlog.NotFoundError)) {
+	if eventlog.IsMissing(err) {
 		return false, nil
 	}
 	return err == nil && parent.Incarnation < f.made && parent.Head >= f.at, err

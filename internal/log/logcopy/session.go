@@ -3,7 +3,6 @@ package logcopy
 import (
 	"bytes"
 	"context"
-	"errors"
 	"maps"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -66,7 +65,7 @@ func (c *copier) session(ctx context.Context, s eventlog.Session, shared sharing
 		return err
 	}
 	target, err := c.to.Session(ctx, s.ID)
-	created := errors.As(err, new(*eventlog.NotFoundError))
+	created := eventlog.IsMissing(err)
 	if created {
 		target, err = create()
 	}

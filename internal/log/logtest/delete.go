@@ -115,7 +115,7 @@ var deleteCases = []testCase{
 			}
 		}
 		ends := func(what string, seen int, err error) {
-			if err == nil && seen != n || err != nil && !errors.As(err, new(*eventlog.NotFoundError)) {
+			if err == nil && seen != n || err != nil && !eventlog.IsMissing(err) {
 				h.Errorf("%s: %d, %v", what, seen, err)
 			}
 		}

@@ -65,10 +65,10 @@ func (s *Store) conflictOf(ctx context.Context, of *session, all []eventlog.Arti
 			continue
 		}
 		_, err := s.artifact(ctx, of.info.ID, a.Kind, a.Seq, a.ID)
-		switch missing := (*eventlog.NotFoundError)(nil); {
+		switch {
 		case err == nil:
 			return &eventlog.ConflictError{Session: of.info.ID, What: "artifact " + keyOf(a)}
-		case !errors.As(err, &missing):
+		case !eventlog.IsMissing(err):
 			return err
 		}
 	}

@@ -76,7 +76,7 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 	defer s.leave()
 	return s.retried(ctx, id, "its deletion", func() error {
 		found, err := s.load(ctx, id)
-		if errors.As(err, new(*eventlog.NotFoundError)) {
+		if eventlog.IsMissing(err) {
 			if err := s.confirm(ctx, id, false); err != nil {
 				return err
 			}

@@ -125,7 +125,7 @@ func (s *Server) checkImport(ctx context.Context, id string, part importPart) er
 // checkPart refuses to add a subagent's conversation to a session that is not of the same subagent.
 func (s *Server) checkPart(ctx context.Context, id, target string) error {
 	session, err := s.store.Session(ctx, target)
-	if _, ok := errors.AsType[*eventlog.NotFoundError](err); ok {
+	if eventlog.IsMissing(err) {
 		return nil
 	}
 	if err == nil && !belongs(session, id) {

@@ -38,7 +38,7 @@ func (s *Server) ReadEvents(req *contextdv1.ReadEventsRequest, stream readStream
 		defer cancel()
 	}
 	session, err := s.store.Session(ctx, id)
-	if err == nil || req.GetKnown() != nil && isMissing(err, "session") {
+	if err == nil || req.GetKnown() != nil && eventlog.IsMissing(err, "session") {
 		err = cmp.Or(s.lost(ctx, id, knownSession{session: session, exists: err == nil}, req.GetKnown()), err)
 	}
 	if err != nil {

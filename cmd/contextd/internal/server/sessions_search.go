@@ -71,7 +71,7 @@ func (s *Server) searchSessions(ctx context.Context, req *contextdv1.ListSession
 			return out, err
 		}
 		session, err := s.listed(ctx, found[i].ID)
-		if _, deleted := errors.AsType[*eventlog.NotFoundError](err); deleted {
+		if eventlog.IsMissing(err) {
 			continue
 		}
 		if err != nil {

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,7 +54,7 @@ func (s *Server) lost(ctx context.Context, id string, k knownSession, mark *cont
 	chain := k.session.ChainHead
 	if seen < k.session.Head {
 		var err error
-		if chain, err = s.store.ChainHead(ctx, id, seen); err != nil && !isMissing(err, "event") {
+		if chain, err = s.store.ChainHead(ctx, id, seen); err != nil && !eventlog.IsMissing(err, "event") {
 			return err
 		}
 	}
@@ -65,16 +64,10 @@ func (s *Server) lost(ctx context.Context, id string, k knownSession, mark *cont
 	return nil
 }
 
-// isMissing reports whether an error says that something of a kind does not exist.
-func isMissing(err error, kind string) bool {
-	missing, ok := errors.AsType[*eventlog.NotFoundError](err)
-	return ok && missing.Kind == kind
-}
-
 // settingsOf returns a session with its settings.
 func (s *Server) settingsOf(ctx context.Context, id string) (knownSession, error) {
 	session, err := s.store.Session(ctx, id)
-	if _, ok := errors.AsType[*eventlog.NotFoundError](err); ok {
+	if eventlog.IsMissing(err) {
 		fresh, err := s.newSettings(wire.Settings{})
 		return knownSession{settings: fresh}, err
 	}

@@ -122,8 +122,7 @@ func (s *shadows) compute(next shadowed) {
 		return err
 	})
 	out.Took = s.server.clock().Sub(start)
-	_, gone := errors.AsType[*eventlog.NotFoundError](out.Err)
-	if gone || errors.Is(out.Err, assemble.ErrShadowKnown) || s.ctx.Err() != nil {
+	if eventlog.IsMissing(out.Err) || errors.Is(out.Err, assemble.ErrShadowKnown) || s.ctx.Err() != nil {
 		return // the session is gone, the answer was repeated, or the daemon stops
 	}
 	s.server.meter.Shadowed(ctx, out)
