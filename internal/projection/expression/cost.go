@@ -1,6 +1,10 @@
 package expression
 
-import "cel.dev/cel-go/checker"
+import (
+	"strings"
+
+	"cel.dev/cel-go/checker"
+)
 
 // The most items and bytes, and so runes, that the estimate assumes.
 const (
@@ -48,14 +52,7 @@ func within(all []string, most int) bool {
 
 // EstimateSize implements checker.CostEstimator.
 func (o ordinary) EstimateSize(node checker.AstNode) *checker.SizeEstimate {
-	path := ""
-	for i, part := range node.Path() {
-		if i > 0 {
-			path += "."
-		}
-		path += part
-	}
-	if most, ok := sizes[path]; ok {
+	if most, ok := sizes[strings.Join(node.Path(), ".")]; ok {
 		return &checker.SizeEstimate{Min: 0, Max: most}
 	}
 	if o.content && node.ComputedSize() == nil {
