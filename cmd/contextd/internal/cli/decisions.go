@@ -94,7 +94,9 @@ func decisions(p *contextdv1.Projection) []decision {
 		}
 		out = append(out, d)
 	}
-	for _, seq := range merge(p.GetKeptSeqs(), p.GetDroppedSeqs()) {
+	seqs := slices.Concat(p.GetKeptSeqs(), p.GetDroppedSeqs())
+	slices.Sort(seqs)
+	for _, seq := range seqs {
 		_, left := slices.BinarySearch(p.GetDroppedSeqs(), seq)
 		switch {
 		case left:
@@ -111,12 +113,5 @@ func decisions(p *contextdv1.Projection) []decision {
 			}
 		}
 	}
-	return out
-}
-
-// merge merges two ascending lists.
-func merge(a, b []uint64) []uint64 {
-	out := append(slices.Clone(a), b...)
-	slices.Sort(out)
 	return out
 }

@@ -13,8 +13,8 @@ import (
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
 
-// oneLine makes a text fit into a cell: it escapes control characters, which could move the terminal's
-// cursor, and cuts at limit runes; 0 is no limit.
+// oneLine makes a text fit into a cell: characters that cannot be printed, which could move the terminal's cursor,
+// become blanks, and it ends at limit runes; 0 is no limit.
 func oneLine(s string, limit int) string {
 	var b strings.Builder
 	n := 0
@@ -23,7 +23,7 @@ func oneLine(s string, limit int) string {
 			b.WriteRune('…')
 			break
 		}
-		if unicode.IsControl(r) || !unicode.IsPrint(r) {
+		if !unicode.IsPrint(r) {
 			r = ' '
 		}
 		b.WriteRune(r)

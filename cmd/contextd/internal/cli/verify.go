@@ -284,9 +284,6 @@ func endsAudit(err error) bool {
 }
 
 func isNotFound(err error) bool {
-	if missing, ok := errors.AsType[*eventlog.NotFoundError](err); ok {
-		return missing.Kind == "session"
-	}
 	st, ok := statusOf(err)
-	return ok && reason(st) == apierr.ReasonSessionNotFound
+	return eventlog.IsMissing(err, "session") || ok && reason(st) == apierr.ReasonSessionNotFound
 }

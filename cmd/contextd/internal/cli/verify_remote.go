@@ -22,19 +22,11 @@ func (r remoteSource) sessions(ctx context.Context, names []string) ([]string, e
 		return names, nil
 	}
 	var ids []string
-	req := &contextdv1.ListSessionsRequest{PageSize: 1000}
-	for {
-		page, err := r.api.ListSessions(ctx, req)
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range page.GetSessions() {
-			ids = append(ids, s.GetSessionId())
-		}
-		if req.PageToken = page.GetNextPageToken(); req.GetPageToken() == "" {
-			return ids, nil
-		}
-	}
+	err := eachSession(ctx, r.api, &contextdv1.ListSessionsRequest{PageSize: 1000}, func(s *contextdv1.Session) error {
+		ids = append(ids, s.GetSessionId())
+		return nil
+	})
+	return ids, err
 }
 
 func (r remoteSource) life(ctx context.Context, id string) (string, error) {
@@ -108,18 +100,11 @@ func (r remoteSource) chain(ctx context.Context, id string, seq uint64) (string,
 func (r remoteSource) projections(ctx context.Context, id string) ([]string, error) {
 	var ids []string
 	req := &contextdv1.ListProjectionsRequest{SessionId: id, Brief: true} // what a record lists grows with the log
-	for {
-		page, err := r.api.ListProjections(ctx, req)
-		if err != nil {
-			return ids, err
-		}
-		for _, p := range page.GetProjections() {
-			ids = append(ids, p.GetProjectionId())
-		}
-		if req.PageToken = page.GetNextPageToken(); req.GetPageToken() == "" {
-			return ids, nil
-		}
-	}
+	err := eachProjection(ctx, r.api, req, func(p *contextdv1.Projection) error {
+		ids = append(ids, p.GetProjectionId())
+		return nil
+	})
+	return ids, err
 }
 
 func (r remoteSource) replay(ctx context.Context, id, projection string) (string, error) {
