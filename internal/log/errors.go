@@ -45,6 +45,9 @@ func EventsThere(head Seq) string {
 	}
 }
 
+// NoSession returns the error for an id that no session has.
+func NoSession(id string) error { return &NotFoundError{Kind: "session", Name: id} }
+
 // NoEvent returns the error for a seq that is not in the log.
 func NoEvent(seq Seq) *NotFoundError {
 	return &NotFoundError{Kind: "event", Name: strconv.FormatUint(uint64(seq), 10)}

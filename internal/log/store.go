@@ -93,7 +93,7 @@ type Leases interface {
 func LeaseAlone(ctx context.Context, log Reader, id string, of Incarnation) (bool, error) {
 	found, err := log.Session(ctx, id)
 	if err == nil && of != 0 && of != found.Incarnation {
-		err = &NotFoundError{Kind: "session", Name: id}
+		err = NoSession(id)
 	}
 	return err == nil, err
 }

@@ -75,7 +75,7 @@ func (s *Scheduler) run(ctx context.Context, p Proposal) (Summary, error) {
 func (s *Scheduler) session(p Proposal) (eventlog.Incarnation, error) {
 	session, err := s.o.Store.Session(context.WithoutCancel(s.ctx), p.SessionID)
 	if err == nil && p.Of != 0 && session.Incarnation != p.Of {
-		err = &eventlog.NotFoundError{Kind: "session", Name: p.SessionID}
+		err = eventlog.NoSession(p.SessionID)
 	}
 	if err == nil && session.Head < p.To {
 		err = &eventlog.InvalidError{Field: "to", Reason: fmt.Sprintf("event %d does not exist; the log ends at %d", p.To, session.Head)}

@@ -139,13 +139,12 @@ func (s *Scheduler) Do(ctx context.Context, p Proposal) (Summary, error) {
 // Resting reports whether a summarizer is not asked now because it failed too often in a row. It is false for one
 // that is not configured.
 func (s *Scheduler) Resting(summarizer string) bool {
-	n, err := s.o.Registry.lookup(summarizer)
-	return err == nil && n.breaker.state().Health == Open
+	return s.o.Registry.Health(summarizer) == Open
 }
 
 // Forget ends the waiting and running jobs of a deleted session: no backend is asked about it any more.
 func (s *Scheduler) Forget(sessionID string, of eventlog.Incarnation) {
-	gone := &eventlog.NotFoundError{Kind: "session", Name: sessionID}
+	gone := eventlog.NoSession(sessionID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue = slices.DeleteFunc(s.queue, func(j *job) bool {

@@ -53,7 +53,7 @@ func (s *Store) appendTo(ctx context.Context, sl *slot, b eventlog.Batch, prepar
 	case *b.Of == 0 && !created:
 		return appended{commit: target.last}, &eventlog.ExistsError{Kind: "session", Name: id}
 	case *b.Of != 0 && (created || target.incarnation() != *b.Of):
-		return appended{}, noSession(id)
+		return appended{}, eventlog.NoSession(id)
 	}
 	if created {
 		own := link{segment: s.newSegment(), upTo: unbounded, puts: unbounded}
@@ -75,7 +75,7 @@ func (s *Store) appendTo(ctx context.Context, sl *slot, b eventlog.Batch, prepar
 		of = 0
 	}
 	if !eventlog.AllOf(b.Artifacts, of) {
-		return appended{}, noSession(id)
+		return appended{}, eventlog.NoSession(id)
 	}
 	batch := s.db.NewBatch()
 	if created {

@@ -53,7 +53,7 @@ func (s *Store) putAfter(before *commit, sl *slot, target *session, all []eventl
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
 	if sl.session.Load() != target || !eventlog.AllOf(all, target.incarnation()) {
-		return nil, noSession(sl.id)
+		return nil, eventlog.NoSession(sl.id)
 	}
 	if target.lastPut.Load() != before {
 		return nil, nil

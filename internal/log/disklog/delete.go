@@ -30,7 +30,7 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 	}
 	defer s.release(sl)
 	if of != 0 && of != target.incarnation() {
-		return noSession(id)
+		return eventlog.NoSession(id)
 	}
 	if err := s.forget(sl, target, head); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (s *Store) forget(sl *slot, target *session, head *eventlog.Seq) error {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
 	if sl.loaded.Load() && sl.session.Load() != target {
-		return noSession(sl.id)
+		return eventlog.NoSession(sl.id)
 	}
 	// Changes that are being committed, including forks, must be in the database to be found below, and must be
 	// durable before an error may depend on them.

@@ -48,7 +48,7 @@ func (s *Store) fork(parentSlot, childSlot *slot, parent *session, r eventlog.Fo
 	second.mu.Lock()
 	defer second.mu.Unlock()
 	if parentSlot.session.Load() != parent {
-		return nil, nil, noSession(r.ParentID)
+		return nil, nil, eventlog.NoSession(r.ParentID)
 	}
 	at, err := s.forkPoint(parent, r.At)
 	if err != nil {

@@ -241,7 +241,7 @@ func (s *Store) WaitPast(ctx context.Context, id string, seq eventlog.Seq) (_ ev
 		found.mu.Unlock()
 		switch {
 		case gone:
-			return 0, noSession(id)
+			return 0, eventlog.NoSession(id)
 		case head != seq:
 			return head, nil
 		}

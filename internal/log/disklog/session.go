@@ -134,7 +134,7 @@ func (s *session) deleted(ctx context.Context) error {
 	if c == nil {
 		return nil
 	}
-	return cmp.Or(c.wait(ctx), noSession(s.record.info.ID))
+	return cmp.Or(c.wait(ctx), eventlog.NoSession(s.record.info.ID))
 }
 
 // visible reports whether there is a session that is durable and not deleted.

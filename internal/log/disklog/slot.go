@@ -118,7 +118,7 @@ func (s *Store) find(id string) (*slot, *session, error) {
 		return sl, found, nil
 	}
 	s.release(sl)
-	return nil, nil, noSession(id)
+	return nil, nil, eventlog.NoSession(id)
 }
 
 // findAgain is find for reading page by page. The first call sets of to the session's incarnation; later calls fail
@@ -132,12 +132,10 @@ func (s *Store) findAgain(id string, of *eventlog.Incarnation) (*slot, *session,
 		*of = found.incarnation()
 	case *of != found.incarnation():
 		s.release(sl)
-		return nil, nil, noSession(id)
+		return nil, nil, eventlog.NoSession(id)
 	}
 	return sl, found, nil
 }
-
-func noSession(id string) error { return &eventlog.NotFoundError{Kind: "session", Name: id} }
 
 // load reads a session from disk. It returns nil if there is none.
 func (s *Store) load(id string) (*session, error) {

@@ -78,7 +78,7 @@ var appendCases = []testCase{
 		}
 		h.same("session", h.session("s"), before)
 		_, err := h.s.Session(h.Context(), "none")
-		h.fails(err, noSession("none"))
+		h.fails(err, eventlog.NoSession("none"))
 	}},
 	{name: "an event is named by its place in the batch, duplicates counted", run: func(h *harness) {
 		h.append("s", Say("a"))
@@ -137,7 +137,7 @@ var appendCases = []testCase{
 		_, err := h.s.Append(ctx, "s", eventlog.Batch{Events: []eventlog.Event{Say("a")}})
 		h.fails(err, context.Canceled)
 		_, err = h.s.Session(h.Context(), "s")
-		h.fails(err, noSession("s"))
+		h.fails(err, eventlog.NoSession("s"))
 	}},
 	{name: "a cancelled wait ends the wait, not the append", run: func(h *harness) {
 		c, err := h.s.Append(h.Context(), "s", eventlog.Batch{Events: []eventlog.Event{Say("a")}})

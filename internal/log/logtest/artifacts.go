@@ -85,7 +85,7 @@ var artifactCases = []testCase{
 		h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
 		kinds("t", "k", "own")
 		_, err := h.s.ArtifactKinds(h.Context(), "s")
-		h.fails(err, noSession("s"))
+		h.fails(err, eventlog.NoSession("s"))
 	}},
 	{name: "an artifact moves neither head nor time", run: func(h *harness) {
 		h.append("s", Say("a"))
@@ -151,11 +151,11 @@ var artifactCases = []testCase{
 		h.same("the session", h.artifacts("s", eventlog.ArtifactQuery{Kind: "k"}), []string{"1/i=third", "2/i=2"})
 	}},
 	{name: "what is not there", run: func(h *harness) {
-		h.fails(h.s.PutArtifacts(h.Context(), "s", artifact("k", 0, "i", "v")), noSession("s"))
+		h.fails(h.s.PutArtifacts(h.Context(), "s", artifact("k", 0, "i", "v")), eventlog.NoSession("s"))
 		_, err := h.s.Artifact(h.Context(), "s", "k", 0, "i")
-		h.fails(err, noSession("s"))
+		h.fails(err, eventlog.NoSession("s"))
 		_, err = Collect(h.s.Artifacts(h.Context(), "s", eventlog.ArtifactQuery{Kind: "k"}))
-		h.fails(err, noSession("s"))
+		h.fails(err, eventlog.NoSession("s"))
 		h.append("s", Say("a"))
 		h.failsOn(h.s.PutArtifacts(h.Context(), "s", eventlog.Artifact{ID: "i"}), "artifact.kind")
 		_, err = h.s.Artifact(h.Context(), "s", "k", 3, "i")
@@ -170,7 +170,7 @@ var artifactCases = []testCase{
 		h.failsOn(h.s.PutArtifacts(h.Context(), "s", artifact("k", 1, "i", "x"), eventlog.Artifact{ID: "i"}), "artifact.kind")
 		h.failsOn(h.s.PutArtifacts(h.Context(), "s", artifact("k", 1, "i", "x"), artifact("k", 1, "i", "y")), "artifact.id")
 		other := eventlog.Artifact{Kind: "m", Of: h.session("s").Incarnation + 1}
-		h.fails(h.s.PutArtifacts(h.Context(), "s", artifact("k", 1, "i", "x"), other), noSession("s"))
+		h.fails(h.s.PutArtifacts(h.Context(), "s", artifact("k", 1, "i", "x"), other), eventlog.NoSession("s"))
 		check := func() {
 			h.same("k", h.artifacts("s", eventlog.ArtifactQuery{Kind: "k"}), []string{"0/i=2", "1/i=1", "1/j=5"})
 			h.same("l", h.artifacts("s", eventlog.ArtifactQuery{Kind: "l"}), []string{"1/i=4"})
@@ -191,14 +191,14 @@ var artifactCases = []testCase{
 		}
 		fresh := artifact("k", 9, "i", "1")
 		fresh.New = true
-		h.fails(batch("a", 7, artifact("k", 9, "i", "x")), noSession("s"))
+		h.fails(batch("a", 7, artifact("k", 9, "i", "x")), eventlog.NoSession("s"))
 		h.ok(batch("a", 0, fresh, artifact("k", 1, "i", "2")))
 		of := h.session("s").Incarnation
 		h.ok(batch("a", of, artifact("k", 1, "i", "a duplicate's")))
 		h.ok(batch("b", of, artifact("k", 1, "i", "3")))
 		h.put("s", artifact("k", 2, "i", "4"))
 		h.ok(batch("c", of, artifact("k", 2, "i", "5"), artifact("k", 3, "i", "6")))
-		h.fails(batch("d", of+1, artifact("k", 1, "i", "x")), noSession("s"))
+		h.fails(batch("d", of+1, artifact("k", 1, "i", "x")), eventlog.NoSession("s"))
 		h.failsOn(batch("d", of, eventlog.Artifact{ID: "i"}), "artifact.kind")
 		h.conflicts(batch("d", of, artifact("k", 1, "i", "x"), fresh))
 		check := func() {

@@ -69,7 +69,7 @@ var chainCases = []testCase{
 		_, err := h.s.ChainHead(h.Context(), "s", 2)
 		h.fails(err, eventlog.NoEvent(2))
 		_, err = h.s.ChainHead(h.Context(), "t", 0)
-		h.fails(err, noSession("t"))
+		h.fails(err, eventlog.NoSession("t"))
 		ctx, cancel := context.WithCancel(h.Context())
 		cancel()
 		_, err = h.s.ChainHead(ctx, "s", 1)

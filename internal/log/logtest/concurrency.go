@@ -103,7 +103,7 @@ var concurrencyCases = []testCase{
 				}
 			})
 			if deleted == nil {
-				h.fails(appended, noSession(id))
+				h.fails(appended, eventlog.NoSession(id))
 				continue
 			}
 			h.fails(deleted, &eventlog.HeadMismatchError{Expected: 1, Actual: 2})

@@ -16,12 +16,12 @@ var deleteCases = []testCase{
 		h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
 		check := func() {
 			_, err := h.s.Session(h.Context(), "s")
-			h.fails(err, noSession("s"))
+			h.fails(err, eventlog.NoSession("s"))
 			_, err = Collect(h.s.Read(h.Context(), "s", 1, 0))
-			h.fails(err, noSession("s"))
+			h.fails(err, eventlog.NoSession("s"))
 			_, err = h.s.Artifact(h.Context(), "s", "k", 0, "i")
-			h.fails(err, noSession("s"))
-			h.fails(h.s.DeleteSession(h.Context(), "s", 0, nil), noSession("s"))
+			h.fails(err, eventlog.NoSession("s"))
+			h.fails(h.s.DeleteSession(h.Context(), "s", 0, nil), eventlog.NoSession("s"))
 			h.same("sessions", sessionIDs(h, eventlog.SessionQuery{}), []string{"t"})
 			h.same("the other", h.ids("t", 1, 0), []string{"a"})
 		}
@@ -89,7 +89,7 @@ var deleteCases = []testCase{
 		n := 0
 		for _, err := range h.s.Read(h.Context(), "s", 1, 0) {
 			if err != nil {
-				h.fails(err, noSession("s"))
+				h.fails(err, eventlog.NoSession("s"))
 				break
 			}
 			if n++; n == 1 {
@@ -165,7 +165,7 @@ var deleteCases = []testCase{
 			h.Fatalf("got %v", err)
 		}
 		_, err = h.s.Session(h.Context(), "s")
-		h.fails(err, noSession("s"))
+		h.fails(err, eventlog.NoSession("s"))
 	}},
 	{name: "a session is distinguished from those that had its id", run: func(h *harness) {
 		lives := map[eventlog.Incarnation]string{}
@@ -202,27 +202,27 @@ var deleteCases = []testCase{
 			_, err := h.tryAppend("s", eventlog.Batch{Events: []eventlog.Event{Say(id)}, Time: epoch, Of: &of})
 			return err
 		}
-		h.fails(to(7, "none"), noSession("s"))
+		h.fails(to(7, "none"), eventlog.NoSession("s"))
 		h.ok(to(0, "first"))
 		old := h.session("s").Incarnation
 		h.fails(to(0, "twice"), &eventlog.ExistsError{Kind: "session", Name: "s"})
 		h.ok(to(old, "second"))
 		h.same("ids", h.ids("s", 1, 0), []string{"first", "second"})
 		h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
-		h.fails(to(old, "late"), noSession("s"))
+		h.fails(to(old, "late"), eventlog.NoSession("s"))
 		h.append("s", Say("new"))
-		h.fails(to(old, "new"), noSession("s"))
+		h.fails(to(old, "new"), eventlog.NoSession("s"))
 		h.fails(to(0, "new"), &eventlog.ExistsError{Kind: "session", Name: "s"})
 		h.same("ids", h.ids("s", 1, 0), []string{"new"})
 	}},
 	{name: "a deletion is of the incarnation that it is meant for", run: func(h *harness) {
 		h.append("s", Say("a"))
 		old := h.session("s").Incarnation
-		h.fails(h.s.DeleteSession(h.Context(), "s", old+100, nil), noSession("s"))
+		h.fails(h.s.DeleteSession(h.Context(), "s", old+100, nil), eventlog.NoSession("s"))
 		h.ok(h.s.DeleteSession(h.Context(), "s", old, nil))
-		h.fails(h.s.DeleteSession(h.Context(), "s", old, nil), noSession("s"))
+		h.fails(h.s.DeleteSession(h.Context(), "s", old, nil), eventlog.NoSession("s"))
 		h.append("s", Say("b"))
-		h.fails(h.s.DeleteSession(h.Context(), "s", old, nil), noSession("s"))
+		h.fails(h.s.DeleteSession(h.Context(), "s", old, nil), eventlog.NoSession("s"))
 		h.same("ids", h.ids("s", 1, 0), []string{"b"})
 	}},
 	{name: "a deletion is of the head that it is meant for", run: func(h *harness) {
@@ -236,9 +236,9 @@ var deleteCases = []testCase{
 		h.fails(h.s.DeleteSession(h.Context(), "fork", 0, seqp(2)), &eventlog.HeadMismatchError{Expected: 2, Actual: 1})
 		h.ok(h.s.DeleteSession(h.Context(), "fork", 0, seqp(1)))
 		old := h.session("s").Incarnation
-		h.fails(h.s.DeleteSession(h.Context(), "s", old+100, seqp(1)), noSession("s"))
+		h.fails(h.s.DeleteSession(h.Context(), "s", old+100, seqp(1)), eventlog.NoSession("s"))
 		h.ok(h.s.DeleteSession(h.Context(), "s", old, seqp(2)))
-		h.fails(h.s.DeleteSession(h.Context(), "s", 0, seqp(2)), noSession("s"))
+		h.fails(h.s.DeleteSession(h.Context(), "s", 0, seqp(2)), eventlog.NoSession("s"))
 		_, err = h.s.CreateSession(h.Context(), eventlog.Session{ID: "s", CreateTime: epoch})
 		h.ok(err)
 		h.ok(h.s.DeleteSession(h.Context(), "s", 0, seqp(0)))
@@ -263,9 +263,9 @@ var deleteCases = []testCase{
 		h.ok(err)
 		h.same("kept", kept, eventlog.Artifact{Kind: "k", ID: "i"})
 		h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
-		h.fails(put(old), noSession("s"))
+		h.fails(put(old), eventlog.NoSession("s"))
 		h.append("s", Say("a"))
-		h.fails(put(old), noSession("s"))
+		h.fails(put(old), eventlog.NoSession("s"))
 		h.ok(put(0))
 	}},
 	{name: "what is deleted is gone from the medium", medium: true, needs: needsErasure, run: func(h *harness) {
@@ -283,6 +283,6 @@ var deleteCases = []testCase{
 		h.same("kept", h.o.holds(h.TB, bare(h.s), kept), true)
 	}},
 	{name: "what is not there cannot be deleted", run: func(h *harness) {
-		h.fails(h.s.DeleteSession(h.Context(), "s", 0, nil), noSession("s"))
+		h.fails(h.s.DeleteSession(h.Context(), "s", 0, nil), eventlog.NoSession("s"))
 	}},
 }

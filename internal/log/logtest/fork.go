@@ -151,7 +151,7 @@ var forkCases = []testCase{
 			_, err := h.s.Fork(h.Context(), eventlog.ForkRequest{ParentID: parent, At: at, NewID: id})
 			return err
 		}
-		h.fails(try("none", 0, "u"), noSession("none"))
+		h.fails(try("none", 0, "u"), eventlog.NoSession("none"))
 		h.failsOn(try("s", 2, "u"), "at_seq")
 		h.failsOn(try("s", 1, ""), "new_session_id")
 		h.failsOn(try("s", 1, "\xff"), "new_session_id")

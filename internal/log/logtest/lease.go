@@ -23,14 +23,14 @@ var leaseCases = []testCase{
 	}},
 	{name: "a lease is of a session that is there", run: func(h *harness) {
 		_, err := h.s.Lease(h.Context(), "s", 0, "w", time.Hour)
-		h.fails(err, noSession("s"))
+		h.fails(err, eventlog.NoSession("s"))
 		session, err := h.s.CreateSession(h.Context(), eventlog.Session{ID: "s"})
 		h.ok(err)
 		_, err = h.s.Lease(h.Context(), "s", session.Incarnation+1, "w", time.Hour)
-		h.fails(err, noSession("s"))
+		h.fails(err, eventlog.NoSession("s"))
 		h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
 		_, err = h.s.Lease(h.Context(), "s", session.Incarnation, "w", time.Hour)
-		h.fails(err, noSession("s"))
+		h.fails(err, eventlog.NoSession("s"))
 	}},
 	{name: "a session with a lease can be deleted", run: func(h *harness) {
 		_, err := h.s.CreateSession(h.Context(), eventlog.Session{ID: "s"})
@@ -39,6 +39,6 @@ var leaseCases = []testCase{
 		h.ok(err)
 		h.ok(h.s.DeleteSession(h.Context(), "s", 0, nil))
 		_, err = h.s.Session(h.Context(), "s")
-		h.fails(err, noSession("s"))
+		h.fails(err, eventlog.NoSession("s"))
 	}},
 }

@@ -41,7 +41,7 @@ var lifecycleCases = []testCase{
 	}},
 	{name: "closing ends waiters", closes: true, run: func(h *harness) {
 		h.append("s", Say("a"))
-		past := h.waiting(h.Context(), 1)
+		past := h.waiting(h.Context())
 		h.ok(h.s.Close())
 		_, err := past()
 		h.fails(err, eventlog.ErrClosed)

@@ -81,7 +81,7 @@ var readCases = []testCase{
 		if len(errs) != 1 {
 			h.Fatalf("got %d items, want one error", len(errs))
 		}
-		h.fails(errs[0], noSession("nobody"))
+		h.fails(errs[0], eventlog.NoSession("nobody"))
 	}},
 	{name: "an empty log yields nothing", run: func(h *harness) {
 		_, err := h.s.CreateSession(h.Context(), eventlog.Session{ID: "s"})
@@ -96,7 +96,7 @@ var readCases = []testCase{
 		if len(errs) != 1 {
 			h.Fatalf("got %d items, want one error", len(errs))
 		}
-		h.fails(errs[0], noSession("s"))
+		h.fails(errs[0], eventlog.NoSession("s"))
 	}},
 	{name: "a read ends with its context, at the next event or artifact", run: func(h *harness) {
 		h.fill("s", 30)

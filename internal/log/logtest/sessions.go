@@ -43,7 +43,7 @@ var sessionCases = []testCase{
 		_, err = h.s.CreateSession(h.Context(), eventlog.Session{ID: "s", Labels: map[string]string{"k": "\xff"}})
 		h.failsOn(err, `labels["k"]`)
 		_, err = h.s.Session(h.Context(), "s")
-		h.fails(err, noSession("s"))
+		h.fails(err, eventlog.NoSession("s"))
 	}},
 	{name: "ids are any strings", run: func(h *harness) {
 		for _, id := range []string{"a", "a\x00", "a\x00\x01b", "a/b", "ä", "\U0010FFFF", " "} {
@@ -55,7 +55,7 @@ var sessionCases = []testCase{
 	}},
 	{name: "an unknown session is not found", run: func(h *harness) {
 		_, err := h.s.Session(h.Context(), "s")
-		h.fails(err, noSession("s"))
+		h.fails(err, eventlog.NoSession("s"))
 	}},
 	{name: "a session has its head, turns, size and times", run: func(h *harness) {
 		later := epoch.Add(time.Minute)

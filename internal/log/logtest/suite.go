@@ -224,8 +224,6 @@ func (h *harness) failsOn(got error, field string) {
 	}
 }
 
-func noSession(id string) error { return &eventlog.NotFoundError{Kind: "session", Name: id} }
-
 // append appends a batch and waits for it.
 func (h *harness) append(id string, events ...eventlog.Event) []eventlog.Receipt {
 	h.Helper()

@@ -36,7 +36,7 @@ func (s *session) mayPut(id string, all []eventlog.Artifact) error {
 		of = s.info.Incarnation
 	}
 	if !eventlog.AllOf(all, of) {
-		return &eventlog.NotFoundError{Kind: "session", Name: id}
+		return eventlog.NoSession(id)
 	}
 	for _, a := range all {
 		key := artifactKey{a.Kind, a.Seq, a.ID}
@@ -119,7 +119,7 @@ func (s *Store) nextArtifact(ctx context.Context, id string, in **session, q eve
 		*in = found
 	}
 	if *in != found {
-		return nil, &eventlog.NotFoundError{Kind: "session", Name: id}
+		return nil, eventlog.NoSession(id)
 	}
 	var best *artifactKey
 	var value []byte

@@ -65,7 +65,7 @@ func (s *session) is(of *eventlog.Incarnation, id string) error {
 	case *of == 0 && s != nil:
 		return &eventlog.ExistsError{Kind: "session", Name: id}
 	case *of != 0 && (s == nil || s.info.Incarnation != *of):
-		return &eventlog.NotFoundError{Kind: "session", Name: id}
+		return eventlog.NoSession(id)
 	default:
 		return nil
 	}
@@ -182,7 +182,7 @@ func (s *Store) WaitPast(ctx context.Context, id string, seq eventlog.Seq) (even
 		case err != nil:
 			return 0, err
 		case gone:
-			return 0, &eventlog.NotFoundError{Kind: "session", Name: id}
+			return 0, eventlog.NoSession(id)
 		case head != seq:
 			return head, nil
 		}

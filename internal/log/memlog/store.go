@@ -60,7 +60,7 @@ func (s *Store) find(ctx context.Context, id string) (*session, error) {
 	if found := s.sessions[id]; found != nil {
 		return found, nil
 	}
-	return nil, &eventlog.NotFoundError{Kind: "session", Name: id}
+	return nil, eventlog.NoSession(id)
 }
 
 // add makes a session whose log is that of the chain. The lock is held.
@@ -215,7 +215,7 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 		return err
 	}
 	if of != 0 && of != gone.info.Incarnation {
-		return &eventlog.NotFoundError{Kind: "session", Name: id}
+		return eventlog.NoSession(id)
 	}
 	if head != nil && *head != gone.head.Seq {
 		return &eventlog.HeadMismatchError{Expected: *head, Actual: gone.head.Seq}

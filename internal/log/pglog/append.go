@@ -132,7 +132,7 @@ func (f *finding) admit(id string, b eventlog.Batch, prepared eventlog.PreparedB
 	case *b.Of == 0 && f.session != nil:
 		return eventlog.Admission{}, &eventlog.ExistsError{Kind: "session", Name: id}
 	case *b.Of != 0 && (f.session == nil || f.session.info.Incarnation != *b.Of):
-		return eventlog.Admission{}, noSession(id)
+		return eventlog.Admission{}, eventlog.NoSession(id)
 	}
 	if f.session == nil {
 		f.session = &session{info: eventlog.Session{ID: id, CreateTime: b.Time.UTC().Round(0)}}
@@ -145,7 +145,7 @@ func (f *finding) admit(id string, b eventlog.Batch, prepared eventlog.PreparedB
 
 func (s *Store) appendTo(ctx context.Context, to *session, b eventlog.Batch, admission eventlog.Admission, encoded []encodedEvent) error {
 	if !eventlog.AllOf(b.Artifacts, to.info.Incarnation) {
-		return noSession(to.info.ID)
+		return eventlog.NoSession(to.info.ID)
 	}
 	w := begin(to, b.Artifacts)
 	if err := w.add(admission, encoded, b); err != nil {

@@ -48,7 +48,7 @@ func (s *Store) PutArtifacts(ctx context.Context, id string, all ...eventlog.Art
 			return err
 		}
 		if !eventlog.AllOf(all, target.info.Incarnation) {
-			return noSession(id)
+			return eventlog.NoSession(id)
 		}
 		if err = s.run(ctx, begin(target, all)); errors.Is(err, errLost) {
 			err = s.conflictOf(ctx, target, all)
@@ -105,7 +105,7 @@ func (s *Store) artifact(ctx context.Context, id, kind string, seq eventlog.Seq,
 	found := eventlog.Artifact{Kind: kind, Seq: seq, ID: artifactID, Value: value}
 	switch {
 	case err == pgx.ErrNoRows: //nolint:errorlint // It is returned as it is.
-		return eventlog.Artifact{}, noSession(id)
+		return eventlog.Artifact{}, eventlog.NoSession(id)
 	case err != nil:
 		return eventlog.Artifact{}, failure(ctx, err)
 	case value == nil:
@@ -261,7 +261,7 @@ func (s *Store) artifactPage(ctx context.Context, id string, of, version *int64,
 		return nil
 	})
 	if err == nil && tag.RowsAffected() == 0 {
-		return nil, noSession(id)
+		return nil, eventlog.NoSession(id)
 	}
 	return page, failure(ctx, err)
 }
@@ -289,7 +289,7 @@ func (s *Store) ArtifactKinds(ctx context.Context, id string) ([]string, error) 
 		err := s.pool.QueryRow(limited, sql, found.incarnation(), after).Scan(&kind)
 		switch {
 		case err == pgx.ErrNoRows: //nolint:errorlint // It is returned as it is.
-			return nil, noSession(id)
+			return nil, eventlog.NoSession(id)
 		case err != nil:
 			return nil, failure(ctx, err)
 		case kind == nil:

@@ -85,7 +85,7 @@ func (s *Store) DeleteSession(ctx context.Context, id string, of eventlog.Incarn
 			return err
 		}
 		if of != 0 && of != found.info.Incarnation {
-			return noSession(id)
+			return eventlog.NoSession(id)
 		}
 		var mismatch *eventlog.HeadMismatchError
 		err = s.commit(ctx, func(ctx context.Context, conn *pgxpool.Conn) error {

@@ -31,7 +31,7 @@ func (s *Store) Lease(ctx context.Context, id string, of eventlog.Incarnation, w
 		err := s.pool.QueryRow(limited, takeLease, []byte(id), int64(of), []byte(work), s.holder, d).Scan(&has)
 		switch state := sqlState(err); {
 		case err == pgx.ErrNoRows, state == foreignKeyViolation: //nolint:errorlint // It is returned as it is.
-			return noSession(id)
+			return eventlog.NoSession(id)
 		case mayRetry(state):
 			return errLost
 		}

@@ -168,7 +168,7 @@ func (s *Store) missing(ctx context.Context, of *session, seq int64, reason stri
 	lost := &eventlog.LostError{Session: of.info.ID, Known: of.info.Head, Head: now.info.Head}
 	switch {
 	case now.info.Incarnation != of.info.Incarnation:
-		return noSession(of.info.ID)
+		return eventlog.NoSession(of.info.ID)
 	case now.info.Head < of.info.Head:
 		return lost
 	case !now.same(of): // as after appends, too

@@ -144,7 +144,7 @@ func (s *Store) load(ctx context.Context, id string) (*session, error) {
 		return nil, failure(ctx, err)
 	case tag.RowsAffected() == 0:
 		s.memory.forget(id)
-		return nil, noSession(id)
+		return nil, eventlog.NoSession(id)
 	}
 	found, err := c.session()
 	if err != nil {
@@ -165,8 +165,6 @@ const (
 	// newsLength is the most events that load fetches with a session.
 	newsLength = 64
 )
-
-func noSession(id string) error { return &eventlog.NotFoundError{Kind: "session", Name: id} }
 
 // Session returns a session as it is.
 func (s *Store) Session(ctx context.Context, id string) (eventlog.Session, error) {

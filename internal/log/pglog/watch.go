@@ -389,7 +389,7 @@ func (s *Store) headOf(ctx context.Context, id string, of eventlog.Incarnation) 
 	var head int64
 	err := s.pool.QueryRow(limited, `SELECT head FROM contextd_sessions WHERE incarnation = $1`, int64(of)).Scan(&head)
 	if err == pgx.ErrNoRows { //nolint:errorlint // It is returned as it is.
-		return 0, noSession(id)
+		return 0, eventlog.NoSession(id)
 	}
 	return eventlog.Seq(head), failure(ctx, err)
 }

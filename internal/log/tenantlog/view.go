@@ -52,7 +52,7 @@ type view struct {
 // inward maps a session's id in the view to its id in the store.
 func (v view) inward(id string) (string, error) {
 	if v.prefix == "" && strings.HasPrefix(id, mark) {
-		return "", &eventlog.NotFoundError{Kind: "session", Name: id}
+		return "", eventlog.NoSession(id)
 	}
 	return v.prefix + id, nil
 }

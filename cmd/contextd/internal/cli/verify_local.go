@@ -57,7 +57,7 @@ func (l *localSource) sessions(ctx context.Context, names []string) ([]string, e
 	}
 	for _, id := range names {
 		if !slices.Contains(all, id) {
-			st, _ := apierr.Convert(&eventlog.NotFoundError{Kind: "session", Name: id})
+			st, _ := apierr.Convert(eventlog.NoSession(id))
 			return nil, st.Err()
 		}
 	}

@@ -141,7 +141,7 @@ func (s *Server) sendRange(ctx context.Context, stream readStream, of eventlog.S
 func (s *Server) stillThere(ctx context.Context, of eventlog.Session, mark *contextdv1.LogMark) (eventlog.Session, error) {
 	now, err := s.store.Session(ctx, of.ID)
 	if err == nil && now.Incarnation != of.Incarnation {
-		err = &eventlog.NotFoundError{Kind: "session", Name: of.ID}
+		err = eventlog.NoSession(of.ID)
 	}
 	if err != nil || s.store.Capabilities().OneWriter {
 		return now, err

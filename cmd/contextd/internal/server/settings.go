@@ -115,7 +115,7 @@ func (s *Server) existingAs(ctx context.Context, id string, mark *contextdv1.Log
 		err = s.lost(ctx, id, found, mark)
 	}
 	if err == nil && !found.exists {
-		err = &eventlog.NotFoundError{Kind: "session", Name: id}
+		err = eventlog.NoSession(id)
 	}
 	return found.settings, err
 }
