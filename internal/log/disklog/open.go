@@ -65,7 +65,7 @@ func openLocked(dir string, opts Options, take func(vfs.FS, string) (io.Closer, 
 }
 
 // open opens a directory that is locked.
-func open(dir string, opts Options) (*Store, error) {
+func open(dir string, opts Options) (_ *Store, err error) {
 	// This check comes before any change of the directory, which may belong to another program.
 	empty, err := checkFormat(opts.FS, dir)
 	if err != nil {
@@ -135,11 +135,16 @@ func open(dir string, opts Options) (*Store, error) {
 	if err := prepare(dir, empty); err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.disk.inventory.close(false))
+		}
+	}()
 	if err := s.dropRepairs(dir); err != nil {
-		return nil, errors.Join(err, s.disk.inventory.close(false))
+		return nil, err
 	}
 	if err := s.openKeys(dir); err != nil {
-		return nil, errors.Join(err, s.disk.inventory.close(false))
+		return nil, err
 	}
 	options := s.pebbleOptions()
 	options.ReadOnly = opts.ReadOnly
@@ -151,12 +156,12 @@ func open(dir string, opts Options) (*Store, error) {
 		if cause := s.disk.cause(); cause != nil {
 			err = cause // the disk was halted: Pebble's own error follows from that
 		}
-		return nil, errors.Join(s.refused(dir, err), s.disk.inventory.close(false))
+		return nil, s.refused(dir, err)
 	}
 	s.db = db
 	s.queue.changed.L = &s.queue.mu
 	if err := s.recover(); err != nil {
-		return nil, fmt.Errorf("open %s: %w", s.dir, errors.Join(err, db.Close(), s.disk.inventory.close(false)))
+		return nil, fmt.Errorf("open %s: %w", s.dir, errors.Join(err, db.Close()))
 	}
 	s.room.place = placeOf(opts.FS, dir, s.dir, opts.FS.PathJoin(dir, lockFile))
 	if opts.ReserveBytes > 0 {
