@@ -95,11 +95,10 @@ func (h *Hooks) PreCompact(ctx context.Context, c Call) (Verdict, error) {
 	if len(h.serving(PreCompact, c)) == 0 {
 		return v, nil
 	}
-	leave, err := h.turns.enter(ctx, c.SessionID)
-	if err != nil {
+	if err := h.turns.enter(ctx, c.SessionID); err != nil {
 		return Verdict{}, err
 	}
-	defer leave()
+	defer h.turns.leave(c.SessionID)
 	c.Hook, c.Result = PreCompact, nil
 	var reasons []string
 	for _, s := range h.serving(PreCompact, c) {
@@ -175,43 +174,54 @@ func (h *Hooks) serving(hook Hook, c Call) []*Subscriber {
 	return out
 }
 
-// turns is a lock for each session.
+// turns is a lock for each session. Those that wait for it get it in the order in which they came.
 type turns struct {
-	mu   sync.Mutex
-	held map[string]*turn
+	mu sync.Mutex
+	// waiting has a channel for each who waits, which is closed when its turn comes. A session that is not in it is free.
+	waiting map[string][]chan struct{}
 }
 
-type turn struct {
-	free  chan struct{} // has a value while nobody has the lock
-	users int           // that have the lock or wait for it
-}
-
-// enter waits until the session is free, or ctx ends. The caller must call leave once.
-func (t *turns) enter(ctx context.Context, sessionID string) (leave func(), err error) {
+// enter waits until the session is free, or ctx ends. Unless it returns an error, the caller must call leave once.
+func (t *turns) enter(ctx context.Context, sessionID string) error {
 	t.mu.Lock()
-	held := t.held[sessionID]
-	if held == nil {
-		held = &turn{free: make(chan struct{}, 1)}
-		held.free <- struct{}{}
-		if t.held == nil {
-			t.held = map[string]*turn{}
+	waiting, held := t.waiting[sessionID]
+	if !held {
+		if t.waiting == nil {
+			t.waiting = map[string][]chan struct{}{}
 		}
-		t.held[sessionID] = held
+		t.waiting[sessionID] = nil
+		t.mu.Unlock()
+		return nil
 	}
-	held.users++
+	mine := make(chan struct{})
+	t.waiting[sessionID] = append(waiting, mine)
 	t.mu.Unlock()
-	done := func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if held.users--; held.users == 0 {
-			delete(t.held, sessionID)
-		}
-	}
 	select {
-	case <-held.free:
-		return func() { held.free <- struct{}{}; done() }, nil
+	case <-mine:
+		return nil
 	case <-ctx.Done():
-		done()
-		return nil, context.Cause(ctx)
 	}
+	t.mu.Lock()
+	i := slices.Index(t.waiting[sessionID], mine)
+	if i >= 0 {
+		t.waiting[sessionID] = slices.Delete(t.waiting[sessionID], i, i+1)
+	}
+	t.mu.Unlock()
+	if i < 0 {
+		t.leave(sessionID) // the turn came meanwhile
+	}
+	return context.Cause(ctx)
+}
+
+// leave gives the session to the next who waits for it.
+func (t *turns) leave(sessionID string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	waiting := t.waiting[sessionID]
+	if len(waiting) == 0 {
+		delete(t.waiting, sessionID)
+		return
+	}
+	close(waiting[0])
+	t.waiting[sessionID] = waiting[1:]
 }

@@ -93,11 +93,10 @@ func (j *Journal) write(ctx context.Context, e Entry, put func(context.Context, 
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	leave, err := j.turns.enter(ctx, e.SessionID)
-	if err != nil {
+	if err := j.turns.enter(ctx, e.SessionID); err != nil {
 		return err
 	}
-	defer leave()
+	defer j.turns.leave(e.SessionID)
 	events, stored, err := j.storeNumbered(ctx, e, put)
 	if !stored || err != nil {
 		return err
