@@ -5,7 +5,6 @@ import (
 	"container/list"
 	"context"
 	"encoding/json"
-	"errors"
 
 	"github.com/contextd/contextd/internal/decide"
 	"github.com/contextd/contextd/internal/fair"
@@ -151,14 +150,14 @@ func (s *session) projector(o projection.Options, by reduce.Recall) (projection.
 // is gone. So all that is read between two looks is of one incarnation.
 func (s *session) look(ctx context.Context, store Store) (eventlog.Session, error) {
 	info, err := store.Session(ctx, s.id)
-	if _, gone := errors.AsType[*eventlog.NotFoundError](err); gone || err == nil && info.Incarnation != s.of {
+	if eventlog.IsMissing(err) || err == nil && info.Incarnation != s.of {
 		s.reset()
 	}
 	if err != nil {
 		return info, err
 	}
 	if s.of = info.Incarnation; s.pinned != 0 && s.pinned != s.of {
-		return info, &eventlog.NotFoundError{Kind: "session", Name: s.id}
+		return info, eventlog.NoSession(s.id)
 	}
 	same, err := s.continuedBy(ctx, store, info)
 	if err != nil {

@@ -3,7 +3,6 @@ package assemble
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/contextd/contextd/internal/decide"
@@ -33,7 +32,7 @@ func (e *Engine) offered(ctx context.Context, s *session, in decide.Inputs) ([]s
 	out := make([]summarize.Summary, 0, len(ids))
 	for _, id := range ids {
 		found, err := e.summary(ctx, s, in.Conversation.Head(), id)
-		if missing, ok := errors.AsType[*eventlog.NotFoundError](err); ok && missing.Kind == "summary" {
+		if eventlog.IsMissing(err, "summary") {
 			continue // a copied log may have it in the compaction alone
 		}
 		if err != nil {

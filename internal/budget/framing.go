@@ -12,8 +12,6 @@ type Framing struct {
 	// EstimatedCall and EstimatedResult are the same for an unknown tokenizer: models of other makers that use the
 	// format have longer templates.
 	EstimatedCall, EstimatedResult int
-	// Priming is for the beginning of the answer, once for each request.
-	Priming int
 	// Tools is for the text before the schemas of the tools, once for each request with tools.
 	Tools int
 	// Functions says that OpenAI's formula counts the schemas of functions.

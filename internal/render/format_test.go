@@ -47,8 +47,8 @@ func TestFraming(t *testing.T) {
 	want := map[string]budget.Framing{
 		"":                 {Call: 10, Result: 10, EstimatedCall: 40, EstimatedResult: 10},
 		"anthropic":        {Call: 60, Result: 18, EstimatedCall: 60, EstimatedResult: 18, Tools: 346},
-		"openai_chat":      {Call: 13, Result: 13, EstimatedCall: 40, EstimatedResult: 15, Priming: 3, Functions: true},
-		"openai_responses": {Call: 13, Result: 13, EstimatedCall: 40, EstimatedResult: 15, Priming: 3, Functions: true},
+		"openai_chat":      {Call: 13, Result: 13, EstimatedCall: 40, EstimatedResult: 15, Functions: true},
+		"openai_responses": {Call: 13, Result: 13, EstimatedCall: 40, EstimatedResult: 15, Functions: true},
 		"gemini":           {Call: 34, Result: 14, EstimatedCall: 34, EstimatedResult: 14},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

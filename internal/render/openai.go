@@ -13,10 +13,10 @@ import (
 // providerOpenAI names OpenAI in blocks that are carried as they came.
 const providerOpenAI = "openai"
 
-// openAIFraming is that of both APIs. The priming and the formula for functions are
+// openAIFraming is that of both APIs. The formula for functions is
 // OpenAI's own, from "How to count tokens with tiktoken" in its cookbook.
 var openAIFraming = budget.Framing{
-	Call: 13, Result: 13, EstimatedCall: budget.EstimatedCallOverhead, EstimatedResult: 15, Priming: 3, Functions: true,
+	Call: 13, Result: 13, EstimatedCall: budget.EstimatedCallOverhead, EstimatedResult: 15, Functions: true,
 }
 
 // longestOpenAIName is the longest name of a function that OpenAI takes.
