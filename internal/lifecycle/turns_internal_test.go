@@ -15,8 +15,12 @@ func TestTurns(t *testing.T) {
 	var work sync.WaitGroup
 	cause := errors.New("given up")
 	for i := range 300 {
-		ctx, cancel := context.WithCancelCause(t.Context())
-		patient := i%3 == 0
+		ctx, patient := t.Context(), i%3 == 0
+		if !patient {
+			impatient, cancel := context.WithCancelCause(ctx)
+			work.Go(func() { cancel(cause) })
+			ctx = impatient
+		}
 		work.Go(func() {
 			if err := all.enter(ctx, "s"); err != nil {
 				if patient || !errors.Is(err, cause) {
@@ -33,11 +37,6 @@ func TestTurns(t *testing.T) {
 			inside.Add(-1)
 			all.leave("s")
 		})
-		if patient {
-			defer cancel(nil)
-		} else {
-			work.Go(func() { cancel(cause) })
-		}
 	}
 	work.Wait()
 	if had.Load() != 100 || len(all.waiting) != 0 {
