@@ -317,6 +317,15 @@ lint-deploy: bin/golangci-lint ## Check the manifests for Kubernetes, the chart,
 
 # ---------------------------------------------------------------- tools
 
+# buf takes minutes to compile, so it comes from its maker's npm package where there is npm.
+bin/buf: bin/.buf@$(BUF_VERSION)
+bin/.buf@$(BUF_VERSION):
+	rm -rf bin/.buf@* '$(WORK)/buf'
+	mkdir -p '$(BIN)' '$(WORK)/buf'
+	{ npm install --silent --no-save --ignore-scripts --prefix '$(WORK)/buf' @bufbuild/buf@$(BUF_VERSION:v%=%) && \
+		cp '$(WORK)'/buf/node_modules/@bufbuild/buf-*/bin/buf '$(BIN)'; } || GOBIN=$(BIN) go install github.com/bufbuild/buf/cmd/buf@$(BUF_VERSION)
+	touch $@
+
 # $(call tool,name,package,version): bin/name, installed once per version.
 define tool
 bin/$(1): bin/.$(1)@$(3)
@@ -326,7 +335,6 @@ bin/.$(1)@$(3):
 	touch $$@
 endef
 
-$(eval $(call tool,buf,github.com/bufbuild/buf/cmd/buf,$(BUF_VERSION)))
 $(eval $(call tool,protoc-gen-go,google.golang.org/protobuf/cmd/protoc-gen-go,$(PROTOC_GEN_GO_VERSION)))
 $(eval $(call tool,protoc-gen-go-grpc,google.golang.org/grpc/cmd/protoc-gen-go-grpc,$(PROTOC_GEN_GO_GRPC_VERSION)))
 $(eval $(call tool,golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(GOLANGCI_LINT_VERSION)))
