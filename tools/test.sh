@@ -36,7 +36,7 @@ with_properties=$(tools/property-packages.sh "$@")
 single="" with_plain=""
 while IFS=$'\t' read -r folder package; do
   if [ "${RACE:-}" != all ] && { [ "$folder" = "$PWD/cmd/contextd" ] ||
-    ! grep -Eqs '^\s*go |\.Go\(|logtest\.Run' "$folder"/*.go; }; then
+    ! grep -Eqs '^\s*go |\.(Go|Parallel)\(|logtest\.Run' "$folder"/*.go; }; then
     single+=$package$'\n'
   elif grep -Eqs "^func ${plain#^}" "$folder"/*_test.go; then
     with_plain+=$package$'\n'

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	databaseWriters  = 16
+	databaseWriters  = 64
 	databaseSessions = 16
 	// databaseTimeout bounds each statement of the daemons under test.
 	databaseTimeout = 3 * time.Second

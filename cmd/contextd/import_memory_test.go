@@ -76,8 +76,8 @@ var attacks = map[string]attack{
 
 // TestImportsWithinMemory sends every attack to the real program with the settings of the Kubernetes
 // manifest, several times in parallel, to be imported and to be converted. The program must stay below the
-// manifest's memory limit, answer each call, and go on working. Unless run in full, each attack has a
-// sixteenth of its size.
+// manifest's memory limit, answer each call, and go on working. Unless run in full, each attack has an
+// eighth of its size.
 func TestImportsWithinMemory(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("SKIPPED: no /proc to read the memory of a process from; this needs Linux")
@@ -157,7 +157,7 @@ func (a attack) send(t *testing.T, client contextdv1.TranscriptServiceClient, co
 		most = 40 << 20 // records are few and long
 	}
 	if !inFull() {
-		most /= 16
+		most /= 8
 	}
 	var send func([]byte) error
 	var answer func() error
