@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { Call } from "./call";
 import { Compare } from "./compare";
 import { Help } from "./help";
@@ -21,7 +21,7 @@ export function App() {
     addEventListener("popstate", back);
     return () => removeEventListener("popstate", back);
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const keys = (e: KeyboardEvent) => {
       if (e.metaKey || e.ctrlKey || e.altKey) return;
       const typing = e.target instanceof HTMLElement && e.target.matches("input, textarea, select");

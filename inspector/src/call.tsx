@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { align, why, type AlignedRow, type Fate } from "./align";
 import { compactions, refusal, type Refusal } from "./api";
 import { Ask } from "./ask";
@@ -76,7 +76,8 @@ export function Call({ route }: { route: Route & { page: "call" } }) {
     const at = route.event > 0 ? shown.findIndex((r) => r.seq === route.event) : -1;
     select(at >= 0 ? at : Math.max(0, shown.length - 1));
   }, [value]);
-  useEffect(() => {
+  // Before it is painted, so that a key counts as soon as what it does is shown.
+  useLayoutEffect(() => {
     const keys = (e: KeyboardEvent) => {
       if (e.metaKey || e.ctrlKey || e.altKey || (e.target as HTMLElement).matches("input")) return;
       const to = e.key === "[" ? neighbours.before : e.key === "]" ? neighbours.after : undefined;
