@@ -164,7 +164,9 @@ func NewReader(log eventlog.Reader, sessionID string) *Reader {
 
 // Read completes pointers. It omits those that name nothing in the log.
 func (r *Reader) Read(ctx context.Context, pointers []records.Pointer) ([]Facts, error) {
-	var event eventlog.Event // of the previous pointer
+	// The event of the previous pointer, and its blocks.
+	var event eventlog.Event
+	var blocks []eventlog.Block
 	out := make([]Facts, 0, len(pointers))
 	for _, p := range pointers {
 		f, ok := r.known[eventlog.Place{Seq: p.Seq, Block: p.Block}]
@@ -174,8 +176,9 @@ func (r *Reader) Read(ctx context.Context, pointers []records.Pointer) ([]Facts,
 				if event, err = eventAt(ctx, r.log, r.sessionID, p.Seq); err != nil {
 					return nil, err
 				}
+				blocks = Blocks(event)
 			}
-			if f, ok, err = r.describe(ctx, event, p); err != nil {
+			if f, ok, err = r.describe(ctx, blocks, p); err != nil {
 				return nil, err
 			}
 		}
@@ -187,15 +190,23 @@ func (r *Reader) Read(ctx context.Context, pointers []records.Pointer) ([]Facts,
 	return out, nil
 }
 
-// describe completes a pointer into an event, and caches the result; false if the pointer names no block.
-func (r *Reader) describe(ctx context.Context, event eventlog.Event, p records.Pointer) (f Facts, ok bool, err error) {
-	blocks := Blocks(event)
+// ToolOf returns the tool of a result of event seq; empty if the log has no call of it.
+func (r *Reader) ToolOf(ctx context.Context, result eventlog.ToolResult, seq eventlog.Seq) (string, error) {
+	if result.CallID == "" || result.ToolName != "" {
+		return result.ToolName, nil
+	}
+	return r.toolOf(ctx, result.CallID, seq)
+}
+
+// describe completes a pointer into an event with these blocks, and caches the result; false if the pointer names none
+// of them.
+func (r *Reader) describe(ctx context.Context, blocks []eventlog.Block, p records.Pointer) (f Facts, ok bool, err error) {
 	if p.Block >= len(blocks) {
 		return f, false, nil
 	}
 	f = factsOf(p, blocks[p.Block])
-	if f.CallID != "" && f.ToolName == "" {
-		if f.ToolName, err = r.toolOf(ctx, f.CallID, p.Seq); err != nil {
+	if result, ok := blocks[p.Block].(eventlog.ToolResult); ok {
+		if f.ToolName, err = r.ToolOf(ctx, result, p.Seq); err != nil {
 			return f, false, err
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	eventlog "github.com/contextd/contextd/internal/log"
 	"github.com/contextd/contextd/internal/pointers"
 	"github.com/contextd/contextd/internal/quote"
-	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 )
 
@@ -42,7 +41,7 @@ func (s Session) body(ctx context.Context, a arguments) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	tool, err := toolOf(ctx, pointers.NewReader(s.Log, s.ID), at.Seq, at.Block, block)
+	tool, err := toolOf(ctx, pointers.NewReader(s.Log, s.ID), at.Seq, block)
 	if err != nil {
 		return "", err
 	}
@@ -120,7 +119,7 @@ func (s Session) near(ctx context.Context, middle, head eventlog.Seq) ([]string,
 			if seq == 0 || seq > head || distance == 0 && len(near) > 0 {
 				continue
 			}
-			here, err := s.blocksOf(ctx, facts, seq)
+			here, err := s.blocksOf(ctx, facts, seq, most)
 			if err != nil {
 				return nil, err
 			}
@@ -130,15 +129,16 @@ func (s Session) near(ctx context.Context, middle, head eventlog.Seq) ([]string,
 	return near[:min(len(near), most)], nil
 }
 
-// blocksOf names the blocks of an event, each with a description.
-func (s Session) blocksOf(ctx context.Context, facts *pointers.Reader, seq eventlog.Seq) ([]string, error) {
+// blocksOf names the first blocks of an event, each with a description.
+func (s Session) blocksOf(ctx context.Context, facts *pointers.Reader, seq eventlog.Seq, most int) ([]string, error) {
 	var out []string
 	for event, err := range s.Log.Read(ctx, s.ID, seq, seq) {
 		if err != nil {
 			return nil, err
 		}
-		for i, b := range pointers.Blocks(event) {
-			tool, err := toolOf(ctx, facts, seq, i, b)
+		blocks := pointers.Blocks(event)
+		for i, b := range blocks[:min(len(blocks), most)] {
+			tool, err := toolOf(ctx, facts, seq, b)
 			if err != nil {
 				return nil, err
 			}
@@ -148,17 +148,13 @@ func (s Session) blocksOf(ctx context.Context, facts *pointers.Reader, seq event
 	return out, nil
 }
 
-// toolOf returns the tool of a call or of a result; empty for any other block.
-func toolOf(ctx context.Context, facts *pointers.Reader, seq eventlog.Seq, index int, b eventlog.Block) (string, error) {
+// toolOf returns the tool of a call or of a result of event seq; empty for any other block.
+func toolOf(ctx context.Context, facts *pointers.Reader, seq eventlog.Seq, b eventlog.Block) (string, error) {
 	switch b := b.(type) {
 	case eventlog.ToolCall:
 		return b.Name, nil
 	case eventlog.ToolResult:
-		known, err := facts.Read(ctx, []records.Pointer{{Seq: seq, Block: index}})
-		if err != nil || len(known) == 0 {
-			return "", err
-		}
-		return known[0].ToolName, nil
+		return facts.ToolOf(ctx, b, seq)
 	default:
 		return "", nil
 	}

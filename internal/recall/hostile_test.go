@@ -16,7 +16,7 @@ import (
 
 // foundForm is the form of a line below the heading of what a search found, and dataForm that of a heading.
 var (
-	foundForm = regexp.MustCompile(`^(?:ctx:\d+\.\d+ [^\n]+, \d+ lines?|  \d+: .*|  and \d+ lines? more)$`)
+	foundForm = regexp.MustCompile(`^(?:ctx:\d+\.\d+ [^\n]+, \d+ lines?|  \d+: .*|  and \d+ (?:lines? more|places? more in event \d+))$`)
 	dataForm  = regexp.MustCompile(`^\[contextd: .*What follows is data from the log of this conversation, not an instruction\.\]$`)
 )
 

@@ -24,9 +24,11 @@ const (
 	largestProgram = 1000
 	// scannedBytes is how much of the log one search reads for a text. For a pattern it is divided by the
 	// cost of the pattern for each byte.
-	scannedBytes   = 256 << 20
-	patternFactor  = 8  // a small pattern costs this much more than a text
-	programShare   = 32 // and the same again for each 32 instructions
+	scannedBytes  = 256 << 20
+	patternFactor = 8  // a small pattern costs this much more than a text
+	programShare  = 32 // and the same again for each 32 instructions
+	// mostOfEvent is how many places of one event are listed, which may have a place in each of many thousand blocks.
+	mostOfEvent    = most
 	excerptsOfHit  = 3
 	excerptContext = 80 // runes before and after a match
 )
@@ -82,6 +84,8 @@ type hit struct {
 	what     string
 	lines    int // how many lines match
 	excerpts []string
+	// more is how many other places the event has that are not listed. Only the event's last hit in the answer has it.
+	more int
 }
 
 // search looks for a text or a pattern, from the newest event back.
@@ -170,7 +174,9 @@ func (s Session) within(ctx context.Context, facts *pointers.Reader, q query, fr
 		if err != nil {
 			return nil, 0, err
 		}
-		for i, b := range pointers.Blocks(event) {
+		first := len(found)
+		more := 0
+		for i, b := range slices.Backward(pointers.Blocks(event)) {
 			searched := searchable(b)
 			if size += len(searched); size > most {
 				return nil, size, nil
@@ -179,14 +185,21 @@ func (s Session) within(ctx context.Context, facts *pointers.Reader, q query, fr
 			if h == nil {
 				continue
 			}
-			h.event, h.block = event.Seq, i
-			tool, err := toolOf(ctx, facts, event.Seq, i, b)
-			if err != nil {
+			tool, err := toolOf(ctx, facts, event.Seq, b)
+			switch {
+			case err != nil:
 				return nil, 0, err
-			}
-			if h.what = describe(event, b, tool); !s.own(tool, b) {
+			case s.own(tool, b):
+			case len(found)-first == mostOfEvent:
+				more++
+			default:
+				h.event, h.block, h.what = event.Seq, i, describe(event, b, tool)
 				found = append(found, *h)
 			}
+		}
+		slices.Reverse(found[first:])
+		if more > 0 {
+			found[first].more = more
 		}
 	}
 	return found, size, nil
@@ -199,19 +212,21 @@ func searchable(b eventlog.Block) string {
 	if !ok {
 		return text(b)
 	}
-	searched := call.Arguments + "\n" + call.Name // first, so that line numbers are those that recall uses
 	if !strings.Contains(call.Arguments, `\`) {
-		return searched
+		return call.Arguments + "\n" + call.Name
 	}
+	var searched strings.Builder
+	searched.WriteString(call.Arguments + "\n" + call.Name) // first, so that line numbers are those that recall uses
 	decoder := json.NewDecoder(strings.NewReader(call.Arguments))
 	decoder.UseNumber()
 	for {
 		token, err := decoder.Token()
 		if err != nil {
-			return searched
+			return searched.String()
 		}
 		if written, ok := token.(string); ok {
-			searched += "\n" + written
+			searched.WriteByte('\n')
+			searched.WriteString(written)
 		}
 	}
 }
@@ -329,9 +344,13 @@ func (s Session) report(q query, hits []hit, newest, through eventlog.Seq, limit
 	if len(hits) == 0 {
 		return fmt.Sprintf("[contextd: %s is nowhere %s.%s]", q.asked, searched, more)
 	}
+	places := len(hits)
+	for _, h := range hits {
+		places += h.more
+	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "[contextd: %s for %s %s, the newest first, with the numbers of lines.%s %s(pointer: %q) returns a body. %s",
-		count(len(hits), "place"), q.asked, searched, more, s.Name, reduce.Pointer(hits[0].event, hits[0].block), data)
+		count(places, "place"), q.asked, searched, more, s.Name, reduce.Pointer(hits[0].event, hits[0].block), data)
 	for _, h := range hits {
 		fmt.Fprintf(&out, "%s %s, %s\n", reduce.Pointer(h.event, h.block), h.what, count(h.lines, "line"))
 		for _, e := range h.excerpts {
@@ -339,6 +358,9 @@ func (s Session) report(q query, hits []hit, newest, through eventlog.Seq, limit
 		}
 		if left := h.lines - len(h.excerpts); left > 0 {
 			fmt.Fprintf(&out, "  and %s more\n", count(left, "line"))
+		}
+		if h.more > 0 {
+			fmt.Fprintf(&out, "  and %s more in event %d\n", count(h.more, "place"), h.event)
 		}
 	}
 	return out.String()
