@@ -35,6 +35,7 @@ func (c *Conversation) Begin(cp Checkpoint, used func(uint32) bool) {
 // the conversation must then be discarded.
 func (c *Conversation) Settle() bool {
 	b := c.begun
+	c.join()
 	if b.Gauge != c.gauge.Name() || len(c.groups) < b.Before || sumOf(c.groups) != b.ShownSum || len(c.reminders) > 0 {
 		return false
 	}
@@ -79,8 +80,8 @@ func (c *Conversation) insertDropped(dropped []DroppedGroup) {
 	for name, i := range c.byGroupID {
 		c.byGroupID[name] = moved[i]
 	}
-	for id, i := range c.open {
-		c.open[id] = moved[i]
+	for id, at := range c.open {
+		c.open[id] = openCall{moved[at.group], at.call}
 	}
 	if c.first.group >= 0 {
 		c.first.group = moved[c.first.group]

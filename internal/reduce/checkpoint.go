@@ -137,8 +137,8 @@ func (c *Conversation) openCallsOf(groups []*Group) []string {
 		of[g] = true
 	}
 	var ids []string
-	for id, i := range c.open {
-		if of[c.groups[i]] {
+	for id, at := range c.open {
+		if of[c.groups[at.group]] {
 			ids = append(ids, id)
 		}
 	}

@@ -37,8 +37,11 @@ type Conversation struct {
 
 	// byGroupID and open locate the group that a further event belongs to.
 	byGroupID map[string]int
-	open      map[string]int    // call id → group
-	made      map[string]uint32 // call id → how many calls have it
+	open      map[string]openCall // by call id
+	made      map[string]uint32   // call id → how many calls have it
+	// rest has, by group, the messages of users that come after all results. lend appends them to Messages, so that a
+	// further call does not move them.
+	rest map[int][]Message
 
 	// begun has what the checkpoint says of groups that were not read; nil if all were read. missing is set when a
 	// reduction needs one of these groups. names are the ids that the log uses.
@@ -49,8 +52,10 @@ type Conversation struct {
 
 	// The caches for the next reduction.
 
-	// lent is how many groups callers hold. A change to one of these is made in a copy.
+	// lent is how many groups callers hold. A change to one of these is made in a copy. own are those that were copied
+	// since.
 	lent int
+	own  map[int]bool
 	// ends is the cache of endsOfAll.
 	ends        []eventlog.Seq
 	texts       *texts
@@ -65,7 +70,9 @@ func NewConversation(gauge budget.Gauge) *Conversation {
 	return &Conversation{
 		gauge:       gauge,
 		byGroupID:   map[string]int{},
-		open:        map[string]int{},
+		open:        map[string]openCall{},
+		rest:        map[int][]Message{},
+		own:         map[int]bool{},
 		live:        map[string]Live{},
 		made:        map[string]uint32{},
 		first:       opening{group: -1},
@@ -89,15 +96,6 @@ func (c *Conversation) filtered(e eventlog.Event) eventlog.Event {
 	e, n := c.filter(e)
 	c.replaced += n
 	return e
-}
-
-// Groups returns the groups in the order of their first events.
-func (c *Conversation) Groups() []*Group { return c.lend() }
-
-// lend returns the groups, which the caller shares from now on.
-func (c *Conversation) lend() []*Group {
-	c.lent = len(c.groups)
-	return c.groups
 }
 
 // Reminders returns all reminders of the log, oldest first.
@@ -179,7 +177,12 @@ func (c *Conversation) appendRest(e eventlog.Event, m *eventlog.Message, rest []
 	i, ok := c.lookup(m.GroupID)
 	if ok {
 		c.replace(i, func(g *Group) {
-			g.insert(len(g.Messages), msg)
+			if g.assistant == 0 {
+				g.insert(len(g.Messages), msg)
+			} else {
+				c.rest[i] = append(c.rest[i], msg)
+				g.count(msg)
+			}
 			g.Last = e.Seq
 			g.Pinned = g.Pinned || m.Pinned
 			g.Human = max(g.Human, human)
@@ -242,8 +245,8 @@ func (c *Conversation) appendAssistant(e eventlog.Event, m *eventlog.Message, bl
 		for _, b := range blocks {
 			switch b := b.Block.(type) {
 			case eventlog.ToolCall:
-				c.addCall(g, at, b)
-				c.open[b.CallID] = i
+				c.addCall(i, g, at, b)
+				c.open[b.CallID] = openCall{i, len(g.Calls) - 1}
 			case eventlog.Thinking:
 				g.Sealed = g.Sealed || b.Sealed()
 			}
@@ -253,10 +256,17 @@ func (c *Conversation) appendAssistant(e eventlog.Event, m *eventlog.Message, bl
 	return i
 }
 
-// addCall adds a call with a synthetic result, after the results of the calls before it. The real result later
-// replaces the synthetic one.
-func (c *Conversation) addCall(g *Group, assistant int, call eventlog.ToolCall) {
+// openCall is a call without a result: its group, and its index in the group's calls.
+type openCall struct{ group, call int }
+
+// addCall adds a call with a synthetic result to group i, after the results of the calls before it. The real result
+// later replaces the synthetic one.
+func (c *Conversation) addCall(i int, g *Group, assistant int, call eventlog.ToolCall) {
 	at := assistant + 1 + len(g.Calls)
+	if at < len(g.Messages) {
+		c.rest[i] = append(slices.Clone(g.Messages[at:]), c.rest[i]...)
+		g.Messages = g.Messages[:at]
+	}
 	result := eventlog.ToolResult{CallID: call.CallID, ToolName: call.Name, Content: []eventlog.Block{eventlog.Text{Text: InterruptedText}}, IsError: true}
 	msg := c.message(eventlog.RoleTool, []Block{{Block: result, Tokens: c.gauge.Block(result)}}, 0, "")
 	g.insert(at, msg)
@@ -267,37 +277,31 @@ func (c *Conversation) addCall(g *Group, assistant int, call eventlog.ToolCall) 
 // answer replaces the synthetic result of a call by the real one, and returns the group of the call. A pinned result
 // pins that group.
 func (c *Conversation) answer(e eventlog.Event, r eventlog.ToolResult, b Block, pinned bool) (group int, ok bool) {
-	i, ok := c.open[r.CallID]
+	at, ok := c.open[r.CallID]
 	if !ok {
 		c.missing = c.missing || c.begun != nil && slices.Contains(c.begun.OpenCalls, r.CallID)
 		return 0, false // Admit refuses such a result; a forgotten call's result has no place
 	}
 	delete(c.open, r.CallID)
-	c.replace(i, func(g *Group) {
-		for j := len(g.Calls) - 1; j >= 0; j-- { // the newest call may use an older one's id
-			call := &g.Calls[j]
-			if call.ID != r.CallID || !call.Interrupted {
-				continue
-			}
-			if r.ToolName == "" {
-				r.ToolName = call.Name
-			}
-			b.Block = r
-			g.set(call.Result, c.message(eventlog.RoleTool, []Block{b}, b.Seq, ""))
-			call.Interrupted, call.IsError = false, r.IsError
-			call.Body, call.Seq, call.Block, call.Turn = textOf(r.Content), b.Seq, b.Index, c.turns
-			call.returned = c.results.add(call, &g.Messages[call.Result])
-			g.Last = max(g.Last, b.Seq)
-			g.Pinned = g.Pinned || pinned
-			g.label(e.Labels)
-			if call.Turn > g.Turn {
-				g.late = b.Seq
-				c.late = append(c.late, lateResult{b.Seq, g.First})
-			}
-			return
+	c.replace(at.group, func(g *Group) {
+		call := &g.Calls[at.call]
+		if r.ToolName == "" {
+			r.ToolName = call.Name
+		}
+		b.Block = r
+		g.set(call.Result, c.message(eventlog.RoleTool, []Block{b}, b.Seq, ""))
+		call.Interrupted, call.IsError = false, r.IsError
+		call.Body, call.Seq, call.Block, call.Turn = textOf(r.Content), b.Seq, b.Index, c.turns
+		call.returned = c.results.add(call, &g.Messages[call.Result])
+		g.Last = max(g.Last, b.Seq)
+		g.Pinned = g.Pinned || pinned
+		g.label(e.Labels)
+		if call.Turn > g.Turn {
+			g.late = b.Seq
+			c.late = append(c.late, lateResult{b.Seq, g.First})
 		}
 	})
-	return i, true
+	return at.group, true
 }
 
 func (c *Conversation) lookup(groupID string) (int, bool) {
@@ -317,29 +321,6 @@ func (c *Conversation) add(g *Group, groupID string) int {
 		c.byGroupID[groupID] = i
 	}
 	return i
-}
-
-// replace changes group i in place, or in a copy if a caller may have the group.
-func (c *Conversation) replace(i int, change func(*Group)) {
-	g := c.groups[i]
-	before := g.Tokens
-	c.tokens -= g.Tokens
-	c.chars -= g.Chars
-	if i < c.lent {
-		own := *g
-		own.Messages, own.Calls = slices.Clone(g.Messages), slices.Clone(g.Calls)
-		g = &own
-		c.groups[i] = g
-	}
-	change(g)
-	g.changed = c.head
-	c.changed(i, before)
-	c.digestMemos.forget(i)
-	c.cached.forget(i)
-	c.reach.forget(i)
-	c.ends = c.ends[:min(i, len(c.ends))]
-	c.tokens += g.Tokens
-	c.chars += g.Chars
 }
 
 // message makes a message of an event's blocks; with seq 0 it is synthetic.

@@ -68,15 +68,20 @@ func (g *Group) label(more map[string]string) {
 	if len(more) == 0 {
 		return
 	}
-	all := make(map[string]string, len(g.Labels)+len(more))
-	maps.Copy(all, g.Labels)
-	maps.Copy(all, more)
-	g.Labels = all
+	if g.Labels == nil {
+		g.Labels = make(map[string]string, len(more))
+	}
+	maps.Copy(g.Labels, more)
 }
 
 // insert inserts a message at an index.
 func (g *Group) insert(at int, m Message) {
 	g.Messages = slices.Insert(g.Messages, at, m)
+	g.count(m)
+}
+
+// count adds the size of a message to that of the group.
+func (g *Group) count(m Message) {
 	g.Tokens += m.Tokens
 	g.Chars += m.Chars
 }
