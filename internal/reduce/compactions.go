@@ -1,7 +1,6 @@
 package reduce
 
 import (
-	"slices"
 	"sort"
 
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -16,8 +15,11 @@ type Decided struct {
 	// Summary is the text that replaces groups up to its Through; zero if there is none.
 	Summary Summary
 
-	// before are the earlier decisions, which hold as well; nil if there are none.
-	before *Decided
+	// before are the earlier decisions, which hold as well; nil if there are none. wider is the newest of them with a
+	// larger reach. jump is one that several steps of wider lead to, so that reaching takes few steps; steps is how
+	// many lead to the last.
+	before, wider, jump *Decided
+	steps               int
 	// reach and late are Through and LateAfter of the newest compaction itself; those of Decision combine
 	// all compactions.
 	reach, late eventlog.Seq
@@ -55,6 +57,7 @@ func newDecided(seq eventlog.Seq, c *eventlog.Compaction, before *Decided, human
 			}
 		}
 	}
+	d.chain()
 	for _, at := range d.Masked {
 		d.maskedThrough = max(d.maskedThrough, at.Seq)
 	}
@@ -68,6 +71,30 @@ func newDecided(seq eventlog.Seq, c *eventlog.Compaction, before *Decided, human
 	}
 	if d.Summary.Through < before.Summary.Through {
 		d.Summary = before.Summary
+	}
+	return d
+}
+
+// chain sets wider, jump and steps.
+func (d *Decided) chain() {
+	d.wider = d.before.reaching(d.reach + 1)
+	d.jump = d.wider
+	if w := d.wider; w != nil {
+		d.steps = w.steps + 1
+		if far := w.jump; far != nil && far.jump != nil && w.steps-far.steps == far.steps-far.jump.steps {
+			d.jump = far.jump
+		}
+	}
+}
+
+// reaching returns the newest of these decisions that reaches an event; nil if none does.
+func (d *Decided) reaching(event eventlog.Seq) *Decided {
+	for d != nil && d.reach < event {
+		if d.jump != nil && d.jump.reach < event {
+			d = d.jump
+		} else {
+			d = d.wider
+		}
 	}
 	return d
 }
@@ -89,12 +116,15 @@ func (d *Decided) summary() Summary {
 // keeps reports whether the decisions allow a group of the run to stay in view. Each compaction that reaches the
 // group must keep it, or be older than a human's words in it, or allow it because of a late result.
 func (d *Decided) keeps(g *Group) bool {
-	if g.First > d.through() || d.keptByAll[g.First] {
+	if g.First > d.through() {
 		return true
 	}
-	for ; d != nil; d = d.before {
+	for d = d.reaching(g.First); d != nil; d = d.before.reaching(g.First) {
 		late := d.late > 0 && g.late > d.late
-		if g.First <= d.reach && !d.kept[g.First] && g.Human <= d.Seq && !late {
+		switch {
+		case g.Human > d.Seq, d.keptByAll[g.First]:
+			return true // so do the earlier ones
+		case !d.kept[g.First] && !late:
 			return false
 		}
 	}
@@ -208,7 +238,8 @@ func (all *Compactions) undo(seq, from eventlog.Seq) {
 		all.void = all.void[:last]
 	}
 	all.void = append(all.void, run)
-	all.inForce = slices.Clone(all.inForce[:n])
+	clear(all.inForce[n:])
+	all.inForce = all.inForce[:n]
 }
 
 func (all *Compactions) newest() *Decided {

@@ -47,3 +47,40 @@ func TestKeptByManyCompactions(t *testing.T) {
 		}
 	}
 }
+
+// A compaction that reaches a group is found among those that do not without asking each of these: that would take a
+// quarter of an hour here.
+func TestDroppedByTheFirstOfManyCompactions(t *testing.T) {
+	const n = eventlog.Seq(100_000)
+	var d *Decided
+	for i := range n {
+		d = newDecided(n+2+i, &eventlog.Compaction{Decision: &eventlog.CompactionDecision{Through: n - i, DigestTokens: 1}}, d, 0)
+	}
+	dropped, stays := &Group{First: n}, &Group{First: n + 1}
+	for range 1_000_000 {
+		if d.keeps(dropped) || !d.keeps(stays) {
+			t.Fatal("the first compaction alone reaches event", n)
+		}
+	}
+}
+
+// A compaction that is undone leaves the list of those in force as it is.
+func TestUndoneAmongMany(t *testing.T) {
+	var all Compactions
+	read := func(seq eventlog.Seq, d eventlog.CompactionDecision) {
+		all.Read(eventlog.Event{Seq: seq, Body: &eventlog.Compaction{Decision: &d}})
+	}
+	const n, times = 20_000, 1_000
+	for seq := eventlog.Seq(2); seq < n; seq++ {
+		read(seq, eventlog.CompactionDecision{Through: 1, DigestTokens: 1})
+	}
+	took := allocated(func() {
+		for range times {
+			read(n, eventlog.CompactionDecision{Through: 1, DigestTokens: 1})
+			read(n+1, eventlog.CompactionDecision{Undoes: n})
+		}
+	})
+	if most := uint64(times * 10_000); len(all.InForce()) != n-2 || took > most {
+		t.Errorf("%d are in force; %d that were undone took %d bytes", len(all.InForce()), times, took)
+	}
+}
