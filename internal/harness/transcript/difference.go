@@ -305,20 +305,30 @@ func (d *difference) amendObject(all members, depth int) (members, error) {
 
 func (d *difference) amendList(all []jsontext.Value, depth int) ([]jsontext.Value, error) {
 	slices.Sort(d.Cut)
-	for _, i := range slices.Backward(slices.Compact(d.Cut)) {
+	d.Cut = slices.Compact(d.Cut)
+	for _, i := range d.Cut {
 		if i < 0 || i >= len(all) {
 			return nil, unfit("there is no element %d to cut", i)
 		}
-		all = slices.Delete(all, i, i+1)
+	}
+	var left []jsontext.Value
+	for i, one := range all {
+		if len(d.Cut) > 0 && d.Cut[0] == i {
+			d.Cut = d.Cut[1:]
+			continue
+		}
+		left = append(left, one)
 	}
 	slices.SortStableFunc(d.Put, func(a, b node) int { return position(a.name) - position(b.name) })
+	all = make([]jsontext.Value, 0, len(left)+len(d.Put))
 	for _, m := range d.Put {
-		i := position(m.name)
-		if i < 0 || i > len(all) {
+		more := position(m.name) - len(all)
+		if more < 0 || more > len(left) {
 			return nil, unfit("no element can be put at %q", m.name)
 		}
-		all = slices.Insert(all, i, m.raw)
+		all, left = append(append(all, left[:more]...), m.raw), left[more:]
 	}
+	all = append(all, left...)
 	for _, m := range d.At {
 		i := position(m.name)
 		if i < 0 || i >= len(all) {

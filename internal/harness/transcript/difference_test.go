@@ -123,3 +123,17 @@ func FuzzAmend(f *testing.F) {
 		}
 	})
 }
+
+// The elements that are put into a list do not each move those after them: that would take minutes here.
+func TestAmendManyElements(t *testing.T) {
+	const n = 200_000
+	var put strings.Builder
+	for i := range n {
+		fmt.Fprintf(&put, `,"%d":1`, i)
+	}
+	base := "[" + strings.Repeat(",0", 2*n)[1:] + "]"
+	amended, err := transcript.Amend([]byte(base), []byte(`{"cut":[0,2],"put":{`+put.String()[1:]+`}}`))
+	if want := "[" + strings.Repeat(",1", n)[1:] + strings.Repeat(",0", 2*n-2) + "]"; err != nil || string(amended) != want {
+		t.Errorf("%d bytes, not %d: %v", len(amended), len(want), err)
+	}
+}

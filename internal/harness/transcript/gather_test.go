@@ -89,3 +89,13 @@ func TestUUID(t *testing.T) {
 		t.Errorf("%s and %s", a, b)
 	}
 }
+
+// The usage of a reply is not set again for all its parts with each of them: that would take minutes here.
+func TestUsageOfManyParts(t *testing.T) {
+	const n = 100_000
+	s := session(strings.Repeat("a:3 ", n-1) + "a:4 c1:7")
+	usage := transcript.ReplyUsage(s.Events)
+	if len(usage) != n || usage[0][transcript.LabelPromptTokens] != "4" {
+		t.Errorf("%d parts have a usage, the first %v", len(usage), usage[0])
+	}
+}

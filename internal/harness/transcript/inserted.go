@@ -27,8 +27,9 @@ func Inserted(text string, names, outputs map[string]bool) bool {
 // own closing tag. ok is the result of Inserted.
 func Elements(text string, names, outputs map[string]bool) (found []string, ok bool) {
 	text = strings.TrimSpace(text)
+	room := mostSearches * len(text)
 	for rest := text; rest != ""; rest = strings.TrimSpace(rest) {
-		name, after, ok := cutElement(rest, names)
+		name, after, ok := cutElement(rest, names, &room)
 		if !ok {
 			return output(text, outputs)
 		}
@@ -52,9 +53,14 @@ func output(text string, names map[string]bool) (found []string, ok bool) {
 	return []string{first}, true
 }
 
+// mostSearches is how many times as many bytes as a text has are searched in vain for closing tags that repeat the
+// second word of opening tags. A text that would take more is not taken for a harness's.
+const mostSearches = 64
+
 // cutElement splits off the element with which the text begins. Attributes, or a second word, may follow the
-// name in the opening tag; the second word may be repeated in the closing tag.
-func cutElement(text string, names map[string]bool) (name, rest string, ok bool) {
+// name in the opening tag; the second word may be repeated in the closing tag. room is how many bytes may still be
+// searched in vain for such a tag.
+func cutElement(text string, names map[string]bool, room *int) (name, rest string, ok bool) {
 	if text[0] != '<' {
 		return "", "", false
 	}
@@ -70,8 +76,13 @@ func cutElement(text string, names map[string]bool) (name, rest string, ok bool)
 	case strings.HasSuffix(open, "/"):
 		return name, rest, true
 	}
-	if _, after, closed := strings.Cut(rest, "</"+open+">"); closed {
-		return name, after, true
+	if open != name {
+		if _, after, closed := strings.Cut(rest, "</"+open+">"); closed {
+			return name, after, true
+		}
+		if *room -= len(rest); *room < 0 {
+			return "", "", false
+		}
 	}
 	_, rest, ok = strings.Cut(rest, "</"+name+">")
 	return name, rest, ok

@@ -34,6 +34,22 @@ func TestElements(t *testing.T) {
 	}
 }
 
+// A closing tag that repeats a second word may be anywhere in the rest of a text, so not every text of very many
+// elements is searched for it.
+func TestManyElements(t *testing.T) {
+	names := Tags("note")
+	const element = "<note a>b</note>\n"
+	if found, ok := Elements(strings.Repeat(element, 100), names, nil); !ok || len(found) != 100 {
+		t.Errorf("%d elements", len(found))
+	}
+	if Inserted(strings.Repeat(element, 100_000), names, nil) {
+		t.Error("all of very many elements were searched for")
+	}
+	if !Inserted(strings.Repeat("<note>b</note>\n", 100_000), names, nil) {
+		t.Error("elements without a second word need no search")
+	}
+}
+
 func TestOutput(t *testing.T) {
 	outputs := Tags("stdout", "stderr")
 	names := Tags("stdout", "stderr", "hint")

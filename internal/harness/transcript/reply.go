@@ -55,7 +55,16 @@ func (u Usage) Labels() map[string]string {
 func ReplyUsage(events []eventlog.Event) map[int]map[string]string {
 	usage := map[int]map[string]string{}
 	var reply []int
+	var last map[string]string // of the reply
 	group, counted := "", false
+	end := func() {
+		for _, at := range reply {
+			if last != nil {
+				usage[at] = last
+			}
+		}
+		reply, last, counted = nil, nil, false
+	}
 	for i := range events {
 		labels := usageLabels(events[i].Labels)
 		m, ok := events[i].Body.(*eventlog.Message)
@@ -65,25 +74,18 @@ func ReplyUsage(events []eventlog.Event) map[int]map[string]string {
 		switch {
 		case ok && m.Role == eventlog.RoleAssistant:
 			if len(reply) == 0 || m.GroupID == "" || m.GroupID != group {
-				reply, group, counted = nil, m.GroupID, false
+				end()
+				group = m.GroupID
 			}
 			reply = append(reply, i)
-			if labels != nil {
-				counted = true
-			} else if counted {
-				labels = usage[reply[len(reply)-2]]
-			}
 		case counted || len(reply) == 0:
 			continue
-		case labels != nil:
-			counted = true
 		}
 		if labels != nil {
-			for _, at := range reply {
-				usage[at] = labels
-			}
+			last, counted = labels, true
 		}
 	}
+	end()
 	return usage
 }
 
