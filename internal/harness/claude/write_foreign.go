@@ -2,7 +2,6 @@ package claude
 
 import (
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -240,7 +239,7 @@ func (s *sessionWriter) kept(c *eventlog.Compaction) (uuids []string, together b
 	together = true
 	for _, id := range c.KeptEventIDs {
 		for _, uuid := range s.uuids[id] {
-			if uuid == "" {
+			if uuid == "" || !s.report.Again(2*len(uuid)) { // in two lists
 				continue
 			}
 			if n := len(uuids); n > 0 && s.place[uuid] != s.place[uuids[n-1]]+1 {
@@ -276,12 +275,23 @@ func (r *restorer) restore(n *notes, blocks []eventlog.Block) {
 			}
 		}
 	}
+	// A record may have very many calls, also with the same id.
+	var wrapped map[string]bool
+	compact := map[string]string{}
+	if n != nil {
+		wrapped = transcript.Tags(n.Wrapped...)
+	}
 	for i, b := range blocks {
 		switch b := b.(type) {
 		case eventlog.ToolCall:
-			if n != nil && slices.Contains(n.Wrapped, b.CallID) {
+			same, known := compact[b.CallID]
+			if n != nil && !known {
+				same = transcript.Compact([]byte(n.Spaced[b.CallID]))
+				compact[b.CallID] = same
+			}
+			if wrapped[b.CallID] {
 				b.Arguments = transcript.UnwrapArguments(b.Arguments)
-			} else if n != nil && transcript.Compact([]byte(n.Spaced[b.CallID])) == b.Arguments {
+			} else if n != nil && same == b.Arguments {
 				b.Arguments = n.Spaced[b.CallID]
 			}
 			b.CallID = r.own(b.CallID)

@@ -223,7 +223,11 @@ func (w *writer) compaction(c *eventlog.Compaction) {
 	}
 	var history []jsontext.Value
 	for _, id := range c.KeptEventIDs {
-		history = append(history, w.items[id]...)
+		for _, item := range w.items[id] {
+			if w.report.Again(len(item)) {
+				history = append(history, item)
+			}
+		}
 	}
 	history = append(history, itemOf(eventlog.RoleUser, []eventlog.Block{eventlog.Text{Text: c.Summary}}, ""))
 	v := w.around.record(transcript.OrEpoch(w.at), compactedType, transcript.Object("message", c.Summary, "replacement_history", history))

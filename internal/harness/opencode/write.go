@@ -40,6 +40,7 @@ type writer struct {
 	results   map[string]result
 	ids       map[string]string // event id without its parts: message id
 	owner     map[string]string // event id: id of the message with its content
+	places    map[string][]int  // the indexes of a message in sent
 	sent      []string          // ids of the messages with events' content, in order
 	said      map[string]jsontext.Value
 	compacted int // how many of sent come before the last compaction
@@ -49,7 +50,7 @@ type writer struct {
 func newWriter(s transcript.Session, o transcript.WriteOptions) *writer {
 	w := &writer{
 		envelopes: transcript.EnvelopesOf(Name, s), results: resultsOf(s.Events),
-		ids: map[string]string{}, owner: map[string]string{}, said: map[string]jsontext.Value{},
+		ids: map[string]string{}, owner: map[string]string{}, places: map[string][]int{}, said: map[string]jsontext.Value{},
 	}
 	id, directory := s.Labels[transcript.LabelSessionID], s.Labels[transcript.LabelWorkingDirectory]
 	switch {
@@ -135,6 +136,7 @@ func (w *writer) add(v jsontext.Value) { w.messages = append(w.messages, v) }
 func (w *writer) placed(event, message string) {
 	w.owner[event] = message
 	if n := len(w.sent); n == 0 || w.sent[n-1] != message {
+		w.places[message] = append(w.places[message], n)
 		w.sent = append(w.sent, message)
 	}
 }

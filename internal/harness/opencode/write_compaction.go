@@ -84,13 +84,11 @@ func (w *writer) foreignCompaction(e *eventlog.Event, c *eventlog.Compaction) {
 // kept returns the messages that a compaction kept. The harness can only keep a tail of those since the
 // compaction before: a longer one would include older requests and summaries.
 func (w *writer) kept(c *eventlog.Compaction) transcript.Kept {
-	ids := map[string]bool{}
+	var places []int
 	for _, id := range c.KeptEventIDs {
-		if message, ok := w.owner[id]; ok {
-			ids[message] = true
-		}
+		places = append(places, w.places[w.owner[id]]...)
 	}
-	return transcript.KeptOf(w.sent, w.compacted, func(message string) bool { return ids[message] })
+	return transcript.KeptOf(w.sent, w.compacted, places)
 }
 
 // sayAgain writes kept messages once more after a compaction, under new ids, because the harness can keep
@@ -98,7 +96,7 @@ func (w *writer) kept(c *eventlog.Compaction) transcript.Kept {
 func (w *writer) sayAgain(messages, ids []string, at int64) {
 	for i, message := range messages[:min(len(messages), len(ids))] {
 		v, ok := w.said[message]
-		if !ok {
+		if !ok || !w.report.Again(len(v)) {
 			continue
 		}
 		var parts []jsontext.Value

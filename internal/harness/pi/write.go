@@ -137,7 +137,9 @@ type sessionWriter struct {
 	line      map[string]int              // event id: position of its entry in the file
 	sent      []string                    // ids of the events whose entries the model sees, in order
 	// parts are the ids of further events that an entry holds, by the id of its first event.
-	parts   map[string][]string
+	parts map[string][]string
+	// places are the indexes in sent of the entries that hold an event.
+	places  map[string][]int
 	entries []jsontext.Value
 	shared  int // how many of its entries the file has from another branch
 	// said are the entries by event id. again is how many of sent come before the last compaction after which
@@ -150,7 +152,7 @@ type sessionWriter struct {
 func (w *fileWriter) session(s transcript.Session, envelopes transcript.Envelopes) []jsontext.Value {
 	sw := &sessionWriter{
 		file: w, envelopes: envelopes, held: transcript.Held(Name, s.Events),
-		native: map[string]string{}, line: map[string]int{}, parts: map[string][]string{},
+		native: map[string]string{}, line: map[string]int{}, parts: map[string][]string{}, places: map[string][]int{},
 		said: map[string]jsontext.Value{},
 	}
 	sw.render.warn = w.report.Warn
@@ -317,6 +319,9 @@ func (w *sessionWriter) add(e *eventlog.Event, raw jsontext.Value) {
 	w.native[e.ID] = id
 	w.line[e.ID] = len(w.entries) + w.shared + 1
 	if _, ok := e.Body.(*eventlog.Message); ok {
+		for _, id := range append([]string{e.ID}, w.parts[e.ID]...) {
+			w.places[id] = append(w.places[id], len(w.sent))
+		}
 		w.sent = append(w.sent, e.ID)
 		w.said[e.ID] = raw
 	}

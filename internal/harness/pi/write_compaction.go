@@ -1,7 +1,6 @@
 package pi
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -61,13 +60,11 @@ func (w *sessionWriter) compaction(e *eventlog.Event, c *eventlog.Compaction) {
 // kept returns the events that a compaction kept, and the names of their entries. pi can only keep a tail,
 // which must not reach back to entries that an older compaction repeats.
 func (w *sessionWriter) kept(c *eventlog.Compaction) (k transcript.Kept, entries []string) {
-	ids := map[string]bool{}
+	var places []int
 	for _, id := range c.KeptEventIDs {
-		ids[id] = true
+		places = append(places, w.places[id]...)
 	}
-	k = transcript.KeptOf(w.sent, w.again, func(id string) bool {
-		return ids[id] || slices.ContainsFunc(w.parts[id], func(part string) bool { return ids[part] })
-	})
+	k = transcript.KeptOf(w.sent, w.again, places)
 	for _, id := range k.Sent {
 		entries = append(entries, w.name(id))
 	}
@@ -78,6 +75,9 @@ func (w *sessionWriter) kept(c *eventlog.Compaction) (k transcript.Kept, entries
 func (w *sessionWriter) sayAgain(e *eventlog.Event, events []string) {
 	w.again = len(w.sent)
 	for i, event := range events {
+		if !w.file.report.Again(len(w.said[event])) {
+			continue
+		}
 		id := e.ID + "-kept-" + strconv.Itoa(i+1)
 		set := `"contextdKeptOf":` + transcript.Quote(w.name(event))
 		if !w.file.old {

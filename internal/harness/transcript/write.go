@@ -43,6 +43,21 @@ type WriteReport struct {
 	Warnings []Warning
 	// times counts the warnings by their text.
 	times map[string]int
+	// again is how many bytes were written again.
+	again int
+}
+
+// mostAgain bounds the bytes that a file has again because compactions kept them: each of very many compactions may keep
+// the same large message.
+const mostAgain = 64 << 20
+
+// Again reports whether a compaction's kept message may be written again, which takes so many bytes. It warns if not.
+func (r *WriteReport) Again(bytes int) bool {
+	if r.again += bytes; r.again <= mostAgain {
+		return true
+	}
+	r.Warn("messages that compactions kept are left out where they would be written again beyond %d MiB", mostAgain>>20)
+	return false
 }
 
 // Warn adds a warning; repetitions are only counted.
@@ -173,19 +188,21 @@ type Kept struct {
 	More bool
 }
 
-// KeptOf finds the tail of sent that was kept. The harness permits a tail that begins at index since or later.
-func KeptOf(sent []string, since int, kept func(string) bool) (k Kept) {
-	tail := len(sent)
-	for tail > 0 && kept(sent[tail-1]) {
-		tail--
+// KeptOf finds the tail of sent that was kept; kept are the indexes in sent, in any order and perhaps repeated. The
+// harness permits a tail that begins at index since or later.
+func KeptOf(sent []string, since int, kept []int) (k Kept) {
+	slices.Sort(kept)
+	kept = slices.Compact(kept)
+	tail, more := len(sent), len(kept)
+	for more > 0 && kept[more-1] == tail-1 {
+		tail, more = tail-1, more-1
 	}
 	if tail < len(sent) {
-		k.Tail, k.More = sent[tail], tail < since
+		k.Tail = sent[tail]
 	}
-	for i, id := range sent {
-		if kept(id) {
-			k.Sent, k.More = append(k.Sent, id), k.More || i < tail
-		}
+	k.More = more > 0 || k.Tail != "" && tail < since
+	for _, i := range kept {
+		k.Sent = append(k.Sent, sent[i])
 	}
 	return k
 }
