@@ -7,7 +7,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -60,10 +60,10 @@ type record struct {
 // answers reports whether the step is the outcome of a call.
 func (r *record) answers() bool { return r.Source == "MODEL" && r.Type != typeReply }
 
-// at is a message and its step.
+// at is a message and its step. most is the largest step up to it.
 type at struct {
-	step int64
-	id   string
+	step, most int64
+	id         string
 }
 
 // pending is an outcome that may have been written before its call.
@@ -82,6 +82,7 @@ type reader struct {
 	held *pending
 	// messages are those that no rewind took back.
 	messages []at
+	compared int
 	lines    map[[sha256.Size]byte]bool
 	cut      int
 }
@@ -162,7 +163,11 @@ func (r *reader) step(p pending) {
 func (r *reader) say(entry transcript.Entry, rec *record, m *eventlog.Message) {
 	entry.Body = m
 	if id := r.session.Append(entry); id != "" {
-		r.messages = append(r.messages, at{step: rec.Step, id: id})
+		most := rec.Step
+		if n := len(r.messages); n > 0 {
+			most = max(most, r.messages[n-1].most)
+		}
+		r.messages = append(r.messages, at{step: rec.Step, most: most, id: id})
 	}
 }
 
@@ -228,7 +233,7 @@ func (r *reader) input(entry transcript.Entry, rec *record) {
 	}
 	blocks := []eventlog.Block{eventlog.Text{Text: said}, eventlog.Text{Text: added}}
 	entry.Beside(blocks, func(i int) bool { return i == 1 })
-	if n := slices.IndexFunc(r.messages, func(m at) bool { return m.step >= rec.Step }); n >= 0 {
+	if n := r.reaching(rec.Step); n < len(r.messages) {
 		r.messages = r.messages[:n]
 		kept := ""
 		if n > 0 {
@@ -263,10 +268,22 @@ func modelIn(added string) (name string, ok bool) {
 	return strings.TrimSuffix(name, "."), ok
 }
 
+// reaching returns the index of the first message of a step or a later one; the number of messages if there is none.
+func (r *reader) reaching(step int64) int {
+	return sort.Search(len(r.messages), func(i int) bool { return r.messages[i].most >= step })
+}
+
+// mostCompared bounds how many messages are compared with all checkpoints: a file may have very many of both.
+const mostCompared = 1 << 26
+
 // checkpoint replaces the steps before it; later ones may be before it in the file.
 func (r *reader) checkpoint(entry transcript.Entry, rec *record) {
 	c := &eventlog.Compaction{Summary: rec.Content, NativeJSON: transcript.Compact(entry.Native)}
-	for _, m := range r.messages {
+	for _, m := range r.messages[r.reaching(rec.Step+1):] {
+		if r.compared++; r.compared > mostCompared {
+			r.out.Warn(entry.Line, "there are too many checkpoints to find all that they kept")
+			break
+		}
 		if m.step > rec.Step {
 			c.KeptEventIDs = append(c.KeptEventIDs, m.id)
 		}
@@ -287,12 +304,16 @@ func follows(e eventlog.Event) bool {
 func left(events []eventlog.Event) map[string]bool {
 	var gone map[string]bool
 	var there []string
+	places := map[string]int{} // in there, and of those that left it
 	for _, e := range events {
 		if _, ok := e.Body.(*eventlog.Message); !ok {
 			continue
 		}
 		if follows(e) {
-			kept := slices.Index(there, e.Labels[labelKept]) + 1
+			kept := 0
+			if place, ok := places[e.Labels[labelKept]]; ok && place < len(there) && there[place] == e.Labels[labelKept] {
+				kept = place + 1
+			}
 			if gone == nil {
 				gone = map[string]bool{}
 			}
@@ -301,6 +322,7 @@ func left(events []eventlog.Event) map[string]bool {
 			}
 			there = there[:kept]
 		}
+		places[e.ID] = len(there)
 		there = append(there, e.ID)
 	}
 	return gone

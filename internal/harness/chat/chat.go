@@ -140,7 +140,7 @@ func read(in io.Reader) (transcript.Transcript, error) {
 		err = r.document(transcript.NewDocument(buffered, r.out.Warn))
 	}
 	for _, c := range r.all {
-		if c.thought != "" {
+		if c.thought.Len() > 0 {
 			r.out.Warn(0, "thinking that no reply follows was not read")
 		}
 	}

@@ -106,7 +106,7 @@ func (c *conversation) chatGPT(raw jsontext.Value) []jsontext.Value {
 	}
 	said, by := m.Content.Value, m.Author.Value
 	for _, thought := range said.Thoughts.Value {
-		c.thought += string(thought.Content)
+		c.thought.WriteString(string(thought.Content))
 	}
 	texts := []string{string(said.Text), string(said.Result), string(said.Profile), string(said.Instructions)}
 	var parts []jsontext.Value

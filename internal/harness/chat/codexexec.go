@@ -55,7 +55,10 @@ func (c *conversation) execMessages(p *printed) []jsontext.Value {
 	case "agent_message":
 		return []jsontext.Value{transcript.Object("role", "assistant", "content", string(i.Text))}
 	case "reasoning":
-		c.thought = strings.TrimPrefix(c.thought+"\n\n"+string(i.Text), "\n\n")
+		if c.thought.Len() > 0 {
+			c.thought.WriteString("\n\n")
+		}
+		c.thought.WriteString(string(i.Text))
 	case "command_execution":
 		return called("shell", transcript.Object("command", string(i.Command)), transcript.JSON(string(i.Output)), string(i.ExitCode) != "0")
 	case "file_change":

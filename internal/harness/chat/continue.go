@@ -114,11 +114,8 @@ func (c *conversation) sums(entry transcript.Entry, m *message) {
 	} else {
 		entry.ID += "/summary"
 	}
-	for _, e := range c.session.Since(0) {
-		if said, ok := e.Body.(*eventlog.Message); ok && said.Role == eventlog.RoleSystem {
-			body.KeptEventIDs = append(body.KeptEventIDs, e.ID)
-		}
-	}
+	c.look()
+	body.KeptEventIDs = slices.Clone(c.known.systems)
 	entry.Labels = nil
 	c.session.Boundary(entry, body)
 }

@@ -44,13 +44,14 @@ type conversation struct {
 	// message was none.
 	reply string
 	sides map[string]*conversation // the conversations of subagents, by their ids
-	kimi  bool                     // Kimi CLI wrote the file
-	given map[string]bool          // the calls whose results Continue wrote beside them
-	hid   bool                     // Goose hid a reply from the model
+	known known
+	kimi  bool            // Kimi CLI wrote the file
+	given map[string]bool // the calls whose results Continue wrote beside them
+	hid   bool            // Goose hid a reply from the model
 	// instructions are the newest system prompt of Pydantic AI.
 	instructions string
 	// thought is what Cursor or Codex printed, or ChatGPT kept, of the model's thinking since the last reply.
-	thought string
+	thought strings.Builder
 	called  string // the call of ChatGPT's model that the next message answers
 }
 
@@ -259,10 +260,11 @@ func (c *conversation) assistant(entry transcript.Entry, m *message) error {
 	if err != nil {
 		return err
 	}
-	for i, thought := range m.thinking() {
-		blocks = slices.Insert(blocks, i, eventlog.Block(thought))
+	var thoughts []eventlog.Block
+	for _, thought := range m.thinking() {
+		thoughts = append(thoughts, thought)
 	}
-	blocks = append(blocks, m.outside()...)
+	blocks = slices.Concat(thoughts, blocks, m.outside())
 	calls := m.ToolCalls
 	if m.FunctionCall != nil && m.FunctionCall.Name != "" {
 		calls = append(calls, toolCall{Function: m.FunctionCall})

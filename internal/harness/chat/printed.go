@@ -39,7 +39,7 @@ func (c *conversation) printedLine(p *printed) (all []jsontext.Value, ok bool) {
 		return c.execMessages(p), true
 	}
 	if p.Type == "thinking" && p.Subtype != "" {
-		c.thought += string(p.Text)
+		c.thought.WriteString(string(p.Text))
 		return nil, true
 	}
 	if p.Type != "tool_call" || p.CallID == "" || len(p.ToolCall.Value) != 1 {
@@ -68,10 +68,10 @@ func (c *conversation) printedLine(p *printed) (all []jsontext.Value, ok bool) {
 
 // reflects puts the thinking that was printed before a reply into it.
 func (c *conversation) reflects(blocks []eventlog.Block) []eventlog.Block {
-	if c.thought == "" {
+	if c.thought.Len() == 0 {
 		return blocks
 	}
-	thought := eventlog.Thinking{Text: c.thought}
-	c.thought = ""
+	thought := eventlog.Thinking{Text: c.thought.String()}
+	c.thought.Reset()
 	return append([]eventlog.Block{thought}, blocks...)
 }

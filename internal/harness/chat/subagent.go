@@ -65,19 +65,38 @@ func (c *conversation) callWith(prompt string) (id string) {
 	if prompt == "" {
 		return ""
 	}
-	for _, e := range c.session.Since(0) {
-		m, ok := e.Body.(*eventlog.Message)
+	c.look()
+	return c.known.prompted[prompt]
+}
+
+// known is what the first looked events of a conversation have, so that each is looked at once.
+type known struct {
+	looked   int
+	systems  []string          // the ids of system prompts
+	prompted map[string]string // the id of the newest call with a prompt, by the prompt
+}
+
+// look reads the events of the conversation that it has not read yet.
+func (c *conversation) look() {
+	k, all := &c.known, c.session.Since(0)
+	if k.prompted == nil {
+		k.prompted = map[string]string{}
+	}
+	for ; k.looked < len(all); k.looked++ {
+		m, ok := all[k.looked].Body.(*eventlog.Message)
 		if !ok {
 			continue
+		}
+		if m.Role == eventlog.RoleSystem {
+			k.systems = append(k.systems, all[k.looked].ID)
 		}
 		for _, call := range callsOf(m.Blocks) {
 			var arguments struct {
 				Prompt string `json:"prompt"`
 			}
-			if transcript.Decode([]byte(call.Arguments), &arguments) == nil && arguments.Prompt == prompt {
-				id = call.CallID
+			if transcript.Decode([]byte(call.Arguments), &arguments) == nil && arguments.Prompt != "" {
+				k.prompted[arguments.Prompt] = call.CallID
 			}
 		}
 	}
-	return id
 }

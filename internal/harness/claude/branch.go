@@ -13,6 +13,8 @@ type parents struct {
 	of   map[string]string // parent by uuid; "" for the first record of a chain
 	line map[string]int    // of the file, by uuid
 	gone map[string]bool   // uuids of records that are not kept
+	// up leads from records that are not kept towards their nearest kept ancestors, without circles.
+	up map[string]string
 	// within is the parent by uuid for each session separately: the order of records across sessions is not
 	// kept.
 	within map[string]map[string]string
@@ -20,10 +22,12 @@ type parents struct {
 	passing map[[2]string]bool
 	// preserved has, by uuid, each record that a boundary kept, with the boundary's line.
 	preserved map[string]int
+	// walked is how many records chain has followed.
+	walked int
 }
 
 func (p *parents) init() {
-	*p = parents{of: map[string]string{}, line: map[string]int{}, gone: map[string]bool{}, passing: map[[2]string]bool{}, within: map[string]map[string]string{}, preserved: map[string]int{}}
+	*p = parents{of: map[string]string{}, line: map[string]int{}, gone: map[string]bool{}, up: map[string]string{}, passing: map[[2]string]bool{}, within: map[string]map[string]string{}, preserved: map[string]int{}}
 }
 
 // add adds a record of the session with the key. Of records with the same uuid the first counts.
@@ -52,6 +56,9 @@ func (p *parents) add(session string, rec *record, line int) {
 	p.of[rec.UUID], p.line[rec.UUID] = rec.ParentUUID, line
 	if drops {
 		p.gone[rec.UUID] = true
+		if p.kept(rec.ParentUUID) != rec.UUID {
+			p.up[rec.UUID] = rec.ParentUUID
+		}
 	}
 }
 
@@ -68,21 +75,30 @@ func (p *parents) preserve(uuid string, line int) {
 	}
 }
 
-// kept returns the record itself if it is kept, otherwise its nearest kept ancestor.
+// kept returns the record itself if it is kept, otherwise its nearest kept ancestor. It shortens the way there, because
+// very many records may ask for the same.
 func (p *parents) kept(parent string) string {
 	at := parent
-	for n := 0; p.gone[at] && n <= len(p.gone); n++ {
-		at = p.of[at]
+	for next, ok := p.up[at]; ok; next, ok = p.up[at] {
+		at = next
+	}
+	for parent != at {
+		p.up[parent], parent = at, p.up[parent]
 	}
 	return at
 }
+
+// mostWalked bounds the records that all calls of chain follow: a file may have very many compactions that name a long
+// chain, or one that does not exist.
+const mostWalked = 1 << 22
 
 // chain returns the uuids from head to tail, or nil if tail does not descend from
 // head within the session.
 func (p *parents) chain(session, head, tail string) []string {
 	var back []string
 	within := p.within[session]
-	for at := tail; at != "" && len(back) <= len(within); at = within[at] {
+	for at := tail; at != "" && len(back) <= len(within) && p.walked < mostWalked; at = within[at] {
+		p.walked++
 		back = append(back, at)
 		if at == head {
 			return back

@@ -1,6 +1,8 @@
 package claude
 
 import (
+	"slices"
+
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -118,21 +120,21 @@ func (r *reader) kept(rec *record, session *transcript.SessionBuilder, line int)
 
 // eventsOf returns the ids of the messages with these uuids, in the session's order.
 func (r *reader) eventsOf(session *transcript.SessionBuilder, uuids []string) []string {
-	wanted := map[string]bool{}
-	events := r.of(session).events
+	at := r.of(session)
+	all := session.Since(0)
+	for ; at.placed < len(all); at.placed++ {
+		at.places[all[at.placed].ID] = at.placed
+	}
+	var places []int
 	for _, uuid := range uuids {
-		if id := events[uuid]; id != "" {
-			wanted[id] = true
+		if place, ok := at.places[at.events[uuid]]; ok {
+			places = append(places, place)
 		}
 	}
-	if len(wanted) == 0 {
-		return nil
-	}
+	slices.Sort(places)
 	var ids []string
-	for _, e := range session.Since(0) {
-		if wanted[e.ID] {
-			ids = append(ids, e.ID)
-		}
+	for _, place := range slices.Compact(places) {
+		ids = append(ids, all[place].ID)
 	}
 	return ids
 }

@@ -41,8 +41,10 @@ type earlyResult struct {
 	rec   record
 	entry transcript.Entry
 	key   string // that sidechains.key gives for its session
-	// parent is the record that it waits for: its parent, or an ancestor if the parent is not kept.
+	// parent is the record that it waits for: its parent, or an ancestor if the parent is not kept. moved is how often
+	// that changed.
 	parent string
+	moved  int
 	in     *early
 	done   bool
 }
@@ -118,15 +120,20 @@ func (r *reader) passedOver(uuid string) {
 	delete(r.lost, uuid)
 	for i, held := range all {
 		parent := r.parents.kept(uuid)
-		switch {
+		switch held.moved++; {
 		case held.done:
 		case parent == "" || parent == held.rec.UUID || r.parents.holds(held.key, parent):
 			r.release(all[i : i+1])
+		case held.moved > mostMoved: // its call still ends the wait
 		default:
 			r.waitFor(held, parent)
 		}
 	}
 }
+
+// mostMoved is how many ancestors a result waits for, one after the other. A file may have a long chain of records that
+// are not kept, in any order, and very many results at its end.
+const mostMoved = 64
 
 // lasting returns a copy of a message's record that does not refer to the line's bytes, which the reader reuses.
 func (rec *record) lasting() record {

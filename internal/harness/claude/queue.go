@@ -45,7 +45,12 @@ type attachment struct {
 // turn comes later as a record of the type "user". One that goes to the model at once comes as an attachment, as an
 // operation that removes it from the queue, or as both, in any order.
 type queue struct {
-	waiting []string // oldest first
+	// waiting has the prompts in the order in which they came, also those that were taken. Those before humans are no
+	// humans' or taken, those before first are taken.
+	waiting       []prompted
+	humans, first int
+	// places are the indexes of the prompts that wait, by text.
+	places map[string][]int
 	// attached and taken count, by text, the prompts that came as an attachment, or as an operation, and not
 	// yet as the other.
 	attached, taken map[string]int
@@ -55,8 +60,14 @@ type queue struct {
 	sources map[string]bool
 }
 
+// prompted is a prompt that was sent.
+type prompted struct {
+	text             string
+	byHarness, taken bool
+}
+
 func newQueue() queue {
-	return queue{attached: map[string]int{}, taken: map[string]int{}, given: map[string]bool{}, sources: map[string]bool{}}
+	return queue{places: map[string][]int{}, attached: map[string]int{}, taken: map[string]int{}, given: map[string]bool{}, sources: map[string]bool{}}
 }
 
 // operation applies one operation to the queue. given says that the prompt went to the model.
@@ -68,11 +79,13 @@ func (q *queue) operation(rec *record) (prompt string, given bool) {
 	switch rec.Operation {
 	case "enqueue":
 		if named {
-			q.waiting = append(q.waiting, text)
+			q.places[text] = append(q.places[text], len(q.waiting))
+			q.waiting = append(q.waiting, prompted{text: text, byHarness: byHarness(text)})
 		}
 	case "popAll":
 		if !named {
-			q.waiting = nil
+			q.waiting, q.humans, q.first = nil, 0, 0
+			clear(q.places)
 			break
 		}
 		q.remove(text)
@@ -89,19 +102,33 @@ func (q *queue) operation(rec *record) (prompt string, given bool) {
 // next returns the oldest waiting prompt, those of humans first, because notifications are removed from the queue
 // without a record of their own.
 func (q *queue) next() (string, bool) {
-	i := slices.IndexFunc(q.waiting, func(text string) bool { return !byHarness(text) })
-	if i < 0 {
-		i = 0
+	for q.humans < len(q.waiting) && (q.waiting[q.humans].taken || q.waiting[q.humans].byHarness) {
+		q.humans++
 	}
-	if i >= len(q.waiting) {
+	for q.first < len(q.waiting) && q.waiting[q.first].taken {
+		q.first++
+	}
+	i := q.humans
+	if i == len(q.waiting) {
+		i = q.first
+	}
+	if i == len(q.waiting) {
 		return "", false
 	}
-	return q.waiting[i], true
+	return q.waiting[i].text, true
 }
 
+// remove takes the oldest prompt with a text out of the queue.
 func (q *queue) remove(text string) {
-	if i := slices.Index(q.waiting, text); i >= 0 {
-		q.waiting = slices.Delete(q.waiting, i, i+1)
+	switch at := q.places[text]; len(at) {
+	case 0:
+		return
+	case 1:
+		q.waiting[at[0]] = prompted{taken: true}
+		delete(q.places, text)
+	default:
+		q.waiting[at[0]] = prompted{taken: true}
+		q.places[text] = at[1:]
 	}
 }
 
@@ -219,8 +246,8 @@ func (r *reader) give(rec *record, entry transcript.Entry, blocks []eventlog.Blo
 // report adds warnings about prompts that still wait at the end of the file.
 func (q *queue) report(warn transcript.Warn) {
 	n := 0
-	for _, text := range q.waiting {
-		if !byHarness(text) {
+	for _, p := range q.waiting {
+		if !p.taken && !p.byHarness {
 			n++
 		}
 	}

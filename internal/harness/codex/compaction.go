@@ -54,10 +54,12 @@ func (r *reader) compacted(entry transcript.Entry, payload jsontext.Value, n *no
 
 // begins reports whether the session has no message of a human or the model yet.
 func (r *reader) begins() bool {
-	return !slices.ContainsFunc(r.session.Since(0), func(e eventlog.Event) bool {
-		m, ok := e.Body.(*eventlog.Message)
-		return ok && m.Role != eventlog.RoleSystem && !e.Injected()
-	})
+	all := r.session.Since(0)
+	for ; !r.begun && r.looked < len(all); r.looked++ {
+		m, ok := all[r.looked].Body.(*eventlog.Message)
+		r.begun = ok && m.Role != eventlog.RoleSystem && !all[r.looked].Injected()
+	}
+	return !r.begun
 }
 
 // replaced appends an item that a compaction lists, but that has no record in the file, as a message before
@@ -113,16 +115,19 @@ func newest(all []asked) []asked {
 func (r *reader) unread(entry transcript.Entry, n *compactionNotes) {
 	body := &eventlog.Compaction{NativeJSON: transcript.Compact(entry.Native)}
 	n.into(body)
-	kept := map[string]bool{}
-	for _, line := range n.Kept {
-		kept[transcript.PositionID(transcript.Record{Line: line})] = true
+	all := r.session.Since(0)
+	for ; r.placed < len(all); r.placed++ {
+		r.places[all[r.placed].ID] = r.placed
 	}
-	if len(kept) > 0 {
-		for _, e := range r.session.Since(0) {
-			if kept[e.ID] {
-				body.KeptEventIDs = append(body.KeptEventIDs, e.ID)
-			}
+	var kept []int
+	for _, line := range n.Kept {
+		if place, ok := r.places[transcript.PositionID(transcript.Record{Line: line})]; ok {
+			kept = append(kept, place)
 		}
+	}
+	slices.Sort(kept)
+	for _, place := range slices.Compact(kept) {
+		body.KeptEventIDs = append(body.KeptEventIDs, all[place].ID)
 	}
 	r.session.Boundary(entry, body)
 }

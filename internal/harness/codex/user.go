@@ -16,15 +16,21 @@ const userMessage = "user_message"
 
 // heard has the user's messages since the model's last item.
 type heard struct {
-	items []string // their texts, by compared
+	items []string // the texts of the newest mostHeard, by compared
 	// events are the ids of the messages that were read from userMessage events, by compared text.
 	events map[string]string
 }
 
 func (h *heard) clear() { *h = heard{} }
 
+// mostHeard is how many messages a text is compared with. The two records of a message are near each other, and a file
+// may have very many messages without an item of the model between them.
+const mostHeard = 32
+
 // item adds the text of an item.
-func (h *heard) item(text string) { h.items = append(h.items, compared(text)) }
+func (h *heard) item(text string) {
+	h.items = append(h.items[max(0, len(h.items)-mostHeard+1):], compared(text))
+}
 
 // compared normalises a text for comparing two records of it: in one of them characters may have been
 // replaced.

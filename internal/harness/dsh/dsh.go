@@ -88,19 +88,13 @@ type usage struct {
 	Output  transcript.Count `json:"outputTokens"`
 }
 
-// shown is one of the messages of the next request, which the harness calls the surface. A compaction has no id.
-type shown struct {
-	seq int64
-	id  string
-}
-
 type reader struct {
 	out     *transcript.Builder
 	session *transcript.SessionBuilder
 	edits   transcript.OpenEdits
 	system  string
 	model   string
-	surface []shown
+	surface surface
 }
 
 func read(in io.Reader) (transcript.Transcript, error) {
@@ -216,7 +210,7 @@ func (r *reader) message(entry transcript.Entry, rec *record) error {
 	}
 	entry.Body = m
 	if id := r.session.Append(entry); id != "" {
-		r.surface = append(r.surface, shown{seq: rec.Seq, id: id})
+		r.surface.add(rec.Seq, id)
 	}
 	return nil
 }
@@ -295,9 +289,10 @@ func (r *reader) compaction(entry transcript.Entry, rec *record, blocks []eventl
 	c := &eventlog.Compaction{Summary: strings.Join(transcript.Texts(blocks), "\n"), NativeJSON: transcript.Compact(entry.Native)}
 	if !r.replace(rec) {
 		r.out.Warn(entry.Line, "a compaction of messages that are not in the file; it keeps none")
-		r.surface = []shown{{seq: rec.Seq}}
+		r.surface = surface{}
+		r.surface.add(rec.Seq, "")
 	}
-	for _, s := range r.surface {
+	for s := r.surface.first; s != nil; s = s.next {
 		if s.id != "" {
 			c.KeptEventIDs = append(c.KeptEventIDs, s.id)
 		}
@@ -308,15 +303,5 @@ func (r *reader) compaction(entry transcript.Entry, rec *record, blocks []eventl
 // replace puts an event in the place of the span that it replaces, and reports whether the span is there. In place of a
 // shorter result the log has the whole one.
 func (r *reader) replace(rec *record) bool {
-	of := func(seq int64) int { return slices.IndexFunc(r.surface, func(s shown) bool { return s.seq == seq }) }
-	from, to := of(rec.Surface.Value.Start), of(rec.Surface.Value.End)
-	if from < 0 || to < from {
-		return false
-	}
-	var id string
-	if rec.Type != "user/message" {
-		id = r.surface[from].id
-	}
-	r.surface = slices.Replace(r.surface, from, to+1, shown{seq: rec.Seq, id: id})
-	return true
+	return r.surface.replace(rec.Surface.Value.Start, rec.Surface.Value.End, rec.Seq, rec.Type != "user/message")
 }

@@ -77,7 +77,7 @@ type reader struct {
 // read reads a whole chat file.
 func read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name, in)
-	r := &reader{out: out, session: out.Session(""), events: map[string][]string{}, calls: calls{open: map[string]toolCall{}, answered: map[string]bool{}}}
+	r := &reader{out: out, session: out.Session(""), events: map[string][]string{}, calls: calls{open: map[string]toolCall{}, answered: map[string]bool{}, beside: map[eventlog.Block]bool{}}}
 	r.session.Label(transcript.LabelHarness, format)
 	buffered := transcript.Ahead(in, streamBytes)
 	if stream, err := streamed(buffered); stream || err != nil {
@@ -86,7 +86,7 @@ func read(in io.Reader) (transcript.Transcript, error) {
 		}
 		return out.Finish(err)
 	}
-	h := &history{out: out, reader: r, at: map[string]int{}}
+	h := &history{out: out, reader: r, at: map[string]int{}, first: map[string]int{}}
 	err := h.read(buffered)
 	for _, item := range h.items {
 		if item.boundary {

@@ -17,6 +17,7 @@ type history struct {
 	reader *reader
 	items  []item
 	at     map[string]int // index in items by message id
+	first  map[string]int // index in items of the first message in shown with an id
 	shown  []int          // indices of the messages that the harness has in its list now
 	// lines is how many objects were read so far.
 	lines int
@@ -113,6 +114,9 @@ func (h *history) message(raw jsontext.Value, line int) {
 		return
 	}
 	h.at[id] = len(h.items)
+	if _, again := h.first[id]; !again {
+		h.first[id] = len(h.items)
+	}
 	h.shown = append(h.shown, len(h.items))
 	h.items = append(h.items, item{id: id, raw: raw, line: line})
 }
@@ -125,7 +129,11 @@ func idOf(message jsontext.Value) string {
 
 // rewind removes the message with the id and all after it; for an unknown id it removes all.
 func (h *history) rewind(id string) {
-	h.takeBack(max(slices.IndexFunc(h.shown, func(i int) bool { return h.items[i].id == id }), 0))
+	from := 0
+	if first, ok := h.first[id]; ok {
+		from, _ = slices.BinarySearch(h.shown, first)
+	}
+	h.takeBack(from)
 }
 
 // takeBack removes the messages of the harness's list from the one with this position on.
@@ -133,6 +141,9 @@ func (h *history) takeBack(from int) {
 	for _, i := range h.shown[from:] {
 		h.items[i].raw = nil
 		delete(h.at, h.items[i].id)
+		if h.first[h.items[i].id] == i {
+			delete(h.first, h.items[i].id)
+		}
 		h.out.Skip("message taken back")
 	}
 	h.shown = h.shown[:from]
@@ -169,7 +180,7 @@ func (h *history) replace(list []jsontext.Value, line int) {
 		listed[id] = true
 		fresh = fresh || !old[id]
 	}
-	var kept []string
+	var kept, gone []string
 	var left []int
 	first := len(h.shown)
 	for n, i := range h.shown {
@@ -177,6 +188,7 @@ func (h *history) replace(list []jsontext.Value, line int) {
 			kept, left = append(kept, h.items[i].id), append(left, i)
 		} else {
 			first = min(first, n)
+			gone = append(gone, h.items[i].id)
 		}
 	}
 	switch {
@@ -188,6 +200,9 @@ func (h *history) replace(list []jsontext.Value, line int) {
 			line: line, boundary: true, kept: kept, raw: jsontext.Value(`{"$set":{"messages":` + strconv.Itoa(len(list)) + `}}`),
 		})
 		h.shown = left
+		for _, id := range gone {
+			delete(h.first, id)
+		}
 	}
 	for _, m := range list {
 		h.message(m, line)

@@ -18,7 +18,7 @@ type calls struct {
 	open     map[string]toolCall
 	answered map[string]bool
 	// beside are the blocks that were read next to the results of the newest reply.
-	beside []eventlog.Block
+	beside map[eventlog.Block]bool
 }
 
 type toolCall struct {
@@ -52,7 +52,7 @@ func (r *reader) reply(entry transcript.Entry, m *message, said []eventlog.Block
 			blocks = append(blocks, t.block())
 		}
 	}
-	r.calls.beside = nil
+	clear(r.calls.beside)
 	inContent := map[string]string{} // ids in the log, by the file's
 	for _, b := range said {
 		switch c := b.(type) {
@@ -138,7 +138,7 @@ func (c *calls) inside(call toolCall) (blocks []eventlog.Block, ok bool) {
 			}
 		} else if mine {
 			blocks = append(blocks, b)
-			c.beside = append(c.beside, b)
+			c.beside[b] = true
 		}
 	}
 	c.answer(call.ID)
@@ -168,7 +168,7 @@ func (r *reader) user(entry transcript.Entry, blocks []eventlog.Block) {
 		}
 		last := len(results) - 1
 		switch {
-		case repeated && slices.Contains(r.calls.beside, b):
+		case repeated && r.calls.beside[b]:
 		case !repeated && last >= 0:
 			result := results[last].(eventlog.ToolResult)
 			result.Content = append(result.Content, b)

@@ -3,7 +3,6 @@ package opencode
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -51,13 +50,8 @@ func (r *reader) unread(entry transcript.Entry, m *compactionMetadata) {
 
 // since returns the ids of the events from a message on; nil if that is not in the file.
 func (r *reader) since(message string) []string {
-	if message == "" {
-		return nil
-	}
-	for i, id := range r.sent {
-		if messageID(id) == message {
-			return append([]string(nil), r.sent[i:]...)
-		}
+	if at := r.places[message]; message != "" && len(at) > 0 {
+		return slices.Clone(r.sent[at[0]:])
 	}
 	return nil
 }
@@ -73,20 +67,24 @@ func (r *reader) summary(entry transcript.Entry, parts []part) {
 	} else {
 		r.pending.reply = entry.Native
 	}
+	var text strings.Builder
+	var of *compactionMetadata // of the last part that has some
 	for i := range parts {
 		switch parts[i].Type {
 		case "text":
-			if r.pending.body.Summary != "" {
-				r.pending.body.Summary += "\n"
+			if text.Len() > 0 {
+				text.WriteByte('\n')
 			}
-			r.pending.body.Summary += parts[i].Text
-			r.noted(r.pending.body, parts[i].Metadata[systemMark].Value.Compaction)
+			text.WriteString(parts[i].Text)
+			of = cmp.Or(parts[i].Metadata[systemMark].Value.Compaction, of)
 		case "step-finish":
 			for k, v := range parts[i].Tokens.labels() {
 				r.pending.entry.Label(k, v)
 			}
 		}
 	}
+	r.pending.body.Summary = text.String()
+	r.noted(r.pending.body, of)
 	r.flush()
 }
 
@@ -103,15 +101,14 @@ func (r *reader) noted(c *eventlog.Compaction, m *compactionMetadata) {
 	for _, id := range m.Again {
 		r.again[id] = true
 	}
-	kept := map[string]bool{}
+	var kept []int
 	for _, id := range m.Kept {
-		kept[id] = true
+		kept = append(kept, r.places[id]...)
 	}
+	slices.Sort(kept)
 	c.KeptEventIDs = nil
-	for _, id := range r.sent {
-		if kept[messageID(id)] {
-			c.KeptEventIDs = append(c.KeptEventIDs, id)
-		}
+	for _, place := range slices.Compact(kept) {
+		c.KeptEventIDs = append(c.KeptEventIDs, r.sent[place])
 	}
 }
 
@@ -134,38 +131,5 @@ func (r *reader) flush() {
 	if p.reply != nil {
 		base := r.render.reply(&event, p.body)
 		r.session.EnvelopeOf(n, summaryPart, transcript.Difference(base, p.reply, notKeptOfModel...))
-	}
-}
-
-// pruned is a result that the harness no longer sends. The part has only the time of the pruning; the event
-// is inserted at that time.
-type pruned struct {
-	when   int64
-	callID string
-}
-
-// prunedType is the type of the events that record which results were pruned.
-const (
-	prunedKind = "pruned-results"
-	prunedType = Name + "." + prunedKind
-)
-
-// prune appends an event for every pruning up to a time in milliseconds, or for all that remain if it is 0. Results
-// that were pruned together share an event.
-func (r *reader) prune(until int64) {
-	slices.SortStableFunc(r.pruned, func(a, b pruned) int { return cmp.Compare(a.when, b.when) })
-	for len(r.pruned) > 0 && (until == 0 || r.pruned[0].when <= until) {
-		when := r.pruned[0].when
-		var quoted []string
-		for len(r.pruned) > 0 && r.pruned[0].when == when {
-			quoted = append(quoted, transcript.Quote(r.pruned[0].callID))
-			r.pruned = r.pruned[1:]
-		}
-		ms := strconv.FormatInt(when, 10)
-		r.session.Custom(transcript.Entry{
-			ID:     "pruned-" + ms,
-			Time:   at(when),
-			Native: []byte(`{"time":` + ms + `,"call_ids":[` + strings.Join(quoted, ",") + `]}`),
-		}, prunedKind)
 	}
 }

@@ -30,7 +30,7 @@ func detect(p transcript.Probe) bool {
 // read reads a whole session, or only its messages: a list, or one a line.
 func read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name, in)
-	r := &reader{begins: map[string]int{}, ends: map[string]int{}, out: out, session: out.Session(""), again: map[string]bool{}, render: renderer{warn: func(string, ...any) {}}}
+	r := &reader{places: map[string][]int{}, begins: map[string]int{}, ends: map[string]int{}, out: out, session: out.Session(""), again: map[string]bool{}, render: renderer{warn: func(string, ...any) {}}}
 	r.session.Label(transcript.LabelHarness, Name)
 	buffered := transcript.Ahead(in, beginning)
 	start, err := buffered.Peek(beginning)

@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"container/heap"
 	"maps"
 	"strconv"
 
@@ -61,6 +62,7 @@ func (r *reader) user(entry transcript.Entry, rec *record, parts []part) {
 // append appends a message, and records it for compactions that keep it.
 func (r *reader) append(entry transcript.Entry) {
 	if id := r.session.Append(entry); id != "" {
+		r.places[messageID(id)] = append(r.places[messageID(id)], len(r.sent))
 		r.sent = append(r.sent, id)
 	}
 }
@@ -169,7 +171,8 @@ func (s *step) end() {
 		}}}
 		s.reader.append(answer)
 		if when := p.State.Time.Compacted; when > 0 {
-			s.reader.pruned = append(s.reader.pruned, pruned{when: when, callID: s.ids[i]})
+			s.reader.prunes++
+			heap.Push(&s.reader.pruned, pruned{when: when, n: s.reader.prunes, callID: s.ids[i]})
 		}
 	}
 	s.blocks = nil

@@ -38,10 +38,13 @@ type reader struct {
 	session *transcript.SessionBuilder
 	headed  bool // info was read
 	count   int
-	pruned  []pruned
+	pruned  prunings
+	prunes  int // results that were pruned
 	// pending is a compaction whose summary is expected in the next reply.
 	pending *pending
 	sent    []string // ids of the events that are messages, in order
+	// places are the indexes in sent of the events of each message.
+	places map[string][]int
 	// again are the messages that repeat, after a compaction that contextd wrote, what it kept; they are not
 	// read.
 	again  map[string]bool

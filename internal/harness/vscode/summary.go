@@ -16,7 +16,7 @@ type summary struct {
 // past is what a summary in a later request, or a result there, can refer to.
 type past struct {
 	messages []string             // the ids of all events of messages
-	contexts []string             // those that stay after a summary
+	contexts []int                // the indexes in messages of those that stay after a summary
 	ends     map[string]int       // how many messages there were after a round
 	open     []call               // calls of the request before without a result
 	texts    map[string]summaryAt // of the request
@@ -62,11 +62,12 @@ func (r *reader) compact(entry transcript.Entry, end, round string) {
 	}
 	r.texts[round] = summaryAt{text: s.text, done: true}
 	body := &eventlog.Compaction{Summary: s.text}
-	for i, id := range r.messages {
-		if i >= at || slices.Contains(r.contexts, id) {
-			body.KeptEventIDs = append(body.KeptEventIDs, id)
+	for _, context := range r.contexts {
+		if context < at {
+			body.KeptEventIDs = append(body.KeptEventIDs, r.messages[context])
 		}
 	}
+	body.KeptEventIDs = append(body.KeptEventIDs, r.messages[at:]...)
 	entry.ID += end
 	r.session.Boundary(entry, body)
 }

@@ -140,7 +140,9 @@ func (r *reader) request(raw jsontext.Value, line int) {
 	r.earlier(entry, &sent)
 	before := len(r.messages)
 	r.injected(entry, "/context", joined(sent.Context))
-	r.contexts = append(r.contexts, r.messages[before:]...)
+	for i := before; i < len(r.messages); i++ {
+		r.contexts = append(r.contexts, i)
+	}
 	text := cmp.Or(joined(sent.User), rec.Message.Text)
 	for _, element := range requestElements {
 		if attached, asked, ok := transcript.Asked(text, element); ok && attached != "" {
