@@ -6,6 +6,7 @@ package ledger
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -116,7 +117,7 @@ func (c *Calls) Write(limit uint64) []budget.Piece {
 	}
 	lines := c.merged()
 	c.detail(lines, limit)
-	fits := func(n int) bool { return c.size(lines, n) <= limit }
+	fits := func(n int) bool { return c.mayFit(lines[:len(lines)-n], limit) && c.size(lines, n) <= limit }
 	// With more lines in full the text is never shorter, except by a few bytes, so a binary search finds how many
 	// fit. No line is less than a token.
 	most := min(len(lines), int(min(limit, uint64(len(lines)))))
@@ -124,7 +125,27 @@ func (c *Calls) Write(limit uint64) []budget.Piece {
 		return slices.Concat(c.summaries(lines[:len(lines)-full]), c.usual(lines[len(lines)-full:]), c.inFull(lines[len(lines)-full:]))
 	}
 	totals := c.totals(lines)
-	return c.most(totals, searchMost(len(totals)-1, func(n int) bool { return c.gauge.Sum(c.most(totals, n)...).Tokens() <= limit }))
+	return c.most(totals, searchMost(min(len(totals)-1, mostTools(limit)), func(n int) bool { return c.gauge.Sum(c.most(totals, n)...).Tokens() <= limit }))
+}
+
+// mostTools returns a number of tools whose lines are certainly over a limit if there are more: a line is more than half
+// a token.
+func mostTools(limit uint64) int { return 2 * int(min(limit, math.MaxInt32/2)) }
+
+// mayFit reports whether some lines may fit in limit tokens with one line for each tool. It measures nothing, because
+// there may be many thousand tools.
+func (c *Calls) mayFit(lines []shownLine, limit uint64) bool {
+	if len(c.tools) <= mostTools(limit) {
+		return true
+	}
+	tools, seen := 0, make([]bool, len(c.tools))
+	for i := range lines {
+		if n := lines[i].number; !seen[n] {
+			seen[n] = true
+			tools++
+		}
+	}
+	return tools <= mostTools(limit)
 }
 
 // most returns the lines of the first n tools, and one for all others.

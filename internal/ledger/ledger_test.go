@@ -290,3 +290,28 @@ func TestWriteAgainstTryingEveryNumberOfLines(t *testing.T) {
 		}
 	})
 }
+
+// measuring counts the texts that are measured.
+type measuring struct {
+	budget.Heuristic
+	texts int
+}
+
+func (m *measuring) Cost(text string) uint64 {
+	m.texts++
+	return m.Heuristic.Cost(text)
+}
+
+// The lines of very many tools are not measured for each number of lines that is tried, where most cannot fit.
+func TestManyTools(t *testing.T) {
+	const tools = 10_000
+	counter := &measuring{}
+	calls := ledger.NewCalls(budget.NewGauge(counter))
+	for i := range tools {
+		calls.Add(ledger.Call{Tool: fmt.Sprint("tool", i), Pointer: fmt.Sprintf("ctx:%d.0", i)})
+	}
+	text := budget.Join(calls.Write(100))
+	if !strings.Contains(text, "other tools ×99") || counter.texts > 2*tools {
+		t.Errorf("%d texts are measured for\n%s", counter.texts, text)
+	}
+}
