@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
 )
@@ -80,6 +79,7 @@ func (b *branch) assistant(entry transcript.Entry, m *message) error {
 	if err != nil {
 		return err
 	}
+	blocks = hosted(blocks)
 	if len(blocks) == 0 && (m.StopReason == "aborted" || m.StopReason == "error") {
 		b.session.Keep(entry, m.StopReason+"-reply")
 		return nil
@@ -152,17 +152,14 @@ func arguments(raw jsontext.Value) string {
 func (b *block) blocks(i int, whole jsontext.Value) ([]eventlog.Block, error) {
 	switch b.Type {
 	case "text":
-		return []eventlog.Block{eventlog.Text{Text: b.Text}}, nil
+		if b.Text == "" {
+			return []eventlog.Block{eventlog.Text{}}, nil
+		}
+		return append(beforeText(b.TextSignature), eventlog.Text{Text: b.Text}), nil
 	case "thinking":
 		return []eventlog.Block{b.thinking()}, nil
 	case "toolCall":
-		call := eventlog.ToolCall{CallID: b.ID, Name: b.Name, Arguments: arguments(b.Arguments)}
-		if b.ThoughtSignature == "" {
-			return []eventlog.Block{call}, nil
-		}
-		// Gemini signs the call; the signature goes before the block that it seals.
-		signature := eventlog.ProviderBlock{Provider: content.Google, JSON: transcript.Wrap("thoughtSignature", b.ThoughtSignature)}
-		return []eventlog.Block{signature, call}, nil
+		return b.signed(eventlog.ToolCall{CallID: b.ID, Name: b.Name, Arguments: arguments(b.Arguments)}), nil
 	case "image":
 		if data, err := base64.StdEncoding.DecodeString(b.Data); err == nil && len(data) > 0 {
 			return []eventlog.Block{eventlog.Media{MIMEType: b.MIMEType, Data: string(data)}}, nil

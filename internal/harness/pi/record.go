@@ -2,6 +2,7 @@ package pi
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -77,6 +78,7 @@ func (u usage) labels() map[string]string {
 type block struct {
 	Type              string         `json:"type"`
 	Text              string         `json:"text"`
+	TextSignature     string         `json:"textSignature"`
 	Thinking          string         `json:"thinking"`
 	ThinkingSignature string         `json:"thinkingSignature"`
 	Redacted          bool           `json:"redacted"`
@@ -105,6 +107,8 @@ func (b *block) thinking() eventlog.Thinking {
 			t.Signature = item.ID
 		}
 		return t
+	case slices.Contains(reasoningMembers, b.ThinkingSignature):
+		return eventlog.Thinking{Text: b.Thinking}
 	}
 	return eventlog.Thinking{Text: b.Thinking, Signature: b.ThinkingSignature}
 }

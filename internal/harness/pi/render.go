@@ -178,26 +178,36 @@ func systemData(blocks []eventlog.Block) jsontext.Value {
 // content makes the content of a message; blocks that pi has no form for are omitted with a warning.
 func (r *renderer) content(blocks []eventlog.Block) jsontext.Value {
 	items := make([]jsontext.Value, 0, len(blocks))
-	signature := ""
-	for _, block := range blocks {
+	details, all := signatures(blocks)
+	if !all {
+		r.warn("the seal of a host of models on reasoning, which pi cannot hold, is left out")
+	}
+	signature, phase := "", ""
+	for i, block := range blocks {
 		switch b := block.(type) {
 		case eventlog.Text:
-			items = append(items, transcript.Object("type", "text", "text", b.Text))
+			items = append(items, transcript.Object("type", "text", "text", b.Text, "textSignature", transcript.Optional(cmp.Or(phase, signature))))
+			signature, phase = "", ""
 		case eventlog.Thinking:
-			if provider.OfBlock(b, "") == provider.Host {
-				r.warn("the seal of a host of models on reasoning, which pi cannot hold, is left out")
-				b.Signature = ""
+			if isHosted(b) {
+				if b.Signature = ""; b.Text == "" {
+					continue
+				}
 			}
 			items = append(items, thinkingOf(b))
 		case eventlog.ToolCall:
+			sealed := transcript.Optional(cmp.Or(details[b.CallID], signature))
 			items = append(items, transcript.Object("type", "toolCall", "id", b.CallID, "name", b.Name,
-				"arguments", jsontext.Value(onLine(transcript.WrapArguments(b.Arguments))), "thoughtSignature", transcript.Optional(signature)))
+				"arguments", jsontext.Value(onLine(transcript.WrapArguments(b.Arguments))), "thoughtSignature", sealed))
 			signature = ""
 		case eventlog.Media:
 			items = append(items, r.media(b))
 		case eventlog.ProviderBlock:
 			var ok bool
 			if signature, ok = thoughtSignature(b); ok {
+				continue
+			}
+			if phase = r.phaseSignature(i, b); phase != "" {
 				continue
 			}
 			if b.Provider == Name {
