@@ -80,3 +80,33 @@ func TestReasoningThatAHostSealed(t *testing.T) {
 		}
 	}
 }
+
+// LiteLLM's thinking_blocks in a transcript come back to the maker of the model as they were, if the transcript names the model.
+func TestThinkingBlocksOfTranscripts(t *testing.T) {
+	const blocks = `{"type":"thinking","thinking":"What is \"there\"? é","signature":"c2ln+/="},{"type":"redacted_thinking","data":"aGlk+/="},{"type":"thinking","thinking":"","signature":"c2lnMg=="}`
+	const call = `{"id":"c1","type":"function","function":{"name":"bash","arguments":"{\"command\": \"ls\"}"}}`
+	for harness, file := range map[string]string{
+		"chat": `{"trajectory":[],"info":{},"history":[{"role":"user","content":"Mend it.","agent":"main","message_type":"observation"},
+{"role":"assistant","content":"I look.","thought":"I look.","action":"ls","agent":"main","message_type":"action","tool_calls":[` + call + `],"thinking_blocks":[` + blocks + `]},
+{"role":"tool","content":"a.go","agent":"main","message_type":"observation","tool_call_ids":["c1"]}],
+"replay_config":"{\"agent\":{\"model\":{\"name\":\"claude-sonnet-4-5\"}}}"}`,
+		"openhands": `[{"id":"s","timestamp":"2026-02-09T16:26:42","source":"environment","key":"agent","value":{"llm":{"model":"litellm_proxy/claude-sonnet-4-5"}},"kind":"ConversationStateUpdateEvent"},
+{"id":"u","timestamp":"2026-02-09T16:26:42","source":"user","llm_message":{"role":"user","content":[{"type":"text","text":"Mend it."}]},"kind":"MessageEvent"},
+{"id":"a","timestamp":"2026-02-09T16:26:43","source":"agent","thought":[{"type":"text","text":"I look."}],"reasoning_content":"What","thinking_blocks":[` + blocks + `],"tool_name":"bash","tool_call_id":"c1","tool_call":` + call + `,"llm_response_id":"g","kind":"ActionEvent"},
+{"id":"o","timestamp":"2026-02-09T16:26:44","source":"environment","observation":{"content":[{"type":"text","text":"a.go"}],"kind":"TerminalObservation"},"tool_name":"bash","tool_call_id":"c1","action_id":"a","kind":"ObservationEvent"}]`,
+	} {
+		c, ctx := inMemory(t), t.Context()
+		if _, err := c.Import(ctx, &contextdv1.ImportHeader{SessionId: "s", Harness: harness}, strings.NewReader(file)); err != nil {
+			t.Fatal(err)
+		}
+		budget := &contextdv1.Budget{MaxTokens: 100_000, Model: "claude-sonnet-4-5"}
+		got, err := c.Assemble(ctx, &contextdv1.AssembleContextRequest{SessionId: "s", Format: contextdv1.Format_FORMAT_ANTHROPIC, Budget: budget})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := `{"role":"assistant","content":[` + blocks + `,{"type":"text","text":"I look."},{"type":"tool_use",`
+		if len(got.Messages) != 3 || !strings.HasPrefix(string(got.Messages[1].GetJson()), want) {
+			t.Errorf("%s: the context is %s", harness, got.Messages)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -124,6 +125,9 @@ func (c *container) field(key string, value element) {
 		c.model = text
 	case key == "trajectory_format" && isText:
 		c.format = text
+	case key == "replay_config" && isText:
+		c.model = cmp.Or(c.model, configured(text))
+		c.fields = append(c.fields, key)
 	case key == "current_node" && isText:
 		c.node = text
 	case slices.Contains(ids, key) && isText && c.id == "":
@@ -132,6 +136,21 @@ func (c *container) field(key string, value element) {
 		c.tau2 = c.tau2 || key == "termination_reason"
 		c.fields = append(c.fields, key)
 	}
+}
+
+// configured is the model in the configuration of SWE-agent, a JSON text; "" if there is none.
+func configured(config string) string {
+	var c struct {
+		Agent transcript.Maybe[struct {
+			Model transcript.Maybe[struct {
+				Name transcript.Word `json:"name"`
+			}] `json:"model"`
+		}] `json:"agent"`
+	}
+	if transcript.Decode([]byte(config), &c) != nil {
+		return ""
+	}
+	return string(c.Agent.Value.Model.Value.Name)
 }
 
 func (c *container) dialect() string {

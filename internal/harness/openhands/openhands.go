@@ -49,6 +49,7 @@ type conversation struct {
 	reply   string            // the id of the newest reply
 	calls   map[string]string // ids of calls made for actions of agents that call no functions, by the action's id
 	view    []viewed          // the events of the SDK that the model still sees
+	model   string            // that the SDK's agent asks
 	tree    tree
 }
 

@@ -45,6 +45,9 @@ type sdkEvent struct {
 	Forgotten []string `json:"forgotten_event_ids"`
 	Summary   string   `json:"summary"`
 
+	Key   transcript.Word `json:"key"`
+	Value jsontext.Value  `json:"value"`
+
 	acpCall
 }
 
@@ -150,6 +153,7 @@ func (c *conversation) sdk(entry transcript.Entry, e *sdkEvent) error {
 		c.acp(entry, e)
 		return nil
 	case stateUpdate, "TokenEvent", "LLMCompletionLogEvent", "StreamingDeltaEvent":
+		c.asks(e)
 		c.out.Skip("event " + e.Kind)
 		return nil
 	default:
@@ -159,9 +163,29 @@ func (c *conversation) sdk(entry transcript.Entry, e *sdkEvent) error {
 	if err != nil {
 		return err
 	}
+	if m.Role == eventlog.RoleAssistant {
+		m.Model = c.model
+	}
 	entry.Body = m
 	c.see(entry, e)
 	return nil
+}
+
+// asks reads which model the agent asks, if an update of the state says it.
+func (c *conversation) asks(e *sdkEvent) {
+	type agent struct {
+		LLM transcript.Maybe[struct {
+			Model transcript.Word `json:"model"`
+		}] `json:"llm"`
+	}
+	var state struct {
+		Agent transcript.Maybe[agent] `json:"agent"`
+		agent
+	}
+	if e.Kind != stateUpdate || e.Key != "agent" && e.Key != "full_state" || transcript.Decode(e.Value, &state) != nil {
+		return
+	}
+	c.model = cmp.Or(string(state.LLM.Value.Model), string(state.Agent.Value.LLM.Value.Model), c.model)
 }
 
 // see appends a message that the model sees.
