@@ -99,6 +99,21 @@ sh {"c":"\"a\""} → ok ctx:7.0
 	}
 }
 
+// TestOlderCallsAreInShort: only the newest calls are in detail; what their tool's calls share is left out of all.
+func TestOlderCallsAreInShort(t *testing.T) {
+	var calls []string
+	for _, c := range "abcd" {
+		calls = append(calls, fmt.Sprintf(`sh {"cmd":%q,"dir":"/w"}`, strings.Repeat(string(c), 200)))
+	}
+	want := "sh, unless a line says otherwise: {\"dir\":\"/w\"}\n"
+	for i, shown := range []string{strings.Repeat("a", 93) + "…", strings.Repeat("b", 93) + "…", strings.Repeat("c", 200), strings.Repeat("d", 200)} {
+		want += fmt.Sprintf("sh %s → ok ctx:%d.0\n", shown, i+1)
+	}
+	if got := listed(800, calls...); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
 // The arguments of each call can be read off its line together with the line of usual arguments.
 func TestEveryLineSaysItsArguments(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -79,6 +79,25 @@ func first_e`,
 	}
 }
 
+// TestPointersOverLines: a heading has the pointers of the newest calls that returned its lines, each once, and two
+// lines are enough for one.
+func TestPointersOverLines(t *testing.T) {
+	for want, pointers := range map[string][]string{
+		"func name_0": {"ctx:1.0"},
+		"from f.go ctx:1.0\nfunc name_0\nfunc name_1":                                           {"ctx:1.0", "ctx:1.0"},
+		"from f.go ctx:2.0 ctx:3.0 ctx:4.0\nfunc name_0\nfunc name_1\nfunc name_2\nfunc name_3": {"ctx:1.0", "ctx:2.0", "ctx:3.0", "ctx:4.0"},
+	} {
+		x := ledger.NewIndex(quarter)
+		for i, pointer := range pointers {
+			x.From("f.go", pointer)
+			x.AddText(fmt.Sprintf("func name_%d", i))
+		}
+		if got := excerpts(x, 1000, ""); got != want {
+			t.Errorf("%q:\n%s\nwant\n%s", pointers, got, want)
+		}
+	}
+}
+
 // Names and lines of any places keep within the limit, and each is there once.
 func TestPlacesKeepWithinTheLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

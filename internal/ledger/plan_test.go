@@ -50,8 +50,9 @@ func TestPlan(t *testing.T) {
 				{"TaskCreate", `{"subject":"Mend","description":"Mend it"}`, "Task #2 created successfully: Mend"},
 				{"TaskUpdate", `{"taskId":"1","status":"completed"}`, "Updated task #1 status"},
 				{"TaskUpdate", `{"taskId":"7","status":"completed"}`, "no such task"},
+				{"TaskUpdate", `{"taskId":"2","subject":"Mend and test"}`, "Updated task #2 subject"},
 			}, 1000,
-			"1 of 2 steps done, ctx:3.0:\n- open: Mend\n- done: Look\n",
+			"1 of 2 steps done, ctx:5.0:\n- open: Mend and test\n- done: Look\n",
 		},
 		"no plans": {
 			[]call{
