@@ -41,4 +41,10 @@ func TestUnbound(t *testing.T) {
 			t.Errorf("%s: from %d, want %d", name, got, c.want)
 		}
 	}
+	changed := Seen{AsOf: 4, From: eventlog.Place{Seq: 1}}
+	v := NewView(budget.NewGauge(budget.Heuristic{}), []*Group{user(1), turn(2, nil), user(3), turn(4, nil)})
+	v.items[1].dropped = &Dropped{}
+	if got := v.Unbound(changed); got != 4 {
+		t.Errorf("where a turn is dropped: from %d, want 4", got)
+	}
 }

@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -46,12 +47,31 @@ func TestWhatARewriteOfAColdCachePays(t *testing.T) {
 		want   bool
 	}{
 		"a tenth":             {rewrite{50_000, 1023, 10_000}, Prices{}, true},
+		"as much as it costs": {rewrite{50_000, 46, 450}, Prices{}, true},
 		"less":                {rewrite{50_000, 1022, 10_000}, Prices{}, false},
 		"of a longer rest":    {rewrite{11_023, 1023, 10_000}, short, true},
 		"of all that is left": {rewrite{11_022, 1022, 9999}, short, false},
 		"nothing was cached":  {rewrite{1000, 1, 900}, short, true},
 	} {
 		if got := c.w.coldPays(c.prices); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestIdle(t *testing.T) {
+	call := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		times eventTimes
+		ttl   time.Duration
+		want  bool
+	}{
+		"longer":                   {eventTimes{call, call.Add(time.Minute + 1)}, time.Minute, true},
+		"as long":                  {eventTimes{call, call.Add(time.Minute)}, time.Minute, false},
+		"for no time that matters": {eventTimes{call, call.Add(time.Minute)}, 0, false},
+		"without a call":           {eventTimes{newest: call}, time.Minute, false},
+	} {
+		if got := c.times.idle(c.ttl); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -17,6 +17,7 @@ func TestSealedBy(t *testing.T) {
 		return m
 	}
 	signed, encrypted, open := eventlog.Thinking{Signature: "s"}, eventlog.Thinking{EncryptedContent: "e"}, eventlog.Thinking{Text: "hm"}
+	hosted := eventlog.Thinking{Signature: `{"reasoning_details":[]}`}
 	for name, c := range map[string]struct {
 		messages []reduce.Message
 		sealed   bool
@@ -26,6 +27,7 @@ func TestSealedBy(t *testing.T) {
 		"two messages":         {[]reduce.Message{message("gpt-x", encrypted), message("gpt-x", encrypted)}, true, provider.OpenAI},
 		"of two providers":     {[]reduce.Message{message("gpt-x", encrypted), message("gemini-x", signed)}, true, provider.Unknown},
 		"one of nobody known":  {[]reduce.Message{message("", signed), message("gemini-x", signed)}, true, provider.Unknown},
+		"by a host":            {[]reduce.Message{message("anthropic/claude-x", hosted), message("anthropic/claude-x", signed)}, true, provider.Anthropic},
 		"none":                 {[]reduce.Message{message("claude-x", open)}, false, provider.Unknown},
 		"a seal that is wrong": {[]reduce.Message{message("claude-x", encrypted)}, true, provider.Unknown},
 	} {
