@@ -90,12 +90,6 @@ func collapses(ctx context.Context, store eventlog.Artifacts, sessionID string, 
 
 // causeOf returns why a projection dropped groups; empty if its record does not say.
 func causeOf(r records.Projection) string {
-	if r.Ask.Strategy != "" {
-		return "a compaction was asked for"
-	}
-	if r.Ask.Goal > 0 {
-		return fmt.Sprintf("a cut to %d tokens was asked for", r.Ask.Goal)
-	}
 	if len(r.Steps) == 0 {
 		return ""
 	}

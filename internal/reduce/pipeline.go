@@ -92,10 +92,10 @@ func (r *Result) note(s string) {
 type Ask struct {
 	// Reserved is how many tokens of the target are for what is not in the view, such as reminders.
 	Reserved uint64
-	// Goal is the size, in tokens, down to which the view is reduced although the target allows more; 0 is none. If
-	// that would free hardly anything, nothing is done.
+	// Goal is the size, in tokens, down to which Decide and SpanFor reduce the view although the target allows more; 0
+	// is none. Run ignores it.
 	Goal uint64
-	// Strategy is the way to reduce to the goal; empty is any way.
+	// Strategy is the way in which Decide reduces the view.
 	Strategy Strategy
 	// KeepLastTurns, if not 0, overrides the policy's Collapse.KeepLastTurns.
 	KeepLastTurns uint32

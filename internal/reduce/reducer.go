@@ -29,8 +29,6 @@ type demand struct {
 	Budget budget.Budget
 	// KeepTurns is how many of the newest turns to spare as long as the target has room for them.
 	KeepTurns uint32
-	// ToSummary makes a cut end exactly where the newest summary ends, however little that frees.
-	ToSummary bool
 	// AnySize permits to evict results of any size. The policy's minimum size is only for evictions for which no
 	// caller asked.
 	AnySize bool

@@ -141,27 +141,27 @@ func (r *reduction) evict(s State) State {
 	return r.unroot(s, s.CollapsedThrough)
 }
 
-// cutAsNeeded makes a cut if one pays, if the budget forces one, or if one is asked for.
+// cutAsNeeded makes a cut if one pays, or if the budget forces one.
 func (r *reduction) cutAsNeeded(now Result) Result {
 	switch share := r.budget.Share(r.policy.Collapse.Depth()); {
-	case r.ask.Goal == 0 && r.cutPays(now, share):
-		return r.cut(now, share, "", "a cut pays")
+	case r.cutPays(now, share):
+		return r.cut(now, share, "a cut pays")
 	case r.budget.Target < r.limit:
-		return r.cut(now, r.ask.Goal, r.ask.Strategy, fmt.Sprintf("the context before was refused as too long at %d tokens", r.ask.Rejected))
+		return r.cut(now, 0, fmt.Sprintf("the context before was refused as too long at %d tokens", r.ask.Rejected))
 	default:
-		return r.cut(now, r.ask.Goal, r.ask.Strategy, "the budget forced it")
+		return r.cut(now, 0, "the budget forced it")
 	}
 }
 
-// cut frees as much as the budget forces, and as much as the goal needs, by a strategy. It brings the view, or the
-// tier that is over its cap, down to the fraction of a forced cut, so that the next cut is many turns away. A cut
-// rewrites the prefix in any case, so it also makes the evictions that are due. If the target is not exceeded and
-// hardly anything could be freed, it does nothing: to rewrite the prefix for that at every turn would cost too much.
-func (r *reduction) cut(start Result, goal uint64, strategy Strategy, why string) Result {
+// cut frees as much as the budget forces, and what is above a goal; 0 is none. It brings the view, or the tier that is
+// over its cap, down to the fraction of a forced cut, so that the next cut is many turns away. A cut rewrites the
+// prefix in any case, so it also makes the evictions that are due. If the target is not exceeded and hardly anything
+// could be freed, it does nothing: to rewrite the prefix for that at every turn would cost too much.
+func (r *reduction) cut(start Result, goal uint64, why string) Result {
 	stages := slices.DeleteFunc(r.stages(), func(s stage) bool { return s.freer == nil })
 	var asked uint64
 	for _, s := range stages {
-		asked = max(asked, r.excess(s, start.View, start.View, goal, strategy))
+		asked = max(asked, r.excess(s, start.View, start.View, goal))
 	}
 	if asked == 0 {
 		return start
@@ -174,9 +174,7 @@ func (r *reduction) cut(start Result, goal uint64, strategy Strategy, why string
 		now = r.apply(s)
 	}
 	for _, s := range stages {
-		d := r.demand(r.excess(s, start.View, now.View, goal, strategy))
-		d.ToSummary = r.ask.Strategy == Summarize
-		now = r.free(s.freer, now, d)
+		now = r.free(s.freer, now, r.demand(r.excess(s, start.View, now.View, goal)))
 	}
 	const leastProgress = 10 // a tenth of what was asked
 	if start.View.Tokens() <= r.budget.Target && now.View.Tokens()+asked/leastProgress > start.View.Tokens() {
@@ -189,7 +187,7 @@ func (r *reduction) cut(start Result, goal uint64, strategy Strategy, why string
 // excess returns how many tokens a stage should free of now. It is the largest of three: what is above the fraction
 // of a forced cut, if the view at the start was over the target or the stage's tier over its cap; what is above the
 // stage's own limits; and what is above the goal.
-func (r *reduction) excess(s stage, start, now View, goal uint64, strategy Strategy) uint64 {
+func (r *reduction) excess(s stage, start, now View, goal uint64) uint64 {
 	var excess uint64
 	over := func(before, used, limit, goal uint64) {
 		if before > limit && used > goal {
@@ -204,7 +202,7 @@ func (r *reduction) excess(s stage, start, now View, goal uint64, strategy Strat
 	if s.excess != nil {
 		excess = max(excess, s.excess(now, r.budget))
 	}
-	if goal > 0 && s.serves(strategy) {
+	if goal > 0 {
 		over(start.Tokens(), now.Tokens(), goal, goal)
 	}
 	return excess

@@ -105,11 +105,7 @@ func (s *script) appendEvents(t *testing.T, d *datadriven.TestData) string {
 
 func (s *script) reduceOnce(t *testing.T, d *datadriven.TestData) string {
 	var ask reduce.Ask
-	var strategy string
 	d.MaybeScanArgs(t, "reserved", &ask.Reserved)
-	d.MaybeScanArgs(t, "goal", &ask.Goal)
-	d.MaybeScanArgs(t, "strategy", &strategy)
-	ask.Strategy = reduce.Strategy(strategy)
 	r, err := s.reduce(t, s.policy, s.budget, ask)
 	var over *reduce.OverBudgetError
 	if errors.As(err, &over) {

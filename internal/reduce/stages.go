@@ -1,10 +1,6 @@
 package reduce
 
-import (
-	"slices"
-
-	"github.com/contextd/contextd/internal/budget"
-)
+import "github.com/contextd/contextd/internal/budget"
 
 // stage is a reducer's place in the pipeline.
 type stage struct {
@@ -14,8 +10,6 @@ type stage struct {
 	// tier is the part of the view that the reducer makes smaller. The reducer is asked for tokens if the tier is
 	// over its cap.
 	tier budget.Tier
-	// strategies are the values of Ask.Strategy that use the reducer.
-	strategies []Strategy
 	// excess returns by how many tokens a view is over the reducer's own limits; nil if it has none.
 	excess func(View, budget.Budget) uint64
 }
@@ -25,16 +19,11 @@ type stage struct {
 func (p *Pipeline) stages() []stage {
 	return []stage{
 		{reducer: duplicates{p.policy.Duplicates, p.retention.texts, &p.conv.results}},
-		{reducer: p.retention, freer: p.retention, tier: budget.TierToolResults, strategies: []Strategy{Mask}},
+		{reducer: p.retention, freer: p.retention, tier: budget.TierToolResults},
 		{reducer: p.clipping},
 		{reducer: thinking{p.policy.Thinking.KeepTurns}},
-		{reducer: p.window, freer: p.window, tier: budget.TierDialogue, strategies: []Strategy{Drop, Summarize}, excess: p.window.excess},
+		{reducer: p.window, freer: p.window, tier: budget.TierDialogue, excess: p.window.excess},
 	}
-}
-
-// serves reports whether a strategy uses the stage; the empty strategy uses all.
-func (s stage) serves(strategy Strategy) bool {
-	return strategy == "" || slices.Contains(s.strategies, strategy)
 }
 
 // run applies the reducer's decisions, and measures how many tokens that frees.

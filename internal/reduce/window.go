@@ -42,10 +42,10 @@ func (w window) Free(v View, s State, d demand) State {
 	if d.Tokens > over {
 		through = max(through, w.cut(v, d, prose))
 	}
-	if summary.Through > s.CollapsedThrough && (d.ToSummary || w.covers(v, d, summary, through, nearly)) {
+	if summary.Through > s.CollapsedThrough && w.covers(v, d, summary, through, nearly) {
 		through = summary.Through
 	}
-	if d.ToSummary && through != summary.Through || through <= s.CollapsedThrough {
+	if through <= s.CollapsedThrough {
 		return s
 	}
 	s.CollapsedThrough, s.CollapsedFor = through, w.sizeFor(b, prose)
