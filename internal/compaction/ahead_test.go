@@ -16,6 +16,7 @@ import (
 	"github.com/contextd/contextd/internal/records"
 	"github.com/contextd/contextd/internal/reduce"
 	"github.com/contextd/contextd/internal/summarize"
+	"github.com/contextd/contextd/internal/summarize/prompt"
 )
 
 // gated is a model that writes one summary for each value sent to let.
@@ -223,18 +224,27 @@ func vetoAheadOfNeed(t *testing.T) {
 	}
 }
 
-// If a hook changes the terms, the span that the new terms lead to is summarized.
+// If a hook changes the terms, the span that the new terms lead to is summarized, by the instructions of the request.
 func TestHooksModifyAheadOfNeed(t *testing.T) {
-	w := start(t, &model{answer: writes})
+	m := &model{answer: writes}
+	w := start(t, m)
 	w.serve(func(lifecycle.Call) lifecycle.Reply {
 		return lifecycle.Reply{Decision: lifecycle.Modify, KeepLastTurns: pointer(uint32(7))}
 	})
 	w.open(12)
-	got := w.assemble()
+	req := settings()
+	req.Policy.Summaries.Instructions = prompt.Instructions{Text: "Name the files."}
+	got, err := w.ask(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
 	e := w.published(lifecycle.SummaryStarted, lifecycle.SummaryReady)[1]
 	all, err := logtest.Collect(summarize.NewestFirst(t.Context(), w.store, "s", 0, ""))
 	if err != nil || len(all) != 1 || all[0].To >= got.SummarizingThrough || e.Attributes["summary_id"] != all[0].ID {
 		t.Errorf("proposed was a span through %d; made were %+v (%v)", got.SummarizingThrough, all, err)
+	}
+	if asked := m.asked(); len(asked) != 1 || !strings.Contains(asked[0].System+asked[0].Prompt, "Name the files.") {
+		t.Errorf("the model was asked by other instructions: %+v", asked)
 	}
 }
 

@@ -101,6 +101,24 @@ func TestHooksChooseTheStrategyOverTheCallersText(t *testing.T) {
 	}
 }
 
+// Where the strategy stays, the caller's text is used under the hook's terms, and no model is asked.
+func TestHooksLeaveTheCallersText(t *testing.T) {
+	for _, strategy := range []reduce.Strategy{"", reduce.Summarize} {
+		m := &model{answer: writes}
+		w := start(t, m)
+		w.serve(func(lifecycle.Call) lifecycle.Reply {
+			return lifecycle.Reply{Decision: lifecycle.Modify, KeepLastTurns: pointer(uint32(3))}
+		})
+		w.open(10)
+		r := request(strategy, 0)
+		r.Summary = "No module leaks so far."
+		out := w.compact(r)
+		if out.Outcome != compaction.Compacted || out.Done.Summary == nil || out.Done.Summary.Text != r.Summary || len(m.asked()) > 0 {
+			t.Errorf("%q: %+v, and the model was asked %d times", strategy, out, len(m.asked()))
+		}
+	}
+}
+
 func TestHooksFireByMode(t *testing.T) {
 	for mode, fires := range map[string]bool{
 		lifecycle.ModeManual: true, lifecycle.ModeHost: true, lifecycle.ModeAuto: true,
