@@ -104,8 +104,10 @@ func standing(events []eventlog.Event) []eventlog.Event {
 	hold := compactions.InForce()
 	out := make([]eventlog.Event, 0, len(events))
 	for i, e := range events {
-		if c, ok := e.Body.(*eventlog.Compaction); ok && c.Decision != nil && !slices.Contains(hold, eventlog.Seq(i+1)) {
-			continue
+		if c, ok := e.Body.(*eventlog.Compaction); ok && c.Decision != nil {
+			if _, holds := slices.BinarySearch(hold, eventlog.Seq(i+1)); !holds {
+				continue
+			}
 		}
 		out = append(out, e)
 	}
