@@ -304,7 +304,7 @@ func follows(e eventlog.Event) bool {
 func left(events []eventlog.Event) map[string]bool {
 	var gone map[string]bool
 	var there []string
-	places := map[string]int{} // in there, and of those that left it
+	places := map[string]int{} // in there, and of messages that were taken back
 	for _, e := range events {
 		if _, ok := e.Body.(*eventlog.Message); !ok {
 			continue

@@ -311,24 +311,24 @@ func (d *difference) amendList(all []jsontext.Value, depth int) ([]jsontext.Valu
 			return nil, unfit("there is no element %d to cut", i)
 		}
 	}
-	var left []jsontext.Value
+	var rest []jsontext.Value
 	for i, one := range all {
 		if len(d.Cut) > 0 && d.Cut[0] == i {
 			d.Cut = d.Cut[1:]
 			continue
 		}
-		left = append(left, one)
+		rest = append(rest, one)
 	}
 	slices.SortStableFunc(d.Put, func(a, b node) int { return position(a.name) - position(b.name) })
-	all = make([]jsontext.Value, 0, len(left)+len(d.Put))
+	all = make([]jsontext.Value, 0, len(rest)+len(d.Put))
 	for _, m := range d.Put {
 		more := position(m.name) - len(all)
-		if more < 0 || more > len(left) {
+		if more < 0 || more > len(rest) {
 			return nil, unfit("no element can be put at %q", m.name)
 		}
-		all, left = append(append(all, left[:more]...), m.raw), left[more:]
+		all, rest = append(append(all, rest[:more]...), m.raw), rest[more:]
 	}
-	all = append(all, left...)
+	all = append(all, rest...)
 	for _, m := range d.At {
 		i := position(m.name)
 		if i < 0 || i >= len(all) {

@@ -56,7 +56,7 @@ func (r *WriteReport) Again(bytes int) bool {
 	if r.again += bytes; r.again <= mostAgain {
 		return true
 	}
-	r.Warn("messages that compactions kept are left out where they would be written again beyond %d MiB", mostAgain>>20)
+	r.Warn("messages that compactions kept are omitted where they would be written again beyond %d MiB", mostAgain>>20)
 	return false
 }
 

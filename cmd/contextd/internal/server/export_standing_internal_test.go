@@ -23,7 +23,7 @@ func standingLog(n int, undoes eventlog.Seq) []eventlog.Event {
 	return events
 }
 
-// TestStanding: compactions that were undone, and what undid them, are left out.
+// TestStanding: compactions that were undone, and what undid them, are omitted.
 func TestStanding(t *testing.T) {
 	for undoes, want := range map[eventlog.Seq]int{0: 11, 2: 1, 3: 2, 7: 6, 11: 10} {
 		if got := standing(standingLog(10, undoes)); len(got) != want {
