@@ -60,11 +60,10 @@ func Pointer(seq eventlog.Seq, block int) string {
 
 // ParsePointer is the inverse of Pointer. The error says what a pointer looks like.
 func ParsePointer(s string) (eventlog.Seq, int, error) {
-	rest, ok := strings.CutPrefix(s, "ctx:")
-	seqText, blockText, found := strings.Cut(rest, ".")
-	seq, errSeq := strconv.ParseUint(seqText, 10, 63)
-	block, errBlock := strconv.ParseUint(blockText, 10, 31)
-	if !ok || !found || errSeq != nil || errBlock != nil || seq == 0 || Pointer(eventlog.Seq(seq), int(block)) != s {
+	seqText, blockText, _ := strings.Cut(strings.TrimPrefix(s, "ctx:"), ".")
+	seq, _ := strconv.ParseUint(seqText, 10, 63) // of what is no number, Pointer makes another text
+	block, _ := strconv.ParseUint(blockText, 10, 31)
+	if seq == 0 || Pointer(eventlog.Seq(seq), int(block)) != s {
 		return 0, 0, fmt.Errorf("%q is not a pointer; pointers look like ctx:12.0", s)
 	}
 	return eventlog.Seq(seq), int(block), nil

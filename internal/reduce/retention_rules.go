@@ -117,8 +117,7 @@ func compileGlob(pattern string) glob {
 	last := len(texts) - 1
 	g.prefix = texts[0]
 	if last > 0 {
-		g.suffix, texts = texts[last], texts[1:last]
-		g.between = slices.DeleteFunc(texts, func(t string) bool { return t == "" })
+		g.between, g.suffix = texts[1:last], texts[last]
 	}
 	return g
 }

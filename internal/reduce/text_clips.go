@@ -48,9 +48,6 @@ func limitsOf(clips []Clip) clipLimits {
 	}
 	sorted := slices.SortedFunc(slices.Values(clips), func(a, b Clip) int { return cmp.Compare(a.Tokens, b.Tokens) })
 	for _, c := range sorted {
-		if c.From >= c.Through {
-			continue
-		}
 		i, _ := slices.BinarySearch(l.starts, c.From)
 		for i = next(i); i < len(l.starts) && l.starts[i] < c.Through; i = next(i) {
 			l.limits[i], free[i] = c.Tokens, i+1
