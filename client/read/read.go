@@ -17,6 +17,7 @@ import (
 // response's, so that one that is appended twice is in the log once. Arguments of calls keep
 // their bytes. A response that says nothing is no message, and becomes a custom event.
 func Response(body []byte) (*contextdv1.Event, error) {
+	body = bytes.TrimPrefix(body, byteOrderMark)
 	if !json.Valid(body) {
 		return nil, errors.New("the response is no JSON")
 	}

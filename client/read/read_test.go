@@ -173,6 +173,18 @@ func TestEmpty(t *testing.T) {
 			t.Errorf("%s: %s is read as %v, %v", format, data, got, err)
 		}
 	}
+	for _, data := range []string{"", "\xef\xbb\xbf", "[]\n[]"} {
+		if got, err := read.Messages(contextdv1.Format_FORMAT_GEMINI, []byte(data)); err != nil || len(got) > 0 {
+			t.Errorf("%q is read as %v, %v", data, got, err)
+		}
+	}
+	body := []byte("\xef\xbb\xbf" + `{"choices":[{"message":{"content":"a"}}],"usage":{"prompt_tokens":5}}`)
+	if got, err := read.Response(body); err != nil || len(got.GetMessage().GetBlocks()) != 1 {
+		t.Errorf("a response is read as %v, %v", got, err)
+	}
+	if got, err := read.Usage(body); err != nil || got.GetInputTokens() != 5 {
+		t.Errorf("its usage is read as %v, %v", got, err)
+	}
 }
 
 // FuzzRead: whatever comes is read or refused.

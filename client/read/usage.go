@@ -1,9 +1,11 @@
 package read
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
+	"math"
 
 	contextdv1 "github.com/contextd/contextd/proto/contextd/v1"
 )
@@ -11,7 +13,7 @@ import (
 // Usage is what a provider counted, by the body of its response, for Client.Record: all tokens
 // of the prompt, cached ones included. What the provider does not report is 0.
 func Usage(body []byte) (*contextdv1.RecordModelCallRequest, error) {
-	v := value(body)
+	v := value(bytes.TrimPrefix(body, byteOrderMark))
 	used, outer := v.get("usage"), v.members()
 	switch {
 	case outer == nil:
@@ -54,12 +56,13 @@ func Usage(body []byte) (*contextdv1.RecordModelCallRequest, error) {
 	}, nil
 }
 
+// count is a member that is a whole number, as 1.0 is one, and not too large for a double; else 0.
 func count(v value, name string) uint64 {
-	var n uint64
-	if json.Unmarshal(v.get(name), &n) != nil {
+	var n float64
+	if json.Unmarshal(v.get(name), &n) != nil || n < 0 || n >= 1<<53 || n != math.Trunc(n) {
 		return 0
 	}
-	return n
+	return uint64(n)
 }
 
 func first(v value) value {

@@ -68,6 +68,25 @@ def test_no_json_of_the_go_client() -> None:
         contextd_client.response_events({"output": [float("nan")]})
 
 
+def test_texts() -> None:
+    """A text may have messages one after another, as the Go client reads it."""
+    one, two = '{"role":"user","content":"a"}', '[{"role":"assistant","content":"b"}]'
+    read = contextd_client.message_events
+    both = read([json.loads(one), *json.loads(two)], "anthropic")
+    for text in (f"{one}\r\n{two}\n", f"\ufeff {one}{two}", f"[{one},{two[1:]}"):
+        assert read(text, "anthropic") == both
+        assert read(text.encode(), "anthropic") == both
+    for nothing in ("", "\ufeff\n", b"", [], "[]", ["", b""]):
+        assert read(nothing, "anthropic") == []
+    response = '{"choices":[{"message":{"content":"a"}}],"usage":{"prompt_tokens":5}}'
+    for body in ("\ufeff" + response, ("\ufeff" + response).encode()):
+        made = contextd_client.response_events(body)
+        assert made == contextd_client.response_events(json.loads(response))
+        assert contextd_client.usage_of(body).input_tokens == 5
+    with pytest.raises(ValueError, match=r"^response: is no JSON: it has 2 values$"):
+        contextd_client.response_events(response * 2)
+
+
 def test_no_json() -> None:
     with pytest.raises(ValueError, match=r"^messages\[1\]: is no JSON: "):
         contextd_client.message_events(['{"role":"user","content":"a"}', "{"], "anthropic")

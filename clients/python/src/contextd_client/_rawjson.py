@@ -113,10 +113,26 @@ class Raw:
 
 def read(text: str | bytes) -> Raw:
     """A JSON text. Raises ValueError if it is not valid JSON."""
+    found = values(text)
+    if len(found) != 1:
+        raise ValueError(f"it has {len(found)} values")
+    return found[0]
+
+
+def values(text: str | bytes) -> list[Raw]:
+    """The JSON values of a text, one after another. Raises ValueError if one is not valid.
+
+    A byte order mark, which some editors write before a text, is not part of it.
+    """
     text = text.decode() if isinstance(text, bytes) else text
-    raw = Raw(text.strip(_SPACE))
-    _DECODER.decode(raw.json)
-    return raw
+    text = text.removeprefix("\ufeff").strip(_SPACE)
+    out = []
+    at = 0
+    while at < len(text):
+        _, end = _DECODER.raw_decode(text, at)
+        out.append(Raw(text[at:end]))
+        at = _skip(text, end) if end < len(text) else end
+    return out
 
 
 @contextmanager

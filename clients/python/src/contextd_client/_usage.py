@@ -82,5 +82,7 @@ def _gemini(raw: Raw) -> Usage:
 
 
 def _count(raw: Raw, name: str) -> int:
+    """A whole number, as 1.0 is one, and not too large for JSON's readers in other languages."""
     value = raw.get(name).value
-    return value if type(value) is int and 0 < value < 2**64 else 0
+    whole = type(value) is int or (type(value) is float and value.is_integer())
+    return int(value) if whole and 0 < value < 2**53 else 0

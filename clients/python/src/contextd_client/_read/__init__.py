@@ -44,8 +44,9 @@ def _response_events(raw: Raw) -> list[Event]:
 def message_events(messages: Any, format: FormatName, model: str = "") -> list[Event]:
     """The events of messages in the form of a provider's API: one, or a sequence.
 
-    model: wrote the assistant's messages that name no model. Content that cannot be read is an
-    error; nothing is dropped silently. A message whose content is empty has no event.
+    A text may hold a list, or messages one after another. model: wrote the assistant's messages
+    that name no model. Content that cannot be read is an error; nothing is dropped silently. A
+    message whose content is empty has no event.
     """
     if not isinstance(model, str):
         raise TypeError(f"model: must be str, not {model!r:.60}")
@@ -60,6 +61,14 @@ def message_events(messages: Any, format: FormatName, model: str = "") -> list[E
     return events
 
 
+def messages_to_append(messages: Any, format: FormatName, model: str) -> list[Event]:
+    """The events of messages, of which there must be some."""
+    made = message_events(messages, format, model)
+    if not made:
+        raise ValueError("messages: must not be empty")
+    return made
+
+
 _READERS: dict[str, Callable[[Raw], list[Event]]] = {
     "anthropic": anthropic.message,
     "openai_chat": openai_chat.message,
@@ -72,19 +81,14 @@ def _message_events(messages: Any, read: Callable[[Raw], list[Event]]) -> list[E
     one = isinstance(messages, Mapping | str | bytes) or not isinstance(messages, Sequence)
     raws: list[Raw] = []
     for given in [messages] if one else messages:
-        raws += _each(to_raw(given, "messages" if one else f"messages[{len(raws)}]"))
-    if not raws:
-        raise ValueError("messages: must not be empty")
+        for raw in _raws(given, "messages" if one else f"messages[{len(raws)}]"):
+            raws += raw.elements() if raw.is_list else [raw]
     out: list[Event] = []
     for number, raw in enumerate(raws):
         with rawjson.at(f"messages[{number}]"):
             _require_message(raw)
             out += read(raw)
     return out
-
-
-def _each(raw: Raw) -> list[Raw]:
-    return raw.elements() if raw.is_list else [raw]
 
 
 def _require_message(raw: Raw) -> None:
@@ -100,12 +104,19 @@ def _require_message(raw: Raw) -> None:
 
 def to_raw(value: Any, name: str = "value") -> Raw:
     """The JSON of the argument of this name: text, a dict, or an SDK's (pydantic's) object."""
+    return _raws(value, name, lambda text: [rawjson.read(text)])[0]
+
+
+def _raws(
+    value: Any, name: str, read: Callable[[str | bytes], list[Raw]] = rawjson.values
+) -> list[Raw]:
+    """The same of a text that may have several values."""
     try:
         if isinstance(value, str | bytes):
-            return rawjson.read(value)
+            return read(value)
         if hasattr(value, "model_dump_json"):
-            return rawjson.read(value.model_dump_json(exclude_none=True, by_alias=True))
-        return rawjson.read(rawjson.dumps(value, _plain))
+            return read(value.model_dump_json(exclude_none=True, by_alias=True))
+        return read(rawjson.dumps(value, _plain))
     except ValueError as error:
         raise ValueError(f"{name}: is no JSON: {error}") from None
     except RecursionError:

@@ -184,7 +184,7 @@ class Client(Compactions, Records, Transcripts):
         Signed reasoning goes back only to the provider of the model that wrote it, so
         name the model if the messages do not.
         """
-        return await self.append(session_id, *_read.message_events(messages, format, model))
+        return await self.append(session_id, *_read.messages_to_append(messages, format, model))
 
     async def append_tool_result(
         self,
