@@ -187,6 +187,47 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
+// A call and its result have the same id, without a signature; the clients in other languages read the same file.
+func TestIDsOfCalls(t *testing.T) {
+	file, err := os.ReadFile("testdata/call_ids.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(file) {
+		var test struct{ Given, ID, Signature string }
+		if err := json.Unmarshal(line, &test); err != nil {
+			t.Fatal(err)
+		}
+		given, err := json.Marshal(test.Given)
+		if err != nil {
+			t.Fatal(err)
+		}
+		call, result := messages(t, contextdv1.Format_FORMAT_OPENAI_CHAT, fmt.Appendf(nil, `{"role":"assistant","tool_calls":[{"id":%s,"function":{"name":"f"}}]}`, given)),
+			messages(t, contextdv1.Format_FORMAT_OPENAI_CHAT, fmt.Appendf(nil, `{"role":"tool","tool_call_id":%s,"content":"ok"}`, given))
+		blocks := append(blocksOf(call), blocksOf(result)...)
+		var signed string
+		if len(blocks) == 3 {
+			signed, blocks = string(blocks[0].GetProvider().GetJson()), blocks[1:]
+		}
+		want := ""
+		if test.Signature != "" {
+			want = fmt.Sprintf(`{"provider_specific_fields":{"thought_signature":%q}}`, test.Signature)
+		}
+		if len(blocks) != 2 || blocks[0].GetToolCall().GetCallId() != test.ID || blocks[1].GetToolResult().GetCallId() != test.ID || signed != want || read.CallID(test.Given) != test.ID {
+			t.Errorf("%q is read as %v after %q", test.Given, blocks, signed)
+		}
+	}
+}
+
+func blocksOf(events []proto.Message) (out []*contextdv1.Block) {
+	for _, e := range events {
+		if event, ok := e.(*contextdv1.Event); ok {
+			out = append(out, event.GetMessage().GetBlocks()...)
+		}
+	}
+	return out
+}
+
 // FuzzRead: whatever comes is read or refused.
 func FuzzRead(f *testing.F) {
 	inputs, err := filepath.Glob("testdata/*.json")

@@ -114,29 +114,6 @@ def test_shell_in_a_container() -> None:
     assert event.message.blocks[0].HasField("provider")
 
 
-@pytest.mark.parametrize(
-    ("given", "call_id", "signature"),
-    [
-        ("call_1__thought__c2ln", "call_1", "c2ln"),
-        ("call_1__thought__-_+/8==", "call_1", "-_+/8=="),
-        ("call_1__thought__a__thought__b", "call_1", "a__thought__b"),
-        ("call_1", "call_1", ""),
-        ("", "", ""),
-        ("call_1__thought__", "call_1__thought__", ""),
-        ("__thought__c2ln", "__thought__c2ln", ""),
-        ("call_1__thought__c2 ln", "call_1__thought__c2 ln", ""),
-        ("call_1__thought__c2ln\n", "call_1__thought__c2ln\n", ""),
-        ("call_1__thought__c2l\u00f1", "call_1__thought__c2l\u00f1", ""),
-    ],
-)
-def test_call_id_with_a_signature(given: str, call_id: str, signature: str) -> None:
-    """A call and its result have the same id, without the signature."""
-    assert events.split_call_id(given) == (call_id, signature)
-    assert events.tool_call(given, "read", "{}").tool_call.call_id == call_id
-    assert events.result_block(given, "ok").tool_result.call_id == call_id
-    assert events.tool_result(given, "ok").message.blocks[0].tool_result.call_id == call_id
-
-
 def test_wrong_content() -> None:
     with pytest.raises(TypeError, match="content: must be str or Block, not 5"):
         events.user(5)  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from google.protobuf import json_format
 from google.protobuf.message import Message
 
 import contextd_client
+from contextd_client import events
 from contextd_client.v1.event_pb2 import Event
 from contextd_client.v1.tokens_pb2 import RecordModelCallRequest
 
@@ -85,6 +86,20 @@ def test_texts() -> None:
         assert contextd_client.usage_of(body).input_tokens == 5
     with pytest.raises(ValueError, match=r"^response: is no JSON: it has 2 values$"):
         contextd_client.response_events(response * 2)
+
+
+def test_ids_of_calls() -> None:
+    """A call and its result have the same id, without a signature, as in the Go client."""
+    if not FIXTURES.is_dir():
+        pytest.skip("a source distribution has no fixtures")
+    for line in (FIXTURES / "call_ids.jsonl").read_text().splitlines():
+        case = json.loads(line)
+        given, call_id, signature = case["given"], case["id"], case["signature"]
+        assert events.split_call_id(given) == (call_id, signature)
+        assert events.signed_call_id(call_id, signature) == given
+        assert events.tool_call(given, "read", "{}").tool_call.call_id == call_id
+        assert events.result_block(given, "ok").tool_result.call_id == call_id
+        assert events.tool_result(given, "ok").message.blocks[0].tool_result.call_id == call_id
 
 
 def test_no_json() -> None:

@@ -51,6 +51,11 @@ export function splitCallId(callId: string): [id: string, signature: string] {
   return /^[\w+/=-]+$/.test(signature) ? [callId.slice(0, at), signature] : [callId, ""];
 }
 
+/** The reverse of splitCallId. */
+export function signedCallId(callId: string, signature: string): string {
+  return signature === "" ? callId : `${callId}__thought__${signature}`;
+}
+
 /** A block of `anthropic`, `openai` or `google`. Only that provider gets it, unchanged. */
 export function providerBlock(provider: string, block: object | string): BlockInit {
   return { kind: { case: "provider", value: { provider, json: textOrJson("block", block) } } };

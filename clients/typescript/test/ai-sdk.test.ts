@@ -19,7 +19,7 @@ const usage = {
 };
 
 /** A model that calls a tool so many times, and then answers. */
-function model(calls: number): MockLanguageModelV3 {
+function model(calls: number, idOf = (i: number) => `call-${i}`): MockLanguageModelV3 {
   let n = 0;
   return new MockLanguageModelV3({
     modelId: "claude-sonnet-4-5",
@@ -30,7 +30,7 @@ function model(calls: number): MockLanguageModelV3 {
           ? [
               { type: "reasoning", text: `thought ${i}`, providerMetadata: { anthropic: { signature: `sig-${i}` } } },
               { type: "text", text: `Step ${i}.` },
-              { type: "tool-call", toolCallId: `call-${i}`, toolName: "read", input: JSON.stringify({ path: `file${i}.go` }) },
+              { type: "tool-call", toolCallId: idOf(i), toolName: "read", input: JSON.stringify({ path: `file${i}.go` }) },
             ]
           : [{ type: "text", text: "Done." }];
       const unified = i < calls ? "tool-calls" : "stop";
@@ -115,6 +115,34 @@ test("an agent's prompts are the session's context", { skip: noDaemon }, async (
   assert.equal(call?.number, 25);
   assert.equal(call?.inputTokens, 900n);
   assert.equal(call?.stopReason, "stop");
+});
+
+test("ids with Google's signature come back, and the log has the signatures apart", { skip: noDaemon }, async () => {
+  const session = d.client.session("ai/signed");
+  const ids = (i: number) => `call-${i}__thought__c2ln${i}+/=`;
+  const mock = model(24, ids);
+  await generateText({
+    model: wrapped(mock, { session, budget: tight, policy }),
+    prompt: "Why does make fail?",
+    tools,
+    stopWhen: stepCountIs(30),
+  });
+  const last = mock.doGenerateCalls.at(-1)!.prompt;
+  const calls = last.flatMap((m) => (m.role === "assistant" ? m.content : [])).flatMap((p) => (p.type === "tool-call" ? p.toolCallId : []));
+  const results = last.flatMap((m) => (m.role === "tool" ? m.content : [])).flatMap((p) => (p.type === "tool-result" ? p.toolCallId : []));
+  assert.ok(calls.length > 1);
+  assert.deepEqual(calls, Array.from({ length: 24 }, (_, i) => ids(i)).slice(-calls.length));
+  assert.deepEqual(results, calls);
+  for await (const { kind } of session.events()) {
+    const blocks = kind.case === "message" ? kind.value.blocks : [];
+    const at = blocks.findIndex((b) => b.kind.case === "toolCall");
+    if (at < 0) continue;
+    const [before, call] = [blocks[at - 1]!.kind, blocks[at]!.kind];
+    assert.ok(before.case === "provider" && call.case === "toolCall");
+    const n = call.value.callId.slice("call-".length);
+    const fields = { provider_specific_fields: { thought_signature: `c2ln${n}+/=` } };
+    assert.deepEqual([before.value.provider, JSON.parse(new TextDecoder().decode(before.value.json))], ["openai", fields]);
+  }
 });
 
 test("a conversation goes on in another process, and nothing is appended twice", { skip: noDaemon }, async () => {

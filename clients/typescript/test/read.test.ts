@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { create, toJsonString } from "@bufbuild/protobuf";
 import * as claude from "../src/anthropic/index.js";
 import * as google from "../src/gemini/index.js";
-import { splitCallId } from "../src/events.js";
+import { signedCallId, splitCallId } from "../src/events.js";
 import { type EventInit, type ModelCall, toolCall, toolResult } from "../src/index.js";
 import { chatEvents, chatUsage, responsesEvents, responsesUsage } from "../src/openai/index.js";
 import { BlockSchema, EventSchema } from "../src/proto.js";
@@ -50,23 +50,11 @@ for (const file of files) {
   });
 }
 
-/** Ids of calls, and what each is without Google's signature, and with what signature. */
-const callIds: [given: string, id: string, signature: string][] = [
-  ["call_1__thought__c2ln", "call_1", "c2ln"],
-  ["call_1__thought__-_+/8==", "call_1", "-_+/8=="],
-  ["call_1__thought__a__thought__b", "call_1", "a__thought__b"],
-  ["call_1", "call_1", ""],
-  ["", "", ""],
-  ["call_1__thought__", "call_1__thought__", ""],
-  ["__thought__c2ln", "__thought__c2ln", ""],
-  ["call_1__thought__c2 ln", "call_1__thought__c2 ln", ""],
-  ["call_1__thought__c2ln\n", "call_1__thought__c2ln\n", ""],
-  ["call_1__thought__c2l\u00f1", "call_1__thought__c2l\u00f1", ""],
-];
-
-test("a call and its result have the same id, without a signature", () => {
-  for (const [given, id, signature] of callIds) {
+test("a call and its result have the same id, without a signature", { skip }, () => {
+  for (const line of readFileSync(join(fixtures, "call_ids.jsonl"), "utf8").trim().split("\n")) {
+    const { given, id, signature } = JSON.parse(line) as { given: string; id: string; signature: string };
     assert.deepEqual(splitCallId(given), [id, signature]);
+    assert.equal(signedCallId(id, signature), given);
     const call = create(BlockSchema, toolCall(given, "read", "{}"));
     assert.equal(call.kind.case === "toolCall" && call.kind.value.callId, id);
     const { kind } = create(EventSchema, toolResult(given, "ok"));

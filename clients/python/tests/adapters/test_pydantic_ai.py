@@ -128,6 +128,47 @@ async def test_agent(aclient: contextd_client.aio.Client, session_id: str, strea
     assert explained.call.input_tokens > 0
 
 
+async def test_ids_with_signatures(aclient: contextd_client.aio.Client, session_id: str) -> None:
+    """Ids with Google's signature come back, in results that were cut, too."""
+
+    def function(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        given.append(messages)
+        number = len(given)
+        if number == ROUNDS:
+            return ModelResponse(parts=[TextPart("Done.")])
+        call_id = f"call_{number}__thought__c2ln{number}+/="
+        return ModelResponse(parts=[ToolCallPart("read", {"path": str(number)}, call_id)])
+
+    given: list[list[ModelMessage]] = []
+    wrapped = FunctionModel(function, model_name="scripted")
+    model = ContextdModel(wrapped, aclient, session_id, budget=BUDGET, policy=POLICY)
+    await reader().run("What does it do?", model=model)
+    for messages in given:
+        paired(messages)
+    calls = [p for m in given[-1] for p in m.parts if isinstance(p, ToolCallPart)]
+    assert calls
+    assert all("__thought__c2ln" in call.tool_call_id for call in calls)
+    for event in await log_of(aclient, session_id):
+        blocks = list(event.message.blocks)
+        if blocks[-1].HasField("tool_call"):
+            number = blocks[-1].tool_call.call_id.removeprefix("call_")
+            fields = {"provider_specific_fields": {"thought_signature": f"c2ln{number}+/="}}
+            before = blocks[-2].provider
+            assert (before.provider, json.loads(before.json)) == ("openai", fields)
+    asked: list[ModelMessage] = [ModelRequest([UserPromptPart("Go.")])]
+    messages = History(asked).messages(  # of a session whose calls another client appended
+        [
+            {"role": "assistant", "blocks": [
+                {"provider": {"provider": "openai", "json": {
+                    "provider_specific_fields": {"thought_signature": "c2ln"}}}},
+                {"tool_call": {"call_id": "call_1", "name": "read", "arguments_json": {}}},
+            ]},
+            {"role": "tool", "blocks": [{"tool_result": {"call_id": "call_1", "content": []}}]},
+        ]
+    )  # fmt: skip
+    assert [p.tool_call_id for m in messages for p in m.parts] == ["call_1__thought__c2ln"] * 2
+
+
 async def test_goes_on_in_another_process(
     aclient: contextd_client.aio.Client, session_id: str
 ) -> None:

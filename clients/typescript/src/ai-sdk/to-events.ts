@@ -7,7 +7,7 @@ import type {
   LanguageModelV3ToolResultOutput,
   LanguageModelV3ToolResultPart,
 } from "@ai-sdk/provider";
-import { assistant, type BlockInit, type EventInit, media, message, providerBlock, splitCallId, system, text, toolCall, user } from "../events.js";
+import { assistant, type BlockInit, called, type EventInit, media, message, providerBlock, splitCallId, system, text, user } from "../events.js";
 import { Role } from "../gen/contextd/v1/event_pb.js";
 import { anyOption, beside, provider } from "./options.js";
 
@@ -90,7 +90,7 @@ function call(p: LanguageModelV3ToolCallPart, written: string | undefined): Bloc
   if (p.providerExecuted) return [opaque(p)];
   const input = typeof p.input === "string" ? p.input : (JSON.stringify(p.input) ?? "{}");
   const args = written !== undefined && isParseOf(written, input) ? written : input;
-  return [toolCall(p.toolCallId, p.toolName, args), ...beside("tool-call", p.toolCallId, of(p))];
+  return [...called([], p.toolCallId, p.toolName, args), ...beside("tool-call", p.toolCallId, of(p))];
 }
 
 /** Whether the SDK made this input from what the model wrote: its value, or an empty object if it is not one. */

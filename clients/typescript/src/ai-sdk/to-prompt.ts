@@ -8,6 +8,7 @@ import type {
   LanguageModelV3ToolResultOutput,
   LanguageModelV3ToolResultPart,
 } from "@ai-sdk/provider";
+import { signedCallId } from "../events.js";
 import { items, member } from "../json-text.js";
 import type { OwnBlock, OwnContext, OwnMessage } from "../own.js";
 import { type Beside, provider } from "./options.js";
@@ -51,8 +52,9 @@ function infinite(value: unknown): boolean {
 export function toPrompt(messages: readonly OwnMessage[]): { prompt: LanguageModelV3Prompt; lastLine: number[] } {
   const prompt: LanguageModelV3Prompt = [];
   const lastLine: number[] = [];
+  const ids = new Map<string, string>();
   messages.forEach((m, line) => {
-    const made = toMessage(m);
+    const made = toMessage(m, ids);
     const before = prompt.at(-1);
     if (made.role === "tool" && before?.role === "tool") {
       // The results of parallel calls are one message.
@@ -66,32 +68,38 @@ export function toPrompt(messages: readonly OwnMessage[]): { prompt: LanguageMod
   return { prompt, lastLine };
 }
 
-function toMessage(m: OwnMessage): LanguageModelV3Message {
+/** `ids` are those of the calls so far with their signatures, by which results name them, too. */
+function toMessage(m: OwnMessage, ids: Map<string, string>): LanguageModelV3Message {
   switch (m.role) {
     case "system":
       return { role: "system", content: m.blocks.flatMap((b) => ("text" in b ? b.text.text : [])).join("\n") };
     case "tool":
-      return { role: "tool", content: m.blocks.flatMap((b) => ("tool_result" in b ? [result(b.tool_result)] : [])) };
+      return { role: "tool", content: m.blocks.flatMap((b) => ("tool_result" in b ? [result(b.tool_result, ids)] : [])) };
     case "user": {
-      const parts = toParts(m.blocks).filter((p) => p.type === "text" || p.type === "file");
+      const parts = toParts(m.blocks, ids).filter((p) => p.type === "text" || p.type === "file");
       return { role: "user", content: parts };
     }
     case "assistant":
-      return { role: "assistant", content: toParts(m.blocks) };
+      return { role: "assistant", content: toParts(m.blocks, ids) };
   }
 }
 
-function toParts(blocks: readonly OwnBlock[]): Part[] {
+function toParts(blocks: readonly OwnBlock[], ids: Map<string, string>): Part[] {
   const parts: Part[] = [];
   let missing = false;
+  let signature = "";
   for (const b of blocks) {
     if ("text" in b) parts.push({ type: "text", text: b.text.text });
     else if ("thinking" in b) parts.push({ type: "reasoning", text: b.thinking.text ?? "" });
     else if ("media" in b) parts.push(file(b.media));
     else if ("tool_call" in b) {
       const { call_id, name } = b.tool_call;
-      parts.push({ type: "tool-call", toolCallId: call_id, toolName: name, input: inputOf(b.tool_call) });
-    } else if ("provider" in b && b.provider.provider === provider) {
+      const toolCallId = signedCallId(call_id, signature);
+      ids.set(call_id, toolCallId);
+      signature = "";
+      parts.push({ type: "tool-call", toolCallId, toolName: name, input: inputOf(b.tool_call) });
+    } else if ("provider" in b && b.provider.provider === "openai") signature = signatureIn(b.provider.json);
+    else if ("provider" in b && b.provider.provider === provider) {
       const { part, beside } = b.provider.json as { part?: Part; beside?: Beside };
       if (part) parts.push(part);
       if (beside && !join(parts.at(-1), beside)) missing = true;
@@ -101,6 +109,13 @@ function toParts(blocks: readonly OwnBlock[]): Part[] {
   if (missing) for (const p of parts) for (const of of Object.values(p.providerOptions ?? {})) delete of["itemId"];
   // Anthropic refuses a blank text. Another provider may need one that has an id of its own.
   return parts.filter((p) => p.type !== "text" || p.providerOptions || p.text.trim() !== "");
+}
+
+/** Google's signature of the call after this block; empty if it has none. */
+function signatureIn(members: unknown): string {
+  const given = members as { provider_specific_fields?: { thought_signature?: unknown } | null } | null;
+  const signature = given?.provider_specific_fields?.thought_signature;
+  return typeof signature === "string" ? signature : "";
 }
 
 /** Providers only accept objects. Other values are wrapped, as in the daemon's formats. */
@@ -125,8 +140,8 @@ function file(m: { mime_type?: string; data?: string; uri?: string }): LanguageM
   return { type: "file", mediaType: m.mime_type ?? "application/octet-stream", data: m.uri ? new URL(m.uri) : (m.data ?? "") };
 }
 
-function result(r: Extract<OwnBlock, { tool_result: unknown }>["tool_result"]): LanguageModelV3ToolResultPart {
-  return { type: "tool-result", toolCallId: r.call_id, toolName: r.tool_name ?? "", output: output(r.content, r.is_error) };
+function result(r: Extract<OwnBlock, { tool_result: unknown }>["tool_result"], ids: ReadonlyMap<string, string>): LanguageModelV3ToolResultPart {
+  return { type: "tool-result", toolCallId: ids.get(r.call_id) ?? r.call_id, toolName: r.tool_name ?? "", output: output(r.content, r.is_error) };
 }
 
 function output(content: readonly OwnBlock[], isError: boolean | undefined): LanguageModelV3ToolResultOutput {

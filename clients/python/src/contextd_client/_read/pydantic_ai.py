@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -26,6 +26,7 @@ from pydantic_ai.messages import (
 )
 
 from contextd_client import _rawjson, _sdk_json, events
+from contextd_client._read import beside
 from contextd_client.v1.event_pb2 import Block, Event, Role, Thinking
 
 PROVIDER = "pydantic-ai"
@@ -35,6 +36,9 @@ _NO_NAME = "unknown_tool"
 _ANY: TypeAdapter[Any] = TypeAdapter(Any)
 _REQUEST: TypeAdapter[ModelRequestPart] = TypeAdapter(ModelRequestPart)
 _RESPONSE: TypeAdapter[ModelResponsePart] = TypeAdapter(ModelResponsePart)
+
+_Shown = tuple[ModelResponse, dict[str, Any]]
+"""A response, and its parts by what their blocks are shown as; None for a block before a call."""
 
 
 class History:
@@ -55,7 +59,7 @@ class History:
         newest: Sequence[Any] = self._newest.parts if self._newest else []
         self._once = [part for part in newest if _for_one_request(part)]
         self._asked: dict[str, Any] = {}
-        self._said: list[tuple[ModelResponse, dict[str, Any]]] = []
+        self._said: list[_Shown] = []
         for message in messages:
             if isinstance(message, ModelResponse):
                 self._add_response(message)
@@ -64,11 +68,15 @@ class History:
                     self._add_request_part(part)
 
     def _add_response(self, response: ModelResponse) -> None:
-        made = [(part, _said(part)) for part in response.parts]
-        blocks = [block for _, block in made if block is not None]
+        blocks: list[Block] = []
+        parts: dict[str, Any] = {}
+        for part in response.parts:
+            made = _said(part)
+            blocks += made
+            parts |= {_key([_shown(block)]): None for block in made[:-1]}
+            parts |= {_key([_shown(block)]): part for block in made[-1:]}
         if blocks:
             self.events.append(events.assistant(*blocks, model=response.model_name or ""))
-            parts = {_key([_shown(block)]): part for part, block in made if block is not None}
             self._said.append((response, parts))
 
     def _add_request_part(self, part: Any) -> None:
@@ -87,24 +95,27 @@ class History:
         """The messages of a context in contextd's own format."""
         out: list[ModelMessage] = []
         origins = self._origins(context)
+        ids: dict[str, str] = {}
         for message in context:
             if message["role"] == "assistant":
                 out.append(_response(message["blocks"], origins.pop()))
+                calls = [p for p in out[-1].parts if isinstance(p, ToolCallPart)]
+                ids |= {events.split_call_id(c.tool_call_id)[0]: c.tool_call_id for c in calls}
                 continue
             if not out or not isinstance(out[-1], ModelRequest):
                 out.append(ModelRequest(parts=[]))
-            out[-1].parts = [*out[-1].parts, self._request_part(message)]
+            out[-1].parts = [*out[-1].parts, self._request_part(message, ids)]
         last = out.pop() if out and isinstance(out[-1], ModelRequest) else ModelRequest(parts=[])
         if self._newest is not None and (last.parts or self._once):
             out.append(dataclasses.replace(self._newest, parts=[*last.parts, *self._once]))
         return out + self._paused
 
-    def _origins(self, context: Sequence[Any]) -> list[tuple[ModelResponse, dict[str, Any]] | None]:
+    def _origins(self, context: Sequence[Any]) -> list[_Shown | None]:
         """The response that each of the model's messages shows.
 
         They are matched from the newest to the oldest, since contexts drop the oldest.
         """
-        out: list[tuple[ModelResponse, dict[str, Any]] | None] = []
+        out: list[_Shown | None] = []
         end = len(self._said)
         for message in reversed(context):
             if message["role"] != "assistant":
@@ -116,7 +127,8 @@ class History:
             end = end if place is None else place
         return out
 
-    def _request_part(self, message: Any) -> Any:
+    def _request_part(self, message: Any, ids: Mapping[str, str]) -> Any:
+        """ids: those of the calls so far, without and with Google's signature."""
         blocks = message["blocks"]
         part = self._asked.get(_key(blocks))
         if part is not None:
@@ -124,19 +136,17 @@ class History:
         if message["role"] == "system":
             return SystemPromptPart(content=_text(blocks))
         if message["role"] == "tool":
-            return _result(blocks[0]["tool_result"])
+            return _result(blocks[0]["tool_result"], ids)
         if len(blocks) == 1 and "provider" in blocks[0]:
             return _REQUEST.validate_python(blocks[0]["provider"]["json"])
         return UserPromptPart(content=[c for b in blocks for c in _user_content(b)])
 
 
-def _response(
-    blocks: Sequence[Any], origin: tuple[ModelResponse, dict[str, Any]] | None
-) -> ModelResponse:
+def _response(blocks: Sequence[Any], origin: _Shown | None) -> ModelResponse:
     if origin is None:
-        return ModelResponse(parts=[_response_part(block) for block in blocks])
+        return ModelResponse(parts=_response_parts(blocks))
     response, of_block = origin
-    parts = [of_block[_key([block])] for block in blocks]
+    parts = [part for block in blocks if (part := of_block[_key([block])]) is not None]
     shown = {id(part) for part in parts}
     parts = [p for p in parts if not _blank(p)] or parts
     if any(isinstance(p, ThinkingPart) and id(p) not in shown for p in of_block.values()):
@@ -150,18 +160,19 @@ def _blank(part: Any) -> bool:
     return isinstance(part, TextPart) and not part.content.strip() and not part.id
 
 
-def _said(part: Any) -> Block | None:
+def _said(part: Any) -> list[Block]:
+    """A part's block, which is the last, and what is before it."""
     if isinstance(part, TextPart):
-        return events.text(part.content) if part.content else None
+        return [events.text(part.content)] if part.content else []
     if getattr(part, "part_kind", "") == "speech" and part.transcript and not part.audio:
-        return events.text(part.transcript)
+        return [events.text(part.transcript)]
     if isinstance(part, ToolCallPart):
         written = "" if part.args is None else part.args
-        return events.tool_call(part.tool_call_id, part.tool_name or _NO_NAME, written)
+        return beside.call([], part.tool_call_id, part.tool_name or _NO_NAME, written)
     if isinstance(part, ThinkingPart):
         thinking = _thinking(part)
-        return Block(thinking=thinking) if thinking.ByteSize() else None
-    return events.provider_block(PROVIDER, _RESPONSE.dump_json(part))
+        return [Block(thinking=thinking)] if thinking.ByteSize() else []
+    return [events.provider_block(PROVIDER, _RESPONSE.dump_json(part))]
 
 
 def _thinking(part: ThinkingPart) -> Thinking:
@@ -243,6 +254,22 @@ def _user_content(block: Any) -> list[Any]:
     return []
 
 
+def _response_parts(blocks: Sequence[Any]) -> list[Any]:
+    parts: list[Any] = []
+    signature = ""
+    for block in blocks:
+        if "provider" in block and block["provider"]["provider"] == "openai":
+            members = _rawjson.Raw(_rawjson.dumps(block["provider"]["json"]))
+            signature = members.get("provider_specific_fields").string("thought_signature")
+            continue
+        part = _response_part(block)
+        if isinstance(part, ToolCallPart):
+            part.tool_call_id = events.signed_call_id(part.tool_call_id, signature)
+            signature = ""
+        parts.append(part)
+    return parts
+
+
 def _response_part(block: Any) -> Any:
     if "text" in block:
         return TextPart(content=block["text"]["text"])
@@ -257,11 +284,11 @@ def _response_part(block: Any) -> Any:
     return _RESPONSE.validate_python(block["provider"]["json"])
 
 
-def _result(value: Any) -> ToolReturnPart:
+def _result(value: Any, ids: Mapping[str, str]) -> ToolReturnPart:
     return ToolReturnPart(
         tool_name=value.get("tool_name", ""),
         content=_text(value["content"]),
-        tool_call_id=value["call_id"],
+        tool_call_id=ids.get(value["call_id"], value["call_id"]),
     )
 
 
