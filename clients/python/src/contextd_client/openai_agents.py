@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agents.models.fake_id import FAKE_RESPONSES_ID
 from agents.models.interface import Model
 from agents.usage import Usage as SdkUsage
 
-from contextd_client import _read
+from contextd_client import _read, events
 from contextd_client._conversation import Conversation, Versions
 from contextd_client._names import Diverged
-from contextd_client._read import openai_item, openai_responses
+from contextd_client._read import openai_agents, openai_responses
 from contextd_client._usage import Usage, usage_of
 from contextd_client.aio import Client
 from contextd_client.context import Context
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from agents.items import ModelResponse, TResponseInputItem, TResponseStreamEvent
     from agents.memory.session_settings import SessionSettings
     from agents.result import RunResultBase
+
+ItemsFormat = Literal["openai_responses", "openai_chat"]
+"""The API of the model that gets the items. Of Chat Completions they have what a host sealed."""
 
 
 class ContextdModel(Model):
@@ -49,12 +52,18 @@ class ContextdModel(Model):
         policy: Policy | None = None,
         diverged: Diverged = "raise",
         model: str = "",
+        format: ItemsFormat = "openai_responses",
     ) -> None:
-        """model: the one that wrote the reasoning in the items; empty for OpenAI's."""
+        """model: the one that wrote the reasoning in the items; empty for OpenAI's.
+
+        format: the API of the wrapped model. Contexts of openai_chat only describe files.
+        """
         self._wrapped = wrapped
         self._model = model
+        self._ids: dict[str, str] = {}
+        self._format: ItemsFormat = format
         self._conversation = Conversation(
-            client, session_id, "openai_responses", budget=budget, policy=policy, diverged=diverged
+            client, session_id, self._format, budget=budget, policy=policy, diverged=diverged
         )
 
     async def get_response(
@@ -63,7 +72,7 @@ class ContextdModel(Model):
         """Called by the runner."""
         context = await self._context(system_instructions, input, args, kwargs)
         response = await self._wrapped.get_response(
-            system_instructions, _items(context), *args, **kwargs
+            system_instructions, self._items(context), *args, **kwargs
         )
         await self._conversation.record(context, self._usage(response.usage))
         return response
@@ -74,7 +83,7 @@ class ContextdModel(Model):
         """Called by the runner."""
         context = await self._context(system_instructions, input, args, kwargs)
         async for event in self._wrapped.stream_response(
-            system_instructions, cast("Any", _items(context)), *args, **kwargs
+            system_instructions, cast("Any", self._items(context)), *args, **kwargs
         ):
             if event.type in ("response.completed", "response.incomplete"):
                 await self._conversation.record(context, usage_of(event.response))
@@ -100,11 +109,21 @@ class ContextdModel(Model):
         given = dict(zip(names, args, strict=False), **kwargs)
         items = [{"role": "user", "content": input}] if isinstance(input, str) else input
         _require_carried(items)
+        called = [_read.to_raw(item).string("call_id") for item in items]
+        self._ids = {events.split_call_id(call_id)[0]: call_id for call_id in called if call_id}
         return await self._conversation.context(
-            _events(items, self._model, lambda place: f"items-{place}"),
+            _events(items, self._model, lambda place: f"items-{place}", self._format),
             system=system or "",
-            tools=_schemas([*given["tools"], *given["handoffs"]]),
+            tools=_schemas([*given["tools"], *given["handoffs"]], self._format),
         )
+
+    def _items(self, context: Context) -> list[Any]:
+        """The context's items, whose ids of calls have the signatures of proxies again."""
+        items = _items(context, str(getattr(self._wrapped, "model", "")))
+        for item in items:
+            if call_id := self._ids.get(item.get("call_id")):
+                item["call_id"] = call_id
+        return items
 
     def _usage(self, used: SdkUsage) -> Usage:
         return Usage(
@@ -138,17 +157,20 @@ class ContextdSession:
         budget: Budget | None = None,
         policy: Policy | None = None,
         model: str = "",
+        format: ItemsFormat = "openai_responses",
     ) -> None:
         """The session is created with the first item.
 
         budget, policy: of the contexts. None: the daemon's defaults.
         model: the one that wrote the reasoning in the items; empty for OpenAI's.
+        format: the API of the agent's model.
         """
         self.session_id = session_id
         self._client = client
         self._budget = budget
         self._policy = policy
         self._model = model
+        self._format: ItemsFormat = format
         self._versions = Versions(client, session_id)
         self._shown: Context | None = None
 
@@ -161,21 +183,21 @@ class ContextdSession:
         try:
             context = await self._client.assemble(
                 await self.current(),
-                "openai_responses",
+                self._format,
                 budget=self._budget,
                 policy=self._policy,
             )
         except NotFoundError:
             return []
         self._shown = context
-        items = _items(context)
+        items = _items(context, self._model)
         return items if limit is None else items[-limit:]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Append all items or none. Consecutive items of the model are one turn."""
         if not items:
             return
-        batch = _events(items, self._model, lambda _: str(uuid.uuid4()))
+        batch = _events(items, self._model, lambda _: str(uuid.uuid4()), self._format)
         if batch:
             await self._client.append(await self.current(), *batch)
 
@@ -209,7 +231,7 @@ class ContextdSession:
         if newest is None:
             return None
         await self._go_on_from(current, newest.seq - 1)
-        return cast("TResponseInputItem", openai_item.item(newest.message))
+        return cast("TResponseInputItem", openai_agents.item(newest.message))
 
     async def clear_session(self) -> None:
         """Continue with an empty session. The items stay in the log of the version before."""
@@ -260,12 +282,14 @@ def _require_carried(items: Sequence[Any]) -> None:
             )
 
 
-def _items(context: Context) -> list[Any]:
+def _items(context: Context, model: str) -> list[Any]:
     """A context's items. Where reasoning is returned as text, it has a summary and texts an id.
 
     The SDK's models of Chat Completions take it only from there, and for such messages.
     """
     items = context.messages()
+    if context.format == "openai_chat":
+        return openai_agents.items(items, model)
     returned = False
     for item in items:
         if item["type"] == "reasoning" and "encrypted_content" not in item:
@@ -278,21 +302,28 @@ def _items(context: Context) -> list[Any]:
     return items
 
 
-def _events(items: Sequence[Any], model: str, group_of: Callable[[int], str]) -> list[Event]:
+def _events(
+    items: Sequence[Any], model: str, group_of: Callable[[int], str], format: ItemsFormat
+) -> list[Event]:
     """An event for each item. Consecutive items of the model are one turn."""
     out: list[Event] = []
     group = ""
     for place, item in enumerate(items):
-        from_model = openai_responses.from_model(_read.to_raw(item))
-        group = (group or group_of(place)) if from_model else ""
-        for event in _read.message_events(item, "openai_responses"):
+        raw = _read.to_raw(item)
+        group = (group or group_of(place)) if openai_responses.from_model(raw) else ""
+        sealed, by = [], model
+        if group and format == "openai_chat":
+            sealed = openai_agents.sealed(raw)
+            by = raw.get("provider_data").string("model") or model
+        said = [events.assistant(*sealed)] if sealed else []
+        for event in said or _read.message_events(item, "openai_responses"):
             event.message.group_id = group
-            event.message.model = model if group else ""
+            event.message.model = by if group else ""
             out.append(event)
     return out
 
 
-def _schemas(tools: Sequence[Any]) -> list[Any]:
+def _schemas(tools: Sequence[Any], format: ItemsFormat) -> list[Any]:
     """Tools and handoffs as in the request; for the provider's own tools, only the names."""
     out: list[Any] = []
     for tool in tools:
@@ -301,7 +332,9 @@ def _schemas(tools: Sequence[Any]) -> list[Any]:
         schema = getattr(tool, "input_json_schema", None) or getattr(
             tool, "params_json_schema", None
         )
-        out.append(
-            {"type": "function", "name": name, "description": description, "parameters": schema}
-        )
+        function = {"name": name, "description": description, "parameters": schema}
+        if format == "openai_chat":
+            out.append({"type": "function", "function": function})
+        else:
+            out.append({"type": "function", **function})
     return out
