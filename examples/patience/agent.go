@@ -14,8 +14,9 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// short is the patience that an agent is given where it is never let in.
-const short = 3 * time.Second
+// short is the patience that an agent is given where it is never let in. On a busy machine the first call of a virtual
+// machine may take seconds, and there must be time for another.
+const short = 8 * time.Second
 
 // refuseAgent runs an agent twice and reports to out. First, appends and assemblies are refused
 // twice each: the agent must succeed, and never come back earlier than it was asked to. Then

@@ -29,7 +29,7 @@ func TestDoor(t *testing.T) {
 		{"patient, and gives up", 99, 5, patient, ""},
 		{"a timer that counts in milliseconds", 2, 3, -time.Millisecond, ""},
 		{"early", 2, 3, early, "AppendEvents came back 5ms too early after try 1"},
-		{"never gives up", 99, 24, patient, "AppendEvents was still tried after 5.123s, 3s is enough"},
+		{"never gives up", 99, 48, patient, "AppendEvents was still tried after 10.347s, 8s is enough"},
 		{"gives up at once", 9, 1, patient, "AppendEvents was tried 1 times only"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
