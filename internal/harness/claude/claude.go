@@ -82,11 +82,8 @@ type reader struct {
 type progress struct {
 	// begun is set once the session's first record was read.
 	begun bool
-	// events are the ids of messages' events by the uuids of their records. places are the indexes of the session's
-	// first placed events by their ids.
+	// events are the ids of messages' events by the uuids of their records.
 	events map[string]string
-	places map[string]int
-	placed int
 	// pending is a compaction boundary whose summary was not read yet.
 	pending *boundary
 	// last is the newest boundary in the session; since has the uuids of the messages after it.
@@ -104,7 +101,7 @@ type progress struct {
 func (r *reader) of(session *transcript.SessionBuilder) *progress {
 	p := r.sessions[session]
 	if p == nil {
-		p = &progress{events: map[string]string{}, places: map[string]int{}, summaries: map[string]string{}, queue: newQueue()}
+		p = &progress{events: map[string]string{}, summaries: map[string]string{}, queue: newQueue()}
 		r.sessions[session] = p
 	}
 	return p

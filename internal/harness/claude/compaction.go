@@ -1,8 +1,6 @@
 package claude
 
 import (
-	"slices"
-
 	"github.com/contextd/contextd/internal/harness/content"
 	"github.com/contextd/contextd/internal/harness/transcript"
 	eventlog "github.com/contextd/contextd/internal/log"
@@ -120,23 +118,12 @@ func (r *reader) kept(rec *record, session *transcript.SessionBuilder, line int)
 
 // eventsOf returns the ids of the messages with these uuids, in the session's order.
 func (r *reader) eventsOf(session *transcript.SessionBuilder, uuids []string) []string {
-	at := r.of(session)
-	all := session.Since(0)
-	for ; at.placed < len(all); at.placed++ {
-		at.places[all[at.placed].ID] = at.placed
+	events := r.of(session).events
+	ids := make([]string, len(uuids))
+	for i, uuid := range uuids {
+		ids[i] = events[uuid]
 	}
-	var places []int
-	for _, uuid := range uuids {
-		if place, ok := at.places[at.events[uuid]]; ok {
-			places = append(places, place)
-		}
-	}
-	slices.Sort(places)
-	var ids []string
-	for _, place := range slices.Compact(places) {
-		ids = append(ids, all[place].ID)
-	}
-	return ids
+	return session.InOrder(ids)
 }
 
 func trigger(s string) eventlog.CompactionTrigger {

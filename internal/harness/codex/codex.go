@@ -51,9 +51,6 @@ type reader struct {
 	// begun is set if one of the session's first looked events is a message of a human or the model.
 	begun  bool
 	looked int
-	// places are the indexes of the session's first placed events, by their ids.
-	places map[string]int
-	placed int
 	// searches are the ids of calls of a search that the provider made, for which the file has no ids.
 	searches searches
 }
@@ -61,7 +58,7 @@ type reader struct {
 // read reads a whole rollout.
 func read(in io.Reader) (transcript.Transcript, error) {
 	out := transcript.NewBuilder(Name, in)
-	r := &reader{out: out, session: out.Session(""), items: map[string]string{}, places: map[string]int{}}
+	r := &reader{out: out, session: out.Session(""), items: map[string]string{}}
 	r.session.Label(transcript.LabelHarness, format)
 	return out.Finish(transcript.ReadLines(in, out.Warn, r.record))
 }

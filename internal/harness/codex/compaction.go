@@ -115,20 +115,11 @@ func newest(all []asked) []asked {
 func (r *reader) unread(entry transcript.Entry, n *compactionNotes) {
 	body := &eventlog.Compaction{NativeJSON: transcript.Compact(entry.Native)}
 	n.into(body)
-	all := r.session.Since(0)
-	for ; r.placed < len(all); r.placed++ {
-		r.places[all[r.placed].ID] = r.placed
-	}
-	var kept []int
+	var kept []string
 	for _, line := range n.Kept {
-		if place, ok := r.places[transcript.PositionID(transcript.Record{Line: line})]; ok {
-			kept = append(kept, place)
-		}
+		kept = append(kept, transcript.PositionID(transcript.Record{Line: line}))
 	}
-	slices.Sort(kept)
-	for _, place := range slices.Compact(kept) {
-		body.KeptEventIDs = append(body.KeptEventIDs, all[place].ID)
-	}
+	body.KeptEventIDs = r.session.InOrder(kept)
 	r.session.Boundary(entry, body)
 }
 

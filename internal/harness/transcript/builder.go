@@ -170,6 +170,7 @@ type SessionBuilder struct {
 	speaks  bool            // it has a message or a compaction
 	headed  bool            // the entry about the session as a whole was read
 	held    map[string]bool // final call ids reserved but not used yet
+	places  map[string]int  // the index of each event that InOrder has looked at, by its id
 }
 
 // Label sets a label of the session unless the value is empty or the label is set already. A value that
@@ -192,6 +193,30 @@ func (s *SessionBuilder) ParentCall() string { return s.session.ParentCallID }
 
 // Len returns the number of events so far.
 func (s *SessionBuilder) Len() int { return len(s.session.Events) }
+
+// InOrder returns those of some ids that events have, in the order of the events and each once. It looks at each event
+// only once, because a file may have very many compactions that name what they kept.
+func (s *SessionBuilder) InOrder(ids []string) []string {
+	if s.places == nil {
+		s.places = map[string]int{}
+	}
+	events := s.session.Events
+	for at := len(s.places); at < len(events); at++ {
+		s.places[events[at].ID] = at
+	}
+	var places []int
+	for _, id := range ids {
+		if at, ok := s.places[id]; ok {
+			places = append(places, at)
+		}
+	}
+	slices.Sort(places)
+	var out []string
+	for _, at := range slices.Compact(places) {
+		out = append(out, events[at].ID)
+	}
+	return out
+}
 
 // Append makes an event of the entry. If the log would refuse the event, it is changed, and every change is counted
 // or gives a warning: repeated entries are dropped, repeated ids are renamed, and results without a call and messages
